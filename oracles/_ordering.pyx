@@ -543,9 +543,9 @@ cdef class OrderingProblem(Problem):
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
         cdef Py_ssize_t a, b, n = self.size(i)
         target.n_words = n
-        target.words = &self.truth[self.bounds[i]]
+        target.words = &self.truth[self.bounds[i]] if n > 0 else NULL
         self.gap = 0.0
-        if not self.has_known:
+        if not self.has_known or n == 0:
             return 0
         target.words = self.order
         self.check_scores(i, <const double*>w)
@@ -716,6 +716,7 @@ cdef class OrderingProblem(Problem):
         with nogil:
             for i in range(self.n_samples):
                 self.c_complete(i, at, &target)
-                memcpy(&orders[self.bounds[i]], target.words, target.n_words * sizeof(int32_t))
+                if target.n_words > 0:
+                    memcpy(&orders[self.bounds[i]], target.words, target.n_words * sizeof(int32_t))
                 gaps[i] = self.gap
         return np.asarray(orders), np.asarray(gaps)

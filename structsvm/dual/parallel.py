@@ -144,8 +144,7 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     from joblib import effective_n_jobs
 
-    n = effective_n_jobs(n_jobs)
-    return 1 if n > 1 and cluster_client() is not None else n
+    return 1 if cluster_client() is not None else effective_n_jobs(n_jobs)
 
 
 def in_own_threads(method: Callable[P, T]) -> Callable[P, T]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -19,29 +19,38 @@ class _Limits:
     """Limits of all blocks at work, in any thread, as the libraries have one number for the process."""
 
     def __init__(self) -> None:
-        self.at_work: list[int] = []
+        self.at_work: dict[object, int] = {}
         self.libraries: list[Any] = []
-        self.before: list[int] = []  # the libraries' own numbers, to restore after the last block
+        self.before: list[int] | None = None  # the libraries' own numbers, to restore after the last block
         self.renew_lock()
 
     def renew_lock(self) -> None:
         self.lock = threading.Lock()
 
-    def change(self, change: Callable[[int], None], n: int) -> None:
-        """Add or remove a limit, and set the libraries to the lowest one where that is another now."""
+    def add(self, block: object, n: int) -> None:
         with self.lock:
-            if not self.at_work:
+            if self.before is None:
                 self.libraries = _libraries(len(sys.modules))
                 self.before = [library.get_num_threads() for library in self.libraries]
-            held = min(self.at_work, default=None)
-            change(n)
-            lowest = min(self.at_work, default=None)
-            if lowest == held:
-                return
-            for library, own in zip(self.libraries, self.before, strict=True):
+            self.at_work[block] = n
+            self._set()
+
+    def remove(self, block: object) -> None:
+        """Remove a block's limit, if Ctrl-C has let it be added."""
+        with self.lock:
+            self.at_work.pop(block, None)
+            if self.before is not None:
+                self._set()
+            if not self.at_work:
+                self.before = None
+
+    def _set(self) -> None:
+        lowest = min(self.at_work.values(), default=None)
+        for library, own in zip(self.libraries, self.before or (), strict=True):
+            number = own if lowest is None else min(own, lowest)
+            if number != library.get_num_threads():
                 # `set_num_threads` of version 3.8 obeys one thread alone; here a lock arbitrates.
-                set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)
-                set_number(own if lowest is None else min(own, lowest))
+                getattr(library, "_real_set_num_threads", library.set_num_threads)(number)
 
 
 _limits = _Limits()
@@ -52,11 +61,16 @@ if hasattr(os, "register_at_fork"):  # a thread that held the lock stayed in the
 @contextmanager
 def product_threads(n: int) -> Iterator[None]:
     """Let products take at most n threads, and no more than they would; blocks within may only lower the number."""
-    _limits.change(_limits.at_work.append, n)
+    block = object()
     try:
+        _limits.add(block, n)
         yield
     finally:
-        _limits.change(_limits.at_work.remove, n)
+        try:
+            _limits.remove(block)
+        except KeyboardInterrupt:  # a limit that stays would hold for the process
+            _limits.remove(block)
+            raise
 
 
 @lru_cache(maxsize=1)

@@ -239,7 +239,7 @@ cdef class Network:
         """Fill g and what follows from it for a sentence without labels."""
         cdef Py_ssize_t i, k, first = self.scenes.offsets[s]
         self.T = self.scenes.offsets[s + 1] - first
-        self.x = &self.scenes.words[0] + first
+        self.x = &self.scenes.words[first] if self.T > 0 else NULL
         self.world = &self.scenes.worlds[self.scenes.world_of[s], 0, 0]
         self.leave()
         for i in range(self.T):

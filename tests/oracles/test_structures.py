@@ -171,7 +171,7 @@ def least_log_loss(spaces, agree, C, w):
 
 
 @HAS_EXPECT
-@pytest.mark.parametrize(("C", "sampling"), [(1e-3, "uniform"), (1.0, "gap"), (1e3, "gap")])
+@pytest.mark.parametrize(("C", "sampling"), [(1e-3, "uniform"), (1e3, "gap")])
 def test_the_log_loss_is_solved_as_it_comes(structure, C, sampling):
     """Whatever C is, and however examples are drawn, the bounds enclose the optimum of an independent solver."""
     case = case_of(structure, 0)
@@ -195,7 +195,7 @@ def known_problem(structure):
 
 
 @pytest.mark.parametrize("structure", [s for s in STRUCTURES if known_problem(s)])
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("C", [1e-3, 1e3])
 def test_the_log_loss_of_what_is_known_ends_in_a_minimum(structure, C):
     """From where training ends as it comes an independent solver hardly finds a lower objective."""
     case, problem, agree = known_problem(structure)

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from structsvm import CuttingPlane, LaRank, StructuredSVM
 from structsvm.dual.parallel import parallel_map
+from structsvm.execution import products
 from structsvm.execution.products import product_threads
 from structsvm.solvers.run import Run
 from structsvm.tasks import LaRankClassifier, SequenceLabeler
@@ -141,3 +142,20 @@ def test_libraries_are_looked_for_once(monkeypatch):
     model = LaRankClassifier(C=1.0, random_state=0).fit(X, Y)
     monkeypatch.setattr("threadpoolctl.ThreadpoolController.__init__", None)
     model.predict(X)
+
+
+@pytest.mark.parametrize("where", ["add", "remove"])
+def test_ctrl_c_leaves_no_limit(where, monkeypatch):
+    change, calls = getattr(products._limits, where), []
+
+    def interrupted(*given):
+        change(*given) if where == "add" else None
+        calls.append(given)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        change(*given)
+
+    monkeypatch.setattr(products._limits, where, interrupted)
+    with pytest.raises(KeyboardInterrupt), product_threads(1):
+        pass
+    assert in_use() == 4 and not products._limits.at_work
