@@ -186,7 +186,7 @@ class OrderingModel(TaskModel):
         sets = self.oracle.item_sets(X)
         sizes = np.diff(sets.bounds).tolist()
         problem = self.decoder.bind(sets, [NOTHING] * len(sets), rescaling=None)
-        return [square(problem.moments(i, weights)[1], n) for i, n in enumerate(sizes)]
+        return [square(problem.moments(i, weights)[1] if n else np.zeros(0), n) for i, n in enumerate(sizes)]
 
     # ---- prediction -------------------------------------------------------------------------------
 
