@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structsvm.metrics._counts import AUTO
 from structsvm.metrics._labels import LabelSequences, distinct_in, known_tokens
-
-if TYPE_CHECKING:
-    pass
 
 
 def _flat(
