@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from numbers import Real
@@ -264,11 +264,16 @@ def check_labelled(y: object, *, takes_unknown: bool = False) -> None:
 
 def is_missing(label: Any, *, takes_unknown: bool) -> bool:
     """Whether a value of y is no label: NaN, NA of pandas, or the sign of an unknown one, unless that is taken."""
-    if is_unknown(label, None):
-        return not takes_unknown
+    return not takes_unknown if is_unknown(label, None) else is_nan(label)
+
+
+def is_nan(label: Any) -> bool:
+    """Whether a label is NaN, or pandas' NA; a text or a collection is neither."""
+    if isinstance(label, Collection):
+        return False
     try:
-        return np.ndim(label) == 0 and bool(label != label)
-    except (TypeError, ValueError):  # NA is neither equal to itself nor not
+        return bool(label != label)
+    except TypeError:  # NA is neither equal to itself nor not
         return True
 
 

@@ -13,7 +13,7 @@ from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for, say_unknown
 from structsvm.oracles.chain import place_of
-from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, sort_labels, weights_of
+from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, is_nan, sort_labels, weights_of
 
 if TYPE_CHECKING:
     from structsvm.features.tokens import Tokens
@@ -102,7 +102,7 @@ def _distinct(
     except TypeError:
         bad = next(label for label in named if not is_hashable(label))
         raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
-    missing = {id(label) for label in used if _is_missing(label)}
+    missing = {id(label) for label in used if is_nan(label)}
     if missing:
         held = (some if isinstance(some, COLLECTIONS) else (some,) for some in flat)
         at = next(k for k, some in enumerate(held) if not missing.isdisjoint(map(id, some)))
@@ -120,14 +120,6 @@ def _distinct(
     if not used and flat:
         raise ValueError("y tells no label of any token")
     return flat, used, found
-
-
-def _is_missing(label: object) -> bool:
-    """Whether a label is NaN, or pandas' NA."""
-    try:
-        return bool(label != label)
-    except TypeError:
-        return True
 
 
 def _encoded_sets(

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from kernel_kinds import CLASSIFIERS
 
+from structsvm.tasks.common.labels import is_nan
+
 X = np.random.default_rng(0).normal(size=(12, 3))
 NAMES = ["a", "b"] * 6
 
@@ -26,3 +28,13 @@ def test_rows_without_a_label(kind, y):
         ValueError, match=r"y has no label \(but None, NaN, NA or -100\) in 3 of its rows, row 1 the first"
     ):
         kind().fit(X, y)
+
+
+@pytest.mark.parametrize("label", ["a", ("a", (1, 2)), 1, None, {1}, np.array([np.nan, 1.0])], ids=repr)
+def test_texts_numbers_and_collections_are_no_missing_labels(label):
+    assert not is_nan(label)
+
+
+@pytest.mark.parametrize("label", [float("nan"), np.float32("nan"), pd.NA, pd.NaT], ids=repr)
+def test_missing_values_of_all_kinds(label):
+    assert is_nan(label)
