@@ -12,10 +12,13 @@ typedef struct {
                       const float *moments, int32_t *slot, int32_t *list, float *rows);
     double (*dot)(const float *a, const float *b, int64_t n);
     void (*add_rows)(float *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, float coef);
-    void (*add_rows_exactly)(double *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, double coef);
+    void (*accumulate)(double *W, int64_t stride, const int64_t *indptr, const int32_t *indices, const float *values,
+                       int64_t T, const float *moments, double coef);
 } labels_kernels;
 
 KERNELS_OF(labels);
+
+enum { LABELS_AHEAD = 16 };     /* features whose slots, and rows whose weights, are asked for before they are needed */
 
 /* sum_t x_t m_t over the tokens' features: rows[k] is the sum of the feature list[k]; returns how many there are. slot
  * holds a number for each feature, -1 between two calls, and the numbers of the features of this list after one. */
@@ -26,6 +29,7 @@ static int64_t labels_spread(const int64_t *indptr, const int32_t *indices, cons
         const float *m = moments + t * stride;
         for (int64_t e = indptr[t]; e < indptr[t + 1]; e++) {
             float *row;
+            if (e + LABELS_AHEAD < indptr[T]) __builtin_prefetch(slot + indices[e + LABELS_AHEAD], 1, 3);
             if (slot[indices[e]] < 0) {
                 slot[indices[e]] = (int32_t)n;
                 list[n] = indices[e];
@@ -59,20 +63,26 @@ static void labels_add_rows(float *W, int64_t stride, const int32_t *list, int64
     rows_v x = rows_all(coef);
     for (int64_t k = 0; k < n; k++) {
         float *row = W + (list == NULL ? k : list[k]) * stride;
-        if (list != NULL && k + 8 < n) rows_prefetch(W + list[k + 8] * stride, stride);
+        if (list != NULL && k + LABELS_AHEAD < n) rows_prefetch(W + list[k + LABELS_AHEAD] * stride, stride);
         for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) += x * *(const rows_v *)(rows + k * stride + c);
     }
 }
 
-/* The same in double. */
-static void labels_add_rows_exactly(double *W, int64_t stride, const int32_t *list, int64_t n, const float *rows,
-                                    double coef) {
-    typedef double wide __attribute__((vector_size(64), aligned(8), may_alias));
-    for (int64_t k = 0; k < n; k++) {
-        double *row = W + (list == NULL ? k : list[k]) * stride;
-        if (list != NULL && k + 8 < n) rows_prefetch((const float *)(W + list[k + 8] * stride), 2 * stride);
-        for (int64_t c = 0; c < stride; c += LANES)
-            *(wide *)(row + c) += coef * __builtin_convertvector(*(const rows_v *)(rows + k * stride + c), wide);
+/* W += coef sum_t x_t m_t, a row per feature of the tokens; without indptr a token's only feature is its number. */
+static void labels_accumulate(double *W, int64_t stride, const int64_t *indptr, const int32_t *indices,
+                              const float *values, int64_t T, const float *moments, double coef) {
+    typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+    typedef double wide __attribute__((vector_size(32), aligned(8), may_alias));
+    for (int64_t t = 0; t < T; t++) {
+        const float *m = moments + t * stride;
+        int64_t stop = indptr == NULL ? t + 1 : indptr[t + 1];
+        for (int64_t e = indptr == NULL ? t : indptr[t]; e < stop; e++) {
+            double *row = W + (indptr == NULL ? e : indices[e]) * stride, x = values == NULL ? coef : coef * values[e];
+            if (indptr != NULL && e + LABELS_AHEAD < indptr[T])
+                rows_prefetch((const float *)(W + indices[e + LABELS_AHEAD] * stride), 2 * stride);
+            for (int64_t c = 0; c < stride; c += 4)
+                *(wide *)(row + c) += x * __builtin_convertvector(*(const four *)(m + c), wide);
+        }
     }
 }
 

@@ -2,5 +2,5 @@
 
 KERNELS(labels) = {
     .fill = rows_fill, .spread = labels_spread, .dot = labels_dot, .add_rows = labels_add_rows,
-    .add_rows_exactly = labels_add_rows_exactly,
+    .accumulate = labels_accumulate,
 };

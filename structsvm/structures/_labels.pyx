@@ -32,8 +32,8 @@ cdef extern from "labels.h" nogil:
         double (*dot)(const float* a, const float* b, int64_t n) noexcept nogil
         void (*add_rows)(float* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
                          float coef) noexcept nogil
-        void (*add_rows_exactly)(double* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
-                                 double coef) noexcept nogil
+        void (*accumulate)(double* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
+                           const float* values, int64_t T, const float* moments, double coef) noexcept nogil
     const labels_kernels* labels_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const labels_kernels* KERNELS = labels_kernels_of(kernel_set(), poll)
@@ -486,12 +486,13 @@ cdef class LabelProblem(Problem):
         return 0
 
     cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride
-        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        self.spread_moments(i, m)
-        KERNELS.add_rows_exactly(w, stride, &self.features[0], self.n_spread, &self.rows[0], coef)
-        KERNELS.add_rows_exactly(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, coef)
+        cdef Py_ssize_t stride = self.chain.stride, first = self.chain.offsets[i]
+        cdef Py_ssize_t T = self.chain.offsets[i + 1] - first
+        cdef Conjoined more = self.chain.conjoined(i)
+        cdef const float* edges = m + T * stride
+        KERNELS.accumulate(w, stride, self.chain.indptr + first, self.chain.indices, self.chain.values, T, m, coef)
+        KERNELS.accumulate(w + self.chain.n_emission * stride, stride, NULL, NULL, NULL, self.chain.n_edges, edges, coef)
         if self.chain.n_bigrams > 0:
-            KERNELS.add_rows_exactly(w + self.chain.first_bigram * stride, self.chain.conjoined(i).size,
-                                     &self.pair_features[0], self.n_pairs_spread, &self.pair_rows[0], coef)
+            KERNELS.accumulate(w + self.chain.first_bigram * stride, more.size, more.indptr, more.indices, more.values,
+                               more.n, edges + self.chain.n_edges * stride, coef)
         return 0
