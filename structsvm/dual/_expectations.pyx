@@ -229,7 +229,7 @@ cdef class ExpectationState(WeightState):
         return state
 
     def set_state(self, state, *, adapt=False):
-        """Restore the arrays returned by `get_state`; those of a run with another C fit as they are."""
+        """Restore the arrays returned by `get_state`; with `adapt` those of a run with another C, see `shrink`."""
         if len(state["moments"]) != len(self.moments):
             raise ValueError(f"array 'moments' of the training state has {len(state['moments'])} numbers, expected "
                              f"{len(self.moments)}")
@@ -241,4 +241,41 @@ cdef class ExpectationState(WeightState):
         self.base = state["base"].copy() if "base" in state else None
         self.moments, self.is_lent = copied(state["moments"]), False
         np.asarray(self.entropy)[:] = state["entropy"]
+        if adapt and not np.array_equal(state["C"], self.C):
+            self.shrink(state["C"])
+        self.settle()
+
+    def shrink(self, C_before):
+        """Mix each p_i, of a run with another C, with the true output, so that w hardly moves if C has grown.
+
+        Kept as they are, C' / C times the same moments would overshoot. At shares s C / C' of p_i, u is s times the old
+        one and, as entropies are concave, the dual at least
+
+            s sum_i C_i h_i - s <w0, u> - s^2 / 2 |u|^2,
+
+        which is greatest at s = (sum_i C_i h_i - <w0, u>) / |u|^2: a number from 1 on, as w grows with C.
+        """
+        cdef const float64_t[::1] C = C_before
+        cdef double gain, square, scale = 1.0, share
+        cdef Py_ssize_t i, k
+        u = self.problem.sum_of_moments(-C_before, self.offsets, self.moments)
+        gain, square = sum_of_products(C_before, self.entropy), sum_of_products(u, u)
+        if self.base is not None:
+            gain -= sum_of_products(self.base, u)
+        if gain > square > 0.0:
+            scale = gain / square
+        with nogil:
+            for i in range(self.n_samples):
+                share = scale * C[i] / self.C[i] if scale * C[i] < self.C[i] else 1.0
+                for k in range(self.offsets[i], self.offsets[i + 1]):
+                    self.moments[k] *= <float32_t>share
+                self.entropy[i] *= share
+                poll(self.offsets[i + 1] - self.offsets[i])
+
+    def start_from(self, state, rows):
+        """Start from the moments in the state of a run, with the same C, on the examples of ascending rows."""
+        included = np.zeros(self.n_samples, dtype=bool)
+        included[rows] = True
+        np.asarray(self.moments)[np.repeat(included, np.diff(self.offsets))] = state["moments"]
+        np.asarray(self.entropy)[rows] = state["entropy"]
         self.settle()

@@ -107,6 +107,10 @@ class LikelihoodRun(DualRun):
         super().follow(before)
         self.before = before.polished
 
+    def start_from(self, state: dict[str, NDArray[Any]], rows: NDArray[np.intp]) -> None:
+        """Start from the state of a run, with the same C, on these rows of the examples."""
+        self.state.start_from(state, rows)
+
     def minimise(self, tol: float, most: int, tick: Callable[[], object] = bool) -> bool:
         """Find better weights by L-BFGS; return whether the relative gap is at most `tol`, after `most` iterations.
 

@@ -168,6 +168,45 @@ def test_resumed_runs_and_jobs_change_no_bit(data, tmp_path):
         assert (run.primal, run.dual) == (whole.primal, whole.dual)
 
 
+@pytest.mark.parametrize("base", [None, 0.3])
+@pytest.mark.parametrize("factor", [0.2, 1.5, 3.0, 100.0])
+def test_another_C_starts_where_the_dual_is_greatest(factor, base):
+    data, rows = chain_data(n=30), np.random.default_rng(0).uniform(0.5, 2.0, 30)
+    problem = bound(data)
+    base = None if base is None else np.full(problem.n_features, base)
+    before = ConditionalLikelihood(0.1, tol=1e-4, random_state=0).solve(problem, sample_weight=rows, base=base)
+    run = ConditionalLikelihood(0.1 * factor, random_state=0).start(problem, sample_weight=rows, base=base)
+    run.set_state(before.get_state(), adapt=True)
+    w0 = np.zeros(problem.n_features) if base is None else base
+    u, moved = before.state.weights - w0, run.state.weights - w0
+    linear = before.dual + 0.5 * u @ u  # sum_i C_i h_i - <w0, u>
+    s = np.clip(linear / (u @ u), min(factor, 1.0), max(factor, 1.0)) if factor >= 1.0 else factor
+    np.testing.assert_allclose(moved, s * u, rtol=1e-3, atol=1e-6)
+    if factor >= 1.0:
+        assert run.state.dual >= max(s * linear - 0.5 * s * s * (u @ u), before.dual) - 1e-5 * abs(before.dual)
+
+
+def test_a_run_starts_from_that_of_some_examples():
+    oracle, X, Y = chain_data(n=30)
+    rows = np.array([1, 4, 5, 20, 29])
+    part = ConditionalLikelihood(0.5, tol=1e-5, random_state=0).solve(
+        bound((oracle, [X[i] for i in rows], [Y[i] for i in rows]))
+    )
+    run = ConditionalLikelihood(0.5, tol=1e-3, random_state=0).start(bound((oracle, X, Y)))
+    run.start_from(part.get_state(), rows)
+    np.testing.assert_allclose(run.state.weights, part.weights, rtol=1e-5, atol=1e-7)
+    assert run.state.dual == pytest.approx(part.dual, rel=1e-6)
+    moments, others = run.state.get_state()["moments"], np.setdiff1d(np.arange(30), rows)
+    bounds = np.cumsum(
+        [0] + [(len(x) + oracle.n_labels + 2) * 8 for x in X]
+    )  # rows of labels: tokens, edges, both ends
+    assert len(moments) == bounds[-1]
+    assert all((moments[bounds[i] : bounds[i + 1]] == 0.0).all() for i in others)
+    fresh = ConditionalLikelihood(0.5, tol=1e-3, random_state=0).solve(bound((oracle, X, Y)))
+    warm = run.solver.solve(run.problem, run=run)
+    assert max(warm.dual, fresh.dual) <= min(warm.primal, fresh.primal)
+
+
 def test_another_C_goes_on_from_the_same_distributions():
     data = chain_data(n=30)
     before = ConditionalLikelihood(0.1, tol=1e-4, random_state=0).solve(bound(data))
