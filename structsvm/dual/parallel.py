@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
@@ -50,8 +50,8 @@ def cut_points(n_samples: int, groups: Any, n_shards: int | None = None) -> Any:
 def _workers(n_threads: int, *, wait: bool = False) -> Any:
     """``submit(function, part)`` of a pool of threads, whose matrix products have one thread each.
 
-    On Ctrl-C, and if a part fails, parts that have not started are dropped and running ones are stopped, without
-    waiting for them unless `wait` is set.
+    At the end, on Ctrl-C, and if a part fails, parts that have not started are dropped and running ones are stopped,
+    without waiting for them unless `wait` is set.
     """
     job, pool, running, change = Job(), ThreadPoolExecutor(n_threads), set[int](), Condition()
 
@@ -70,10 +70,8 @@ def _workers(n_threads: int, *, wait: bool = False) -> Any:
     try:
         with product_threads(1):
             yield lambda function, part: pool.submit(run, function, part)
-    except BaseException:
-        job.stop()
-        raise
     finally:
+        job.stop()
         pool.shutdown(wait=wait, cancel_futures=True)
         if wait:  # also for a thread in whose start Ctrl-C came, so that the pool does not know of it
             with change:
@@ -103,6 +101,19 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
             if future.done():  # the error of a part that has failed, while others are at work
                 future.result()
         return [future.result() for future in at_work]
+
+
+@contextmanager
+def beside(call: Callable[[], T], n_threads: int) -> Iterator[Callable[[], T]]:
+    """A function that returns the result of `call`, made in a thread beside the body; stopped if the body does not ask.
+
+    With one thread it is made once the body asks.
+    """
+    if n_threads == 1:
+        yield call
+        return
+    with _workers(1, wait=True) as submit:
+        yield submit(lambda _: call(), None).result
 
 
 def parallel_stream(function: Any, parts: Any, n_threads: int) -> Any:

@@ -270,7 +270,8 @@ class TaskModel(ABC, Generic[E]):
         if self.comparison is None or not losses:
             return self.search_of_loss(examples, solver)
         models = [self.with_loss(loss) for loss in losses]
-        return self.comparison([m.search_of_loss(examples, self.solver_of_loss(m.loss)) for m in models])
+        searches = [model.search_of_loss(examples, self.solver_of_loss(model.loss)) for model in models]
+        return self.comparison(searches, solver.n_jobs)
 
     def search_of_loss(self, examples: E, solver: Solver) -> Search:
         """The search for C with the current loss."""

@@ -11,10 +11,12 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import resumed
+from structsvm.dual.parallel import beside, n_threads
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
@@ -24,6 +26,8 @@ from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_cho
 from structsvm.tasks.common.solver import is_auto, is_log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
@@ -65,6 +69,8 @@ class Job(Generic[E]):
         Of weights: those that a narrower learner has.
     problem, weight, base
         See `Solver.start`.
+    point : (dict of ndarray, ndarray of int), optional
+        The training state, and its rows of the examples, that the choice of C leaves to start from.
     run : Run
     before : TaskModel or None
         The learner before it was trained on other examples than its own.
@@ -83,6 +89,7 @@ class Job(Generic[E]):
     problem: Any = None
     weight: Weights | None = None
     base: Floats | KernelPoint | State | None = None
+    point: tuple[State, Integers] | None = None
     run: Any = None
     before: TaskModel[E] | None = None
     notes: Any = None
@@ -147,9 +154,11 @@ def train(job: Job, monitor: Monitor | None = None) -> Run:
     choose(job, monitor)
     if job.run is None:
         start(job)
-        solve(job, monitor)
-        store(job)
-        add(job)
+        other = other_part(job) if adds(job) else None
+        with beside(partial(finish, other), 1 if other is None else n_threads(job.solver.n_jobs)) as wait:
+            solve(job, monitor)
+            store(job)
+            add(job, other, wait)
         calibrate(job)
     return job.run
 
@@ -204,6 +213,7 @@ def search(job: Job, monitor: Monitor) -> None:
         found = model.search(job.examples.fully_known(), solver.inner)
         try:
             model.choice = found.choose(monitor)
+            job.point = found.point(job.examples)
         except KeyboardInterrupt:
             part = found.part
             if part is None or part.run is None:
@@ -245,6 +255,9 @@ def start(job: Job) -> None:
     if not job.continues:
         job.base = learner.prior(examples)
         job.run = learner.warm_run(job)
+        if job.point is not None:
+            job.run = solver.start(job.problem, sample_weight=job.weight, base=job.base)
+            job.run.start_from(*job.point)
         return
     if job.passes is None:
         state = learner.state_for(job.problem)
@@ -284,34 +297,54 @@ def store(job: Job) -> None:
     learner.fingerprint = job.problem.fingerprint() if job.passes is None else 0
 
 
-def add(job: Job) -> None:
-    """Train the other part of a sum of losses, or resume it, and add both; `run` is then the one that ended last.
+def adds(job: Job) -> bool:
+    """Whether the other part of a sum of losses is trained, too; on other examples the sum continues as one model."""
+    if job.passes is not None or job.model.choice is None or job.model.choice.get(ChosenSum) is None:
+        return False
+    return job.fingerprint is None or job.fingerprint == job.problem.fingerprint()
 
-    On other examples a sum continues as one model.
-    """
-    model, run = job.model, job.run
-    chosen = None if model.choice is None else model.choice.get(ChosenSum)
-    if job.passes is not None or chosen is None or job.fingerprint not in (None, model.fingerprint):
-        return
-    scales = chosen.scales
-    margin = job.margin if job.resume else None
-    if run.status != "interrupted":
-        if margin is None:
-            (loss,) = scales.keys() - {model.loss}
-            margin = model.with_loss(loss)
-            margin.result = margin.state = None
-        solver = copy.copy(model.solver_of_loss(margin.loss))
-        solver.set_params(C=chosen.losses[margin.loss][0], checkpoint=None)
-        if run.status == "stopped":  # by a callback, which sees the first training alone
-            solver.set_params(max_iter=model.result.n_iter)
-        other = Job(margin.copy(), job.examples, solver, resume=job.resume, choose=job.choose)
+
+def other_part(job: Job, **settings: object) -> Job:
+    """The training of the other part of a sum of losses, new or resumed, by a solver with these settings."""
+    model = job.model
+    chosen = model.choice.get(ChosenSum)
+    part = job.margin if job.resume else None
+    if part is None:
+        (loss,) = chosen.scales.keys() - {model.loss}
+        part = model.with_loss(loss)
+        part.result = part.state = None
+    solver = copy.copy(model.solver_of_loss(part.loss))
+    solver.set_params(C=chosen.losses[part.loss][0], checkpoint=None, **settings)
+    return Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose)
+
+
+def finish(other: Job | None) -> None:
+    """Train the other part of a sum, if there is one."""
+    if other is not None:
         start(other)
         solve(other, Monitor())
         store(other)
+
+
+def add(job: Job, other: Job | None, wait: Callable[[], object]) -> None:
+    """Add the other part of a sum of losses once it is trained; `run` is then the one that ended last.
+
+    After an interrupted training it is not trained further, and added as it was before.
+    """
+    if other is None:
+        return
+    model, margin, status = job.model, job.margin if job.resume else None, job.run.status
+    if status == "stopped":  # by a callback, which sees the first training alone
+        other = other_part(job, max_iter=model.result.n_iter)
+        finish(other)
+    elif status != "interrupted":
+        wait()
+    if status != "interrupted":
         job.run, margin = other.run, other.model
         if job.run.status == "interrupted":
             model.result = dataclasses.replace(model.result, status="interrupted")
     if margin is not None:
+        scales = model.choice.get(ChosenSum).scales
         model.margin = margin
         model.weights = scales[model.loss] * model.weights + scales[margin.loss] * margin.weights
 

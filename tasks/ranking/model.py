@@ -451,7 +451,7 @@ class SampleModel(GroupModel):
                 rescaling = solver.rescaling or "margin"
                 search.solver = CuttingPlane(rescaling=rescaling, tol=SOLVED, random_state=search.seed)
                 search.solver.run_type = PatientRounds
-        return LossSearch(searches) if len(searches) > 1 else searches[0]
+        return LossSearch(searches, solver.n_jobs) if len(searches) > 1 else searches[0]
 
     def apply_choice(self, choice: Choice) -> None:
         compared = choice.get(ChosenLoss)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from python_oracles import Data
 
-from structsvm.dual.parallel import Rounds, cut_points, parallel_map, parallel_parts, renumbered_parts
+from structsvm.dual.parallel import Rounds, beside, cut_points, parallel_map, parallel_parts, renumbered_parts
 from structsvm.execution._stop import Job
 from structsvm.oracles.viterbi import ViterbiOracle
 
@@ -29,6 +29,53 @@ def test_parts_are_at_work_at_once_and_answers_keep_their_order():
 def test_one_thread_or_one_part_starts_no_threads(parts, n_threads):
     me = threading.get_ident()
     assert parallel_map(lambda part: (part, threading.get_ident()), parts, n_threads) == [(part, me) for part in parts]
+
+
+def test_a_call_is_made_beside_the_body():
+    both = threading.Barrier(2, timeout=60.0)
+    with beside(lambda: both.wait() and threading.get_ident(), 2) as result:
+        both.wait()
+        assert result() != threading.get_ident()
+
+
+def test_with_one_thread_a_call_waits_until_the_body_asks():
+    called = []
+    with beside(lambda: called.append(threading.get_ident()), 1):
+        pass
+    assert called == []
+    with beside(lambda: called.append(threading.get_ident()), 1) as result:
+        assert called == [] and result() is None
+    assert called == [threading.get_ident()]
+
+
+@pytest.mark.parametrize("error", [None, ValueError("of the body")])
+def test_a_call_that_nobody_asks_for_is_stopped(error):
+    begun, ended = threading.Event(), []
+
+    def work():
+        job = Job()
+        begun.set()
+        while not job.stopped:
+            time.sleep(0.01)
+        ended.append(True)
+
+    def body():
+        with beside(work, 2):
+            begun.wait(60.0)
+            if error is not None:
+                raise error
+
+    if error is None:
+        body()
+    else:
+        with pytest.raises(ValueError, match="of the body"):
+            body()
+    assert ended == [True]
+
+
+def test_the_error_of_a_call_is_raised_where_its_result_is_asked_for():
+    with pytest.raises(KeyError, match="of the call"), beside(lambda: {}["of the call"], 2) as result:
+        result()
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 10])

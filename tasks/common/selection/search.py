@@ -27,9 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.checkpoint import CheckpointWriter
+from structsvm.dual.parallel import beside, n_threads
 from structsvm.features.dense import DenseRows, column_moments
 from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
+from structsvm.progress import Monitor
 from structsvm.solvers.choosing import Row, is_loss, rank, walk
 from structsvm.solvers.larank import LaRank
 from structsvm.tasks.common.selection.choice import Choice, Chosen, ChosenLoss
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from structsvm._problem import Problem
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
-    from structsvm.progress import Monitor
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.arrays import Integers
@@ -61,6 +62,9 @@ PATIENCE = 2
 # Passes over each value: until one of them has raised the dual by no more than this share of it, or seen no more gap.
 # Unfinished likelihoods with a large C can be far worse than finished ones.
 LEAST_GAIN, MOST_OF_MARGIN, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
+# The next value of a likelihood is tried after so many passes at least, once one of them no longer changes the held-out
+# score by more than noise: larger values need more of them, and fewer would favour small ones.
+LEAST_PASSES = 3
 
 
 class Held(NamedTuple):
@@ -123,6 +127,8 @@ class Part:
     others: Any
     rows: Integers
     held_out: Integers
+    races = False  # whether trainings are left early
+    scores: list[Held]  # then: after each pass
 
     def __init__(self, model: TaskModel, examples: Examples, held_out: NDArray[np.bool_], solver: Solver) -> None:
         self.rows, self.held_out = np.flatnonzero(~held_out), np.flatnonzero(held_out)
@@ -136,25 +142,53 @@ class Part:
     def train(self, solver: Solver, monitor: Monitor, gap: float = LEAST_GAIN) -> int:
         """Train with another C, from the current point, until a pass gains little; returns the number of passes.
 
-        A likelihood is then solved to a relative gap by rounds, if that is less, or passes do not tell of it.
+        A likelihood is then solved to a relative gap by rounds, if that is less, or passes do not tell of it; if they
+        do, it is left once they no longer change the held-out score by more than noise: see `finish`.
         """
         run, is_first = solver.start(self.problem, sample_weight=self.weight, base=self.base), self.run is None
         if not is_first and run.carries:
             run.follow(self.run)
         self.run = run  # only now: what Ctrl-C leaves is what was learnt
-        first, most = run.n_iter, self.most_passes(solver, is_first)
-        while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first, most):
+        by_rounds = solver.is_likelihood and (run.needs_rounds or gap < LEAST_GAIN)
+        self.races, self.scores = solver.is_likelihood and not by_rounds, []
+        n_passes = self._train(self.most_passes(solver, is_first), monitor)
+        if by_rounds:
+            run.minimise(gap, MOST_OF_BATCH)
+            self.model.set_weights_from(run)
+        return n_passes
+
+    def finish(self, solver: Solver, state: dict[str, NDArray[Any]], monitor: Monitor) -> None:
+        """Train with the C of a state, from where it was left, until a pass gains little."""
+        self.run, self.races = solver.start(self.problem, sample_weight=self.weight, base=self.base), False
+        self.run.set_state(state)
+        if self.run.gap_seen > LEAST_GAIN:
+            self._train(self.most_passes(solver, is_first=False), monitor)
+        self.model.set_weights_from(self.run)
+
+    def _train(self, most: int, monitor: Monitor) -> int:
+        """Make passes until they are enough; returns their number."""
+        first, is_enough = self.run.n_iter, False
+        while not is_enough:
             while not self.run.advance():
                 monitor.tick(self.run)
-        if solver.finishing:
-            self.run.certify()
-        if solver.is_likelihood and (self.run.needs_rounds or gap < LEAST_GAIN):
-            self.run.minimise(gap, MOST_OF_BATCH)
-        self.model.set_weights_from(self.run)
-        return self.run.n_iter - first
+            is_enough = self._is_enough(self.run.n_iter - first, most)
+            if is_enough and self.run.solver.finishing:
+                self.run.certify()
+            if is_enough or self.races:
+                self.model.set_weights_from(self.run)
+            is_enough = is_enough or (self.races and self._is_steady())
+        return int(self.run.n_iter - first)
+
+    def _is_steady(self) -> bool:
+        """Whether the last pass has changed the score of the held-out examples by no more than its standard error."""
+        self.scores.append(self.held_out_scores())
+        if len(self.scores) < LEAST_PASSES:
+            return False
+        change, error = difference(*self.scores[-2:])
+        return abs(change) <= error
 
     def most_passes(self, solver: Solver, is_first: bool) -> int:
-        """Passes over one value."""
+        """Maximum number of passes over one value."""
         most = MOST_OF_LIKELIHOOD if solver.rescaling is None else MOST_OF_MARGIN
         return min(most, (solver.n_passes + 1) // 2)
 
@@ -211,10 +245,13 @@ class Search:
         How the held-out examples were predicted at the best value.
     models : list of TaskModel
         Per split of the examples, the model at the best value.
+    states : sequence of dict
+        Per split, the state of the training with the best value, if it was left early.
     """
 
     lowest, step, longest, patience, leeway, turns, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1, LEAST_GAIN
     others: tuple[Chosen, ...] = ()
+    states: Sequence[dict[str, NDArray[Any]]] = ()
     model: Any
     examples: Any
 
@@ -246,16 +283,39 @@ class Search:
         """The choice by these splits of the examples."""
         self.parts = [Part(self.model, self.examples, rows, self.solver) for rows in held_out]
         self.table: list[Row] = []
+        self._explore(monitor)
+        if self.states:
+            self._finish(monitor)
+        return self.choice
+
+    def _explore(self, monitor: Monitor) -> None:
+        """Try the given values, or those of the path."""
         if self.values is not None:
             self._walk(self.values, monitor)
-            return self.choice
+            return
         scale = self.scale
         first = self.lowest / scale if 0.0 < scale < np.inf else self.lowest
         values = self._values(first, self.step)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
         if self.table[0].C == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
             self._walk(islice(self._values(first, -self.step), 1, None), monitor)
-        return self.choice
+
+    def _finish(self, monitor: Monitor) -> None:
+        """Train with the best value as long as passes gain: on the way it was left early, as the others were."""
+        solver = self.solver.set_params(C=min(self.table, key=self.rank).C)
+        for part, state in zip(self.parts, self.states, strict=True):
+            self.part = part
+            part.finish(solver, state, monitor)
+        self.last = self._scores(self.parts)
+        self.keep()
+        self.states = [part.run.get_state() for part in self.parts]
+
+    def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
+        """The training state that was reached with the best value, and the rows of these examples that it is of.
+
+        None: there is none, or it is of other examples.
+        """
+        return (self.states[0], self.parts[0].rows) if self.states and examples is self.examples else None
 
     def _values(self, first: float, step: int) -> Iterator[float]:
         """The round values of a path: more for a log loss, as the metric says once a value was tried."""
@@ -284,6 +344,7 @@ class Search:
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
         self.held, self.models = self.last, [part.model.copy() for part in self.parts]
+        self.states = [part.run.get_state() for part in self.parts if part.races]
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         """Train parts further with a value, and score them."""
@@ -291,9 +352,14 @@ class Search:
         n_passes = 0
         for self.part in parts:
             n_passes += self.part.train(self.solver.set_params(C=C), monitor, self.gap)
-        self.last = joined([part.held_out_scores() for part in parts])
-        self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
+        self.last = self._scores(parts)
         return Row(C, *ratio(*self.last[1:]), n_passes)
+
+    def _scores(self, parts: Sequence[Part]) -> Held:
+        """How the held-out examples of parts are predicted."""
+        held = joined([part.held_out_scores() for part in parts])
+        self.metric, self.n_held_out = held.metric, len(held.numerator)
+        return held
 
     def _divisions(self) -> Iterator[Any]:
         """Yield the examples to hold out, as boolean arrays; none if there are too few.
@@ -327,10 +393,12 @@ class LossSearch:
     ----------
     searches : list of Search
         One per loss, named by its `loss`; in a tie the first is chosen.
+    n_jobs : int or None
+        With more than one, the others are searched beside the first.
     """
 
-    def __init__(self, searches: Sequence[Search]) -> None:
-        self.searches = searches
+    def __init__(self, searches: Sequence[Search], n_jobs: int | None = None) -> None:
+        self.searches, self.n_threads = searches, n_threads(n_jobs)
         self.search = searches[0]
         for search in searches:
             search.seed = self.search.seed
@@ -339,14 +407,26 @@ class LossSearch:
     def part(self) -> Part | None:
         return self.search.part
 
+    def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
+        """See `Search.point`; of the loss that training continues with."""
+        return self.search.point(examples)
+
     def choose(self, monitor: Monitor) -> Choice | None:
-        for search in self.searches:
-            self.search = search
-            if search.choose(monitor) is None:
+        first, *others = self.searches
+        others_monitor = monitor if self.n_threads == 1 else Monitor()
+
+        def choose_others() -> None:
+            for search in others:
+                self.search = search
+                search.choose(others_monitor)
+
+        with beside(choose_others, self.n_threads) as wait:
+            if first.choose(monitor) is None:
                 return None
+            wait()
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0
-        best = min(self.searches, key=lambda search: sign * losses[search.loss][1])
+        best = self.search = min(self.searches, key=lambda search: sign * losses[search.loss][1])
         return replace(best.choice, others=(ChosenLoss(best.loss, losses), *best.choice.others))
 
 
@@ -386,6 +466,17 @@ def ratio(a: NDArray[Any], b: NDArray[Any]) -> tuple[float, float]:
         return 0.0, 0.0
     r = float(a.sum()) / total
     return r, math.sqrt(n / max(n - 1, 1) * float(((a - r * b) ** 2).sum())) / total
+
+
+def difference(before: Held, after: Held) -> tuple[float, float]:
+    """How much a ratio of two sums has changed on the same examples, and the standard error of that."""
+    ratios, parts = [], []
+    for _, a, b in (before, after):
+        total = max(float(b.sum()), TINY)
+        ratios.append(float(a.sum()) / total)
+        parts.append((a - ratios[-1] * b) / total)
+    n = len(parts[0])
+    return ratios[1] - ratios[0], math.sqrt(n / max(n - 1, 1) * float(((parts[1] - parts[0]) ** 2).sum()))
 
 
 PIECE = 1 << 22  # entries between which Ctrl-C is heard

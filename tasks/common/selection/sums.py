@@ -40,8 +40,8 @@ class SumSearch(LossSearch):
     Training continues with the loss of the first search.
     """
 
-    def __init__(self, searches: Sequence[Search]) -> None:
-        super().__init__(searches)
+    def __init__(self, searches: Sequence[Search], n_jobs: int | None = None) -> None:
+        super().__init__(searches, n_jobs)
         for search in searches:
             if is_log(search.model.loss):
                 search.lowest, search.patience = LOWEST_OF_LOG, 1
@@ -51,7 +51,7 @@ class SumSearch(LossSearch):
         compared = None if choice is None else choice.get(ChosenLoss)
         if compared is None:
             return None
-        first = self.searches[0]
+        first = self.search = self.searches[0]
         calibration = first.model.calibration
         problem, weight = first.model.bind(first.examples, first.solver)
         chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)].copy() for part in first.parts]

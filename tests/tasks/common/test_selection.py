@@ -1,5 +1,6 @@
 """``C="auto"``: what is chosen, from what, how sure that is, and that everything else stays as it is with a number."""
 
+import threading
 from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
@@ -47,8 +48,13 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
     assert 0 < table["n_held_out"] <= n and (table["error"] >= 0.0).all() and (table["passes"] >= 1).all()
     # Nothing but C and the loss is passed on.
     fixed = case.fit(C=model.C_, **{"loss": table["loss"]} if "loss" in table else {})
-    assert fixed.result_.dual == model.result_.dual
-    assert "sum" in table or case.predicted(fixed) == case.predicted(model)
+    starts_there = fixed.result_.dual != model.result_.dual
+    if starts_there:  # where the choice has ended: another way to the same optimum
+        ends = [(one.result_.dual, one.result_.primal) for one in (fixed, model)]
+        assert max(dual for dual, _ in ends) <= min(primal for _, primal in ends)
+        assert model.result_.n_iter < fixed.result_.n_iter
+    assert not starts_there or "log" in (table.get("loss"), case.params.get("loss"))
+    assert starts_there or "sum" in table or case.predicted(fixed) == case.predicted(model)
     assert fixed.C_ == model.C_
     with pytest.raises(AttributeError, match="C was given"):
         _ = fixed.validation_
@@ -248,12 +254,14 @@ def test_losses_of_sequences_are_added():
     assert table["losses"].keys() == table["scales"].keys() == model.results_.keys() == {"log", "hamming"}
     assert table["loss"] == model.loss_ == "log" and table["losses"]["log"][0] == model.C_
     assert model.temperature_ == 1.0 and model.results_["log"] is model.result_
-    parts = {loss: case.fit(loss=loss, C=row[0]) for loss, row in table["losses"].items()}
-    for loss, part in parts.items():
-        assert part.result_.dual == model.results_[loss].dual and part.result_.gap == model.results_[loss].gap
+    margin = case.fit(loss="hamming", C=table["losses"]["hamming"][0])
+    assert margin.result_.dual == model.results_["hamming"].dual
+    likelihood = case.fit(loss="log", C=table["losses"]["log"][0], tol=1e-4)
+    assert model.results_["log"].dual <= likelihood.result_.primal and likelihood.result_.dual <= model.result_.primal
+    parts = {"log": likelihood, "hamming": margin}
     for name in ("emission_", "transition_"):
         total = sum(table["scales"][loss] * getattr(part, name) for loss, part in parts.items())
-        np.testing.assert_allclose(getattr(model, name), total, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(getattr(model, name), total, atol=0.1 * np.abs(total).max())  # gaps of 1 and .01 %
     # Other parameters leave one loss.
     for params in ({"C": 0.3}, {"inference": "greedy"}, {"class_weight": "balanced"}, {"solver": "frank_wolfe"}):
         alone = case.make(max_iter=2, **params).fit(LINES, LINE_TAGS)
@@ -262,6 +270,22 @@ def test_losses_of_sequences_are_added():
     assert case.make().partial_fit(LINES, LINE_TAGS).loss_ == "hamming"
     field = tasks.SequenceLabeler(solver=ConditionalLikelihood(random_state=0)).fit(LINES, LINE_TAGS)
     assert field.loss_ == "log"
+
+
+def test_losses_are_searched_and_trained_side_by_side(monkeypatch):
+    case, inside = CHOICES["loss of sequences"], []
+    train = selection.Part.train
+    monkeypatch.setattr(
+        selection.Part, "train", lambda self, *given: inside.append(threading.get_ident()) or train(self, *given)
+    )
+    alone = case.fit()
+    assert set(inside) == {threading.get_ident()}
+    inside.clear()
+    together = case.fit(n_jobs=2)
+    assert len(set(inside)) == 2
+    np.testing.assert_equal(together.validation_, alone.validation_)
+    assert together.result_.dual == alone.result_.dual
+    assert case.predicted(together) == case.predicted(alone)
 
 
 def test_parts_and_sum_are_log_odds_of_held_out_sequences(monkeypatch):
