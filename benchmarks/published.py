@@ -12,7 +12,9 @@ that names tables (`sequence/peers: CoNLL-2000`), of those. What is none (a para
 backquotes, as a reference (section 5.3), in brackets as what the paper or the thesis has, or in a row's first cell.
 
 Run it: ``python benchmarks/published.py`` writes the pages again; with ``--check`` it names those that differ. It names
-fractions that no table has in any case, and then fails.
+fractions that no table has in any case, and then fails. ``--check`` names kept parts as well that are older than the
+code that they measure (`common/code.py`), with the last change of its files; these are no failure: run them again, or
+``python benchmarks/NAME.py --part PART --confirm``.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import re
 import sys
 from pathlib import Path
 
+from common.code import stale as stale_parts
 from common.report import Results, Table
 
 ROOT = Path(__file__).parents[1]
@@ -44,10 +47,18 @@ def main():
         print(f"{page.relative_to(ROOT)} differs from the kept results" + ("" if check else ": written again"))
         if not check:
             page.write_text(renewed(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for sentence in stale_parts(ROOT, dates()) if check else ():
+        print(sentence)
     strays = [(page, fraction) for page in PAGES for fraction in unsupported(page.read_text(encoding="utf-8"))]
     for page, fraction in strays:
         print(f"{page.relative_to(ROOT)}: {fraction} is in no kept result that it names")
     return 1 if strays or (check and stale) else 0
+
+
+def dates():
+    """The dates of all kept parts, by the names of benchmark and part."""
+    results = [Results(path.parent, path.stem) for path in sorted((ROOT / "benchmarks" / "results").glob("*.md"))]
+    return {(kept.json.stem, part): about["date"] for kept in results for part, about in kept.parts.items()}
 
 
 def unsupported(text):
