@@ -168,7 +168,7 @@ cdef enum:
 
 # Bounds and values are sums of the same terms in different orders: differences below this share are rounding.
 cdef double ROUNDING = 1e-10
-BEAM = 3.0       # e^-3 of the best tree: on two divisions of the training trees as good as e^-5, and faster
+BEAM = 3.0       # e^-3 of the best tree
 
 cdef enum Loss:
     ZERO_ONE

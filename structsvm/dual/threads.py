@@ -4,7 +4,7 @@ The order in which the threads' steps reach each copy of the weights depends on 
 same optimum, not to the same bits. After each pass w and the dual objective are computed from the alphas, as they are
 after a pass of one thread, so certificates are exact as ever. The average over a pass is of weights at times that
 threads know only roughly; it is returned where its primal objective, an exact one, is the lower. Threads that step at
-the same time correct the same thing twice: two may need two to three times the passes of one to a tight gap.
+the same time correct the same thing twice: two may need more passes than one to a tight gap.
 
 The examples are dealt out in short runs. With halves of data that are sorted, by label say, each thread would know some
 labels alone, and a pass end with those of the slower one.

@@ -352,7 +352,7 @@ class SpanTemplates:
         return self.first_row[first:end].astype(np.int64) + seen.astype(np.int64)
 
 
-RULE_BITS = 6  # a row by rule is some 50 times as long as one by category
+RULE_BITS = 6  # so many bits less for rows by rule, which are longer than those by category
 PIECE = 256  # positions at a time: what is computed of them stays in the cache
 
 

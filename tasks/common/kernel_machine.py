@@ -297,8 +297,7 @@ class KernelMachine:
 
         In the machine of k and l, ``f = sum_{i in l} coef_ki k(x_i, x) - sum_{i in k} coef_li k(x_i, x) + b_kl`` is for
         l. The score of l is how likely it is that all of its machines are right, with 12 f as log-odds of each: ``-1/12
-        sum_k log(1 + exp(-12 f))``; of two labels, +-f/2. (On parts of the training data of LETTER, USPS and MNIST that
-        predicts as votes do, 94.2 % of eight draws, at a log loss of 0.26; counted votes have 0.41.)
+        sum_k log(1 + exp(-12 f))``; of two labels, +-f/2.
         """
         parts = np.empty((self.n_labels, self.n_labels, values.shape[1]))
         filled = self.coef.nnz / max(1, self.n_labels * len(self.support))

@@ -81,8 +81,7 @@ FRAGMENTS = "fragments"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.45
 # Training starts from frequencies of rules: SCALE is the factor of their logarithms, SMOOTHING is added to each count,
-# as a part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on
-# the largest, and worse on the small ones.
+# as a part of the trees need not have all rules.
 SCALE, SMOOTHING = 0.5, 0.5
 TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depends on their number
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many
@@ -143,7 +142,7 @@ class Trees(Examples):
         return self.take(np.array([i for i, tree in enumerate(self.trees) if not is_partial(tree)], dtype=np.intp))
 
     def subsample(self, most: float) -> Self:
-        """At most so many trees; of more, none longer than three quarters of them: charts take half of the time."""
+        """At most so many trees; of more, none longer than three quarters of them: charts of long ones take most time."""
         if len(self) <= most:
             return self
         lengths = np.array([len(tree.leaves()) for tree in self.trees])

@@ -65,7 +65,7 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
 
     Notes
     -----
-    float32 data are trained in float32, about twice as fast. Dense rows are read once per pass, of sparse ones the
+    float32 data are trained in float32, which is faster. Dense rows are read once per pass, of sparse ones the
     nonzeros; the regularisation is applied every 16 visits, or 16 over the share of nonzeros, and at least 16 times per
     pass. Large dense data are visited in runs of 16 rows: shuffle them if they are sorted.
 
