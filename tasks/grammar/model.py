@@ -142,7 +142,7 @@ class Trees(Examples):
         return self.take(np.array([i for i, tree in enumerate(self.trees) if not is_partial(tree)], dtype=np.intp))
 
     def subsample(self, most: float) -> Self:
-        """At most so many trees; of more, none longer than three quarters of them: charts of long ones take most time."""
+        """At most so many trees; of more, none longer than three quarters of them: long ones take most of the time."""
         if len(self) <= most:
             return self
         lengths = np.array([len(tree.leaves()) for tree in self.trees])
