@@ -44,7 +44,8 @@ def step(n):
     "structsvm/dual/other.py": "OTHER = 1\n",
     "structsvm/features/text.py": "def words(text):\n    return text.split()\n",
     "oracles/other.py": "class Oracle:\n    pass\n",
-    "benchmarks/thing/part.py": 'from structsvm import Solver\n\nMEASURES = ("structsvm.oracles.other:Oracle",)\n',
+    "benchmarks/thing/part.py": "from structsvm import Solver, oracles\n\nORACLE = oracles.Oracle\n",
+    "oracles/__init__.py": "from structsvm.oracles.other import Oracle\n",
 }
 
 
@@ -58,7 +59,7 @@ def code(monkeypatch):
 
 @pytest.fixture
 def repository(tmp_path):
-    """A repository with a part that measures one solver, and an oracle by declaration."""
+    """A repository with a part that measures a solver and an oracle."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")

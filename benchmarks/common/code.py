@@ -1,8 +1,7 @@
 """The code that a part measures, and whether it is still that of the kept results.
 
 A part measures its own module and what this imports: solvers, oracles, tasks, the choice of C. What reads data, scores
-outputs, draws or stores models is followed by none of them. A part that reaches its subject otherwise (commands, text
-of programs) names modules in ``MEASURES``.
+outputs, draws or stores models is followed by none of them.
 
 `results/code.json` has a digest per file of each kept part, of the code alone: comments, docstrings, annotations,
 imports, layout and messages of errors change none. So a table is stale if and only if one of its files would give
@@ -112,17 +111,15 @@ class Code:
         return found
 
     def of_benchmarks(self, tree):
-        """The modules of benchmarks that a part imports, or names in a text, and what it declares."""
+        """The modules of benchmarks that a part imports, or names in a text, and names like ``tasks.Ranker``."""
         names, found = set(), set()
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module:
                 names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 names |= {node.value}
-        for node in tree.body:
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "MEASURES":
-                for module in ast.literal_eval(node.value):
-                    found |= self.files_of(*module.split(":"))
+            elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("oracles", "solvers", "tasks"):
+                found |= self.files_of(f"structsvm.{node.value.id}", node.attr)
         own = {name for name in names if re.fullmatch(r"(?!common\.)\w+\.\w+", name)}
         paths = {f"benchmarks/{name.replace('.', '/')}.py" for name in own}
         return found | {path for path in paths if (self.root / path).exists()}
