@@ -182,6 +182,13 @@ def confirmed(code, repository, monkeypatch):
     return confirm
 
 
+def test_runs_side_by_side_store_what_they_find(code, repository):
+    first, second = (code.Record(repository / "benchmarks" / "results") for _ in range(2))
+    first.keep("thing/part", {"a": "0"})
+    second.keep("thing/other", {"b": "1"})
+    assert set(code.Record(repository / "benchmarks" / "results").parts) == {"thing/part", "thing/other"}
+
+
 def test_equal_figures_confirm_a_table(code, repository, confirmed):
     changed(repository, "structsvm/dual/steps.h", "n + 1", "1 + n")
     kept = {("thing", "part"): "2026-01-01"}

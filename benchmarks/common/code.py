@@ -205,10 +205,14 @@ class Record:
 
     def __init__(self, folder):
         self.path = folder / "code.json"
+        self.load()
+
+    def load(self):
         self.parts = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
 
     def keep(self, part, measured, **entry):
-        """Store that what is kept of a part is true of this code, as of today."""
+        """Store that what is kept of a part is true of this code, as of today, beside what other runs have stored."""
+        self.load()
         self.parts[part] = entry | {"date": dt.date.today().isoformat(), "code": " ".join(measured.values())}
         self.path.write_text(json.dumps(self.parts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
