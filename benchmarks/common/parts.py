@@ -18,7 +18,7 @@ from common.report import Results, Table, describe
 ELSEWHERE = "measured on another machine:"
 # Headings of columns of time or memory, and of their ratios: what another run on the same code may change.
 COST = re.compile(
-    r"\b(CPU|QP|ns|us|ms|s|seconds|microseconds|time|times|faster|fast|speed-up|overhead|exponent|floor|ratio|memory|MB)"
+    r"\b(CPU|QP|trainings|ns|us|ms|s|seconds|microseconds|time|times|faster|fast|speed-up|overhead|exponent|floor|ratio|memory|MB)"
     r"\b|[/x] (s|SVC|ours|V|floor|best|1 thread)\b|/s\b|tok/s|requests"
 )
 
