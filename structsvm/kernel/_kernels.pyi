@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.arrays import AnyArray
+
 KERNELS: Mapping[str, int]
 
 def row_indices(indices: ArrayLike, n: int) -> NDArray[np.int64]: ...
@@ -20,7 +22,7 @@ class Rows:
     @property
     def is_single(self) -> bool: ...
     def __init__(self, data: Any) -> None: ...
-    def square_norms(self) -> NDArray[Any]: ...
+    def square_norms(self) -> AnyArray: ...
 
 class Kernel:
     @property

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._problem import BoundProblem
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.kernel._kernels import Gram
 
 

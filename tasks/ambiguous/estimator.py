@@ -33,8 +33,8 @@ from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
 from structsvm.tasks.common.units import Units, check_scale
 
 if TYPE_CHECKING:
+    from structsvm.arrays import Floats, LabelArray, MatrixLike
     from structsvm.tasks.ambiguous.model import Candidates
-    from structsvm.tasks.common.arrays import Floats, LabelArray, MatrixLike
     from structsvm.tasks.common.model import TaskModel
 
 

@@ -29,11 +29,11 @@ from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import AnyArray, Floats, Integers, Matrix, MatrixLike, Weights
     from structsvm.features.dense import DenseRows
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._ambiguous import AmbiguousProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike, Weights
 
     # Per row a label, labels that it may have, or a dict of their weights; or a matrix of weights.
     Candidates: TypeAlias = MatrixLike | Iterable[Hashable | Collection[Hashable]]
@@ -326,7 +326,7 @@ def as_bags(
     return list(found), bags
 
 
-def is_indicator(y: NDArray[Any]) -> bool:
+def is_indicator(y: AnyArray) -> bool:
     """Whether an array of integers says which columns are candidates, rather than their labels: 0 and 1 alone."""
     is_binary = y.dtype.kind in "iu" and y.shape[1] > 1 and y.size > 0 and y.min() >= 0 and y.max() <= 1
     return bool(is_binary and y.any(axis=1).all())

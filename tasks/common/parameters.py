@@ -38,7 +38,7 @@ from structsvm.tasks.common.solver import AUTO, SOLVERS, solver_from_json, solve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from structsvm.stored_values import Arrays
+    from structsvm.arrays import Arrays
     from structsvm.tasks.common.model import TaskModel
 
 # The constraints of parameters that several estimators have.

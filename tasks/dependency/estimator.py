@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.dependency.examples import Arcs, ArcsLike, ParsedSentences
     from structsvm.tasks.dependency.words import SentenceLike

@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Integers, Weights
     from structsvm.features.word_codes import OwnFeatures
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Integers, Weights
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.dependency.examples import Arcs, ArcsLike
     from structsvm.tasks.dependency.parameters import Params

@@ -70,10 +70,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.features.word_codes import OwnFeatures
     from structsvm.oracles._cky import Parser
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.grammar.parameters import Params
     from structsvm.tasks.grammar.trees import SentenceLike
 

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     import networkx as nx
     from numpy.typing import ArrayLike
 
+    from structsvm.arrays import AnyArray, LabelArray, MatrixLike, Numbers
     from structsvm.oracles._graph import GraphProblem
     from structsvm.oracles.graph import GraphOracle
-    from structsvm.tasks.common.arrays import LabelArray, MatrixLike, Numbers
 
     # A graph as users give it: of networkx, (nodes, edges), (nodes, edges, edge_features), or a grid.
     NodesLike: TypeAlias = MatrixLike | Sequence[object]
     GraphLike: TypeAlias = (
-        nx.Graph | tuple[NodesLike, ArrayLike] | tuple[NodesLike, ArrayLike, MatrixLike | None] | NDArray[Any]
+        nx.Graph | tuple[NodesLike, ArrayLike] | tuple[NodesLike, ArrayLike, MatrixLike | None] | AnyArray
     )
     GraphsLike: TypeAlias = Iterable[GraphLike] | nx.Graph
     # The labels of one graph's nodes, in order or by node; and those of graphs, or the name of networkx's attribute.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.examples import LabeledRows
 
 

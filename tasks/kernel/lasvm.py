@@ -21,8 +21,8 @@ from structsvm.tasks.kernel.online import BinaryKernelClassifier
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
+    from structsvm.arrays import Integers, Matrix, MatrixLike, Weights
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Integers, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.kernel.model import KernelModel
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import MatrixLike
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import MatrixLike
     from structsvm.tasks.common.model import TaskModel
 
 

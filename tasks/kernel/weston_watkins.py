@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from structsvm.arrays import Floats
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.model import TaskModel
 

@@ -22,11 +22,11 @@ from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_pla
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, State, Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.linear.sgdqn import GradientRun
     from structsvm.solvers.linear.tracking import TrackingRun
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, State, Weights
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({

@@ -16,7 +16,7 @@ from structsvm.tasks.common.parameters import ClassWeight, MachineRunning, Stand
 from structsvm.tasks.linear.model import LinearModel
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike
+    from structsvm.arrays import Floats, Matrix, MatrixLike
 
 
 @declared

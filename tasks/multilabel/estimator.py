@@ -21,7 +21,7 @@ from structsvm.tasks.common.units import Units, check_scale
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets, without_unseen
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike
+    from structsvm.arrays import Floats, Integers, Matrix, MatrixLike
     from structsvm.tasks.multilabel.model import SetsLike
 
 

@@ -30,11 +30,11 @@ from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, und
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._ranking import GroupProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.solver import Settings
     from structsvm.tasks.common.training import Job
@@ -111,7 +111,7 @@ class SampleSearch(Search):
         self.others = () if rows is None else (ChosenThreshold(threshold_of(*rows, by_f1=by_f1)),)
 
 
-def judged_rows(parts: Sequence[Part]) -> list[NDArray[Any]] | None:
+def judged_rows(parts: Sequence[Part]) -> tuple[Floats, NDArray[np.bool_], Weights] | None:
     """``(scores, labels, weights)`` of held-out rows; None: a model's weights are 0.
 
     Scores are above the mean of the rows of training, over the norm of the weights: a threshold of one model's is then
@@ -126,7 +126,8 @@ def judged_rows(parts: Sequence[Part]) -> list[NDArray[Any]] | None:
         scores = (part.model.scores_of(others.rows) - part.model.mean_score(part.problem)) / size
         weight = np.ones(len(scores)) if others.weight is None else others.weight
         found.append((scores, others.label_ids > 0, weight))
-    return [np.concatenate(column) for column in zip(*found, strict=True)]
+    scores_of, positive, weights = zip(*found, strict=True)
+    return np.concatenate(scores_of), np.concatenate(positive), np.concatenate(weights)
 
 
 def threshold_of(scores: Floats, positive: NDArray[np.bool_], weights: Weights, *, by_f1: bool) -> float:

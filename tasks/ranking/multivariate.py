@@ -22,7 +22,7 @@ from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike, Weights
+    from structsvm.arrays import Floats, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.model import TaskModel
 

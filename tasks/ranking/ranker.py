@@ -20,7 +20,7 @@ from structsvm.tasks.ranking.model import RankerModel, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, MatrixLike
+    from structsvm.arrays import Floats, MatrixLike
     from structsvm.tasks.common.inspection.weights import Explanation
     from structsvm.tasks.ranking.model import Queries
 

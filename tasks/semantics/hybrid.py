@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Weights
     from structsvm.progress import Monitor
     from structsvm.structures.meanings import Meaning
-    from structsvm.tasks.common.arrays import Floats, Weights
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.semantics.bags import BagLike, SentenceLike

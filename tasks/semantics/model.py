@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import State, Weights
     from structsvm.features.sparse import SparseRows
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.structures.meanings import Meaning
-    from structsvm.tasks.common.arrays import State, Weights
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.semantics.assembly import Assembly, Scored
     from structsvm.tasks.semantics.features import Tokens

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats
     from structsvm.result import Result
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.sequence.examples import AllowedLike, LabeledSequences, LabelsLike, Masks, SequencesLike
 

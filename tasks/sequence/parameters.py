@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Integers
     from structsvm.oracles.chain import LabelChain
-    from structsvm.tasks.common.arrays import Integers
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.units import Units
     from structsvm.tasks.sequence.constraints import ConstraintsLike

@@ -25,8 +25,7 @@ from structsvm.tasks.tagged.sentences import columns_of, tokens_of, with_tags
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from structsvm.arrays import AnyArray
     from structsvm.tasks.common.inspection.weights import Explanation
     from structsvm.tasks.tagged.sentences import SentenceLike
 
@@ -182,7 +181,7 @@ class TaggedParser(BaseEstimator):
         check_is_fitted(self)
         header: dict[str, object] = {"estimator": type(self).__name__}
         header |= {"n_folds": self.n_folds, "tag_accuracy": self.tag_accuracy_}
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, AnyArray] = {}
         for name, kinds in PARTS.items():
             part = getattr(self, f"{name}_")
             if type(part) not in kinds:

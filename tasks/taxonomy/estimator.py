@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from sklearn.base import BaseEstimator
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.kernel_machine import KernelMachine
     from structsvm.tasks.common.model import TaskModel

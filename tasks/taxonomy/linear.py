@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Numbers, Weights
     from structsvm.features.tokens import Tokens
     from structsvm.oracles._taxonomy import DenseDecoder, TaxonomyDecoder, TaxonomyProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Numbers, Weights
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from structsvm.tasks.common.arrays import MatrixLike
+    from structsvm.arrays import MatrixLike
 
 
 class AnyMatrix:
