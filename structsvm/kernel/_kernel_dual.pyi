@@ -1,8 +1,8 @@
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from structsvm.arrays import AnyArray
 from structsvm.dual._schedules import Schedule
@@ -35,7 +35,7 @@ class KernelDual(State):
         cache_size: float = 200.0,
         selection: str = "random",
         loss: ArrayLike | None = None,
-        similarity: Any = None,
+        similarity: csr_array | None = None,
         first: int = 0,
         seed: int = 0,
     ) -> None: ...

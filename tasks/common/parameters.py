@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,7 +70,7 @@ class Training(Limits, Seed, Running):
 class ClassWeight:
     """The cost of errors by class."""
 
-    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    class_weight: str | dict[Hashable, float] | None = parameter(*CLASS_WEIGHT, default=None)
 
 
 @declared

@@ -117,7 +117,7 @@ class ConceptModel(TaskModel[Scenes]):
         self.words: dict[str, int] = {}
         self.names: dict[str, int] = {}
         self.labels: list[str] = []
-        self.layers: dict[str, np.ndarray] = {}
+        self.layers: dict[str, NDArray[np.float32]] = {}
         self.seed = 0
 
     def follow(self, params: ConceptLabeler | SimpleNamespace) -> None:

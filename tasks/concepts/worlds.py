@@ -93,7 +93,7 @@ def read_labels(y: Iterable[WordLabels], sentences: Sequence[Sequence[str]]) -> 
     return [labels_of(labels, len(words), i) for i, (labels, words) in enumerate(zip(y, sentences, strict=True))]
 
 
-def labels_of(labels: Any, n_words: int, i: int) -> list[str] | Counter[str]:
+def labels_of(labels: WordLabels, n_words: int, i: int) -> list[str] | Counter[str]:
     """The labels of one sentence; see `read_labels`."""
     is_bag = isinstance(labels, (set, frozenset, Mapping))
     if not (is_bag or isinstance(labels, (list, tuple, np.ndarray))):

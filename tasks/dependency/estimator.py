@@ -178,7 +178,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
             model.set_columns(columns)
         return model
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[ParsedSentences] | None = None) -> Solver:
         return make_dependency_solver(self)
 
     def _prepare(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -431,7 +431,7 @@ def known_arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -
 def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:
     """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
     check_sentences(X)
-    given: Any = X if y is None else y
+    given: Collection[SentenceLike | ArcsLike] = X if y is None else y
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         raise ValueError(f"y must be a list of trees, got {given!r:.80}")
     if len(given) != len(X):
@@ -498,10 +498,8 @@ def outputs_of(arcs: Iterable[Arcs], offsets: Integers, labels: Sequence[str], s
     return np.array(rows, dtype=np.int32).reshape(-1, 2)
 
 
-def cut_labels(classes: Iterable[str] | None, params: Params) -> Any:
+def cut_labels(classes: Iterable[str], params: Params) -> list[str]:
     """The argument `classes` of `partial_fit`, without subtypes if parameters say so; ValueError for other than str."""
-    if classes is None:
-        return None
     found = listed(classes)
     if not all(isinstance(label, str) for label in found):
         raise ValueError(f"classes must be a list of str, got {classes!r:.80}")
@@ -543,7 +541,7 @@ def prepare(
     if before is not None:
         check_unchanged(params, before, SETTLED)
         check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
-        check_classes(cut_labels(classes, params), before.labels)
+        check_classes(None if classes is None else cut_labels(classes, params), before.labels)
         codes, offsets = before.as_trained(codes, offsets)
         before.pair_templates = make_pair_templates(params, own)
         before.pairs_cross = params.projective == "auto" and before.n_crossing > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,7 @@ class LinearModel(TaskModel[LabeledRows]):
 
     def recentred(
         self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
-    ) -> tuple[BoundProblem, Weights | None, Any]:
+    ) -> tuple[BoundProblem, Weights | None, State | None]:
         return problem, sample_weight, self.state
 
     def set_weights_from(self, run: GradientRun | TrackingRun) -> None:

@@ -83,7 +83,7 @@ class OrderCalibration(StructureCalibration):
     limit = math.log(64.0 * 45.0)
 
 
-class OrderingModel(TaskModel):
+class OrderingModel(TaskModel[OrderedSets]):
     """Weights of the features of items, then those of the features of pairs.
 
     Attributes

@@ -126,7 +126,7 @@ class TaggedParser(BaseEstimator):
         """Return the sentences as lists of (word, tag), the tags being the tagger's."""
         check_is_fitted(self)
         tokens = tokens_of(X)
-        tags = list(tokens)  # empty sentences have no tags
+        tags: list[list[str]] = [[] for _ in tokens]
         filled = [i for i, sentence in enumerate(tokens) if sentence]
         if filled:
             for i, found in zip(filled, self.tagger_.predict(columns_of([tokens[i] for i in filled])), strict=True):
