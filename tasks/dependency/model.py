@@ -533,28 +533,48 @@ def prepare(
     weight : array-like of shape (n_sentences,), optional
     """
     arcs, features = single_rooted(arcs_of(X, y)), features_of(params)
-    if before is not None:
+    if before is None:
+        own = OwnColumns(features.columns, () if features.columns is None else None)
+    else:
         before.set_columns(features.columns)
-    own = OwnColumns(features.columns, () if features.columns is None else None) if before is None else before.own
+        own = before.own
     codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
-    if before is not None:
+    if before is None:
+        labels = labels_of(arcs, classes, params)
+    else:
         check_unchanged(params, before, SETTLED)
         check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
         check_classes(None if classes is None else cut_labels(classes, params), before.labels)
-        codes, offsets = before.as_trained(codes, offsets)
-        before.pair_templates = make_pair_templates(params, own)
-        before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
-        outputs = outputs_of(arcs, offsets, before.labels, params.subtypes)
-        return before, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
+        labels = before.labels
+    outputs = outputs_of(arcs, offsets, labels, params.subtypes)
+    model = new_model(params, own, codes, arcs, labels, outputs) if before is None else before
+    codes, offsets = model.as_trained(codes, offsets)
+    model.pair_templates = make_pair_templates(params, own)
+    model.pairs_cross = params.projective == "auto" and model.n_crossing > 0
+    return model, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
+
+
+def labels_of(arcs: Iterable[Arcs], classes: Iterable[str] | None, params: Params) -> list[str]:
+    """The labels of a new model, sorted: `classes`, or those of the arcs; ValueError if there are none."""
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
     else:
         found = set(cut_labels(classes, params))
-    labels = sorted(found)
-    if not labels:
+    if not found:
         raise ValueError("no arc has a label")
-    outputs = outputs_of(arcs, offsets, labels, params.subtypes)
+    return sorted(found)
+
+
+def new_model(
+    params: Params,
+    own: OwnColumns,
+    codes: NDArray[np.int32],
+    arcs: Sequence[Arcs],
+    labels: list[str],
+    outputs: NDArray[np.int32],
+) -> DependencyModel:
+    """A model as parameters ask for it, whose oracle suits the arcs and the number of words."""
     crossing = [len(crossing_arcs([head for head, _ in tree])) for tree in arcs]
     n_crossing, is_many = sum(map(bool, crossing)), sum(crossing) >= MANY_CROSSING * max(len(codes), 1)
     projective = not is_many if params.projective == "auto" else params.projective
@@ -565,6 +585,7 @@ def prepare(
             AdviceWarning,
         )
     kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
+    features = features_of(params)
     oracle = kind(
         len(labels),
         make_templates(features, own),
@@ -573,7 +594,7 @@ def prepare(
         root_label=_root_label(outputs, len(labels)),
         loss=params.loss,
     )
-    model = DependencyModel(
+    return DependencyModel(
         labels,
         oracle,
         subtypes=params.subtypes,
@@ -583,10 +604,6 @@ def prepare(
         own=own,
         seen=SeenColumns.of(values_given(codes, GIVEN), len(codes)),
     )
-    model.pair_templates = make_pair_templates(params, own)
-    model.pairs_cross = params.projective == "auto" and n_crossing > 0
-    weight = checked_sample_weight(weight, len(arcs))
-    return model, ParsedSentences(*model.as_trained(codes, offsets), outputs, weight=weight)
 
 
 def _root_label(outputs: Integers, n_labels: int) -> int | None:
