@@ -2,9 +2,8 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
-from structsvm.arrays import AnyArray
+from structsvm.arrays import AnyArray, Matrix
 from structsvm.dual._schedules import Schedule
 from structsvm.dual._state import State
 from structsvm.kernel._expansion import Expansion
@@ -35,7 +34,7 @@ class KernelDual(State):
         cache_size: float = 200.0,
         selection: str = "random",
         loss: ArrayLike | None = None,
-        similarity: csr_array | None = None,
+        similarity: Matrix | None = None,
         first: int = 0,
         seed: int = 0,
     ) -> None: ...

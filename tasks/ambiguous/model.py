@@ -88,7 +88,7 @@ class BaggedRows(Examples):
 class BagCalibration(LabelCalibration):
     """Calibration of labels learnt from bags."""
 
-    def resumes(self, model: TaskModel) -> bool:
+    def resumes(self, model: TaskModel[BaggedRows]) -> bool:
         """Not with "log" and "max": one pass does not undo the influence of the removed examples."""
         return model.loss not in ("log", "max")
 
@@ -285,7 +285,7 @@ def as_bag(candidates: Any) -> list[Hashable] | dict[Hashable, float] | None:
     return [plain(label) for label in (candidates if isinstance(candidates, COLLECTIONS) else [candidates])]
 
 
-def plain(label: Any) -> Hashable:
+def plain(label: Hashable) -> Hashable:
     """A label as Python's own type."""
     return label.item() if isinstance(label, np.generic) else label
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +46,8 @@ OF_C = (POSITIVE, Options(AUTO, None))
 OF_SOLVER = (Options(*SOLVERS), Kind(Solver, "a Solver"))
 
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
+# Weights by label. The keys of a `dict` are of one type, whichever it is.
+ByLabel = dict[Any, float]
 
 
 @declared
@@ -70,7 +72,7 @@ class Training(Limits, Seed, Running):
 class ClassWeight:
     """The cost of errors by class."""
 
-    class_weight: str | dict[Hashable, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
 
 
 @declared

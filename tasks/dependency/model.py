@@ -540,6 +540,7 @@ def prepare(
         own = before.own
     codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
+    labels: Sequence[str]
     if before is None:
         labels = labels_of(arcs, classes, params)
     else:
@@ -571,7 +572,7 @@ def new_model(
     own: OwnColumns,
     codes: NDArray[np.int32],
     arcs: Sequence[Arcs],
-    labels: list[str],
+    labels: Sequence[str],
     outputs: NDArray[np.int32],
 ) -> DependencyModel:
     """A model as parameters ask for it, whose oracle suits the arcs and the number of words."""

@@ -213,7 +213,7 @@ class SemanticModel(BagModel, method=Ospas.name):
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job[MeaningBags]) -> None:
         """Train in passes that later calls resume bit for bit; the solver's C is but the default, and stays it.
 
         Once all that the bags hold is registered, it makes no difference in what portions sentences come.
@@ -221,7 +221,7 @@ class SemanticModel(BagModel, method=Ospas.name):
         job.passes = job.solver.n_passes if job.passes is None else job.passes
         job.choose = False
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[MeaningBags]) -> None:
         """Count all trainings in the result."""
         if job.before is not None:
             before, result = job.before.result, self.result

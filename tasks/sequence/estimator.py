@@ -233,7 +233,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         return self._calibrated(X, y, lengths=lengths)
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[LabeledSequences] | None = None) -> Solver:
         return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(

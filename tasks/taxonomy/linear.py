@@ -72,13 +72,15 @@ LINEAR = TAXONOMY | {
 class DocumentCalibration(LabelCalibration):
     """Calibration of documents by linear scores."""
 
-    def fit(self, job: Job) -> None:
+    def fit(self, job: Job[Documents]) -> None:
         if is_log(job.learner.loss):
             job.learner.temperature = 1.0  # scores are log-odds
         else:
             super().fit(job)
 
-    def run_without(self, model: TaskModel, chosen: Integers, solver: Solver, problem: Any, weight: Weights) -> Run:
+    def run_without(
+        self, model: TaskModel[Documents], chosen: Integers, solver: Solver, problem: Any, weight: Weights
+    ) -> Run:
         if solver.maximises_dual:
             return super().run_without(model, chosen, solver, problem, weight)
         # The perceptron's examples have no weights.
