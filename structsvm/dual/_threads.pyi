@@ -5,7 +5,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import Problem
-from structsvm.arrays import AnyArray
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import WeightState
 
@@ -36,4 +35,4 @@ class ThreadPart(DualState):
     def total(self) -> tuple[NDArray[np.float64], float, float] | tuple[()]: ...
 
 def gather(whole: WeightState, parts: Sequence[ThreadPart], found: Sequence[Any] = ()) -> None: ...
-def costs(problem: Problem) -> AnyArray: ...
+def costs(problem: Problem) -> NDArray[np.float64]: ...

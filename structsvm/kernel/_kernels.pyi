@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.arrays import Floats, Matrix
 
 # A function of the rows of two blocks, arrays or sparse matrices, or lists of whatever objects X holds.
-Function: TypeAlias = Callable[[Never, Never], ArrayLike]
+_Function: TypeAlias = Callable[[Never, Never], ArrayLike]
 
 KERNELS: Mapping[str, int]
 
@@ -29,7 +29,7 @@ class Rows:
 
 class Kernel:
     @property
-    def name(self) -> str | Function: ...
+    def name(self) -> str | _Function: ...
     @property
     def gamma(self) -> float: ...
     @property
@@ -38,7 +38,7 @@ class Kernel:
     def coef0(self) -> float: ...
     def __init__(
         self,
-        name: str | Function,
+        name: str | _Function,
         *,
         gamma: float = 1.0,
         degree: int = 3,
@@ -46,7 +46,7 @@ class Kernel:
     ) -> None: ...
     def block(self, a: Rows, ia: ArrayLike, b: Rows, ib: ArrayLike) -> NDArray[np.float32]: ...
 
-def rebuild(name: str | Function, gamma: float, degree: int, coef0: float) -> Kernel: ...
+def rebuild(name: str | _Function, gamma: float, degree: int, coef0: float) -> Kernel: ...
 
 class Gram:
     @property
