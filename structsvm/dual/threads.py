@@ -13,13 +13,18 @@ labels alone, and a pass end with those of the slower one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.dual._dual import DualState
 from structsvm.dual._threads import Exchange, ThreadPart, costs, gather
 from structsvm.dual.parallel import parallel_map
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from structsvm.arrays import Floats, Integers
 
 # The shortest slice: at its end the threads wait for each other.
 LEAST_SECONDS = 0.5
@@ -114,16 +119,16 @@ class ThreadedSchedule:
     def _together(self, function: Callable[[int], Any]) -> Any:
         return parallel_map(function, range(len(self.parts)), len(self.parts), wait=True)
 
-    def get_state(self) -> Any:
+    def get_state(self) -> NDArray[np.float64]:
         """The initial state of one thread's schedule: nothing worth storing."""
         return self.alone.get_state()
 
-    def set_state(self, numbers: Any) -> None:
+    def set_state(self, numbers: ArrayLike) -> None:
         """Restore the state of a schedule of this kind. Raises ValueError for anything else."""
         self.alone.set_state(numbers)
 
 
-def equal_shares(cost: Any, groups: Any, n_parts: int) -> list[int]:
+def equal_shares(cost: Floats, groups: Integers | None, n_parts: int) -> list[int]:
     """Bounds of consecutive examples of about equal cost, never through a group; fewer parts if examples are few."""
     ends = np.concatenate([[0.0], np.cumsum(cost)])
     bounds = np.arange(len(ends)) if groups is None else np.asarray(groups)

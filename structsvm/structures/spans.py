@@ -34,10 +34,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["SpanTemplates"]
 
@@ -203,7 +206,7 @@ class SpanTemplates:
         self._reach = int(np.abs(offsets).max()) + 1
 
     @property
-    def arrays(self) -> list[NDArray[Any]]:
+    def arrays(self) -> list[AnyArray]:
         """All that numbers of rows depend on; nothing for the templates that there were before there were others."""
         if self.texts in ((), PLAIN):
             return []

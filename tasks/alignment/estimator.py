@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats, Integers
     from structsvm.solvers import Solver
     from structsvm.structures.substitution_matrix import SubstitutionMatrix
     from structsvm.tasks.alignment.examples import GappedRows, String, StringPair
     from structsvm.tasks.alignment.selection import Costs, MatrixSource
-    from structsvm.tasks.common.arrays import Floats, Integers
     from structsvm.tasks.common.model import TaskModel
 
 # Rounds of aligning and learning, if the homologues' alignments are unknown.

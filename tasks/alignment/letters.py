@@ -16,8 +16,8 @@ from structsvm.structures.gapped import GAPS, as_string, upper_case
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from structsvm.arrays import Integers
     from structsvm.tasks.alignment.examples import String
-    from structsvm.tasks.common.arrays import Integers
 
 PROTEIN = "ACDEFGHIKLMNPQRSTVWYX"
 DNA = "ACGTN"

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.solvers import Solver
     from structsvm.tasks.alignment.examples import GappedRows, String, StringPair
     from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
     from structsvm.tasks.alignment.selection import MatrixSource
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.solver import Settings
     from structsvm.tasks.common.training import Job

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from structsvm.arrays import AnyArray, Floats, LabelArray
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, LabelArray
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.inspection.report import WeightReport
     from structsvm.tasks.common.inspection.weights import Explanation
@@ -316,7 +316,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """
         self._to_store().save(path)
 
-    def contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def contents(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Header and arrays of the file that `save` writes, for a file that holds several estimators."""
         return self._to_store().contents()
 
@@ -338,7 +338,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         cls,
         path: str | os.PathLike[str],
         header: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
+        arrays: dict[str, AnyArray],
         trusted: bool = False,
     ) -> Self:
         """The estimator of `contents`, which stood in the file `path`; raises as `load`."""

@@ -27,9 +27,8 @@ from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from structsvm.arrays import Arrays, Floats, Integers, Matrix, Weights
     from structsvm.solvers.kernel.base import KernelRun
-    from structsvm.stored_values import Arrays
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, Weights
 
     # A point that training starts from, as `KernelDual.restart` takes it.
     KernelPoint = tuple[Integers, Integers, Integers, Floats]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from structsvm.tasks.common.arrays import Integers, LabelArray, Weights
+    from structsvm.arrays import Integers, LabelArray, Weights
 
 
 def is_hashable(label: object) -> bool:

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import AnyArray, Floats, Integers, State, Weights
     from structsvm.parameters import ParameterGroup
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
     from structsvm.tasks.common.calibration import Calibration
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.selection.search import Part
@@ -52,7 +52,7 @@ class Outcome(Field):
         name: str,
         value: tuple[Result | None, State | None],
         header: dict[str, object],
-        arrays: dict[str, NDArray[Any]],
+        arrays: dict[str, AnyArray],
     ) -> None:
         result, state = value
         header[name] = None if result is None else result.to_dict()
@@ -403,7 +403,7 @@ class TaskModel(ABC, Generic[E]):
         """
         write_model(path, self.kind, *self.contents())
 
-    def contents(self) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
+    def contents(self) -> tuple[dict[str, object], dict[str, AnyArray]]:
         """Header and arrays of the model file."""
         own, arrays = self.record.write(self)
         params, matrices = params_to_json(self.stored_params())

@@ -38,7 +38,7 @@ from structsvm.tasks.common.solver import AUTO, SOLVERS, solver_from_json, solve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from structsvm.stored_values import Arrays
+    from structsvm.arrays import Arrays
     from structsvm.tasks.common.model import TaskModel
 
 # The constraints of parameters that several estimators have.
@@ -46,6 +46,8 @@ OF_C = (POSITIVE, Options(AUTO, None))
 OF_SOLVER = (Options(*SOLVERS), Kind(Solver, "a Solver"))
 
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
+# Weights by label. The keys of a `dict` are of one type, whichever it is.
+ByLabel = dict[Any, float]
 
 
 @declared
@@ -70,7 +72,7 @@ class Training(Limits, Seed, Running):
 class ClassWeight:
     """The cost of errors by class."""
 
-    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
 
 
 @declared

@@ -30,10 +30,10 @@ from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from structsvm.arrays import Floats, Integers, Matrix, Weights
     from structsvm.features.encoder import FeatureEncoder
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, Weights
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 # Units in a file; a model may have none.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Integers, Weights
     from structsvm.features.word_codes import OwnFeatures
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Integers, Weights
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.dependency.examples import Arcs, ArcsLike
     from structsvm.tasks.dependency.parameters import Params
@@ -429,7 +429,7 @@ def known_arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -
 def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:
     """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
     check_sentences(X)
-    given: Any = X if y is None else y
+    given: Collection[SentenceLike | ArcsLike] = X if y is None else y
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         raise ValueError(f"y must be a list of trees, got {given!r:.80}")
     if len(given) != len(X):
@@ -496,10 +496,8 @@ def outputs_of(arcs: Iterable[Arcs], offsets: Integers, labels: Sequence[str], s
     return np.array(rows, dtype=np.int32).reshape(-1, 2)
 
 
-def cut_labels(classes: Iterable[str] | None, params: Params) -> Any:
+def cut_labels(classes: Iterable[str], params: Params) -> list[str]:
     """The argument `classes` of `partial_fit`, without subtypes if parameters say so; ValueError for other than str."""
-    if classes is None:
-        return None
     found = listed(classes)
     if not all(isinstance(label, str) for label in found):
         raise ValueError(f"classes must be a list of str, got {classes!r:.80}")
@@ -533,28 +531,49 @@ def prepare(
     weight : array-like of shape (n_sentences,), optional
     """
     arcs, features = single_rooted(arcs_of(X, y)), features_of(params)
-    if before is not None:
+    if before is None:
+        own = OwnColumns(features.columns, () if features.columns is None else None)
+    else:
         before.set_columns(features.columns)
-    own = OwnColumns(features.columns, () if features.columns is None else None) if before is None else before.own
+        own = before.own
     codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
-    if before is not None:
+    labels: Sequence[str]
+    if before is None:
+        labels = labels_of(arcs, classes, params)
+    else:
         check_unchanged(params, before, SETTLED)
         check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
-        check_classes(cut_labels(classes, params), before.labels)
-        codes, offsets = before.as_trained(codes, offsets)
-        before.pair_templates = make_pair_templates(params, own)
-        before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
-        outputs = outputs_of(arcs, offsets, before.labels, params.subtypes)
-        return before, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
+        check_classes(None if classes is None else cut_labels(classes, params), before.labels)
+        labels = before.labels
+    outputs = outputs_of(arcs, offsets, labels, params.subtypes)
+    model = new_model(params, own, codes, arcs, labels, outputs) if before is None else before
+    codes, offsets = model.as_trained(codes, offsets)
+    model.pair_templates = make_pair_templates(params, own)
+    model.pairs_cross = params.projective == "auto" and model.n_crossing > 0
+    return model, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
+
+
+def labels_of(arcs: Iterable[Arcs], classes: Iterable[str] | None, params: Params) -> list[str]:
+    """The labels of a new model, sorted: `classes`, or those of the arcs; ValueError if there are none."""
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
     else:
         found = set(cut_labels(classes, params))
-    labels = sorted(found)
-    if not labels:
+    if not found:
         raise ValueError("no arc has a label")
-    outputs = outputs_of(arcs, offsets, labels, params.subtypes)
+    return sorted(found)
+
+
+def new_model(
+    params: Params,
+    own: OwnColumns,
+    codes: NDArray[np.int32],
+    arcs: Sequence[Arcs],
+    labels: Sequence[str],
+    outputs: NDArray[np.int32],
+) -> DependencyModel:
+    """A model as parameters ask for it, whose oracle suits the arcs and the number of words."""
     crossing = [len(crossing_arcs([head for head, _ in tree])) for tree in arcs]
     n_crossing, is_many = sum(map(bool, crossing)), sum(crossing) >= MANY_CROSSING * max(len(codes), 1)
     projective = not is_many if params.projective == "auto" else params.projective
@@ -565,6 +584,7 @@ def prepare(
             AdviceWarning,
         )
     kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
+    features = features_of(params)
     oracle = kind(
         len(labels),
         make_templates(features, own),
@@ -573,7 +593,7 @@ def prepare(
         root_label=_root_label(outputs, len(labels)),
         loss=params.loss,
     )
-    model = DependencyModel(
+    return DependencyModel(
         labels,
         oracle,
         subtypes=params.subtypes,
@@ -583,10 +603,6 @@ def prepare(
         own=own,
         seen=SeenColumns.of(values_given(codes, GIVEN), len(codes)),
     )
-    model.pair_templates = make_pair_templates(params, own)
-    model.pairs_cross = params.projective == "auto" and n_crossing > 0
-    weight = checked_sample_weight(weight, len(arcs))
-    return model, ParsedSentences(*model.as_trained(codes, offsets), outputs, weight=weight)
 
 
 def _root_label(outputs: Integers, n_labels: int) -> int | None:

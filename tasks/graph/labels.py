@@ -14,7 +14,7 @@ from structsvm.tasks.common.labels import ids_by_label, is_hashable, label_array
 from structsvm.tasks.graph.inputs import Form
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import LabelArray
+    from structsvm.arrays import LabelArray
 
 
 def by_node(y: Any, forms: list[Form]) -> tuple[list[Any], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.utils import Tags
 
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.examples import LabeledRows
 
 
@@ -28,7 +29,7 @@ class KernelClassifier(Classifier):
 
     _model_class = KernelModel
 
-    kernel: str | Callable[..., ArrayLike]
+    kernel: str | Callable[[Never, Never], ArrayLike]
 
     def _start(self, X: Matrix, labels: LabelArray, before: KernelModel | None) -> tuple[KernelModel, Matrix]:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -133,7 +134,7 @@ class KernelClassifier(Classifier):
     def hit_rate_(self) -> float:
         return self._fitted().hit_rate
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags

@@ -17,7 +17,7 @@ from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, LabelArray, Matrix
+    from structsvm.arrays import Floats, LabelArray, Matrix
 
 
 class KernelModel(KernelMachine, MachineModel):

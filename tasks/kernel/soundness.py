@@ -9,7 +9,7 @@ import numpy as np
 from structsvm.kernel._kernels import Kernel, Rows
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix
+    from structsvm.arrays import Floats, Integers, Matrix
 
 # Differences of this share of the largest value are rounding, of values in single precision too.
 ROUNDING = 1e-4

@@ -35,11 +35,11 @@ from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Matrix, MatrixLike, Weights
     from structsvm.features.dense import DenseRows
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._label_sets import LabelSetProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike, Weights
 
     # A matrix of 0, 1 and -1, or collections of labels, None for what is not known.
     SetsLike: TypeAlias = MatrixLike | Sequence[Collection[Hashable] | None]

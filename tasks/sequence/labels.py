@@ -16,8 +16,8 @@ from structsvm.oracles.chain import place_of
 from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, is_nan, sort_labels, weights_of
 
 if TYPE_CHECKING:
+    from structsvm.arrays import Integers
     from structsvm.features.tokens import Tokens
-    from structsvm.tasks.common.arrays import Integers
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike
 
 # A hashable value is a label, unless it is None.

@@ -80,11 +80,11 @@ from structsvm.tasks.sequence.segments import (
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.metrics._schemes import Scheme
     from structsvm.oracles.chain import LabelChain
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.selection.search import LossSearch
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.parameters import LabelerParams

@@ -47,11 +47,12 @@ from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from sklearn.base import BaseEstimator
+    from sklearn.utils import Tags
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.kernel_machine import KernelMachine
     from structsvm.tasks.common.model import TaskModel
@@ -251,7 +252,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             raise TypeError("shards are for fit; partial_fit takes a batch of documents in memory")
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[LabeledRows] | None = None) -> Solver:
         if is_log(self.loss) and self.kernel is not None:
             raise ValueError("The 'kernel' parameter must be None with loss='log'.")
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
@@ -518,7 +519,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         last = matrix[:, [-1]]
         return (last.toarray() if hasattr(last, "toarray") else last).ravel()
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.string = self.vectorizer is not None

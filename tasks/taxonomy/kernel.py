@@ -32,11 +32,11 @@ from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, struc
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.oracles._taxonomy import OutputAttributes
     from structsvm.oracles.taxonomy import TaxonomyOutputs
     from structsvm.solvers import Solver
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.tasks.common.solver import Usual
     from structsvm.tasks.taxonomy.model import Structure
 

@@ -20,8 +20,8 @@ from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, l
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
+    from structsvm.arrays import Integers, LabelArray
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Integers, LabelArray
     from structsvm.tasks.taxonomy.examples import IdSet
 
 SETS = (set, frozenset, dict)

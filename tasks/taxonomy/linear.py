@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Numbers, Weights
     from structsvm.features.tokens import Tokens
     from structsvm.oracles._taxonomy import DenseDecoder, TaxonomyDecoder, TaxonomyProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Numbers, Weights
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job
@@ -72,13 +72,15 @@ LINEAR = TAXONOMY | {
 class DocumentCalibration(LabelCalibration):
     """Calibration of documents by linear scores."""
 
-    def fit(self, job: Job) -> None:
+    def fit(self, job: Job[Documents]) -> None:
         if is_log(job.learner.loss):
             job.learner.temperature = 1.0  # scores are log-odds
         else:
             super().fit(job)
 
-    def run_without(self, model: TaskModel, chosen: Integers, solver: Solver, problem: Any, weight: Weights) -> Run:
+    def run_without(
+        self, model: TaskModel[Documents], chosen: Integers, solver: Solver, problem: Any, weight: Weights
+    ) -> Run:
         if solver.maximises_dual:
             return super().run_without(model, chosen, solver, problem, weight)
         # The perceptron's examples have no weights.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from sklearn.base import BaseEstimator
 
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Numbers
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Numbers
     from structsvm.tasks.common.examples import LabeledRows
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
@@ -178,14 +178,16 @@ class TaxonomyModel(TaskModel):
         if self.leaf_only and not is_log(self.params.get("loss")):
             chosen = np.concatenate([np.empty(0, np.intp), *map(self.best, blocks)])
             if isinstance(self.loss, str):
-                return Held("accuracy", 1.0 * (chosen == label_ids), np.ones(n))
+                return Held("accuracy", (chosen == label_ids).astype(np.float64), np.ones(n))
             return Held("mean loss", self.losses[label_ids, chosen].astype(np.float64), np.ones(n))
         scores = self._of_labels(np.concatenate([self.scores_of(block) for block in blocks]))
         if is_log(self.loss):
             p = probabilities(scores, 1.0)[np.arange(n), label_ids]
             return Held("log loss", -np.log(np.maximum(p, TINY)), np.ones(n))
         temperature = fit_temperature(softmax_loss(scores, one_hot(label_ids, len(self.labels))))
-        return Held("mean loss", self.losses[label_ids, self._safest(scores, temperature)], np.ones(n))
+        return Held(
+            "mean loss", self.losses[label_ids, self._safest(scores, temperature)].astype(np.float64), np.ones(n)
+        )
 
     @property
     def losses(self) -> Numbers:

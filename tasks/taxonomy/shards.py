@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from structsvm.tasks.common.arrays import Integers, LabelArray, MatrixLike
+    from structsvm.arrays import Integers, LabelArray, MatrixLike
 
     # Texts or rows of numbers, with their labels.
     Batch: TypeAlias = tuple[MatrixLike, LabelArray | Iterable[Hashable]]

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.checksum import checksum
+from structsvm.arrays import Arrays, checksum
 from structsvm.parameters import plain
 from structsvm.stored_values import Array, Flag, OneOf, Record, Value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sklearn.base import BaseEstimator
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from structsvm.stored_values import Arrays
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.arrays import AnyArray, Floats
 
 VECTORIZERS = ("CountVectorizer", "TfidfVectorizer")
 # Regular expressions that take linear time: scikit-learn's default, words of one letter too, whatever stands between
@@ -84,11 +82,11 @@ VECTORIZER = Record({
 })  # fmt: skip
 
 
-def vectorizer_to_file(vectorizer: BaseEstimator) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def vectorizer_to_file(vectorizer: BaseEstimator) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return a fitted vectorizer as a dict for JSON and arrays; TypeError for one that a file cannot hold."""
     header = params_to_file(vectorizer)
     terms = "\0".join(sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.get))
-    arrays = {"terms": np.frombuffer(terms.encode(), dtype=np.uint8)}
+    arrays: dict[str, AnyArray] = {"terms": np.frombuffer(terms.encode(), dtype=np.uint8)}
     if header["name"] == "TfidfVectorizer" and vectorizer.use_idf:
         arrays["idf"] = np.asarray(vectorizer.idf_, dtype=np.float64)
     return header, arrays
