@@ -42,7 +42,7 @@ from structsvm.tasks.taxonomy.model import TaxonomyModel
 from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.paths import settled
 from structsvm.tasks.taxonomy.shards import DocumentShards
-from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
+from structsvm.tasks.taxonomy.vectorizer import check_vectorizer, checked_documents
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -56,13 +56,6 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.kernel_machine import KernelMachine
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.taxonomy.examples import DocumentsLike, KnownLabels
-
-
-def as_texts(X: MatrixLike) -> MatrixLike:
-    """Return X; ValueError if it is one text or a matrix."""
-    if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"with a vectorizer X must be a list of texts, got {X!r:.80}")
-    return X
 
 
 @declared
@@ -285,10 +278,10 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
                 model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
             return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
         if vectorizer is not None:
-            X = vectorizer.transform(as_texts(X))
+            X = vectorizer.transform(checked_documents(vectorizer, X))
         elif self.vectorizer is not None:
             vectorizer = clone(self.vectorizer)
-            X = vectorizer.fit_transform(as_texts(X))
+            X = vectorizer.fit_transform(checked_documents(vectorizer, X))
         elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
             raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
         given = X
@@ -446,7 +439,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
 
     def _documents(self, model: TaxonomyModel, X: MatrixLike) -> Matrix:
         if model.vectorizer is not None:
-            X = model.vectorizer.transform(as_texts(X))
+            X = model.vectorizer.transform(checked_documents(model.vectorizer, X))
             if hasattr(X, "indptr"):
                 warn_of_unknown(int(np.count_nonzero(np.diff(X.indptr) == 0)), X.shape[0], "documents")
         return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]

@@ -27,6 +27,7 @@ from structsvm.tasks.common.labels import Labels, is_hashable, sort_labels
 from structsvm.tasks.common.units import rows_in
 from structsvm.tasks.taxonomy.documents import document_pieces
 from structsvm.tasks.taxonomy.vectorizer import (
+    checked_documents,
     params_to_file,
     suspicion,
     vectorizer_from_file,
@@ -230,7 +231,7 @@ class _DocumentRows:
         analyze = None if vectorizer is None else vectorizer.build_analyzer()
         with Writer(folder, indices="<i4", values="<f4", label_ids="<i4") as writer:
             for X, y in pieces:
-                rows = _matrix(X) if analyze is None else _counts(X, analyze, self.terms)
+                rows = _matrix(X) if analyze is None else _counts(checked_documents(vectorizer, X), analyze, self.terms)
                 y = y.tolist() if isinstance(y, np.ndarray) else list(y)
                 if len(y) != rows.shape[0]:
                     raise ValueError(f"a batch of {rows.shape[0]} documents has {len(y)} labels")
@@ -317,11 +318,6 @@ def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) ->
     """How often each text has each term, numbered by `terms`: CSR array."""
     from scipy.sparse import csr_array
 
-    if is_sparse(texts) or getattr(texts, "ndim", 1) != 1:
-        raise TypeError("a vectorizer takes texts, got rows of numbers")
-    for k, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"a vectorizer takes texts, and document {k} of its batch is {text!r:.80}")
     found: list[str] = []
     ends = [0]
     for text in texts:

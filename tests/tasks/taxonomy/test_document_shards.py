@@ -293,7 +293,8 @@ class TestRefusals:
         ("batches", "given", "error", "message"),
         [
             ([(["a b"], ["A"])], {}, TypeError, "texts need a vectorizer"),
-            ([(np.eye(2), ["A", "B"])], {"vectorizer": CountVectorizer()}, TypeError, "a vectorizer takes texts"),
+            ([(np.eye(2), ["A", "B"])], {"vectorizer": CountVectorizer()}, ValueError, "with a vectorizer X must be a"),
+            ([([["a", "b"]], ["A"])], {"vectorizer": CountVectorizer()}, ValueError, r"takes texts, and X\[0\] is"),
             ([(np.eye(2), ["A"])], {}, ValueError, "a batch of 2 documents has 1 labels"),
             ([(np.eye(2), ["A", {"B"}])], {}, ValueError, "document 1 of its batch has no label, but {'B'}"),
             ([(np.eye(2), "AB"), (np.eye(3), "ABC")], {}, ValueError, "3 columns, and those before 2"),
