@@ -117,7 +117,7 @@ def train_machine(
         model = machine.model(labels, *([kernel_of(settings, X)] if machine.has_kernel else []))
         model.estimator = machine.estimator
     elif machine.has_kernel:
-        model.check_kernel(settings, X)
+        model.check_kernel(settings, X, model.params)
     else:
         X = X.astype(model.coef.dtype)
     model.first_index = first_index

@@ -29,7 +29,7 @@ from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.parameters import check_settled, check_unchanged
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
@@ -530,6 +530,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         mine, wanted = (LETTERS.write(model)[0] for model in (self, AlignmentModel.of(params)))
         mine, wanted = mine | mine.pop("oracle"), wanted | wanted.pop("oracle")
         check_settled((name, wanted[name], value) for name, value in mine.items() if getattr(params, name) != AUTO)
+        check_unchanged(params, self, ["prior"])
 
     def stored_params(self) -> dict[str, object]:
         prior = self.params.get("prior")

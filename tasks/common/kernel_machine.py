@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,11 +22,12 @@ from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
 from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from structsvm.solvers.kernel.base import KernelRun
     from structsvm.stored_values import Arrays
@@ -156,9 +158,14 @@ class KernelMachine:
 
     # ---- training -------------------------------------------------------------------------------
 
-    def check_kernel(self, params: object, X: Matrix) -> None:
-        """Raise ValueError if parameters ask for another kernel; a gamma that is no number stays as it is."""
+    def check_kernel(self, params: object, X: Matrix, trained: Mapping[str, object]) -> None:
+        """Raise ValueError if parameters ask for another kernel than those that it was `trained` with.
+
+        A gamma that was left open stays as it was chosen.
+        """
         wanted, mine = kernel_of(params, X), self.kernel
+        if kernel_params(params).gamma == "scale":
+            check_settled([("gamma", "scale", kernel_params(SimpleNamespace(**trained)).gamma)])
         gamma = mine.gamma if isinstance(kernel_params(params).gamma, str) else wanted.gamma
         if (wanted.name, gamma, wanted.degree, wanted.coef0) != (mine.name, mine.gamma, mine.degree, mine.coef0):
             raise ValueError(

@@ -39,7 +39,7 @@ class KernelClassifier(Classifier):
             check_function(kernel_of(self, X), X)
         if before is None:
             return self._model_class(labels, kernel_of(self, X)), X
-        before.check_kernel(self, X)
+        before.check_kernel(self, X, before.params)
         return before, X
 
     def _examples(self, X: Matrix, label_ids: Integers, weight: Weights | None) -> KernelRows:

@@ -78,7 +78,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
         else:
             model = before
             model.check_same(taxonomy, structure)
-            model.machine.check_kernel(params, X)
+            model.machine.check_kernel(params, X, model.params)
         return model, KernelRows(X, label_ids.astype(np.int32), weight=weight)
 
     def copy(self) -> Self:

@@ -142,7 +142,6 @@ class TaxonomyModel(TaskModel):
         check_settled([
             ("taxonomy", taxonomy, self.taxonomy),
             ("leaf_only", structure["leaf_only"], self.leaf_only),
-            ("fit_intercept", structure["intercept"], self.intercept),
             ("loss", structure["loss"], self.loss),
             ("attributes", structure["attributes"], self.attributes),
         ])  # fmt: skip
