@@ -194,7 +194,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         scratch = copy.copy(self)
         if before is not None:
             scratch.__dict__.update(before.columns)
-        checked = validate_data(scratch, X, y, reset=before is None, **options)
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are errors of the check
+            checked = validate_data(scratch, X, y, reset=before is None, **options)
         columns = {name: value for name, value in vars(scratch).items() if name in COLUMNS}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
 

@@ -24,7 +24,7 @@ from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
-from structsvm.tasks.common.units import LEAST_SQUARES, TINY, moments
+from structsvm.tasks.common.units import TINY, moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +43,9 @@ def stored_name(kernel: Kernel) -> str:
         raise TypeError("a model file cannot hold a kernel that is a Python function")
     return str(kernel.name)
 
+
+# A sum of squares of X over which gamma is no number.
+LEAST_SQUARES = 1e-290
 
 MACHINE = Record({
     "kernel": Record({

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments
-from structsvm.features.matrices import is_sparse
+from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE, is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
@@ -47,8 +47,6 @@ UNITS = Record(
 )
 # A column whose deviation is less than this share of its mean, by the bytes of a number, is constant but for rounding.
 CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
-# A sum of squares of X over which C is no number, and with which nothing is learnt.
-LEAST_SQUARES = 1e-290
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
 # A named number so many times the one below which 9 of 10 are is an outlier; and so many times the others' size, it is
@@ -165,11 +163,11 @@ class Units(NamedTuple):
 
 
 def check_scale(X: Matrix) -> None:
-    """Raise ValueError for a matrix whose squares overflow, or vanish."""
+    """Raise ValueError for a matrix whose squares overflow, or are too small to learn from."""
     values = X.data if is_sparse(X) else X
     check_squares(values)
-    if values.dtype == np.float64 and values.any() and float(np.vdot(values, values)) < LEAST_SQUARES:
-        raise ValueError("the squares of X underflow; scale the features up")
+    if values.any() and max(values.max(), -values.min()) < (LEAST_OF_SPARSE if is_sparse(X) else LEAST_SIZE):
+        raise ValueError("the squares of X underflow float32; scale the features up")
 
 
 def distinct_rows(rows: DenseRows | SparseRows, weight: Weights | None) -> DenseRows | SparseRows:

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
+from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE
 from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
@@ -34,7 +35,6 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import is_log, make_solver
-from structsvm.tasks.common.units import SMALLEST
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS, is_inner, predicts_leaves
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
@@ -303,7 +303,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
 
     def _check_float32(self, given: MatrixLike, X: Matrix, columns: dict[str, Any]) -> None:
         """Raise ValueError for a matrix too small for float32; warn of columns of which it keeps too few digits."""
-        is_small = max(X.max(), -X.min()) < SMALLEST
+        is_small = max(X.max(), -X.min()) < (LEAST_OF_SPARSE if hasattr(X, "indptr") else LEAST_SIZE)
         if is_small and np.any(given.tocsr().data if hasattr(given, "tocsr") else np.asarray(given)):
             raise ValueError("X underflows float32, as which it is read; scale the features up")
         if isinstance(X, np.ndarray):
