@@ -259,7 +259,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     ) -> tuple[TaxonomyModel, LabeledRows]:
         params = SimpleNamespace(**self.get_params(deep=False))
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy
-        params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known)
+        params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known, self.unknown)
         kind = LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
         vectorizer, leaves_before = None, None if before is None else before.leaf_only
         if before is not None:
@@ -271,11 +271,17 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             if self.kernel is not None:
                 raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")
             check_vectorizer(self.vectorizer, vectorizer, X.vectorizer, is_new=before is None)
+            if before is not None and None not in (both := {before.first_index, X.first_index}) and len(both) > 1:
+                raise ValueError(
+                    f"the indices of the shards' files begin with {X.first_index}, those of the model's with "
+                    f"{before.first_index}: DocumentShards.make(first_index={before.first_index}) reads them alike"
+                )
             params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, leaves_before)
             weight = checked_sample_weight(sample_weight, len(X))
             model, examples = kind.prepare(params, X, y, before=before, weight=weight)
             if before is None:
                 model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
+                model.first_index = X.first_index
             return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
         if vectorizer is not None:
             X = vectorizer.transform(checked_documents(vectorizer, X))

@@ -72,7 +72,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
                 "y has sets of labels, or inner nodes, and with a kernel each label must be known: set kernel=None, or "
                 "leaf_only=False for inner nodes that are labels"
             )
-        taxonomy, structure = structure_of(params, labels)
+        taxonomy, structure = structure_of(params, labels, y)
         if before is None:
             model = cls(taxonomy, labels, kernel_of(params, X), **structure)
         else:

@@ -142,7 +142,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         if isinstance(X, DocumentShards):
             return cls._prepare_shards(params, X, before, weight)
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
-        taxonomy, structure = structure_of(params, labels)
+        taxonomy, structure = structure_of(params, labels, y)
         documents = rows_in(None, X, structure["intercept"], as_documents)
         model = before
         if model is None:

@@ -149,8 +149,8 @@ def test_pieces_of_a_file_are_the_whole(source, monkeypatch):
         pieces = list(document_pieces(io.BytesIO(gzip.compress(text))))
         assert len(pieces) > 5
         X, y = read_documents(io.BytesIO(text))
-        assert [text for X, _ in pieces for text in X] == X
-        assert [label for _, y in pieces for label in y] == y
+        assert [text for X, *_ in pieces for text in X] == X
+        assert [label for _, y, _ in pieces for label in y] == y
     bad = source + b"no tab\n"
     with pytest.raises(DocumentFileError, match=r"line 151: expected label<TAB>text"):
         list(document_pieces(io.BytesIO(gzip.compress(bad))))
