@@ -36,6 +36,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import OF_INPUTS, check_unchanged, snapshot
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 from structsvm.tasks.common.training import Job, train
+from structsvm.tasks.common.units import warn_of_other_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,6 +197,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             scratch.__dict__.update(before.columns)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are errors of the check
             checked = validate_data(scratch, X, y, reset=before is None, **options)
+        if before is not None and (usual := before.usual_sizes) is not None:
+            warn_of_other_units(checked[0] if isinstance(checked, tuple) else checked, usual)
         columns = {name: value for name, value in vars(scratch).items() if name in COLUMNS}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
 

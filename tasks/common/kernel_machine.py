@@ -159,6 +159,15 @@ class KernelMachine:
     def n_features(self) -> int:
         return self.vectors.shape[1]
 
+    @property
+    def vector_sizes(self) -> Floats | None:
+        """The largest size of each column in the support patterns (of zeros: of all columns); None: no patterns."""
+        if not self.vectors.shape[0]:
+            return None
+        largest = abs(self.vectors).max(axis=0)
+        largest = np.asarray(largest.todense() if is_sparse(largest) else largest, dtype=np.float64).ravel()
+        return np.where(largest > 0.0, largest, largest.max(initial=0.0)) if largest.any() else None
+
     # ---- training -------------------------------------------------------------------------------
 
     def check_kernel(self, params: object, X: Matrix, trained: Mapping[str, object]) -> None:

@@ -86,12 +86,12 @@ def document_rows(source: Source, texts: bool | None = None, first_index: int | 
         texts = _are_texts(first)
     if not texts:
         return _svmlight(rows, name, first_index)
-    rows = list(rows)
-    lines = [k for k, _ in rows]
+    texts_of = list(rows)
+    lines = [k for k, _ in texts_of]
     if "\t" in first[0]:
-        return DocumentRows(*_labelled_texts(rows, name), None, lines)
+        return DocumentRows(*_labelled_texts(texts_of, name), None, lines)
     found = []
-    for k, line in rows:
+    for k, line in texts_of:
         if "\t" in line:
             raise DocumentFileError(f"{name}, line {k}: has a tab, and the first line has none: a label there or not?")
         found.append(line)

@@ -81,6 +81,10 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
             model.machine.check_kernel(params, X, model.params)
         return model, KernelRows(X, label_ids.astype(np.int32), weight=weight)
 
+    @property
+    def usual_sizes(self) -> Floats | None:
+        return self.machine.vector_sizes
+
     def copy(self) -> Self:
         other = super().copy()
         other.machine = copy.copy(self.machine)
