@@ -286,8 +286,10 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         With `probabilities` the alignment's probability replaces its score: among all alignments, at the
         temperature that `calibrate` has fitted.
         """
-        model = self._fitted()
-        return [model.align_kbest(pair, k, probabilities=probabilities) for pair in as_list(X, "pairs")]
+        model, X = self._fitted(), as_list(X, "pairs")
+        found = [model.align_kbest(pair, k, probabilities=probabilities) for pair in X]
+        model.say_unseen(string for k, pair in enumerate(X) for string in as_pair(pair, k))
+        return found
 
     def calibrate(self, X: Iterable[StringPair], y: Iterable[GappedRows | None]) -> Self:
         """Fit `temperature_` to aligned pairs that the model was not trained on, by their likelihood.

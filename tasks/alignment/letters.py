@@ -114,6 +114,12 @@ class LetterEncoder:
             raise ValueError(f"the letters and their annotations have different lengths: {[len(t) for t in string]}")
         return upper_case(string[0])
 
+    def read_as_others(self, letters: str) -> str:
+        """Letters in upper case that are read as none of `letters`."""
+        known = {self.letters.index(letter) for letter in letters}
+        ids = enumerate(self._table[:-1].tolist())
+        return "".join(chr(code) for code, k in ids if k >= 0 and k not in known and chr(code) == chr(code).upper())
+
     def encode(self, string: String) -> Integers:
         """An integer array (length, 1 + n_classes)."""
         letters = self.letters_of(string)

@@ -205,7 +205,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         if before is not None:
             check_classes(classes, before.labels)
             wanted = before.loss if is_auto(self.loss) else self.loss
-            check_settled([("fit_intercept", self.fit_intercept, before.has_intercept), ("loss", wanted, before.loss)])
+            check_settled([("loss", wanted, before.loss)])
             known: Sequence[Hashable] | None = before.labels
         else:
             known = None if classes is None else sort_labels(list(dict.fromkeys(listed(classes))))

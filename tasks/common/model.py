@@ -186,6 +186,12 @@ class TaskModel(ABC, Generic[E]):
         trained = [model for model in (self, self.margin) if model is not None and model.is_trained]
         return {named(model.loss): model.result for model in trained}
 
+    @property
+    def usual_sizes(self) -> Floats | None:
+        """Sizes that values of each column of X had in training; None: not known."""
+        units = getattr(self, "units", None)
+        return None if units is None else units.usual
+
     # ---- training: see `structsvm.tasks.common.training` ------------------------------------------
 
     @property

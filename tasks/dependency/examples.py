@@ -56,6 +56,11 @@ class ParsedSentences(Examples):
         return bool((self.outputs < 0).any())
 
     @property
+    def n_unknown(self) -> int:
+        """The number of words of which the head, or the label, is not known."""
+        return int((self.outputs < 0).any(axis=1).sum())
+
+    @property
     def whole(self) -> NDArray[np.intp]:
         """The indices of the sentences whose trees are fully known."""
         unknown = np.concatenate([[0], np.cumsum((self.outputs < 0).any(axis=1))])

@@ -17,6 +17,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
+from structsvm.metrics._counts import IGNORED, number_of
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
@@ -436,7 +437,7 @@ def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list
         raise ValueError(f"X has {len(X)} sentences, y has {len(given)} trees")
     if len(X) == 0:
         raise ValueError("there are no sentences")
-    found = []
+    found, n_marks = [], 0
     for i, tree in enumerate(given):
         if isinstance(tree, DependencyTree):
             found.append(tree.arcs)
@@ -446,6 +447,13 @@ def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list
         if isinstance(tree, (str, bytes)) or not hasattr(tree, "__len__"):
             raise ValueError(f"sentence {i}: its tree must be a list of (head, label), got {tree!r:.80}")
         found.append([_arc(i, pair) for pair in tree])
+        n_marks += sum(number_of(part) == IGNORED for pair in tree for part in pair)
+    if n_marks:
+        warn(
+            f"y is {IGNORED} at {n_marks} heads and labels, which is read as: not known; None in its place says so "
+            "without this message",
+            AdviceWarning,
+        )
     return found
 
 
@@ -468,7 +476,7 @@ def single_rooted(arcs: list[Arcs]) -> list[Arcs]:
 def _arc(i: int, pair: object) -> tuple[int, str]:
     if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
         raise ValueError(f"sentence {i}: an arc must be a pair (head, label), got {pair!r:.80}")
-    head, label = pair
+    head, label = (None if number_of(part) == IGNORED else part for part in pair)
     if head is None:
         head = -1
     if isinstance(head, bool) or not isinstance(head, (int, np.integer)):

@@ -12,7 +12,7 @@ from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.kernel.model import KernelModel
 from structsvm.tasks.kernel.objects import are_objects, kernel_values
-from structsvm.tasks.kernel.soundness import check_function, check_matrix
+from structsvm.tasks.kernel.soundness import check_function, check_matrix, warn_of_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -39,8 +39,11 @@ class KernelClassifier(Classifier):
         elif callable(self.kernel):
             check_function(kernel_of(self, X), X)
         if before is None:
-            return self._model_class(labels, kernel_of(self, X)), X
-        before.check_kernel(self, X)
+            kernel = kernel_of(self, X)
+            if self.kernel == "rbf":
+                warn_of_equal(kernel, X)
+            return self._model_class(labels, kernel), X
+        before.check_kernel(self, X, before.params)
         return before, X
 
     def _examples(self, X: Matrix, label_ids: Integers, weight: Weights | None) -> KernelRows:

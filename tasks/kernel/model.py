@@ -45,6 +45,10 @@ class KernelModel(KernelMachine, MachineModel):
     def machine(self) -> Self:
         return self
 
+    @property
+    def usual_sizes(self) -> Floats | None:
+        return self.vector_sizes
+
     def linear_weights(self) -> tuple[Floats, Floats]:
         """``(weights, intercepts)`` of a linear kernel, a row per label; of two labels the second's minus the first's.
 

@@ -79,8 +79,9 @@ class LinearModel(TaskModel[LabeledRows]):
         """Leave out examples of weight 0; the first data settle the units of dense columns."""
         examples = job.examples = job.examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.
-        if not self.is_trained and self.params.get("standardize", True) and is_filled(examples.rows):
+        if not self.is_trained:
             check_scale(examples.rows)
+        if not self.is_trained and self.params.get("standardize", True) and is_filled(examples.rows):
             places = distinct_places(examples.rows)
             X, label_ids = examples.rows[places], examples.label_ids[places]
             alike = not deviations_bring_labels_together(X, label_ids)

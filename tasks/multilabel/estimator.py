@@ -198,7 +198,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
             if self.standardize:
                 model.units = Units.of_matrix(X, model.has_intercept, weight, short=True)
         else:
-            check_unchanged(self, model, ("loss", "interactions", "fit_intercept"))
+            check_unchanged(self, model, ("loss", "interactions"))
         return model, LabelSets(model.rows(X), Y, weight=weight)
 
     # ---- what was learnt ------------------------------------------------------------------------

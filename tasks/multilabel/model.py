@@ -335,7 +335,7 @@ def read_sets(
     if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
         raise ValueError(f"y must be a matrix of 0 and 1, or a list of sets of labels, got {y!r:.80}")
     rows = [row.item() if isinstance(row, np.generic) else row for row in y]
-    say_unknown((row for row in rows if isinstance(row, (int, float))), unknown, None, "rows")
+    say_unknown((row for row in rows if isinstance(row, (int, float, str))), unknown, None, "rows")
     y = [None if isinstance(row, (int, float, str)) and is_unknown(row, unknown) else row for row in rows]
     for i, row in enumerate(y):
         if row is not None and (isinstance(row, (str, bytes, dict)) or not hasattr(row, "__iter__")):

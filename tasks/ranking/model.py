@@ -56,8 +56,6 @@ STEEP = ("f1", "prbep", "prec_at_k")
 LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE = 0.03, 11, 4
 # With fewer rows of the class than FEW_POSITIVES, TURNS fifths of the rows are held out in turn.
 FEW_POSITIVES, TURNS = 500, 3
-# The variance of rows, over their number, at which weights of constraints are too great for the dual.
-LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
 # Over queries: most passes with each C, and the gap at which they end, as a share of the gain over w = 0. With a wider
@@ -489,8 +487,6 @@ class SampleModel(GroupModel[LabeledRows]):
         y = examples.label_ids
         n, n_positive = len(y), max(int(y.sum()), 1)
         variance = total_variance(examples.rows)
-        if 0.0 < variance < n * LEAST_VARIANCE:
-            raise ValueError("X is too small for C to be chosen; scale the features up")
         by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n) or 0, "prbep": n_positive}
         return variance * (n / n_positive if self.bound == "roc_area" else by[self.bound] / n)
 

@@ -118,7 +118,7 @@ class MultivariateClassifier(Training, Classifier):
         if model is None:
             model = SampleModel(X.shape[1], self.loss, self.k, labels=labels, fit_intercept=bool(self.fit_intercept))
         else:
-            check_unchanged(self, model, ("loss", "k", "fit_intercept"))
+            check_unchanged(self, model, ("loss", "k"))
         return model, X
 
     def _prepare(

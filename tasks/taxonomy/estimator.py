@@ -16,6 +16,7 @@ from sklearn.base import clone
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
+from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE
 from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
@@ -34,7 +35,6 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import is_log, make_solver
-from structsvm.tasks.common.units import SMALLEST
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS, is_inner, predicts_leaves
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
@@ -42,7 +42,7 @@ from structsvm.tasks.taxonomy.model import TaxonomyModel
 from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.paths import settled
 from structsvm.tasks.taxonomy.shards import DocumentShards
-from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
+from structsvm.tasks.taxonomy.vectorizer import check_vectorizer, checked_documents
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -57,13 +57,6 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.kernel_machine import KernelMachine
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.taxonomy.examples import DocumentsLike, KnownLabels
-
-
-def as_texts(X: MatrixLike) -> MatrixLike:
-    """Return X; ValueError if it is one text or a matrix."""
-    if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"with a vectorizer X must be a list of texts, got {X!r:.80}")
-    return X
 
 
 @declared
@@ -267,7 +260,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     ) -> tuple[TaxonomyModel, LabeledRows]:
         params = SimpleNamespace(**self.get_params(deep=False))
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy
-        params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known)
+        params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known, self.unknown)
         kind = LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
         vectorizer, leaves_before = None, None if before is None else before.leaf_only
         if before is not None:
@@ -279,17 +272,23 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             if self.kernel is not None:
                 raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")
             check_vectorizer(self.vectorizer, vectorizer, X.vectorizer, is_new=before is None)
+            if before is not None and None not in (both := {before.first_index, X.first_index}) and len(both) > 1:
+                raise ValueError(
+                    f"the indices of the shards' files begin with {X.first_index}, those of the model's with "
+                    f"{before.first_index}: DocumentShards.make(first_index={before.first_index}) reads them alike"
+                )
             params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, leaves_before)
             weight = checked_sample_weight(sample_weight, len(X))
             model, examples = kind.prepare(params, X, y, before=before, weight=weight)
             if before is None:
                 model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
+                model.first_index = X.first_index
             return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
         if vectorizer is not None:
-            X = vectorizer.transform(as_texts(X))
+            X = vectorizer.transform(checked_documents(vectorizer, X))
         elif self.vectorizer is not None:
             vectorizer = clone(self.vectorizer)
-            X = vectorizer.fit_transform(as_texts(X))
+            X = vectorizer.fit_transform(checked_documents(vectorizer, X))
         elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
             raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
         given = X
@@ -311,7 +310,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
 
     def _check_float32(self, given: MatrixLike, X: Matrix, columns: dict[str, Any]) -> None:
         """Raise ValueError for a matrix too small for float32; warn of columns of which it keeps too few digits."""
-        is_small = max(X.max(), -X.min()) < SMALLEST
+        is_small = max(X.max(), -X.min()) < (LEAST_OF_SPARSE if hasattr(X, "indptr") else LEAST_SIZE)
         if is_small and np.any(given.tocsr().data if hasattr(given, "tocsr") else np.asarray(given)):
             raise ValueError("X underflows float32, as which it is read; scale the features up")
         if isinstance(X, np.ndarray):
@@ -447,7 +446,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
 
     def _documents(self, model: TaxonomyModel, X: MatrixLike) -> Matrix:
         if model.vectorizer is not None:
-            X = model.vectorizer.transform(as_texts(X))
+            X = model.vectorizer.transform(checked_documents(model.vectorizer, X))
             if hasattr(X, "indptr"):
                 warn_of_unknown(int(np.count_nonzero(np.diff(X.indptr) == 0)), X.shape[0], "documents")
         return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]

@@ -131,8 +131,6 @@ def _below(taxonomy: Taxonomy, labels: list[Hashable]) -> dict[Hashable, list[in
 def _mark(params: SimpleNamespace, y: LabelArray, classes: list[Hashable] | None) -> object:
     """The mark of unknown labels; says how many numbers mean them unasked, ValueError if these are nodes."""
     unknown = getattr(params, "unknown", AUTO)
-    if y.dtype.kind not in "iufO" and not isinstance(unknown, str):
-        return unknown
     unknown = unknown if classes is None else mark_for(unknown, classes)
     flat = y.tolist()
     alone = {label for label in flat if is_hashable(label) and not isinstance(label, SETS)}

@@ -27,6 +27,7 @@ from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 from structsvm.tasks.taxonomy.shards import DocumentShards
+from structsvm.tasks.taxonomy.vectorizer import are_words, checked_documents, takes_texts
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -143,7 +144,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         if isinstance(X, DocumentShards):
             return cls._prepare_shards(params, X, before, weight)
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
-        taxonomy, structure = structure_of(params, labels)
+        taxonomy, structure = structure_of(params, labels, y)
         documents = rows_in(None, X, structure["intercept"], as_documents)
         model = before
         if model is None:
@@ -306,12 +307,9 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         """The row of a document as given to `explain`, a matrix."""
         if self.vectorizer is None:
             return one_row(x, self.n_input_features)[np.newaxis]
-        try:
-            return self.vectorizer.transform([x])
-        except (AttributeError, TypeError):
-            if depth(x) > 0:  # where a vectorizer looks for a text
-                refuse(x)
-            raise
+        if takes_texts(self.vectorizer) and depth(x) > 0 and not are_words(x):
+            refuse(x)
+        return self.vectorizer.transform(checked_documents(self.vectorizer, [x]))
 
     def explain(self, x: Any) -> Explanation:
         from scipy.sparse import csr_array

@@ -295,7 +295,7 @@ def test_the_intercept_is_a_feature_of_value_1(standardize, tmp_path):
         )
     for one in (model, without):
         one.save(tmp_path / "m")
-        loaded = structsvm.load(tmp_path / "m").set_params(fit_intercept=True)
+        loaded = structsvm.load(tmp_path / "m")
         loaded.partial_fit(X[300:], y[300:])
         np.testing.assert_array_equal(loaded.coef_, one.partial_fit(X[300:], y[300:]).coef_)
         np.testing.assert_array_equal(loaded.intercept_, one.intercept_)
