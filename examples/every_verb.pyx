@@ -21,7 +21,7 @@ from structsvm.execution._stop cimport poll
 import numpy as np
 
 import structsvm
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 
 
 cdef class ClassProblem(Problem):

@@ -29,7 +29,7 @@ from structsvm._arrays cimport array_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.features.dense import DenseRows, by_attributes, by_features, padded, sum_of_products
 
 cdef extern from "bags.h" nogil:

@@ -32,7 +32,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 from structsvm.adapter import offers_of
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.structures.grammar import pair_tables
 
 cdef extern from "cky_sums.h" nogil:
@@ -168,7 +168,7 @@ cdef enum:
 
 # Bounds and values are sums of the same terms in different orders: differences below this share are rounding.
 cdef double ROUNDING = 1e-10
-BEAM = 3.0       # e^-3 of the best tree: on two divisions of the training trees as good as e^-5, and faster
+BEAM = 3.0       # e^-3 of the best tree
 
 cdef enum Loss:
     ZERO_ONE

@@ -22,7 +22,7 @@ from structsvm.execution._stop cimport poll
 from structsvm.structures._cuts cimport CUT_HALF, cut_solve, flow_graph
 
 from structsvm.adapter import offers_of
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.features.dense import DenseRows
 from structsvm.protocol import checked_weights
 from structsvm.structures.graphs.methods import Marginals, names_of, obey, weakest

@@ -15,7 +15,7 @@ from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport LabelDecoder
 
 from structsvm.adapter import offers_of
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 
 cdef extern from "greedy.h" nogil:
     ctypedef struct greedy_kernels:

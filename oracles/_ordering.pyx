@@ -34,7 +34,7 @@ from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport poll
 
 from structsvm.adapter import offers_of
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 
 MOST_EXACT = 10     # items up to which inference is exact
 

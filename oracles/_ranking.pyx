@@ -31,7 +31,7 @@ from structsvm._arrays cimport array_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.features.dense import DenseRows, padded
 
 cdef extern from "dense.h" nogil:

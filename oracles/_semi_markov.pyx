@@ -37,7 +37,7 @@ from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 
 cdef double NEGLIGIBLE = -40.0  # logarithm of a share that makes no difference to a sum of doubles
 cdef double WIDE = 200.0        # from transitions this great on, exponentials are not multiplied

@@ -19,7 +19,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 from structsvm.adapter import offers_of
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.structures.alignments import FREE
 from structsvm.protocol import UnsupportedFormulation
 

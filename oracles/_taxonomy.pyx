@@ -33,7 +33,7 @@ from structsvm.execution._stop cimport poll
 from structsvm.structures._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
 
 from structsvm.adapter import offers_of
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.features.dense import DenseRows, by_attributes, by_features, padded, sum_of_products
 from structsvm.structures._lattice import NODE_LOSSES
 

@@ -29,7 +29,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.protocol import UnsupportedFormulation
 
 cdef extern from "chain.h" nogil:

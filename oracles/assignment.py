@@ -30,7 +30,7 @@ __all__ = ["AssignmentOracle", "NoMatching", "Pairs"]
 
 ALONE, UNKNOWN = -1, -2
 
-# Entries of a table that takes scipy, which does not check signals, some 50 ms at worst.
+# Entries of the largest table that is left to scipy, which does not check signals.
 MOST_ENTRIES = 2**17
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 
 class KnownLabels(NamedTuple):
@@ -29,10 +32,10 @@ class KnownLabels(NamedTuple):
     """
 
     which: NDArray[np.int32]
-    sets: NDArray[Any]
+    sets: NDArray[np.bool_ | np.float64]
 
     @classmethod
-    def of(cls, Y: Any, tokens: Tokens, n_labels: int) -> tuple[NDArray[Any] | None, KnownLabels | None]:
+    def of(cls, Y: Any, tokens: Tokens, n_labels: int) -> tuple[AnyArray | None, KnownLabels | None]:
         """``(labels, known)``, one of them None: flat labels where all are known.
 
         Y is a list of labellings and of boolean arrays (length, n_labels), or one of these two.
@@ -187,7 +190,7 @@ class LabelChain(Oracle):
         rows[:, : self.n_labels] = np.where(sets, costs, np.inf).min(axis=1)[:, None] * ~sets
         return rows.ravel()
 
-    def allowed_of(self, weights: NDArray[Any]) -> NDArray[np.float32]:
+    def allowed_of(self, weights: AnyArray) -> NDArray[np.float32]:
         """The logarithms of weights of labels (True: 1), row by row: 0, less, or -inf."""
         rows = np.tile(self.padding_row, (len(weights), 1))
         with np.errstate(divide="ignore"):
@@ -336,13 +339,13 @@ class LabelChain(Oracle):
         rows = psi[self.first_bigram_row :].reshape(self.n_bigrams, K, self.stride)
         np.add.at(rows[:, :, :K], bigrams.indices, values[:, None, None] * pairs[at])
 
-    def pairs(self, y: NDArray[Any]) -> NDArray[np.float64]:
+    def pairs(self, y: AnyArray) -> NDArray[np.float64]:
         """Array (length, n_labels, n_labels): 1 at each token but the first for the label before and its own."""
         pairs = np.zeros((len(y), self.n_labels, self.n_labels))
         pairs[np.arange(1, len(y)), y[:-1], y[1:]] = 1.0
         return pairs
 
-    def complete(self, x: Any, known: Any, w: NDArray[Any]) -> NDArray[np.integer[Any]]:
+    def complete(self, x: Any, known: Any, w: AnyArray) -> NDArray[np.integer[Any]]:
         """The best labelling under a boolean array (length, n_labels) of allowed labels."""
         known = np.asarray(known)
         if known.ndim == 1:
@@ -466,7 +469,7 @@ def as_tokens(X: Any, n_features: int, *, single: bool = False) -> Tokens:
     return tokens
 
 
-def flat_labels(Y: Any, tokens: Tokens) -> NDArray[Any]:
+def flat_labels(Y: Any, tokens: Tokens) -> AnyArray:
     """Return one flat array of labels from a list of label arrays; a flat array is returned unchanged."""
     if isinstance(Y, np.ndarray) and Y.ndim == 1 and Y.dtype != object:
         return Y

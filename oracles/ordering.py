@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from itertools import count, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._ordering import MOST_EXACT, OrderingProblem
 from structsvm.parameters import checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["OrderingOracle"]
 
@@ -76,7 +79,7 @@ class ItemSets:
         return np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)]).astype(np.int64)
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[AnyArray, ...]:
         return *self.rows.arrays, self.bounds, self.pairs
 
     def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -226,7 +229,7 @@ class OrderingOracle(Oracle):
     def joint_feature(self, x: Any, y: Any) -> Any:
         return self._feature(self.item_sets([x]), y)
 
-    def _feature(self, data: ItemSets, y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def _feature(self, data: ItemSets, y: Any) -> tuple[AnyArray, NDArray[np.float64]]:
         """Return the joint feature of one set as ``(indices, values)``."""
         before = precedence(y, int(data.bounds[-1]))
         leads = before - before.T

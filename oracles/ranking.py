@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._ranking import GROUP_LOSSES, GroupProblem
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures.queries import HIGHEST_GRADE
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["RankingOracle"]
 
@@ -47,7 +50,7 @@ class Groups:
         return Groups(self.rows.take(rows), bounds), rows
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[AnyArray, ...]:
         rows = self.rows
         own = (rows.values, np.array([rows.has_intercept])) if isinstance(rows, DenseRows) else rows.arrays
         return *own, self.bounds
@@ -162,7 +165,7 @@ class RankingOracle(Oracle):
             rows = np.vstack(X)
         return Groups(as_rows(rows, self.n_input_features), bounds), np.concatenate([*Y, np.zeros(0)])
 
-    def about(self, grades: Any, bounds: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+    def about(self, grades: Any, bounds: NDArray[np.int64]) -> tuple[AnyArray, ...]:
         """Tables that the losses compute from grades.
 
         Returns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.parameters import checked_k
 from structsvm.protocol import Penalty, Rescaling
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["SemiMarkovOracle"]
 
@@ -233,7 +236,7 @@ class SemiMarkovOracle(ExactChain):
         """Return a decoder for sequences without labels."""
         return SegmentDecoder(self, as_tokens(X, self.n_token_features))
 
-    def segments(self, y: NDArray[Any]) -> list[tuple[int, int, int]]:
+    def segments(self, y: AnyArray) -> list[tuple[int, int, int]]:
         """The segments ``(start, stop, type)`` of a labelling; those without type are left out."""
         first, _, last, single = self.tags.T
         type_of = {int(label): k for k, labels in enumerate(self.tags) for label in labels}

@@ -5,7 +5,7 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from structsvm.oracles._taxonomy import DenseDecoder, OutputAttributes, Taxonomy
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._lattice import NODE_LOSSES
 from structsvm.structures.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["TaxonomyOracle"]
 
@@ -328,7 +331,7 @@ class TaxonomyOracle(Oracle):
         else:
             self._check_tokens(documents)
 
-    def _check_dense(self, values: NDArray[Any]) -> None:
+    def _check_dense(self, values: AnyArray) -> None:
         if self.n_full != self.n_input_features:
             raise ValueError("dense rows need a weight for each feature and attribute, and there are lists")
         if values.dtype != np.float32 or not values.flags.c_contiguous or not np.isfinite(values).all():

@@ -16,7 +16,7 @@ from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
 from structsvm.execution._stop cimport poll
 
 from structsvm.adapter import INFERENCES, OracleError, sign_constrained
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 
 cdef fused real:
     float

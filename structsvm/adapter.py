@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 Inference = Literal["exact", "relaxed", "approximate"]
 
@@ -114,7 +117,7 @@ def sparse_feature(psi: Any, n_features: int, where: str) -> tuple[NDArray[np.in
     return unique[keep].astype(np.int32), sums[keep]
 
 
-def check_numbers(indices: NDArray[Any], values: NDArray[Any], n_features: int, where: str) -> None:
+def check_numbers(indices: AnyArray, values: AnyArray, n_features: int, where: str) -> None:
     """Raise `OracleError`, beginning with the text `where`, unless values are finite and indices in range."""
     if not np.isfinite(values).all():
         raise OracleError(f"{where} returned a value that is not finite")

@@ -10,18 +10,20 @@ import ast
 import dataclasses
 import os
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm._warnings import warn
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.new_file import check_new_file
 from structsvm.parameters import COUNT, PATH, plain, validate
 from structsvm.progress import Monitor
 from structsvm.stored_values import Array, Table, checked_arrays, optional
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray, CheckedArray
 
 # Parameters that may differ between the run that wrote a checkpoint and the one that resumes from it.
 FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint"}
@@ -111,7 +113,7 @@ class CheckpointWriter(Monitor, os.PathLike[str]):
                     f"{self.path}: the checkpoint is of another {what}; delete it to start anew, or choose another path"
                 )
 
-    def set_run(self, run: Any, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
+    def set_run(self, run: Any, arrays: dict[str, AnyArray], *, adapt: bool = False) -> None:
         """Restore a run from arrays of the file; see `Run.set_state`."""
         try:
             run.set_state(arrays, adapt=adapt)
@@ -130,7 +132,7 @@ class CheckpointWriter(Monitor, os.PathLike[str]):
         except (OSError, ModelFileError) as error:
             warn(f"the checkpoint of pass {run.n_iter} was not written, and training goes on: {error}", UserWarning)
 
-    def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The header of the file, and its arrays; `about` is what a subclass adds to the header."""
         return self.about | about, run.get_state()
 
@@ -192,12 +194,12 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
 MOST_TEXT = 1000
 
 
-def as_array(text: str) -> NDArray[Any]:
+def as_array(text: str) -> AnyArray:
     """Text as an array of a training state."""
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
-def as_text(arrays: Mapping[str, NDArray[Any]], name: str) -> str:
+def as_text(arrays: Mapping[str, AnyArray], name: str) -> str:
     """The inverse of `as_array`."""
     array = np.asarray(arrays.get(name))
     if array.dtype != np.uint8 or array.ndim != 1 or len(array) > MOST_TEXT:
@@ -207,19 +209,19 @@ def as_text(arrays: Mapping[str, NDArray[Any]], name: str) -> str:
     return array.tobytes().decode(errors="replace")
 
 
-def kind_of(arrays: Mapping[str, NDArray[Any]]) -> str:
+def kind_of(arrays: Mapping[str, AnyArray]) -> str:
     """The kind of the training state in these arrays: `kind` of the class that wrote them."""
     return as_text(arrays, "kind")
 
 
-def table_of(arrays: Mapping[str, NDArray[Any]]) -> Table:
+def table_of(arrays: Mapping[str, AnyArray]) -> Table:
     """The table of a training state; of a kind that is not in `STATES`, such as another project's, that of the run."""
     return KIND | (RUN if "run" in arrays else {}) | STATES.get(kind_of(arrays), {})
 
 
 def checked_state(
-    arrays: Mapping[str, NDArray[Any]], kinds: Collection[str] | None = None, /, **sizes: int
-) -> dict[str, NDArray[Any]]:
+    arrays: Mapping[str, AnyArray], kinds: Collection[str] | None = None, /, **sizes: int
+) -> dict[str, CheckedArray]:
     """Return the arrays of a training state, those of its table in C order; ValueError, naming the first that is wrong.
 
     `kinds`, if given, are those that it may be of; `sizes` those of the model or the problem, by their names in the
@@ -242,7 +244,7 @@ def formulation_array(problem: Any) -> Any:
     return as_array(repr(sorted(problem.formulation.items())))
 
 
-def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
+def check_formulation(arrays: dict[str, AnyArray], problem: Any) -> None:
     """Raise ValueError, naming what differs, if a training state is of another formulation than the problem.
 
     A solver without rescaling, the perceptron, solves none.

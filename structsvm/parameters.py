@@ -47,7 +47,7 @@ class Interval:
         if kind is Integral and high is None:
             high, closed = MAX_COUNT, "both" if closed == "left" else "right"
         self.kind, self.low, self.high, self.closed = kind, low, high, closed
-        self.plain = int if kind is Integral else float  # isinstance takes ten times as long with abstract classes
+        self.plain = int if kind is Integral else float  # isinstance takes longer with abstract classes
 
     def accepts(self, value: Any) -> bool:
         if value is None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from structsvm.result import relative_gap
 
 if TYPE_CHECKING:
+    from tqdm.std import tqdm
+
     from structsvm.solvers.run import Run
 
 
@@ -72,7 +74,7 @@ class Meter:
 
     def __init__(self, what: str, *, disable: bool | None = None) -> None:
         self.what, self.share = what, 0.0
-        self.bar: Any = None
+        self.bar: tqdm | None = None
         has_stream = sys.stderr is not None  # it may be closed
         has_bars = (has_stream and sys.stderr.isatty()) or "ipykernel" in sys.modules
         self.has_lines = disable is False and has_stream and not has_bars

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from structsvm._adapter import PythonProblem
 from structsvm._problem import Problem
 from structsvm._warnings import warn
 from structsvm.adapter import INFERENCES, Inference
+
+if TYPE_CHECKING:
+    from structsvm.arrays import Scalar
 
 Rescaling = Literal["margin", "slack"]
 Penalty = Literal["linear", "quadratic"]
@@ -223,7 +226,7 @@ def _inference_of_flag(name: str, flag: Any) -> Inference:
     return inference
 
 
-def checked_weights(w: Any, n_features: int, dtype: Any, *, finite: bool = False) -> NDArray[Any]:
+def checked_weights(w: ArrayLike, n_features: int, dtype: type[Scalar], *, finite: bool = False) -> NDArray[Scalar]:
     """Return weights as a contiguous array; raises ValueError unless there are `n_features`, finite if they must be."""
     weights = np.ascontiguousarray(w, dtype=dtype)
     if weights.shape != (n_features,):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from structsvm.adapter import INFERENCES
 from structsvm.model_file import under
 
-Arrays = Mapping[str, NDArray[Any]]
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray, Arrays
 
 HISTORY = ("seconds", "n_iter", "primal", "dual", "gap", "n_support", "n_argmax")
 STATUSES = ("running", "max_iter", "converged", "settled", "interrupted", "stopped")
@@ -152,9 +153,9 @@ class Result:
         return result
 
 
-def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[str, NDArray[Any]]:
+def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[str, AnyArray]:
     """Arrays of a run in a model file, beside ``result.to_dict()``: its history, and the arrays of `Run.get_state`."""
-    arrays: dict[str, NDArray[Any]] = (
+    arrays: dict[str, AnyArray] = (
         {} if result is None else {f"history.{name}": column for name, column in result.history.items()}
     )
     # The state contains the history too.
@@ -162,7 +163,7 @@ def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[st
     return arrays
 
 
-def read_result(numbers: Mapping[str, Any], arrays: Arrays) -> tuple[Result, dict[str, NDArray[Any]] | None]:
+def read_result(numbers: Mapping[str, Any], arrays: Arrays) -> tuple[Result, dict[str, AnyArray] | None]:
     """The `Result` of what a model file stores, and the arrays for `Run.set_state` (None if there are none).
 
     `structsvm.checkpoint.checked_state` checks the arrays of the state.

@@ -29,13 +29,15 @@ import dataclasses
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.model_file import under
 from structsvm.parameters import MAX_COUNT
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray, Arrays, CheckedArray
 
 __all__ = [
     "Array",
@@ -58,8 +60,6 @@ __all__ = [
     "optional",
     "strings",
 ]
-
-Arrays = Mapping[str, NDArray[Any]]
 
 # ---- arrays ---------------------------------------------------------------------------------------
 
@@ -143,14 +143,14 @@ def optional(table: Table) -> Table:
 
 
 def checked_arrays(
-    arrays: Mapping[str, NDArray[Any]], table: Table, prefix: str = "", /, **sizes: int
-) -> dict[str, NDArray[Any]]:
+    arrays: Mapping[str, AnyArray], table: Table, prefix: str = "", /, **sizes: int
+) -> dict[str, CheckedArray]:
     """Return the arrays of a table, in C order; raises ValueError, naming the array, for the first invalid one.
 
     Arrays that the table does not name are left out. `sizes` are those known from the header. `prefix` is what all
     names begin with in `arrays`.
     """
-    checked: dict[str, NDArray[Any]] = {}
+    checked: dict[str, CheckedArray] = {}
     known = dict(sizes)
     for name, wanted in table.items():
         array = arrays.get(prefix + name)
@@ -252,7 +252,7 @@ class Field:
     def from_json(self, value: Any) -> Any:
         return value
 
-    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
         """Add a value to what is written."""
         if value is not None or self.needed:
             header[name] = None if value is None else self.to_json(value)
@@ -379,9 +379,9 @@ class Part(Field):
     """An object that one function converts to a header and arrays of its own, and another one back."""
 
     read: Callable[[Any, Arrays], Any]
-    write: Callable[[Any], tuple[Any, dict[str, NDArray[Any]]]]
+    write: Callable[[Any], tuple[Any, dict[str, AnyArray]]]
 
-    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
         super().put(name, value, header, arrays)
         if value is not None:
             header[name], own = self.write(value)
@@ -401,7 +401,7 @@ class Group(Field):
 
     bare: bool = False
 
-    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
         arrays |= {key if self.bare else f"{name}.{key}": array for key, array in (value or {}).items()}
 
     def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
@@ -415,7 +415,7 @@ class TextOr(Text):
     array: Array
     null: bool = dataclasses.field(default=True, kw_only=True)
 
-    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
         super().put(name, value if isinstance(value, str) else None, header, arrays)
         if not isinstance(value, str):
             arrays[name] = value if isinstance(value, np.ndarray) else value.toarray()
@@ -477,10 +477,10 @@ class Record(Field):
     def has_header(self) -> bool:
         return not all(isinstance(field, Array) for field in self.fields.values())
 
-    def write(self, source: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def write(self, source: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Return ``(header, arrays)`` of an object."""
         header: dict[str, Any] = {}
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, AnyArray] = {}
         for name, field in self.fields.items():
             if not isinstance(field, Array):
                 if not isinstance(field, Record) or field.written:
@@ -506,7 +506,7 @@ class Record(Field):
                     sizes[f"n_{name}"] = len(value)
         return Stored(values, self.table, arrays, prefix, sizes)
 
-    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
         if self.has_header:
             super().put(name, value, header, arrays)
         if value is not None:

@@ -66,7 +66,7 @@ def batched(case, path):
 
 def sums_of(path):
     """Checksums of all of a model file but its history, whose points within a pass come by the clock."""
-    from structsvm.checksum import checksum
+    from structsvm.arrays import checksum
     from structsvm.model_file import read_model
 
     model = read_model(path)
@@ -81,7 +81,7 @@ def record(only):
     """The checksums of all cases, by kind of training, in the kernels that the environment names."""
     from cases import CASES, CHOICES
 
-    from structsvm.checksum import checksum
+    from structsvm.arrays import checksum
 
     ways = {"fit": fitted, "resumed": resumed, "warm": warmed, "checkpoint": checkpointed, "stream": streamed}
     found = {}

@@ -19,15 +19,17 @@ def published(root):
 
 @pytest.fixture
 def copy(tmp_path):
+    without = shutil.ignore_patterns("*.png", "code.json", "__pycache__")
     for folder in ("benchmarks", "docs"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.png", "__pycache__"))
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=without)
     shutil.copy(ROOT / "README.md", tmp_path)
     return tmp_path
 
 
 def test_pages_have_the_kept_numbers():
     done = published(ROOT)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    said = [line for line in done.stdout.splitlines() if " is older than the code that it measures: " not in line]
+    assert (done.returncode, said, done.stderr) == (0, [], "")
 
 
 def test_a_changed_number_is_found(copy):
@@ -39,13 +41,20 @@ def test_a_changed_number_is_found(copy):
     assert done.returncode == 1 and done.stdout == "docs/sequences.md differs from the kept results\n"
 
 
-def test_a_fraction_in_the_text_that_no_table_has_is_found(copy):
-    page = copy / "docs" / "papers.md"
-    text = page.read_text(encoding="utf-8")
-    assert text.count("left to right 6.7 % (5.75)") == 1
-    page.write_text(text.replace("left to right 6.7 % (5.75)", "left to right 6.8 % (5.75)"), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("page", "old", "new", "number"),
+    [
+        ("papers", "left to right 6.7 % (5.75)", "left to right 6.8 % (5.75)", "6.8"),
+        ("binary", "a step takes less than", "a step takes 1370 ns, less than", "1370"),
+    ],
+)
+def test_a_number_in_the_text_that_no_table_has_is_found(copy, page, old, new, number):
+    path = copy / "docs" / f"{page}.md"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
     done = published(copy)
-    assert done.returncode == 1 and done.stdout == "docs/papers.md: 6.8 is in no kept result that it names\n"
+    assert done.returncode == 1 and done.stdout == f"docs/{page}.md: {number} is in no kept result that it names\n"
 
 
 @pytest.mark.parametrize(

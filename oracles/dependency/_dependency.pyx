@@ -21,7 +21,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 from structsvm.adapter import offers_of
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 
 cdef extern from "dependency.h" nogil:
     enum: ARCS_DISTANCES, ARCS_MOST_BETWEEN

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from structsvm.oracles.dependency._dependency import ArcDecoder, DependencyProbl
 from structsvm.parameters import Interval, Options, checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.dependencies import what_is_no_tree
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 MOST_BITS = 28
 
@@ -99,7 +102,7 @@ class DependencyOracle(Oracle):
             raise ValueError(f"{self.n_features} weights are more than 2**31; take fewer arc_bits or row_bits")
 
     @property
-    def identity(self) -> list[NDArray[Any]]:
+    def identity(self) -> list[AnyArray]:
         """Arrays that distinguish joint features from those of others."""
         root = -1 if self.root_label is None else self.root_label
         sizes = [self.n_labels, self.arc_bits, self.row_bits, root, self.projective, *self.templates.sizes]

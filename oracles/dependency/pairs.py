@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from structsvm.oracles.dependency._dependency import ARC, CANDIDATES, PairDecode
 from structsvm.oracles.dependency.arcs import MOST_BITS, check_trees
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["PairOracle", "TreeCandidates"]
 
@@ -44,7 +47,7 @@ class TreeCandidates(NamedTuple):
     """
 
     trees: NDArray[np.int32]
-    arcs: NDArray[Any]
+    arcs: NDArray[np.void]
     counts: NDArray[np.int32]
 
     def some(self, words: Any) -> TreeCandidates:
@@ -130,7 +133,7 @@ class PairOracle(Oracle):
         self.n_features = 2**self.bits + 2
 
     @property
-    def identity(self) -> list[NDArray[Any]]:
+    def identity(self) -> list[AnyArray]:
         """Arrays that distinguish joint features from those of others."""
         return [np.array([self.n_labels, self.bits, self.projective]), *self.templates.arrays.values()]
 
@@ -178,7 +181,8 @@ class PairOracle(Oracle):
         wanted = self.templates.n_codes
         if checked.ndim != 2 or checked.shape[1] != wanted:
             raise ValueError(f"codes of words have shape {checked.shape}, expected (n_words, {wanted})")
-        trees, arcs, counts = (np.ascontiguousarray(part) for part in candidates)
+        trees, arcs, counts = candidates
+        trees, arcs, counts = np.ascontiguousarray(trees), np.ascontiguousarray(arcs), np.ascontiguousarray(counts)
         n = len(checked)
         if trees.shape != (2, n) or arcs.shape != (n, CANDIDATES) or arcs.dtype != ARC or counts.shape != (n,):
             raise ValueError(f"the candidates are not those of {n} words")

@@ -25,6 +25,7 @@ from structsvm.cli.output import (
     FILE_OR_STDIN,
     NEW,
     TEXT,
+    Mark,
     NameChoice,
     blank,
     brief_warnings,
@@ -250,6 +251,7 @@ def predict(model: Any, input: Any, output: str | None, quiet: bool, **wanted: A
 @click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, or NDCG by place.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the scores: no warnings, no path of a picture.")
 @click.option("--query", type=FILE, help="Rankings: query sizes of INPUT, one per line.  [default: INPUT.query]")
+@click.option("--unknown", type=Mark(), help="Mark of labels that are not known.  [default: the model's]")
 @ENCODING
 @of_columns
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
@@ -259,6 +261,11 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
     check_columns(task, given)
+    mark = given.pop("unknown")
+    if click.get_current_context().get_parameter_source("unknown") is not click.core.ParameterSource.DEFAULT:
+        if not task.has_unknown:
+            raise click.UsageError("--unknown is for models whose labels may be unknown")
+        model.set_params(unknown=mark) if hasattr(model, "set_params") else model.params.update(unknown=mark)
     with naming(input), brief_warnings(quiet), product_threads(jobs):
         scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
         click.echo(json.dumps(scores) if as_json else text)

@@ -30,6 +30,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     if not wanted.is_ranked:
         yield from map(to_a2m, file.names, model.align(file.pairs, wanted.jobs))
         return
+    model.say_unseen(string for pair in file.pairs for string in pair)
     value = "probability" if wanted.confidence else "score"
     for name, pair in zip(file.names, file.pairs, strict=True):
         ranked = model.align_kbest(pair, wanted.kbest or 1, probabilities=wanted.confidence)

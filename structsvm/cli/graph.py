@@ -12,7 +12,7 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, defaults, option_of, optional, training
+from structsvm.cli.training import UNKNOWN, Training, defaults, option_of, optional, training
 from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_bytes
 from structsvm.metrics import graph_scores
@@ -160,6 +160,7 @@ of_labeler = partial(option_of, GraphLabelerParameters)
 @of_labeler("max_table", "Entries of the largest table of junction trees.")
 @of_labeler("probability", "Fit the temperature of a margin (graphs close to trees).")
 @optional("--label", str, "The entry of nodes that is their label.  [default: label]")
+@UNKNOWN
 @optional("--constraints", out.FILE, "Constraints on the labels, one JSON list per line.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Label the nodes of graphs.
@@ -187,4 +188,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 
 DEFAULTS = {"neighbours": 4, "contrast": True, "class_weight": None} | defaults(command, "label", "constraints")
-TASK = Task(command, GraphModel.load, predict, evaluate, inspect, demo, has_constraints=True)
+TASK = Task(command, GraphModel.load, predict, evaluate, inspect, demo, has_constraints=True, has_unknown=True)

@@ -10,9 +10,10 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.training import Training, given_of, grouped, refuse, with_options
+from structsvm.features.inputs.places import PlacedRows
 from structsvm.features.svmlight import label_values, read_rows
 from structsvm.kernel.parameters import KernelFunction, leaves_gamma
-from structsvm.metrics._counts import say_unseen
+from structsvm.metrics._counts import is_unknown, say_unseen
 from structsvm.model_file import read_model
 from structsvm.parameters import ParameterGroup
 from structsvm.tasks.common.examples import LabeledRows
@@ -108,7 +109,7 @@ def train_machine(
     left_out = KERNEL.keys() | {"class_weight"} | ({"C"} if is_auto(settings.C) else set())
     solver = machine.solver(**{key: params[key] for key in params.keys() - left_out})
     solver.validate()
-    X, y, first_index = examples(before, path)
+    X, y, first_index, job.read = examples(before, path)
     labels = np.unique(y) if before is None else before.labels
     about = about_labels(path, labels)
     label_ids = label_ids_of(y, labels)
@@ -117,7 +118,7 @@ def train_machine(
         model = machine.model(labels, *([kernel_of(settings, X)] if machine.has_kernel else []))
         model.estimator = machine.estimator
     elif machine.has_kernel:
-        model.check_kernel(settings, X)
+        model.check_kernel(settings, X, model.params)
     else:
         X = X.astype(model.coef.dtype)
     model.first_index = first_index
@@ -162,21 +163,27 @@ def load(path: str) -> Any:
 
 
 def examples(model: Any, path: str, *, needs_labels: bool = True) -> Any:
-    """Return ``(X, labels, first_index)`` of a file, with the features of the model, if there is one."""
+    """Return ``(X, labels, first_index, places)`` of a file, with the features of the model, if there is one."""
     X, labels, first_index, lines = read_rows(out.source(path), None if model is None else model.first_index)
     if labels is None and needs_labels:
         raise ValueError(f"{path}, line {lines[0]}: has no label, but features alone")
     X = X if model is None else out.widened(X, path, model.n_features)
-    return X, None if labels is None else label_values(labels), first_index
+    unknown = [i for i, label in enumerate(labels or ()) if needs_labels and is_unknown(label, None)]
+    if unknown:
+        raise ValueError(
+            f"{path}, line {lines[unknown[0]]}: the label {labels[unknown[0]]} means one that is not known, and stands "
+            f"in {len(unknown)} lines: leave these out"
+        )
+    return X, None if labels is None else label_values(labels), first_index, PlacedRows(path, lines)
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """The accuracy; the picture is the confusion matrix."""
-    X, y, _ = examples(model, path)
+    X, y, _, places = examples(model, path)
     # As strings: labels that the model does not know may be of another type, and count as errors.
     gold, found = y.astype(str), model.predict(X).astype(str)
     accuracy = float(np.mean(gold == found))
     text = f"{len(y)} examples: accuracy {100 * accuracy:.2f}% ({np.sum(gold != found)} errors)"
-    n_unseen = say_unseen(gold.tolist(), set(map(str, model.labels)), "examples")
+    n_unseen = say_unseen(gold.tolist(), set(map(str, model.labels)), "examples", places)
     scores = {"accuracy": accuracy, "n_samples": len(y), "n_unseen": n_unseen}
     return scores, text, lambda: out.compared("ConfusionDisplay", (7, 6), [gold.tolist()], [found.tolist()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Any
 
 import click
@@ -12,20 +13,23 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.machines import DENSE
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, flag, option_of, training
+from structsvm.cli.training import UNKNOWN, Training, flag, option_of, training
+from structsvm.features.inputs.places import PlacedRows
 from structsvm.features.svmlight import label_values, read_rows
+from structsvm.metrics._counts import is_unknown, mark_for, say_unknown
 from structsvm.tasks.common.examples import doubt_of_outputs
 from structsvm.tasks.multilabel.estimator import MultilabelClassifier
 
 
-def sets_of(path: str, model: Any = None, *, needs_labels: bool = True) -> tuple[Any, list[list[str]], int]:
-    """Return ``(X, labels, first_index)`` of a file: labels as text, the features of the model, if there is one."""
+def sets_of(path: str, model: Any = None, *, needs_labels: bool = True) -> tuple[Any, list[list[str]], int, Any]:
+    """Return ``(X, labels, first_index, places)`` of a file: labels as text; the model's features, if given."""
     rows = read_rows(out.source(path), None if model is None else model.model_.first_index, may_lack=True)
     labels = [[name for name in text.split(",") if name] for text in rows.labels or []]
     if needs_labels and not any(labels):
         raise ValueError(f"{path}, line {rows.lines[0]}: no line has a label, but features alone")
+    places = PlacedRows(path, rows.lines)
     X = rows.X if model is None else out.widened(rows.X, path, model.n_features_in_)
-    return (X if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()), labels, rows.first_index
+    return (X if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()), labels, rows.first_index, places
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
@@ -33,7 +37,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     if wanted.kbest is not None:
         raise ValueError("--kbest is for models of one output; this one predicts a set of labels for each row")
     model.set_params(n_jobs=wanted.jobs)
-    X, _, _ = sets_of(path, model, needs_labels=False)
+    X, *_ = sets_of(path, model, needs_labels=False)
     chosen = model.decision_function(X) > 0.0
     names = list(map(str, model.classes_))
     if not wanted.confidence:
@@ -46,9 +50,15 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """Accuracy of whole sets, Hamming loss and F1 of labels; labels that training did not have are never predicted."""
     model.set_params(n_jobs=jobs)
-    X, labels, _ = sets_of(path, model)
+    X, labels, *_ = sets_of(path, model)
     known = {str(name): k for k, name in enumerate(model.classes_)}
     found = model.decision_function(X) > 0.0
+    mark = mark_for(model.unknown, known)
+    says = [len(row) != 1 or not is_unknown(row[0], mark) for row in labels]
+    if not any(says):
+        raise ValueError(f"{path}: the rows have no labels to compare with")
+    say_unknown((row[0] for row in labels if len(row) == 1), mark, None, "rows that the scores leave out")
+    n_unknown, labels, found = len(says) - sum(says), [*compress(labels, says)], found[says]
     true = np.zeros_like(found)
     strange = np.zeros(len(labels), dtype=np.int64)
     for i, names in enumerate(labels):
@@ -61,6 +71,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
         "hamming_loss": float(wrong.mean() / len(known)),
         "f1": 2.0 * int((found & true).sum()) / total if total else 1.0,
         "n_samples": len(labels),
+        "n_unknown": n_unknown,
     }
     text = (
         f"{len(labels)} rows: accuracy of sets {100 * scores['accuracy']:.2f}%, Hamming loss "
@@ -69,6 +80,11 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     if strange.any():
         text += f"; {strange.sum()} labels are none of training's, and count as errors"
     return scores, text, None
+
+
+def row_of(labels: set[Any], unknown: object) -> Any:
+    """The labels of a row; its mark, if that is the only one."""
+    return next(iter(labels)) if len(labels) == 1 and is_unknown(*labels, unknown) else labels
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
@@ -96,6 +112,7 @@ def demo(seed: int) -> Any:
 @training(plot="Save the training history as a picture.")
 @option_of(MultilabelClassifier, "loss")
 @option_of(MultilabelClassifier, "interactions", "Pairs of labels that have weights.")
+@UNKNOWN
 @flag("--probability", "Fit what predict --confidence needs, on held-out rows.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a classifier of sets of labels.
@@ -104,7 +121,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     line without labels has none of them.
     """
     before = None if job.warm_start is None else MultilabelClassifier.load(job.warm_start)
-    X, labels, first_index = sets_of(path, before)
+    X, labels, first_index, job.read = sets_of(path, before)
     names = sorted({name for row in labels for name in row})
     value = dict(zip(names, label_values(names).tolist(), strict=True))
     if before is None:
@@ -117,7 +134,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     job.announce(f"{len(labels)} rows, {X.shape[1]} features, {len(names)} labels")
     trained, interrupted = vars(model).get("model_"), None
     try:
-        model.fit(X, [{value[name] for name in row} for row in labels])
+        model.fit(X, [row_of({value[name] for name in row}, model.unknown) for row in labels])
     except KeyboardInterrupt:
         if vars(model).get("model_") is trained:
             raise
@@ -137,4 +154,5 @@ TASK = Task(
     demo,
     lambda model: out.history(model.model_),
     undrawn={"evaluate": NOT_DRAWN},
+    has_unknown=True,
 )

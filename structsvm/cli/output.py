@@ -20,6 +20,7 @@ import numpy as np
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.tables.forms import Reading
 from structsvm.features.text.encodings import Encoded
+from structsvm.metrics._counts import number_of
 from structsvm.new_file import check_new_file, new_file
 from structsvm.parameters import did_you_mean, printable
 
@@ -44,6 +45,18 @@ class OtherNames(NameChoice):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         return super().convert(self.others(value) or value, param, ctx)
+
+
+class Mark(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """The mark of unknown labels: a number, `none`, or any other text."""
+
+    name = "mark"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        number = number_of(value)
+        if number is None:
+            return None if value == "none" else value
+        return int(number) if number.is_integer() else number
 
 
 class Input(click.Path):

@@ -17,6 +17,7 @@ from structsvm.cli.stream import BATCH, Stream, check_no_stream, check_stream
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import (
     SHARDS,
+    UNKNOWN,
     InShards,
     Training,
     defaults,
@@ -32,7 +33,8 @@ from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_form
 from structsvm.features.tables.forms import Reading
 from structsvm.metrics import Scheme, chunk_scores, scheme_of, token_accuracy
-from structsvm.metrics._counts import say_unseen
+from structsvm.metrics._counts import mark_for, say_unseen
+from structsvm.metrics._labels import known_tokens
 from structsvm.metrics._schemes import why_none
 from structsvm.parameters import ParameterGroup, printable
 from structsvm.progress import Bar
@@ -99,9 +101,12 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     X, y = split_labels(model, *read_form(out.source(path), out.reading(model.reading), n_columns(model)))
     if y is None:
         raise ValueError(f"{path}: has {X.n_columns} columns like the model's features, and no labels to compare with")
+    mark = mark_for(model.unknown, model.labels)
     gold = y.column(0)
     predicted = [list(map(str, labels)) for labels in model.predict(X, n_jobs=jobs)]  # as files have them
-    found = {"accuracy": token_accuracy(gold, predicted)}
+    n_tokens = X.n_tokens
+    gold, predicted = known_tokens(gold, predicted, mark)
+    found = {"accuracy": token_accuracy(gold, predicted, None)}
     labels = {*chain.from_iterable(gold), *map(str, model.shown)}
     scheme = scheme_of(labels) or model.scheme
     if scheme is None:
@@ -111,7 +116,8 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
         scores = replace(scores, accuracy=found["accuracy"])
         found, text = out.named(scores, "accuracy", "f1", "precision", "recall"), scores.report()
     n_unseen = say_unseen(chain.from_iterable(gold), set(map(str, model.shown)), "tokens")
-    found |= {"n_sequences": len(X), "n_tokens": X.n_tokens, "n_unseen": n_unseen}
+    found |= {"n_sequences": len(X), "n_tokens": n_tokens, "n_unseen": n_unseen}
+    found |= {"n_unknown": n_tokens - sum(map(len, gold))}
     return found, text, lambda: out.compared("ConfusionDisplay", (7, 6), gold, predicted)
 
 
@@ -226,6 +232,7 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
 @of_labeler("constraints", "Predict only labellings of this scheme.")
 @of_labeler("broken", "What to do with training labels that violate it.")
 @flag("--partial", "Labels may be known in part: _ is unknown, A|B is one of these, \\_ the label _.")
+@UNKNOWN
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
 @optional("--labels", str, "Labels of a stream, separated by commas or blanks.  [default: those of its first megabyte]")
 @optional("--batch", click.IntRange(1), f"Sequences per batch of a stream.  [default: {BATCH}]")
@@ -305,4 +312,4 @@ NOT_OF_LABELERS = (
     *("columns", "label", "sequence", "sentence_end"),
 )
 DEFAULTS = {"class_weight": None} | grouped(defaults(command, *NOT_OF_LABELERS), {}, GROUPS)
-TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture, has_columns=True)
+TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture, has_columns=True, has_unknown=True)

@@ -17,6 +17,7 @@ import structsvm.cli.output as out
 from structsvm.features._columns import width
 from structsvm.features.columns import ColumnPieces
 from structsvm.features.tables.forms import Reading
+from structsvm.metrics._counts import is_unknown
 from structsvm.tasks.common.examples import FEW_OUTPUTS, MOST_DIFFERENT
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.common.solver import is_to_choose, solver_of
@@ -164,6 +165,8 @@ class Stream:
             known = from_text(name) if self.is_partial else name
         except ValueError as error:
             raise ValueError(f"{lines_of(piece)}: {error}") from None
+        if isinstance(known, str) and is_unknown(known, self.settings.unknown):
+            return set()
         return set() if known is None else {known} if isinstance(known, str) else known
 
     def learn(self, piece: Any) -> Any:

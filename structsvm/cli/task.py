@@ -35,7 +35,8 @@ class Task(NamedTuple):
     yields text; ``evaluate(model, path, jobs)`` returns the scores for --json, their text, and a function that draws
     them; ``inspect(model, top, only)`` prints, and ``picture(model)`` draws; ``demo(seed)`` prints, and returns a
     figure. `undrawn` has the reasons of the commands that have no figure, by their names. With `has_queries`,
-    ``evaluate(..., query=path)`` takes a file of the sizes of queries; with `has_columns` inputs are column files.
+    ``evaluate(..., query=path)`` takes a file of the sizes of queries; with `has_columns` inputs are column files,
+    and with `has_unknown` labels may be unknown, by the model's parameter of that name.
     """
 
     train: click.Command
@@ -51,3 +52,4 @@ class Task(NamedTuple):
     has_queries: bool = False
     has_constraints: bool = False
     has_columns: bool = False
+    has_unknown: bool = False

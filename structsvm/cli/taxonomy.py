@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from structsvm.cli.machines import DENSE, KERNEL, kernel_options, kernel_rules, 
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import (
     SHARDS,
+    UNKNOWN,
     InShards,
     Training,
     count,
@@ -27,10 +29,11 @@ from structsvm.cli.training import (
     training,
     with_options,
 )
+from structsvm.features.inputs.places import PlacedRows
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel.parameters import KernelFunction, kernel_params
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
-from structsvm.metrics._counts import say_unseen
+from structsvm.metrics._counts import is_unknown, mark_for, say_unknown, say_unseen
 from structsvm.structures.taxonomy import Taxonomy, read_taxonomy
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.examples import doubt_of_outputs
@@ -46,7 +49,7 @@ from structsvm.tasks.taxonomy.shards import DocumentShards, holds_texts
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The predicted node of each document, and the probability that the label is at or below it; or the k best."""
     model.set_params(n_jobs=wanted.jobs)
-    X, _, _ = documents(model, path)
+    X, *_ = documents(model, path)
     if wanted.kbest is not None:
         own = model.model_
         scores = own.label_scores(X if own.vectorizer is None else own.vectorizer.transform(X))
@@ -62,13 +65,19 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """Accuracy and the losses along the taxonomy; the picture is the recall of its nodes."""
     model.set_params(n_jobs=jobs)
-    X, y, _ = documents(model, path)
+    X, y, _, places = documents(model, path)
     if y is None:
         raise ValueError(f"{path}: the documents have no labels to compare with")
     names = {str(node): node for node in model.taxonomy_.nodes}
-    y = [names.get(label, label) for label in y]
-    predicted = model.predict(X).tolist()
-    n_unseen = say_unseen(y, model.taxonomy_, "documents")
+    y, predicted = [names.get(label, label) for label in y], model.predict(X).tolist()
+    mark = mark_for(model.unknown, model.classes_.tolist())
+    known = [not is_unknown(label, mark) for label in y]
+    if not any(known):
+        raise ValueError(f"{path}: the documents have no labels to compare with")
+    say_unknown(y, mark, None, "documents that the scores leave out")
+    n_unknown, places = len(y) - sum(known), PlacedRows(path, [*compress(places.lines, known)])
+    y, predicted = [*compress(y, known)], [*compress(predicted, known)]
+    n_unseen = say_unseen(y, model.taxonomy_, "documents", places)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said above
         scores = hierarchical_scores(y, predicted, model.taxonomy_)
@@ -80,6 +89,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
         **{f"hierarchical_{name}": score for name, score in scores._asdict().items()},
         "n_documents": len(y),
         "n_unseen": n_unseen,
+        "n_unknown": n_unknown,
     }
     precision, recall, f1 = (f"{100 * score:.2f}%" for score in scores)
     text = (
@@ -150,19 +160,19 @@ def vectorizer(X: Any, min_count: Any = 1, ngrams: Any = 1) -> Any:
 
 
 def documents(model: Any, path: str) -> Any:
-    """Return ``(X, labels, first_index)`` of a file in the form that the model was trained on."""
+    """Return ``(X, labels, first_index, places)`` of a file in the form that the model was trained on."""
     own = model.model_
-    X, y, first_index = document_rows(out.source(path), own.vectorizer is not None, own.first_index)
+    X, y, first_index, lines = document_rows(out.source(path), own.vectorizer is not None, own.first_index)
     if not isinstance(X, list):
         X = out.widened(X, path, model.n_features_in_)
-    return as_filled(X), y, first_index
+    return as_filled(X), y, first_index, PlacedRows(path, lines)
 
 
 NOT_OF_TEXTS = "on documents in svmlight format"
 
 
-def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[DocumentShards, Any, None]:
-    """Return the shards that options ask for, their labels, and None; with the words of a model to resume."""
+def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[DocumentShards, Any, Any, Any]:
+    """As `documents`, of the shards that options ask for, with the words of a model to resume; lines have no places."""
     given: dict[str, Any] = {}
     if of_texts and in_shards.folder is None:
         raise click.UsageError(
@@ -172,15 +182,22 @@ def shards(in_shards: InShards, of_texts: Any, model: Any = None) -> tuple[Docum
         given = {"vectorizer": vectorizer([], **of_texts) if model is None else model.vectorizer}
     else:
         refuse(of_texts, (True, "min_count ngrams", NOT_OF_TEXTS))
+    if model is not None:
+        given["first_index"] = model.model_.first_index
     found = in_shards.of(DocumentShards, **given)
-    return found, found.labels, None
+    return found, found.labels, found.first_index, PlacedRows(in_shards.path, ())
 
 
-def node_set(name: str) -> Any:
+def node_set(name: str, row: int) -> Any:
     """The label of a name; of one with bars the set that contains it."""
-    known = from_text(name)
+    try:
+        known = from_text(name)
+    except ValueError as error:
+        raise ValueError(f"row {row} of y: {error}") from None
     if known is None:
-        raise ValueError(f"the label {name!r}: a document of which nothing is known has the taxonomy's root")
+        raise ValueError(
+            f"row {row} of y: the label {name!r}: a document of which nothing is known has the taxonomy's root"
+        )
     return frozenset(known) if isinstance(known, set) else known
 
 
@@ -197,6 +214,7 @@ def as_filled(X: Any) -> Any:
 @optional("--separator", str, 'Labels are paths: this separates their levels, such as " > ".')
 @optional("--leaves/--any-node", None, "Inner nodes are unknown leaves; or predict a safer node above.")
 @flag("--balanced", "Give every class the same weight.")
+@UNKNOWN
 @flag("--partial", "Labels may be known in part: A|B is one of these.")
 @count("--min-count", 1, "Drop words that occur in fewer texts.")
 @count("--ngrams", 1, "Longest runs of words.")
@@ -235,7 +253,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             raise click.UsageError(f"--{min(of_kernel)} has no meaning without --kernel")
         if of_kernel:
             refuse(params | of_kernel, *kernel_rules(of_kernel["kernel"]), (True, "max_weights", "with --kernel"))
-        X, y, first_index = shards(in_shards, of_texts) if in_shards else document_rows(out.source(path))
+        X, y, first_index, lines = shards(in_shards, of_texts) if in_shards else document_rows(out.source(path))
+        job.read = lines if in_shards else PlacedRows(path, lines)
         if not in_shards:
             refuse(of_texts, (not isinstance(X, list), "min_count ngrams", NOT_OF_TEXTS))
             X = as_filled(X)
@@ -245,11 +264,11 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         raise click.UsageError("--min-count and --ngrams have no meaning with --warm-start: its words stay")
     else:
         model = before.set_params(**params, warm_start=True)
-        X, y, first_index = shards(in_shards, {}, model) if in_shards else documents(model, path)
+        X, y, first_index, job.read = shards(in_shards, {}, model) if in_shards else documents(model, path)
     if y is None:
         raise ValueError(f"{path}: the documents have no labels; expected label<TAB>text, or label index:value ...")
     if is_partial:
-        y = list(map(node_set, y))
+        y = [node_set(name, i) for i, name in enumerate(y)]
     elif (
         before is None
         and not in_shards
@@ -259,7 +278,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         raise ValueError(f"{path}: {doubt}")
     model.verbose = not job.quiet and sys.stderr.isatty()
     n = len(X) if in_shards else len(y)
-    job.say(f"{n} documents, {len(set(y))} {labels_in(settled(model.taxonomy, y)[0], y, not in_shards)}")
+    taxonomy = settled(model.taxonomy, y, unknown=model.unknown)[0]
+    job.say(f"{n} documents, {len(set(y))} {labels_in(taxonomy, y, not in_shards)}")
     trained, interrupted = vars(model).get("model_"), None
     try:
         model.fit(X, None if in_shards else as_objects(y) if is_partial else np.array(y))
@@ -284,4 +304,13 @@ def labels_in(taxonomy: Taxonomy | None, y: Any, by_document: bool) -> str:
     return text + f" ({', '.join(about)})" * bool(about)
 
 
-TASK = Task(command, TaxonomyClassifier.load, predict, evaluate, inspect, demo, lambda model: out.history(model.model_))
+TASK = Task(
+    command,
+    TaxonomyClassifier.load,
+    predict,
+    evaluate,
+    inspect,
+    demo,
+    lambda model: out.history(model.model_),
+    has_unknown=True,
+)

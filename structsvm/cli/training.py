@@ -156,6 +156,16 @@ SHARDS = (
 )
 
 
+# The mark of unknown labels.
+UNKNOWN = click.option(
+    "--unknown",
+    type=out.Mark(),
+    default=AUTO,
+    show_default=True,
+    help="Mark of labels that are not known, as -100 always is; auto: -1; none: no other.",
+)
+
+
 def refuse(given: dict[str, Any], *rules: tuple[Any, str, str]) -> None:
     """Raise UsageError for a given option without effect: of rules (whether they have none, names, why)."""
     for option in click.get_current_context().command.params:

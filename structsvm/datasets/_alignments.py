@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from structsvm.datasets._fetch import DataHome, Split, fetch, fields
 from structsvm.datasets._sources import SOURCES
@@ -54,7 +53,7 @@ def _alignment_pairs(name: str, data_home: DataHome) -> AlignmentPairs:
     tables = (files[file].rows()[1:] for file in ("pairs.tsv.gz", "decoys.tsv.gz"))
     examples = list(zip(zip(rows[::2], rows[1::2], strict=True), *tables, strict=True))
 
-    def read(part: str) -> tuple[Any, Any, Any]:
+    def read(part: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[list[str]]]:
         chosen = [(pair, decoys[1].split(",")) for pair, facts, decoys in examples if facts[-1] == part]
         y = [pair for pair, _ in chosen]
         X = [(strip_gaps(row_x), strip_gaps(row_z)) for row_x, row_z in y]

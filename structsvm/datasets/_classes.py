@@ -16,9 +16,11 @@ from structsvm.features.svmlight import label_values, read_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from structsvm.arrays import LabelArray
+
 
 @dataclass(frozen=True, repr=False)
-class LabelledRows(Split["NDArray[np.float32] | csr_array", np.ndarray]):
+class LabelledRows(Split["NDArray[np.float32] | csr_array", "LabelArray"]):
     """Feature vectors and their classes, split into parts.
 
     Attributes
@@ -212,7 +214,7 @@ def fetch_20newsgroups(data_home: DataHome = None) -> LabelledRows:
     names, arrays = np.array(files["classes.txt"].lines()), files["news.npz"].arrays()
     width = 1 + max(int(arrays[f"{part}_indices"].max()) for part in ("train", "test"))
 
-    def rows(part: str) -> tuple[csr_array, np.ndarray]:
+    def rows(part: str) -> tuple[csr_array, LabelArray]:
         counts, indices, indptr, y = (arrays[f"{part}_{key}"] for key in ("counts", "indices", "indptr", "y"))
         return csr_array((counts.astype(np.float32), indices, indptr), shape=(len(indptr) - 1, width)), names[y]
 
@@ -225,7 +227,7 @@ def _svmlight(name: str, data_home: DataHome, prefix: str, n_features: int) -> L
 
     files = fetch(name, data_home)
 
-    def rows(part: str) -> tuple[csr_array, np.ndarray]:
+    def rows(part: str) -> tuple[csr_array, LabelArray]:
         X, labels, *_ = read_rows(io.BytesIO(files[f"{prefix}.{part}.svm.gz"].content), 1)
         return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), label_values(labels or [])
 

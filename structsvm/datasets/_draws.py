@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +36,11 @@ def shuffled(rng: np.random.Generator, options: Iterable[T]) -> list[T]:
     return [distinct[k] for k in rng.permutation(len(distinct))]
 
 
-def draw(rng: np.random.Generator, weights: ArrayLike, size: int | None = None) -> Any:
+@overload
+def draw(rng: np.random.Generator, weights: ArrayLike, size: None = None) -> np.intp: ...
+@overload
+def draw(rng: np.random.Generator, weights: ArrayLike, size: int) -> NDArray[np.intp]: ...
+def draw(rng: np.random.Generator, weights: ArrayLike, size: int | None = None) -> np.intp | NDArray[np.intp]:
     """Draw indices in proportion to the weights."""
     upper = np.cumsum(weights)
     return np.searchsorted(upper, rng.random(size) * upper[-1], side="right")

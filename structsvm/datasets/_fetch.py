@@ -15,13 +15,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from structsvm.datasets._sources import SOURCES, Source
 from structsvm.features.sources import decompress
 from structsvm.new_file import new_file
+
+if TYPE_CHECKING:
+    from structsvm.arrays import CheckedArray
 
 DataHome = str | os.PathLike[str] | None
 Examples = TypeVar("Examples")
@@ -57,7 +60,7 @@ class File(NamedTuple):
         """Columns of each line of a tab-separated table."""
         return [line.split("\t") for line in self.lines()]
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, CheckedArray]:
         """Arrays of an ``.npz`` by name."""
         return _arrays(self.content)
 
@@ -151,7 +154,7 @@ def _checked(source: Source, file: str, raw: bytes, where: str, advice: str = ""
     return content
 
 
-def _arrays(content: bytes) -> dict[str, np.ndarray]:
+def _arrays(content: bytes) -> dict[str, CheckedArray]:
     with np.load(io.BytesIO(content)) as arrays:
         return dict(arrays)
 

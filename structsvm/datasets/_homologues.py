@@ -12,9 +12,10 @@ import gzip
 from collections.abc import Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw
 from structsvm.new_file import new_file
@@ -115,8 +116,8 @@ def make_alignment(
     return data
 
 
-def _text(letters: Any) -> str:
-    return "".join(_LETTERS[letters])
+def _text(letters: ArrayLike) -> str:
+    return "".join(_LETTERS[np.asarray(letters)])
 
 
 def _random_text(rng: np.random.Generator, size: int) -> str:

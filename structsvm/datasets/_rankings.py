@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,12 @@ from structsvm.datasets._fetch import DataHome, Split, fetch, fields
 from structsvm.parameters import Interval
 from structsvm.structures.queries import HIGHEST_GRADE, read_queries
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 @dataclass(frozen=True, repr=False)
-class QueryRows(Split[Any, NDArray[np.float64]]):
+class QueryRows(Split["csr_array", NDArray[np.float64]]):
     """Rows of queries and their grades, split into parts.
 
     Attributes
@@ -67,7 +70,7 @@ def fetch_rank_lightgbm(data_home: DataHome = None) -> QueryRows:
     """
     files = fetch("rank_lightgbm", data_home)
 
-    def rows(part: str) -> tuple[Any, ...]:
+    def rows(part: str) -> tuple[csr_array, NDArray[np.float64], NDArray[np.int64] | None]:
         X, grades, qid = read_queries(io.BytesIO(files[f"{part}.letor.gz"].content))
         X.resize(X.shape[0], 300)
         return X, grades, qid

@@ -16,7 +16,7 @@ from itertools import pairwise
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
 from structsvm.new_file import new_file
 from structsvm.parameters import Interval
+
+T = TypeVar("T")
 
 _TYPES = ["NP", "VP", "PP", "ADVP", "SBAR", "ADJP", "PRT", "CONJP", "INTJP", "LST", "UCP"]
 _TAGS_PER_LABEL = 3
@@ -96,7 +98,7 @@ def make_sequences(
 
     tokens = np.empty(n_tags * n_block, dtype=object)
     tokens[:] = [(f"w{word}", f"T{word // n_block}") for word in range(len(tokens))]
-    return _cut(tokens[words], offsets), _cut(names[labels], offsets)
+    return _cut(tokens[words].tolist(), offsets), _cut(names[labels].tolist(), offsets)
 
 
 def _language(n_labels: int) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64], int]:
@@ -139,10 +141,9 @@ def _draw_chain(
     return labels
 
 
-def _cut(flat: NDArray[np.object_], offsets: NDArray[np.int64]) -> list[list[Any]]:
-    """Split an object array of all tokens into lists, one per sentence."""
-    items = flat.tolist()
-    return [items[i:j] for i, j in pairwise(offsets.tolist())]
+def _cut(flat: list[T], offsets: NDArray[np.int64]) -> list[list[T]]:
+    """Split a list of all tokens into lists, one per sentence."""
+    return [flat[i:j] for i, j in pairwise(offsets.tolist())]
 
 
 def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]], y: Sequence[Sequence[str]]) -> None:
@@ -201,7 +202,7 @@ def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]
         file.write(gzip.compress(content, mtime=0) if Path(path).suffix == ".gz" else content)
 
 
-def _fields(token: Any, label: Any, where: str) -> tuple[str, ...]:
+def _fields(token: Sequence[str], label: str, where: str) -> tuple[str, ...]:
     """A token's columns and its label; ValueError or TypeError for what cannot be read back."""
     if isinstance(token, str):
         raise TypeError(f"{where}: a token must be a tuple of its columns, got the str {token!r:.40}.")

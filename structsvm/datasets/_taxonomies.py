@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, File, Split, fetch, fields
@@ -20,7 +21,7 @@ from structsvm.structures.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True, repr=False)
-class TaxonomyDocuments(Split[Any, np.ndarray]):
+class TaxonomyDocuments(Split[Any, NDArray[np.str_]]):
     """Documents labelled by leaves of a taxonomy, split into parts.
 
     Attributes
@@ -46,7 +47,7 @@ class TaxonomyDocuments(Split[Any, np.ndarray]):
     taxonomy: Taxonomy
     path: Path
     X_valid: Any = None
-    y_valid: np.ndarray | None = None
+    y_valid: NDArray[np.str_] | None = None
 
     def _sizes(self) -> dict[str, int]:
         return super()._sizes() | {"n_classes": len(self.taxonomy.leaves)}
@@ -64,7 +65,7 @@ def _texts(name: str, data_home: DataHome) -> TaxonomyDocuments:
     taxonomy, names = _nodes(files["taxonomy.tsv"])
     rows = files["docs.tsv.gz"].rows()
 
-    def read(part: str) -> tuple[list[str], np.ndarray]:
+    def read(part: str) -> tuple[list[str], NDArray[np.str_]]:
         documents = [(text, names[int(leaf)]) for _, of, leaf, text in rows if of == part]
         return [text for text, _ in documents], np.array([name for _, name in documents])
 
@@ -153,7 +154,7 @@ def make_taxonomy(
     mean_length: float = 20.0,
     topical: float = 0.5,
     random_state: RandomState = None,
-) -> tuple[list[str], np.ndarray, Taxonomy]:
+) -> tuple[list[str], NDArray[np.str_], Taxonomy]:
     """Draw texts whose words reveal the path down a tree to a leaf.
 
     The language depends on ``n_leaves``, ``depth`` and ``n_words`` alone. Each node has a dozen words of its own, and

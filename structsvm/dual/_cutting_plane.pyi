@@ -1,10 +1,10 @@
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
+from structsvm.arrays import AnyArray
 from structsvm.dual._dual import DualState
 
 class WorkingSets:
@@ -29,5 +29,5 @@ class ConstraintCache:
         self, answers: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]]
     ) -> None: ...
     def most_violated(self, weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]: ...
-    def get_state(self) -> dict[str, NDArray[Any]]: ...
-    def set_state(self, arrays: Mapping[str, NDArray[Any]]) -> None: ...
+    def get_state(self) -> dict[str, AnyArray]: ...
+    def set_state(self, arrays: Mapping[str, AnyArray]) -> None: ...

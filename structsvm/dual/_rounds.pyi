@@ -1,9 +1,8 @@
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
+from structsvm.arrays import CheckedArray
 
 def violations(
     problem: Problem, weights: ArrayLike, start: int = 0, stop: int | None = None
@@ -17,4 +16,4 @@ def log_losses(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def completions(
     problem: Problem, weights: ArrayLike, start: int = 0, stop: int | None = None, turn: int = 0, turns: int = 1
-) -> tuple[NDArray[np.int64], NDArray[Any]]: ...
+) -> tuple[NDArray[np.int64], CheckedArray]: ...

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from structsvm.features.ranges import take_ranges
 from structsvm.shards.storage import in_file
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from structsvm.arrays import Integers, State
+
 CUTS = ("cut_example", "cut_bounds", "cut_numbers", "cut_words")  # arrays of `DualState.get_state`
 
 
-def cuts_of(arrays: Any, start: int, stop: int) -> Any:
+def cuts_of(arrays: State, start: int, stop: int) -> State:
     """The cuts of examples start .. stop - 1, of the arrays of a state."""
     first, last = np.searchsorted(arrays["cut_example"], [start, stop])
     bounds = arrays["cut_bounds"][first : last + 1]
@@ -25,7 +30,7 @@ def cuts_of(arrays: Any, start: int, stop: int) -> Any:
     }
 
 
-def cuts_at(arrays: Any, examples: Any) -> Any:
+def cuts_at(arrays: State, examples: Integers) -> State:
     """The cuts of examples at these indices, which are then 0, 1, ..., of the arrays of a state."""
     ends = np.searchsorted(arrays["cut_example"], [examples, examples + 1])
     bounds = np.concatenate([[0], np.cumsum(ends[1] - ends[0])])
@@ -33,7 +38,7 @@ def cuts_at(arrays: Any, examples: Any) -> Any:
     return taken(arrays, np.arange(bounds[-1]) + (ends[0] - bounds[:-1])[number]) | {"cut_example": number}
 
 
-def taken(cuts: Any, chosen: Any) -> Any:
+def taken(cuts: State, chosen: Integers) -> State:
     """The cuts at these indices, in their order."""
     bounds, words = take_ranges(cuts["cut_bounds"], chosen)
     return {
@@ -44,17 +49,17 @@ def taken(cuts: Any, chosen: Any) -> Any:
     }
 
 
-def by_example(cuts: Any) -> Any:
+def by_example(cuts: State) -> State:
     """The cuts in the order of their examples."""
     return taken(cuts, np.argsort(cuts["cut_example"], kind="stable"))
 
 
-def scaled(cuts: Any, sigma: float) -> Any:
+def scaled(cuts: State, sigma: float) -> State:
     """The same cuts, their alphas times sigma."""
     return cuts | {"cut_numbers": cuts["cut_numbers"] * [sigma, 1.0, 1.0]}
 
 
-def mixed(before: Any, after: Any, share: float) -> Any:
+def mixed(before: State, after: State, share: float) -> State:
     """The cuts of an exchange of which a share is kept: those of both ends, one after the other for each example."""
     if share in (0.0, 1.0):
         return after if share else before
@@ -64,7 +69,7 @@ def mixed(before: Any, after: Any, share: float) -> Any:
     return by_example(found | {"cut_bounds": np.concatenate([[0], np.cumsum(np.concatenate(sizes))])})
 
 
-def joined(parts: Any) -> Any:
+def joined(parts: Iterable[tuple[Integers, State]]) -> State:
     """The cuts of parts of the examples, each given as their indices among all, and its cuts: mapped from files."""
     examples, cuts = zip(*parts, strict=True)
     n_words = np.cumsum([0, *(part["cut_bounds"][-1] for part in cuts)])[:-1].tolist()

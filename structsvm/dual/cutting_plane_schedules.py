@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.dual._cutting_plane import ConstraintCache, WorkingSets
 from structsvm.dual._rounds import collect
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 # While nothing is known, every example's answer is the same kind of nonsense: portions of the first round.
 FIRST_PORTIONS = 32
@@ -53,7 +55,7 @@ class RoundSchedule(ABC):
         """Arrays that the schedule carries from round to round."""
         return {}
 
-    def set_arrays(self, arrays: dict[str, NDArray[Any]], adapt: bool) -> Any:
+    def set_arrays(self, arrays: dict[str, AnyArray], adapt: bool) -> Any:
         """Restore the arrays returned by `get_arrays`; return those for the state, which another C may change."""
         return arrays
 
@@ -165,13 +167,13 @@ class OneSlackSchedule(RoundSchedule):
     def get_arrays(self) -> Any:
         return self.cache.get_state() | {"cache_C": np.array(self.C)}
 
-    def set_arrays(self, arrays: dict[str, NDArray[Any]], adapt: bool) -> Any:
+    def set_arrays(self, arrays: dict[str, AnyArray], adapt: bool) -> Any:
         if adapt:
             arrays = self.with_present_weights(arrays)
         self.cache.set_state(arrays)
         return arrays
 
-    def with_present_weights(self, arrays: dict[str, NDArray[Any]]) -> Any:
+    def with_present_weights(self, arrays: dict[str, AnyArray]) -> Any:
         """The arrays as they are with the present C.
 
         The cuts are sums over examples, each times its C. A common factor scales them, and alpha makes up for it, so

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from structsvm.arrays import Floats, Integers
 
-def itinerary(n_samples: int, groups: Any, visited: Any, sections: Any) -> tuple[Any, Any, Any, Any, Any, int]:
+
+def itinerary(
+    n_samples: int, groups: Integers | None, visited: Integers | None, sections: Integers | None
+) -> tuple[Integers, Integers, Integers, Integers, Integers, int]:
     """Return ``(groups, visited, sections, bounds, ends, n)`` for a state's attributes of these names.
 
     Groups are offsets of examples (None: one each), and `visited` the numbers of those that are visited (None: all),
@@ -25,7 +30,7 @@ def itinerary(n_samples: int, groups: Any, visited: Any, sections: Any) -> tuple
     return groups, visited, sections, bounds, before[bounds], int(before[-1])
 
 
-def drawn_by_gap(examples: Any, gaps: Any, units: Callable[[int], Any]) -> Any:
+def drawn_by_gap(examples: Integers, gaps: Floats, units: Callable[[int], Floats]) -> Integers:
     """As many of a section's examples as it has, with odds proportional to their gaps, or to a tenth of the mean.
 
     ``units(n)`` returns n random numbers from [0, 1). All examples, as they come, if no gap is known.

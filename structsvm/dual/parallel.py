@@ -81,7 +81,7 @@ def _workers(n_threads: int, *, wait: bool = False) -> Any:
 def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = False) -> Any:
     """Return ``[function(part) for part in parts]``, computed by threads; see `_workers`.
 
-    Without joblib, whose threads take some 10 ms per call.
+    Without joblib, whose threads take milliseconds per call.
     """
     if n_threads == 1 or len(parts) < 2:
         return [function(part) for part in parts]

@@ -4,7 +4,7 @@ The order in which the threads' steps reach each copy of the weights depends on 
 same optimum, not to the same bits. After each pass w and the dual objective are computed from the alphas, as they are
 after a pass of one thread, so certificates are exact as ever. The average over a pass is of weights at times that
 threads know only roughly; it is returned where its primal objective, an exact one, is the lower. Threads that step at
-the same time correct the same thing twice: two may need two to three times the passes of one to a tight gap.
+the same time correct the same thing twice: two may need more passes than one to a tight gap.
 
 The examples are dealt out in short runs. With halves of data that are sorted, by label say, each thread would know some
 labels alone, and a pass end with those of the slower one.
@@ -13,13 +13,18 @@ labels alone, and a pass end with those of the slower one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.dual._dual import DualState
 from structsvm.dual._threads import Exchange, ThreadPart, costs, gather
 from structsvm.dual.parallel import parallel_map
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from structsvm.arrays import Floats, Integers
 
 # The shortest slice: at its end the threads wait for each other.
 LEAST_SECONDS = 0.5
@@ -114,16 +119,16 @@ class ThreadedSchedule:
     def _together(self, function: Callable[[int], Any]) -> Any:
         return parallel_map(function, range(len(self.parts)), len(self.parts), wait=True)
 
-    def get_state(self) -> Any:
+    def get_state(self) -> NDArray[np.float64]:
         """The initial state of one thread's schedule: nothing worth storing."""
         return self.alone.get_state()
 
-    def set_state(self, numbers: Any) -> None:
+    def set_state(self, numbers: ArrayLike) -> None:
         """Restore the state of a schedule of this kind. Raises ValueError for anything else."""
         self.alone.set_state(numbers)
 
 
-def equal_shares(cost: Any, groups: Any, n_parts: int) -> list[int]:
+def equal_shares(cost: Floats, groups: Integers | None, n_parts: int) -> list[int]:
     """Bounds of consecutive examples of about equal cost, never through a group; fewer parts if examples are few."""
     ends = np.concatenate([[0.0], np.cumsum(cost)])
     bounds = np.arange(len(ends)) if groups is None else np.asarray(groups)

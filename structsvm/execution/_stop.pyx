@@ -40,7 +40,7 @@ cdef extern from *:
     bint stop_is_set(const stop_flag* flag) noexcept nogil
     void stop_set(stop_flag* flag) noexcept nogil
 
-cdef int64_t INTERVAL = 1 << 23     # work between two looks: some 8 ms
+cdef int64_t INTERVAL = 1 << 23     # work between two looks: some milliseconds
 cdef int64_t interval = INTERVAL
 cdef object watcher = None
 

@@ -12,7 +12,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Protocol
+
+
+class _Library(Protocol):
+    """A library of products."""
+
+    def get_num_threads(self) -> int: ...
+    def set_num_threads(self, num_threads: int) -> object: ...
 
 
 class _Limits:
@@ -20,7 +27,7 @@ class _Limits:
 
     def __init__(self) -> None:
         self.at_work: dict[object, int] = {}
-        self.libraries: list[Any] = []
+        self.libraries: list[_Library] = []
         self.before: list[int] | None = None  # the libraries' own numbers, to restore after the last block
         self.renew_lock()
 
@@ -74,9 +81,9 @@ def product_threads(n: int) -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _libraries(n_modules: int) -> list[Any]:
+def _libraries(n_modules: int) -> list[_Library]:
     """The libraries of products that this process has loaded, with so many modules: a search takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
-    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    found: list[_Library] = ThreadpoolController().select(user_api="blas").lib_controllers
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from structsvm.features.columns import Vocabulary
 from structsvm.features.numbering import number_features
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import checked_arrays, strings
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 NAMES = strings("names", "name_starts", "n_features")
 
@@ -57,13 +60,13 @@ class AttributeVocabulary:
         _gather(buffer, sequences)
         return Tokens(*buffer.finish(), len(self))
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """Named arrays, for model files."""
         names = Vocabulary.from_strings(self._names)
         return {"names": names.data, "name_starts": names.starts}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> AttributeVocabulary:
+    def from_arrays(cls, arrays: dict[str, AnyArray], n_features: int) -> AttributeVocabulary:
         """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
         stored = checked_arrays(arrays, NAMES, n_features=n_features)
         names = Vocabulary(

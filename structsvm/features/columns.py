@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, BinaryIO, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from structsvm.features.tables.conllu import conllu_columns
 from structsvm.features.tables.forms import Form, Reading
 from structsvm.features.tables.frames import frame_columns
 from structsvm.features.text.encodings import Encoded, NotTextError, without_marks
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]
 
@@ -83,7 +86,7 @@ class Vocabulary:
         np.cumsum([len(s) for s in coded], out=starts[1:])
         return cls(np.frombuffer(b"".join(coded), dtype=np.uint8), starts)
 
-    def take(self, ids: NDArray[Any]) -> Vocabulary:
+    def take(self, ids: AnyArray) -> Vocabulary:
         """The vocabulary of the strings `ids`, in that order."""
         return Vocabulary(*take_strings(self.data, self.starts, np.asarray(ids, dtype=np.int64)))
 

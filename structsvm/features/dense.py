@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.ranges import pieces, repeated
 from structsvm.features.tokens import Tokens
+
+if TYPE_CHECKING:
+    from structsvm.arrays import Floats
 
 LANES = 8  # rows are padded to whole vectors
 # From this share of numbers that are not zero on, products with whole rows are faster than sums over their entries.
@@ -46,7 +49,7 @@ class DenseRows:
         Whether one more feature, of value 1, stands behind the columns.
     """
 
-    values: NDArray[Any]
+    values: Floats
     has_intercept: bool = False
 
     def __len__(self) -> int:
@@ -64,7 +67,7 @@ class DenseRows:
     def n_features(self) -> int:
         return self.values.shape[1] + self.has_intercept
 
-    def padded(self) -> NDArray[Any]:
+    def padded(self) -> Floats:
         """The rows with the intercept, in whole vectors."""
         n, d = self.values.shape
         rows = np.zeros((n, padded(self.n_features)), dtype=self.values.dtype)
@@ -88,7 +91,7 @@ class DenseRows:
         return self.tokens().fingerprint(labels)
 
 
-def check_squares(values: NDArray[Any]) -> None:
+def check_squares(values: Floats) -> None:
     """Raise ValueError unless numbers of X, and the sum of their squares, are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = float(np.vdot(values, values)) if values.dtype == np.float64 else 0.0  # float32's fit in float64
@@ -98,7 +101,7 @@ def check_squares(values: NDArray[Any]) -> None:
         raise ValueError("the squares of X overflow; scale the features down")
 
 
-def column_moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def column_moments(values: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and variances of columns."""
     n, d = values.shape
     mean, variance = np.zeros(d), np.zeros(d)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from structsvm.features.templates import TemplateError, TemplateLayout, is_templ
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, Value, checked_arrays
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["FeatureEncoder"]
 
@@ -400,19 +403,19 @@ class FeatureEncoder:
     # -------------------------------------------------------------- serialisation
 
     @property
-    def named_arrays(self) -> dict[str, NDArray[Any]]:
+    def named_arrays(self) -> dict[str, AnyArray]:
         """The vocabularies as named arrays."""
         arrays = {} if self._vocabulary is None else self._vocabulary.to_arrays()
         if isinstance(self._bigrams, TemplateEncoder):
             return arrays | {f"bigrams.{name}": array for name, array in self._bigrams.to_arrays().items()}
         return arrays if self._bigrams is None else arrays | {"bigrams": self._bigrams}
 
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The whole state, as a dict for JSON and named arrays."""
         return ENCODER.write(self)
 
     @classmethod
-    def from_arrays(cls, meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> FeatureEncoder:
+    def from_arrays(cls, meta: dict[str, Any], arrays: Mapping[str, AnyArray]) -> FeatureEncoder:
         """Rebuild from :meth:`to_arrays`.
 
         Raises

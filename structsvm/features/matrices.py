@@ -16,6 +16,9 @@ from structsvm.features.tokens import MAX_FEATURES, Tokens
 if TYPE_CHECKING:
     from scipy.sparse import sparray, spmatrix
 
+# Columns are brought to units down to deviations of 1e-30. Without units, squares are to be numbers of float32.
+LEAST_SIZE, LEAST_OF_SPARSE = 1e-29, 1e-19
+
 
 def is_sparse(x: object) -> TypeGuard[sparray | spmatrix]:
     """Whether x is a scipy sparse matrix or array, by its attributes (scipy is slow to import)."""
@@ -34,7 +37,7 @@ def is_numeric(sequence: Any) -> bool:
 def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
     """Sequences of rows of `width` columns (None: as many as the first has); feature j is column j.
 
-    Raises ValueError for the first data, of no width yet, if float32 holds none of their values that are not 0.
+    Raises ValueError for the first data, of no width yet, if all of their values are below `LEAST_SIZE`, and not 0.
     """
     buffer, lost, kept = TokenBuffer(), False, width is not None
     whole: list[NDArray[np.float32]] = []  # while there are no zeros: the rows themselves are the values
@@ -49,7 +52,7 @@ def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
         if not kept:
             given = sequence.tocsr() if hasattr(sequence, "tocsr") else sequence
             given = given.data if is_sparse(given) else np.asarray(given)
-            kept = bool(_float32(given).any())
+            kept = bool((np.abs(_float32(given)) >= LEAST_SIZE).any())
             lost = lost or (not kept and bool(given.any()))
         if buffer.n_sequences == 0 and rows is not None and rows.size and rows.all() and np.isfinite(rows).all():
             whole.append(rows)

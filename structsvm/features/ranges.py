@@ -6,10 +6,13 @@ Within a call numpy hears no signal: what may take longer than Ctrl-C may wait i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from structsvm.arrays import Integers, Scalar
 
 PIECE = 1 << 20  # numbers: some milliseconds
 
@@ -20,7 +23,7 @@ def pieces(n: int, width: int = 1) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-def taken(array: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
+def taken(array: NDArray[Scalar], index: Integers) -> NDArray[Scalar]:
     """The entries of a vector at an array of indices."""
     out = np.empty(len(index), dtype=array.dtype)
     for piece in pieces(len(index)):
@@ -28,7 +31,7 @@ def taken(array: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def repeated(row: NDArray[Any], n: int) -> NDArray[Any]:
+def repeated(row: NDArray[Scalar], n: int) -> NDArray[Scalar]:
     """A row n times, as one vector."""
     out = np.empty((n, len(row)), dtype=row.dtype)
     for piece in pieces(n, len(row)):

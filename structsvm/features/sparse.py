@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from structsvm.features.dense import check_squares
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import take_ranges
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +50,7 @@ class SparseRows:
         return SparseRows(indptr, self.indices[entries], self.values[entries], self.n_features)
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[AnyArray, ...]:
         return self.indptr, self.indices, self.values
 
 

@@ -7,13 +7,16 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from structsvm.features.sources import load_text, numbered_lines
 from structsvm.new_file import new_file
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 
 class SvmlightFileError(ValueError):
@@ -26,7 +29,7 @@ NO_LABEL = re.compile(r"(?:[0-9]+|qid):")
 
 def read_svmlight(
     source: str | os.PathLike[str] | BinaryIO, *, first_index: int | None = None
-) -> tuple[Any, NDArray[Any] | None]:
+) -> tuple[Any, AnyArray | None]:
     """Read examples.
 
     Parameters
@@ -82,7 +85,7 @@ def read_rows(source: Any, first_index: int | None = None, *, may_lack: bool = F
     return rows
 
 
-def label_values(labels: list[str]) -> NDArray[Any]:
+def label_values(labels: list[str]) -> AnyArray:
     """Labels as integers, if all are whole numbers, or as strings."""
     try:
         numbers = [float(label) for label in labels]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from structsvm.features.numbering import number_features
 from structsvm.features.templates import FUNCTIONS, TemplateLayout
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, checked_arrays, strings
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 REMEMBERED, REMEMBERED_CODES = 2**15, 2**22  # strings of a column whose codes are kept, and codes of all of them
 
@@ -102,7 +105,7 @@ class TemplateEncoder:
         """The features, by index."""
         return [f"hash:{j}" for j in range(self.n_features)]
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """Named arrays, for model files."""
         return {}
 
@@ -235,9 +238,9 @@ class TemplateVocabulary(TemplateEncoder):
 
         return self._layout.reader(tables), code, self.order()
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """Named arrays, for model files."""
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, AnyArray] = {}
         for i, vocabulary in enumerate(self._strings):
             arrays[f"strings_{i}"] = vocabulary.data
             arrays[f"string_starts_{i}"] = vocabulary.starts
@@ -247,9 +250,7 @@ class TemplateVocabulary(TemplateEncoder):
         return arrays
 
     @classmethod
-    def from_arrays(
-        cls, layout: TemplateLayout, arrays: dict[str, NDArray[Any]], n_features: int
-    ) -> TemplateVocabulary:
+    def from_arrays(cls, layout: TemplateLayout, arrays: dict[str, AnyArray], n_features: int) -> TemplateVocabulary:
         """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
         margin = layout.left + layout.right
         table: dict[str, Array] = {}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.features._tokens import distinct, steps
 from structsvm.features.ranges import take_ranges, taken
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 MAX_FEATURES = 2**31 - 1
 
@@ -118,7 +121,7 @@ class Tokens:
 
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """A checksum of the entries, and of the labels of all tokens."""
-        arrays: list[NDArray[Any] | None] = [labels, self.offsets, self.indices, self.values]
+        arrays: list[AnyArray | None] = [labels, self.offsets, self.indices, self.values]
         if self.bigrams is not None:
             arrays += [self.bigrams.indptr, self.bigrams.indices, self.bigrams.values]
         return checksum(array for array in arrays if array is not None)

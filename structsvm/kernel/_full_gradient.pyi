@@ -1,9 +1,9 @@
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.arrays import AnyArray
 from structsvm.dual._state import State
 from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
@@ -37,5 +37,5 @@ class FullGradient(State):
     def coefficients(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
-    def get_state(self) -> dict[str, NDArray[Any]]: ...
-    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
+    def get_state(self) -> dict[str, AnyArray]: ...
+    def set_state(self, state: Mapping[str, AnyArray], *, adapt: bool = False) -> None: ...

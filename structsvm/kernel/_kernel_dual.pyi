@@ -1,9 +1,9 @@
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.arrays import AnyArray, Matrix
 from structsvm.dual._schedules import Schedule
 from structsvm.dual._state import State
 from structsvm.kernel._expansion import Expansion
@@ -34,7 +34,7 @@ class KernelDual(State):
         cache_size: float = 200.0,
         selection: str = "random",
         loss: ArrayLike | None = None,
-        similarity: Any = None,
+        similarity: Matrix | None = None,
         first: int = 0,
         seed: int = 0,
     ) -> None: ...
@@ -72,8 +72,8 @@ class KernelDual(State):
         labels: NDArray[np.int32],
         beta: NDArray[np.float64],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
-    def get_state(self) -> dict[str, NDArray[Any]]: ...
-    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
+    def get_state(self) -> dict[str, AnyArray]: ...
+    def set_state(self, state: Mapping[str, AnyArray], *, adapt: bool = False) -> None: ...
 
 class WorkingSetSchedule(Schedule):
     def __init__(self, state: KernelDual) -> None: ...

@@ -1,9 +1,9 @@
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.arrays import AnyArray
 from structsvm.dual._state import State
 from structsvm.kernel._expansion import Expansion
 from structsvm.kernel._kernels import Gram
@@ -45,8 +45,8 @@ class KernelPerceptronState(State):
         beta: NDArray[np.float64],
         u: NDArray[np.float64],
     ) -> None: ...
-    def get_state(self) -> dict[str, NDArray[Any]]: ...
-    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
+    def get_state(self) -> dict[str, AnyArray]: ...
+    def set_state(self, state: Mapping[str, AnyArray], *, adapt: bool = False) -> None: ...
     def coefficients(
         self, average: bool = False
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...

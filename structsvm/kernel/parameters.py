@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.kernel._kernels import KERNELS
 from structsvm.parameters import CALLABLE, POSITIVE, Interval, Options, ParameterGroup, declared, parameter
@@ -30,7 +31,7 @@ class KernelNumbers:
 class KernelParameters(KernelNumbers):
     """The kernel of a machine."""
 
-    kernel: str | Callable[..., Any] = parameter(Options(*KERNELS), CALLABLE, default="rbf")
+    kernel: str | Callable[[Never, Never], ArrayLike] = parameter(Options(*KERNELS), CALLABLE, default="rbf")
 
 
 @declared

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm._problem import BoundProblem
-from structsvm.checksum import checksum
+from structsvm.arrays import Floats, MatrixLike, checksum
+from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import Gram
 
 
@@ -37,7 +37,15 @@ class KernelProblem(BoundProblem):
 
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
-    def __init__(self, gram: Gram, y: Any, n_labels: int, *, loss: Any = None, attributes: Any = None) -> None:
+    def __init__(
+        self,
+        gram: Gram,
+        y: ArrayLike,
+        n_labels: int,
+        *,
+        loss: Floats | None = None,
+        attributes: MatrixLike | None = None,
+    ) -> None:
         super().__init__(gram.n_rows, gram.rows.n_features)
         self.gram, self.y, self.n_labels, self.loss = gram, np.asarray(y, dtype=np.int32), n_labels, loss
         self.similarity, self.examples = None, gram.rows.data
@@ -49,7 +57,7 @@ class KernelProblem(BoundProblem):
             self.similarity.sort_indices()
 
     @property
-    def offers(self) -> Any:
+    def offers(self) -> frozenset[str]:
         given = {"two classes": self.n_labels == 2, "zero-one loss": self.loss is None}
         given["independent labels"] = self.similarity is None
         return frozenset({"kernel"} | {name for name, is_so in given.items() if is_so})
@@ -62,7 +70,7 @@ class KernelProblem(BoundProblem):
         kernel = self.gram.kernel
         numbers = np.array([kernel.gamma, kernel.degree, kernel.coef0], dtype=np.float64)
         data = self.gram.rows.data
-        parts = [data.data, data.indices, data.indptr] if self.gram.rows.is_sparse else [data]
+        parts = [data.data, data.indices, data.indptr] if is_sparse(data) else [data]
         parts += [self.y, numbers]
         if callable(kernel.name):  # a function has no name that outlives the process: what it returns tells
             some = np.arange(min(self.n_samples, 16))

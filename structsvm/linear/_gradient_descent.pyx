@@ -84,8 +84,8 @@ cdef double LEAST_STEP = 1e-2
 # The power of the gain's decay where weights are averaged (Bottou 2010).
 cdef double AVERAGED_POWER = 0.75
 
-# Dense rows of more bytes than this in all are visited in runs of neighbours, which memory delivers about twice as fast
-# as rows in random order; the runs are shuffled.
+# Dense rows of more bytes than this in all are visited in runs of neighbours, which memory delivers faster than rows in
+# random order; the runs are shuffled.
 cdef Py_ssize_t LARGE = 1 << 22
 cdef Py_ssize_t RUN = 16
 

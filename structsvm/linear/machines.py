@@ -5,20 +5,31 @@ No machine sees another, so the weights are bit for bit those of one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual.parallel import parallel_map
 from structsvm.dual.threads import LEAST_SECONDS
 from structsvm.linear._gradient_descent import GradientDescent
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+
+class MakesState(Protocol):
+    """Makes a `GradientDescent` of some of the machines of another one."""
+
+    def __call__(self, *, whole: GradientDescent, machines: tuple[int, int]) -> GradientDescent: ...
+
+
 # Work of some visits, about a tenth of a nanosecond each, below which threads would hardly pay.
 LEAST_WORK = 3e7
 
 
-def parts_of(state: GradientDescent, n: int, n_visits: int, make: Callable[..., GradientDescent]) -> Any:
+def parts_of(state: GradientDescent, n: int, n_visits: int, make: MakesState) -> list[GradientDescent]:
     """Up to `n` states of some of the machines each, which do in threads what `state` does in `n_visits` visits; this
     itself where threads do not pay. `make`: as `GradientDescent`, for the arguments `whole` and `machines`.
     """
@@ -69,8 +80,8 @@ class MachineSchedule:
         finally:
             self.state.follow(self.parts[0], self.parts)
 
-    def get_state(self) -> Any:
+    def get_state(self) -> NDArray[np.float64]:
         return self.schedules[0].get_state()
 
-    def set_state(self, numbers: Any) -> None:
+    def set_state(self, numbers: ArrayLike) -> None:
         self.schedules[0].set_state(numbers)

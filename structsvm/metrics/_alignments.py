@@ -9,7 +9,7 @@ and TC of benchmarks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,11 @@ from numpy.typing import ArrayLike
 from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.gapped import as_rows, assessed_pairs, in_upper, strip_gaps
 
+if TYPE_CHECKING:
+    from structsvm.arrays import Floats
+
 Alignments = Iterable[tuple[str, str]]
+Pairs = list[tuple[int, int]]
 
 
 class AlignmentScores(NamedTuple):
@@ -97,7 +101,7 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
     return AlignmentScores(*ratios, q=float(np.mean(shares)), total_column=float(np.mean(np.array(shares) == 1.0)))
 
 
-def _read(alignment: Any, name: str, k: int) -> Any:
+def _read(alignment: object, name: str, k: int) -> tuple[tuple[str, str], tuple[Pairs, Pairs]]:
     """The rows of an alignment, and its pairs; ValueError, naming it, if it is none."""
     try:
         rows = as_rows(alignment)
@@ -144,7 +148,7 @@ def total_column(y_true: Alignments, y_pred: Alignments) -> float:
     return alignment_scores(y_true, y_pred).total_column
 
 
-def homologue_error(homologue_scores: Sequence[float] | np.ndarray, decoy_scores: Sequence[ArrayLike]) -> float:
+def homologue_error(homologue_scores: Sequence[float] | Floats, decoy_scores: Sequence[ArrayLike]) -> float:
     """Fraction of examples whose homologue does not score higher than all its decoys (Tsochantaridis 2004, table 4).
 
     Parameters

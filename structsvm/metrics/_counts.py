@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Container, Hashable, Iterable
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,18 +29,30 @@ def paired(y_true: Iterable[True_], y_pred: Iterable[Predicted], what: str) -> t
 # Marks of unknown labels: what the parameter `unknown` is by default, and the numbers that are read as unknown unasked.
 # -1 is scikit-learn's mark of unlabelled examples, -100 what token classifiers ignore.
 AUTO, UNLABELLED, IGNORED = "auto", -1, -100
+# Text that is a number.
+NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 
 
 def is_unknown(label: object, unknown: object = AUTO) -> bool:
     """Whether a label in y stands for an unknown one: None and -100 always, and the mark `unknown`.
 
-    "auto" is -1, whatever the other labels are; None: there is no mark.
+    "auto" is -1, whatever the other labels are; None: there is no mark. Text that is a number, as files have it, is
+    read as that number.
     """
     if label is None or isinstance(label, (bool, np.bool_)):
         return label is None
-    if isinstance(label, (int, float, np.integer, np.floating)):
-        return bool(label == IGNORED or label == (UNLABELLED if _is_auto(unknown) else unknown))
-    return unknown is not None and isinstance(label, (str, tuple)) and not _is_auto(unknown) and label == unknown
+    if isinstance(label, (str, tuple)) and unknown is not None and not _is_auto(unknown) and label == unknown:
+        return True
+    number = number_of(label)
+    return number is not None and (number == IGNORED or number == (UNLABELLED if _is_auto(unknown) else unknown))
+
+
+def number_of(label: object) -> float | None:
+    """The number that a label is, or that its text is; None: it is none."""
+    if isinstance(label, str):
+        return float(label) if NUMBER.fullmatch(label) else None
+    is_number = isinstance(label, (int, float, np.integer, np.floating)) and not isinstance(label, bool)
+    return float(label) if is_number else None  # type: ignore[arg-type]
 
 
 def _is_auto(unknown: object) -> bool:
@@ -68,12 +81,12 @@ def say_unknown(labels: Iterable[object], unknown: object, known: Collection[obj
     ValueError
         There is one other label only.
     """
-    counts = Counter(label for label in labels if _is_unasked(label, unknown))
+    counts = Counter(number_of(label) for label in labels if _is_unasked(label, unknown))
     for value, n in ((value, counts[value]) for value in (UNLABELLED, IGNORED) if value in counts):
         remedy = "unknown=-1 says so without this message, and unknown=None makes -1 a label"
         if value == IGNORED:
             remedy = "None in its place, or unknown=-100, says so without this message"
-        text = f"y is {value} at {n} {what}, which is read as: not known; {remedy}"
+        text = f"y is {value} at {n} {what}, which is read as: not known; {remedy} (on the command line: --unknown)"
         if known is not None and len(known) == 1:
             raise ValueError(f"y has one label alone, {next(iter(known))!r:.80}: {text}")
         warn(text, AdviceWarning)
@@ -81,17 +94,22 @@ def say_unknown(labels: Iterable[object], unknown: object, known: Collection[obj
 
 def _is_unasked(label: object, unknown: object) -> bool:
     """Whether a label is a number that is read as unknown, and the mark is another one."""
-    if not isinstance(label, (int, float, np.integer, np.floating)) or isinstance(label, bool):
+    number = None if isinstance(label, str) and label == unknown else number_of(label)
+    if number is None:
         return False
-    return label == UNLABELLED if _is_auto(unknown) and label != IGNORED else label == IGNORED != unknown
+    return number == UNLABELLED if _is_auto(unknown) and number != IGNORED else number == IGNORED != unknown
 
 
-def say_unseen(labels: Iterable[object], seen: Container[object], what: str) -> int:
-    """Say how many labels are none of `seen`, and return the number; None and collections are no labels."""
-    counts = Counter(label for label in labels if isinstance(label, Hashable) and label not in seen)
-    n = counts.total()
+def say_unseen(labels: Iterable[object], seen: Container[object], what: str, places: Any = None) -> int:
+    """Say how many labels are none of `seen`, and return the number; None and collections are no labels.
+
+    `places` has file and line of each label, ``place_of(i, 0)``: those of the first one are said.
+    """
+    found = [(i, label) for i, label in enumerate(labels) if isinstance(label, Hashable) and label not in seen]
+    counts, n = Counter(label for _, label in found), len(found)
     if n:
         names = ", ".join(f"{label!r:.40}" for label in islice(counts, 3)) + ", ..." * (len(counts) > 3)
+        names += "" if places is None else f", the first at {places.place_of(found[0][0], 0)}"
         warn(f"{n} {what} have a label that training never saw ({names}): they count as wrong", AdviceWarning)
     return n
 

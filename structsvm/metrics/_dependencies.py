@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.dependencies import DependencyTree
@@ -150,7 +149,7 @@ def dependency_scores(
     )
 
 
-def _arcs(tree: Any, i: int) -> Any:
+def _arcs(tree: DependencyTree | Arcs, i: int) -> Arcs:
     arcs = tree.arcs if isinstance(tree, DependencyTree) else tree
     if not isinstance(arcs, (tuple, list)) or not all(isinstance(arc, (tuple, list)) and len(arc) == 2 for arc in arcs):
         raise ValueError(f"tree {i}: expected a DependencyTree or a list of (head, relation), got {tree!r:.80}")

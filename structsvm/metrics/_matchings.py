@@ -5,10 +5,11 @@ A matching is an int array: the right node of each left one, -1 if it is unmatch
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.metrics._counts import paired
 
@@ -38,7 +39,12 @@ class MatchingScores(NamedTuple):
     exact: float
 
 
-def matching_scores(y_true: Iterable[Any], y_pred: Iterable[Any], *, possible: Any = None) -> MatchingScores:
+def matching_scores(
+    y_true: Iterable[ArrayLike],
+    y_pred: Iterable[ArrayLike],
+    *,
+    possible: Sequence[Iterable[tuple[int, int]]] | None = None,
+) -> MatchingScores:
     """Compare predicted matchings with true ones.
 
     Parameters
@@ -87,7 +93,7 @@ def matching_scores(y_true: Iterable[Any], y_pred: Iterable[Any], *, possible: A
     return MatchingScores(precision, recall, f1, rate, n_exact / len(true))
 
 
-def matching_f1(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
+def matching_f1(y_true: Iterable[ArrayLike], y_pred: Iterable[ArrayLike]) -> float:
     """F1 of pairs; see :func:`matching_scores`.
 
     Examples

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
 
-Meaning = str | tuple[Any, ...]
+Meaning = str | tuple[object, ...]
 Meanings = Iterable[Meaning | Iterable[Meaning]]
 
 
@@ -45,7 +44,7 @@ class MeaningScores:
     n_correct: int
 
 
-def _meanings(y: Meaning | Iterable[Meaning], name: str, i: int) -> list[Any]:
+def _meanings(y: Meaning | Iterable[Meaning], name: str, i: int) -> list[Meaning]:
     """Return the trees of one sentence; a single meaning counts as a list of one."""
     meanings: list[Meaning] = [y] if isinstance(y, (str, tuple)) else list(y)
     try:

@@ -6,9 +6,9 @@ except average precision, which counts them all at once, as scikit-learn does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,12 @@ class RankingScores:
 
 
 def ranking_scores(
-    y_true: ArrayLike, y_score: ArrayLike, *, group: Any = None, qid: Any = None, at: Any = (1, 3, 5)
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    group: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+    at: Iterable[int] = (1, 3, 5),
 ) -> RankingScores:
     """Return the usual scores of rankings, over the queries whose rows have different grades.
 
@@ -186,14 +191,14 @@ def ordered_pairs(y_true: ArrayLike, y_score: ArrayLike) -> float:
     return n_right / n_pairs if n_pairs else np.nan
 
 
-def ranked(scores: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def ranked(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The rows from the best to the worst, and where runs of equal scores begin, and how long they are."""
     order = np.argsort(-scores, kind="stable")
     starts = np.flatnonzero(np.append(True, scores[order][1:] != scores[order][:-1]))[: len(scores)]
     return order, starts, np.diff(np.append(starts, len(scores)))
 
 
-def checked(y_true: Any, y_score: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def checked(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Both as float64 vectors; ValueError unless finite, and of one length."""
     grades, scores = np.asarray(y_true, dtype=np.float64), np.asarray(y_score, dtype=np.float64)
     if grades.ndim != 1 or grades.shape != scores.shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,10 @@ from numpy.typing import ArrayLike
 from structsvm.metrics._counts import paired, precision_recall_f1, say_unseen
 from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, joined_levels, rows_of_levels
 
-Nodes = Iterable[Hashable] | np.ndarray
+if TYPE_CHECKING:
+    from structsvm.arrays import LabelArray
+
+Nodes: TypeAlias = "Iterable[Hashable] | LabelArray"
 PairCounts = Counter[tuple[Hashable, Hashable]]
 
 
@@ -37,7 +40,9 @@ def _names(y: Nodes, taxonomy: Taxonomy) -> Iterable[Hashable]:
     return y.tolist() if isinstance(y, np.ndarray) else y
 
 
-def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike | None) -> tuple[PairCounts, Taxonomy]:
+def _pairs(
+    y_true: Nodes, y_pred: Nodes, taxonomy: object, sample_weight: ArrayLike | None
+) -> tuple[PairCounts, Taxonomy]:
     """Return the weights of the pairs of true and predicted node that occur, and the taxonomy."""
     taxonomy = as_taxonomy(taxonomy)
     true, pred = paired(_names(y_true, taxonomy), _names(y_pred, taxonomy), "labels")
@@ -53,7 +58,7 @@ def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike
     return pairs, taxonomy
 
 
-def nearest(name: Any, taxonomy: Taxonomy) -> tuple[Any, int]:
+def nearest(name: Hashable, taxonomy: Taxonomy) -> tuple[Hashable, int]:
     """The node, and the number of levels below it, where a label stands that may be none of the taxonomy.
 
     A path that training never saw stands below the longest part of it that is a node; another label below the root.
@@ -84,7 +89,7 @@ def _mean_loss(kind: str, pairs: PairCounts, taxonomy: Taxonomy) -> float:
     return sum(w * loss(true, pred) for (true, pred), w in pairs.items()) / sum(pairs.values())
 
 
-def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: ArrayLike | None = None) -> float:
+def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: object, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean height of the first common ancestor of true and predicted node; 0 where they are the same.
 
     Parameters
@@ -119,7 +124,7 @@ def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: Arr
     return _mean_loss("tree", *_pairs(y_true, y_pred, taxonomy, sample_weight))
 
 
-def path_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: ArrayLike | None = None) -> float:
+def path_loss(y_true: Nodes, y_pred: Nodes, taxonomy: object, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean number of edges up from the true node to a common ancestor and down to the predicted one.
 
     Parameters and errors are those of :func:`tree_loss`.
@@ -134,7 +139,7 @@ def path_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: Arr
 
 
 def hierarchical_scores(
-    y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: ArrayLike | None = None
+    y_true: Nodes, y_pred: Nodes, taxonomy: object, *, sample_weight: ArrayLike | None = None
 ) -> HierarchicalScores:
     """Precision and recall of the nodes on the paths to the root, micro-averaged.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from structsvm.shards.spread import here
 from structsvm.shards.storage import Vector, Writer
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.stored_values import Array, Count, Flag, checked_arrays
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 INDEX = "index"
 DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}
@@ -193,7 +196,7 @@ class EncodedPart(NamedTuple):
     has_values: bool
 
 
-def write_part(scratch: Path, pieces: Iterable[tuple[Tokens, NDArray[Any]]]) -> EncodedPart:
+def write_part(scratch: Path, pieces: Iterable[tuple[Tokens, AnyArray]]) -> EncodedPart:
     """Write encoded examples with their label ids, some at a time, into a new folder in `scratch`."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
     sizes: list[NDArray[np.int64]] = []
@@ -253,7 +256,7 @@ def checked_memory(max_memory: Any) -> int:
     return min(int(max_memory), MOST)
 
 
-def _ones(n: int) -> Iterator[NDArray[Any]]:
+def _ones(n: int) -> Iterator[AnyArray]:
     for start in range(0, n, PIECE):
         yield np.ones(min(n - start, PIECE), dtype=np.float32)
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.features._strings import Interner
 from structsvm.features.columns import ColumnFileError, Columns, Vocabulary
 from structsvm.features.encoder import FeatureEncoder

@@ -11,11 +11,14 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray, Scalar
 
 
 @contextmanager
@@ -74,7 +77,7 @@ class Writer:
         self._closing = ExitStack()
         self._files = {name: self._closing.enter_context((folder / name).open("wb")) for name in dtypes}
 
-    def append(self, name: str, array: NDArray[Any]) -> None:
+    def append(self, name: str, array: AnyArray) -> None:
         self._files[name].write(np.ascontiguousarray(array, dtype=self.dtypes[name]).data)
         self.sizes[name] += array.size
 
@@ -129,20 +132,20 @@ class Vector:
         if stop * self.array.itemsize > first:
             self._map.madvise(mmap.MADV_DONTNEED, first, stop * self.array.itemsize - first)
 
-    def pieces(self, size: int) -> Iterator[NDArray[Any]]:
+    def pieces(self, size: int) -> Iterator[AnyArray]:
         """All of it, so many entries at a time."""
         for start in range(0, len(self.array), size):
             yield self.array[start : start + size]
             self.release(start, start + size)
 
 
-def stored(path: Path, array: NDArray[Any]) -> NDArray[Any]:
+def stored(path: Path, array: NDArray[Scalar]) -> NDArray[Scalar]:
     """A vector in a new file, mapped."""
     array.tofile(path)
     return Vector(path, array.dtype.str, array.size, is_mapped=True).array
 
 
-def in_file(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
+def in_file(arrays: Iterable[AnyArray]) -> AnyArray:
     """Arrays of the same columns, one below the other, mapped from a file without a name (in ``TMPDIR``)."""
     with tempfile.TemporaryFile() as file:
         for array in arrays:
@@ -186,7 +189,7 @@ def dumps_references(item: Any) -> bytes:
     return out.getvalue()
 
 
-def mapped_array(path: Path, dtype: str, offset: int, shape: tuple[int, ...]) -> NDArray[Any]:
+def mapped_array(path: Path, dtype: str, offset: int, shape: tuple[int, ...]) -> AnyArray:
     """A part of a file, mapped. ValueError, naming the file, if it is not there."""
     try:
         return np.frombuffer(map_file(path), dtype, int(np.prod(shape)), offset).reshape(shape)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.checksum import checksum
+from structsvm.arrays import checksum
 from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens
 from structsvm.shards.spread import cluster_client, spread
 from structsvm.shards.storage import Vector
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +92,7 @@ class StoredTokens(Tokens):
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         self.check_files()
 
-        def arrays() -> Iterator[NDArray[Any]]:
+        def arrays() -> Iterator[AnyArray]:
             yield labels
             yield self.offsets
             for vector in self.by_entry:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from structsvm.result import Result
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.run import AROUND, SLICE_SECONDS, DualRun
 from structsvm.stored_values import Array
+
+if TYPE_CHECKING:
+    from structsvm.arrays import CheckedArray
 
 # Without `max_iter` and `tol`: training ends once the gap is at most this share of the objective.
 LEAST_GAP = 0.01
@@ -151,7 +154,7 @@ class LikelihoodRun(DualRun):
             dual_norm if self.dual_norm is None else self.dual_norm,
         )
 
-    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+    def restore(self, arrays: dict[str, CheckedArray], *, adapt: bool) -> None:
         super().restore(arrays, adapt=adapt)
         if adapt and not np.array_equal(arrays["C"], self.C):
             # Shares of the gap under another C say nothing: the next pass visits each example once.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.checkpoint import COUNTS, STATES
 from structsvm.dual._cutting_plane import OneSlackProblem
@@ -29,6 +28,9 @@ from structsvm.parameters import (
 from structsvm.solvers.base import PENALTY, RESCALING, DualSolver
 from structsvm.solvers.run import CUTS, DualRun
 from structsvm.stored_values import Array
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray, CheckedArray
 
 # With a hard margin: rounds after which to check whether any weights are feasible, the largest rows times columns of
 # that linear programme, and scipy's status for infeasible.
@@ -73,10 +75,10 @@ class CuttingPlaneRun(DualRun):
         self.state.count_argmax(self.rounds.problem.n_samples)
         return self.state.primal(w, np.array([self.C @ np.maximum(self.rounds.violations(w), 0.0)]))
 
-    def schedule_arrays(self) -> dict[str, NDArray[Any]]:
+    def schedule_arrays(self) -> dict[str, AnyArray]:
         return super().schedule_arrays() | self.schedule.get_arrays()
 
-    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+    def restore(self, arrays: dict[str, CheckedArray], *, adapt: bool) -> None:
         before = self.schedule.get_arrays()
         arrays = self.schedule.set_arrays(arrays, adapt)
         try:

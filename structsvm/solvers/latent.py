@@ -21,14 +21,14 @@ import time
 from contextlib import closing
 from numbers import Real
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
+from structsvm.arrays import checksum
 from structsvm.checkpoint import LATENT, kind_of
-from structsvm.checksum import checksum
 from structsvm.dual.parallel import Rounds
 from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter, seed_from, validate
 from structsvm.progress import Monitor
@@ -38,6 +38,9 @@ from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
 from structsvm.solvers.larank import LaRank
 from structsvm.solvers.online import OnlineSolver
 from structsvm.solvers.run import SLICE_SECONDS, DualRun
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray, CheckedArray
 
 # Number of random weight vectors for the first completions, each for its share of the examples.
 DRAWS = 8
@@ -49,7 +52,7 @@ LEAST_SHARE, GROWTH, GROWING = 0.125, 2, 4
 # Maximum number of passes whose steps complete, and the share of the completions that the last one changes.
 ONLINE, STEADY = 20, 0.01
 
-Targets = tuple[NDArray[np.int64], NDArray[Any]]
+Targets: TypeAlias = "tuple[NDArray[np.int64], AnyArray]"
 
 
 def of_inner(name: str) -> Any:
@@ -334,7 +337,7 @@ class LatentRun(DualRun):
     def close(self) -> None:
         self.inner.close()
 
-    def get_state(self) -> dict[str, NDArray[Any]]:
+    def get_state(self) -> dict[str, AnyArray]:
         """The state of the inner run, and what determines the completions: weights, or the seed of the first ones."""
         under = np.empty(0, self.known.weight_dtype) if self.under is None else self.under
         chosen = np.empty(0, bool) if self.chosen is None else self.chosen
@@ -350,7 +353,7 @@ class LatentRun(DualRun):
             "latent_online": np.array([self.online], dtype=np.int64),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+    def restore(self, arrays: dict[str, CheckedArray], *, adapt: bool) -> None:
         """`set_state`, also of arrays that another solver returned if all was known."""
         before = self.__dict__.copy()
         try:
@@ -379,7 +382,7 @@ class LatentRun(DualRun):
         with closing(Rounds(self.known, self.solver.n_jobs)) as rounds:
             return self.known.with_targets(rounds.completions(self.under))
 
-    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: dict[str, CheckedArray]) -> None:
         if missing := next((name for name in LATENT if name not in arrays), None):
             raise ValueError(f"training state: array {missing!r} is missing")
         n_features, n_samples = self.known.n_features, self.known.n_samples

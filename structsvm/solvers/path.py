@@ -14,10 +14,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
@@ -44,6 +43,9 @@ from structsvm.parameters import (
 from structsvm.progress import Meter
 from structsvm.result import Result
 from structsvm.solvers.choosing import PathPoint, rank, walk
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 # A fraction that leaves something on both sides.
 SHARE = Interval(Real, 0.0, 1.0, closed="neither")
@@ -337,7 +339,7 @@ class PathCheckpoint(CheckpointWriter):
         """Called when the training of a C has ended, and is one of the points."""
         self.write(self.run, is_finished=True)
 
-    def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         meta, state = super().contents(run, **{"is_finished": False} | about)
         meta |= {
             "search": self.search,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import time
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.adapter import OracleError
 from structsvm.checkpoint import (
@@ -27,6 +26,9 @@ from structsvm.dual.exchanges import LostError
 from structsvm.dual.members import SharedWeights
 from structsvm.result import History, Result, relative_gap
 from structsvm.stored_values import Array, Table, optional
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray, CheckedArray
 
 # Seconds between checks of the clock, signals and the monitor: often enough for Ctrl-C and a progress bar.
 SLICE_SECONDS = 0.05
@@ -237,11 +239,11 @@ class Run:
         """1/2 |w|^2 at the weights returned and at the dual point; NaN if unknown."""
         return np.nan, np.nan
 
-    def schedule_arrays(self) -> dict[str, NDArray[Any]]:
+    def schedule_arrays(self) -> dict[str, AnyArray]:
         """The arrays of the schedule in `get_state`."""
         return {"schedule": self.schedule.get_state()}
 
-    def get_state(self) -> dict[str, NDArray[Any]]:
+    def get_state(self) -> dict[str, AnyArray]:
         """Return the run between two passes as a dict of arrays; resuming from it gives bit-identical results."""
         arrays = dict(self.state.get_state()) | self.schedule_arrays()
         arrays["kind"] = as_array(self.state.kind)
@@ -251,11 +253,11 @@ class Run:
         arrays.update({f"history_{k}": v for k, v in self.history.arrays().items()})
         return arrays
 
-    def batch_state(self) -> dict[str, NDArray[Any]]:
+    def batch_state(self) -> dict[str, AnyArray]:
         """Return what other data can continue from, without schedule and history: the state after a batch."""
         return dict(self.state.get_state()) | {"kind": as_array(self.state.kind)}
 
-    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
+    def set_state(self, arrays: dict[str, AnyArray], *, adapt: bool = False) -> None:
         """Restore the arrays returned by `get_state`.
 
         Parameters
@@ -280,7 +282,7 @@ class Run:
         problem = self.problem
         return {"n_features": problem.n_features, "n_samples": problem.n_samples, "examples": problem.n_samples}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+    def restore(self, arrays: dict[str, CheckedArray], *, adapt: bool) -> None:
         """`set_state`, of arrays that have been checked by their table."""
         run = arrays["run"]
         if not (0.0 <= run[0] < 2.0**53 and run[0] == int(run[0]) and 0.0 <= run[1] < np.inf):

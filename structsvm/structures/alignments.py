@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 Indices = NDArray[np.int64]
 
@@ -103,7 +106,7 @@ class Strings:
         self.symbols, self.offsets = symbols, offsets
 
     @classmethod
-    def of(cls, arrays: Sequence[Sequence[int] | NDArray[Any]]) -> Strings:
+    def of(cls, arrays: Sequence[Sequence[int] | AnyArray]) -> Strings:
         """From a list of integer arrays."""
         offsets = np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64)
         symbols = np.concatenate([np.asarray(a) for a in arrays]) if len(arrays) else np.empty(0, dtype=np.int32)
@@ -161,7 +164,7 @@ class References:
     def of(
         cls,
         strings: Strings,
-        pairs: Sequence[Sequence[int]] | NDArray[Any],
+        pairs: Sequence[Sequence[int]] | AnyArray,
         alignments: Sequence[Alignment],
         decoys: Sequence[Sequence[int] | Indices] | None = None,
         known: Sequence[NDArray[np.uint8] | None] | None = None,
@@ -298,7 +301,7 @@ class References:
         """Pairs of each x and its decoys, as string indices (n_decoys, 2)."""
         return np.column_stack([np.repeat(self.x, np.diff(self.decoy_bounds)), self.decoys])
 
-    def arrays(self) -> list[NDArray[Any]]:
+    def arrays(self) -> list[AnyArray]:
         """All arrays that identify these examples: of alignments that are known in part, what is known."""
         whole = np.array([known is None for known in self.known], dtype=bool)
         codes = np.repeat(whole, np.diff(self.bounds))

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import accumulate
 from typing import BinaryIO, NamedTuple
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.sources import load_text
 from structsvm.features.text.encodings import NotTextError
 from structsvm.new_file import new_file
@@ -38,6 +40,7 @@ N_OF_2009 = 14
 FORM, LEMMA, TAG, FEATS, HEAD, RELATION = 1, 2, 4, 6, 8, 10
 SENT_ID = re.compile(r"#\s*sent_id\s*=")
 UNKNOWN = -1  # a head that is not known
+IGNORED = "-100"  # text in the place of a head or a relation that is not known
 _NUMBER = r"0|[1-9][0-9]{0,8}"
 _OTHER_ID = re.compile(rf"({_NUMBER})([-.])({_NUMBER})")
 
@@ -319,6 +322,7 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
     comments: list[str] = []
     words: list[Word] = []
     others: list[tuple[int, str]] = []
+    marks = Counter[str]()
     first, n_columns = 1, 0
     for number, line in enumerate((*text.removeprefix("\ufeff").split("\n"), ""), start=1):
         line = line.rstrip("\r")
@@ -332,7 +336,7 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
                 first = number
             n_columns = n_columns or line.count("\t") + 1
             try:
-                _add(line if n_columns < N_OF_2009 else _from_2009(line), words, others)
+                _add(line if n_columns < N_OF_2009 else _from_2009(line), words, others, marks)
             except ValueError as error:
                 raise ConlluError(f"{name}:{number}: {error}") from None
             continue
@@ -354,10 +358,15 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
         comments, words, others = [], [], []
     if not trees:
         raise ConlluError(f"{name}: no sentences")
+    for mark, n in marks.items():
+        warn(
+            f"{name}: HEAD or DEPREL is {mark} {n} times, which is read as: not known; _ says so without this message",
+            AdviceWarning,
+        )
     return trees
 
 
-def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
+def _add(line: str, words: list[Word], others: list[tuple[int, str]], marks: Counter[str]) -> None:
     columns = line.split("\t")
     if len(columns) != N_COLUMNS:
         raise ValueError(f"expected {N_COLUMNS} columns between tabs, got {len(columns)}")
@@ -379,12 +388,14 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
         return
     if not columns[1]:
         raise ValueError("the word has no form")
-    if head == "_":
+    if head in ("_", IGNORED):
         value = UNKNOWN
     elif re.fullmatch(_NUMBER, head):
         value = int(head)
     else:
         raise ValueError(f"expected a head, the number of a word or '_', got {head!r:.40}")
+    marks.update(field for field in columns[6:8] if field == IGNORED)
+    columns[7] = "_" if columns[7] == IGNORED else columns[7]
     form, lemma, upos, xpos, feats = columns[1:6]
     deprel, deps, misc = columns[7:]
     words.append(Word(form, lemma, upos, xpos, feats, value, deprel, deps, misc))

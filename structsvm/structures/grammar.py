@@ -19,13 +19,16 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.structures.rules import Rule, Terminal, category_of, format_rule, parse_rules
 from structsvm.structures.trees import Tree, check_children, check_label
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["Grammar", "pair_tables"]
 
@@ -540,7 +543,7 @@ class _Compiler:
         }
 
 
-def pair_tables(rules: NDArray[Any], category: NDArray[Any], n_symbols: int) -> dict[str, NDArray[np.int32]]:
+def pair_tables(rules: AnyArray, category: AnyArray, n_symbols: int) -> dict[str, NDArray[np.int32]]:
     """Rules by pair of children and category, pairs by left child; and the inverse tables.
 
     Parameters

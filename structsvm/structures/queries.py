@@ -6,13 +6,16 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.sources import load_text, numbered_lines
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight, without_qid
+
+if TYPE_CHECKING:
+    from structsvm.arrays import LabelArray
 
 HIGHEST_GRADE = 50.0  # gains are 2^grade - 1
 
@@ -70,7 +73,7 @@ def query_bounds(n_rows: int, group: Any = None, qid: Any = None) -> NDArray[np.
     return np.append(starts, n_rows).astype(np.int64)
 
 
-def column(values: Any) -> NDArray[Any]:
+def column(values: object) -> LabelArray:
     """Values as an array, of objects where they are no numbers or texts of one kind."""
     try:
         return np.asarray(values)

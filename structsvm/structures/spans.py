@@ -34,10 +34,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["SpanTemplates"]
 
@@ -203,7 +206,7 @@ class SpanTemplates:
         self._reach = int(np.abs(offsets).max()) + 1
 
     @property
-    def arrays(self) -> list[NDArray[Any]]:
+    def arrays(self) -> list[AnyArray]:
         """All that numbers of rows depend on; nothing for the templates that there were before there were others."""
         if self.texts in ((), PLAIN):
             return []
@@ -352,7 +355,7 @@ class SpanTemplates:
         return self.first_row[first:end].astype(np.int64) + seen.astype(np.int64)
 
 
-RULE_BITS = 6  # a row by rule is some 50 times as long as one by category
+RULE_BITS = 6  # so many bits less for rows by rule, which are longer than those by category
 PIECE = 256  # positions at a time: what is computed of them stays in the cache
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from structsvm.features.sources import load_text
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 __all__ = ["SubstitutionMatrix"]
 
@@ -58,7 +61,7 @@ class SubstitutionMatrix:
     def shape(self) -> tuple[int, ...]:
         return self.values.shape
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
         return np.array(self.values, dtype=dtype)
 
     def __getitem__(self, pair: Sequence[str]) -> float:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats, Integers
     from structsvm.solvers import Solver
     from structsvm.structures.substitution_matrix import SubstitutionMatrix
     from structsvm.tasks.alignment.examples import GappedRows, String, StringPair
     from structsvm.tasks.alignment.selection import Costs, MatrixSource
-    from structsvm.tasks.common.arrays import Floats, Integers
     from structsvm.tasks.common.model import TaskModel
 
 # Rounds of aligning and learning, if the homologues' alignments are unknown.
@@ -286,8 +286,10 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         With `probabilities` the alignment's probability replaces its score: among all alignments, at the
         temperature that `calibrate` has fitted.
         """
-        model = self._fitted()
-        return [model.align_kbest(pair, k, probabilities=probabilities) for pair in as_list(X, "pairs")]
+        model, X = self._fitted(), as_list(X, "pairs")
+        found = [model.align_kbest(pair, k, probabilities=probabilities) for pair in X]
+        model.say_unseen(string for k, pair in enumerate(X) for string in as_pair(pair, k))
+        return found
 
     def calibrate(self, X: Iterable[StringPair], y: Iterable[GappedRows | None]) -> Self:
         """Fit `temperature_` to aligned pairs that the model was not trained on, by their likelihood.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     # The rows of two sequences with gaps.
     GappedRows: TypeAlias = Sequence[str | Seq | MutableSeq | SeqRecord] | BioAlignment | MultipleSeqAlignment
 
-    from structsvm.tasks.common.arrays import Integers
+    from structsvm.arrays import Integers
 
 
 @dataclass(frozen=True, eq=False)

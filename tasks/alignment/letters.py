@@ -16,8 +16,8 @@ from structsvm.structures.gapped import GAPS, as_string, upper_case
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from structsvm.arrays import Integers
     from structsvm.tasks.alignment.examples import String
-    from structsvm.tasks.common.arrays import Integers
 
 PROTEIN = "ACDEFGHIKLMNPQRSTVWYX"
 DNA = "ACGTN"
@@ -113,6 +113,12 @@ class LetterEncoder:
         if len({len(text) for text in string}) != 1:
             raise ValueError(f"the letters and their annotations have different lengths: {[len(t) for t in string]}")
         return upper_case(string[0])
+
+    def read_as_others(self, letters: str) -> str:
+        """Letters in upper case that are read as none of `letters`."""
+        known = {self.letters.index(letter) for letter in letters}
+        ids = enumerate(self._table[:-1].tolist())
+        return "".join(chr(code) for code, k in ids if k >= 0 and k not in known and chr(code) == chr(code).upper())
 
     def encode(self, string: String) -> Integers:
         """An integer array (length, 1 + n_classes)."""

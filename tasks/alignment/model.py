@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from structsvm._warnings import warn
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval, checked_k
@@ -29,7 +30,7 @@ from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.parameters import check_settled, check_unchanged
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.solvers import Solver
     from structsvm.tasks.alignment.examples import GappedRows, String, StringPair
     from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
     from structsvm.tasks.alignment.selection import MatrixSource
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.solver import Settings
     from structsvm.tasks.common.training import Job
@@ -75,6 +76,7 @@ RECORD = LETTERS | {
     "costs": Value(Costs.read, list, null=True),
     "weights": Array("f8", ("n_features",)),
     "guide": Array("f8", ("n_features",), needed=False),
+    "seen": Text(needed=False),
 }
 
 
@@ -92,6 +94,8 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         Divisor of the scores for probabilities, from `calibrate`; None: unknown.
     guide : ndarray of shape (oracle.n_features,), float64, or None
         The costs by which columns that the references do not assess were aligned for the last training.
+    seen : str or None
+        The letters that strings of training had; None: costs were given.
     """
 
     kind = "alignment"
@@ -108,8 +112,10 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         *,
         weights: Floats | None = None,
         guide: Floats | None = None,
+        seen: str | None = None,
     ) -> None:
         super().__init__()
+        self.seen = seen
         self.encoder, self.oracle, self.guide = encoder, oracle, guide
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
 
@@ -265,6 +271,10 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         Homologues whose alignments are not known at all, or a `LatentSVM`, align them in each round.
         """
         references = job.examples.references
+        if self.seen is not None or not self.is_trained:
+            ids = np.unravel_index(references.strings.symbols, self.encoder.sizes)[0]
+            found = {self.encoder.letters[k] for k in np.unique(ids)}
+            self.seen = "".join(sorted(found.union(self.seen or "")))
         if job.solver.completes:
             self.guide = None
         elif not job.continues:
@@ -394,7 +404,24 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
         for k, rows in zip(full, parallel_parts(work, len(full), n_jobs), strict=True):
             found[k] = rows
+        self.say_unseen(string for k, pair in enumerate(X) for string in as_pair(pair, k))
         return found
+
+    def say_unseen(self, strings: Iterable[String]) -> None:
+        """Warn of letters that no string of training had."""
+        strange = "" if self.seen is None else self.encoder.read_as_others(self.seen)
+        if not strange:
+            return
+        texts = list(map(self.encoder.letters_of, strings))
+        counts = {letter: sum(text.count(letter) for text in texts) for letter in strange}
+        counts = {letter: n for letter, n in counts.items() if n}
+        if counts:
+            names = ", ".join(f"{letter!r} {n} times" for letter, n in counts.items())
+            scores = "their pairs score what the prior says" if self.costs is not None else "nothing is known of them"
+            warn(
+                f"the strings have letters that training never saw: {names}; {scores}. Train on strings that have them",
+                AdviceWarning,
+            )
 
     def _with_nothing(self, pair: StringPair, k: int) -> Any:
         """The alignment of example k if one of its strings is empty, else None."""
@@ -497,7 +524,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         def work(a: int, b: int) -> Floats:
             return self.oracle.aligner(strings, table[a:b], traceback=False).scores(self.weights, table[a:b])
 
-        return np.split(parallel_parts(work, len(table), n_jobs), np.cumsum(counts)[:-1])
+        found = parallel_parts(work, len(table), n_jobs)
+        self.say_unseen([*X, *chain.from_iterable(candidates)])
+        return np.split(found, np.cumsum(counts)[:-1])
 
     def weight_names(self) -> list[str]:
         """Return names of weights: pairs of letters, then gaps, then position features by their number."""
@@ -530,6 +559,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         mine, wanted = (LETTERS.write(model)[0] for model in (self, AlignmentModel.of(params)))
         mine, wanted = mine | mine.pop("oracle"), wanted | wanted.pop("oracle")
         check_settled((name, wanted[name], value) for name, value in mine.items() if getattr(params, name) != AUTO)
+        check_unchanged(params, self, ["prior"])
 
     def stored_params(self) -> dict[str, object]:
         prior = self.params.get("prior")
@@ -552,7 +582,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         encoder = LetterEncoder(stored.alphabet, stored.classes)
         oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **stored.oracle)
         model = cls(encoder, oracle, **stored.arrays(n_features=oracle.n_features))
-        model.costs = stored.costs
+        model.costs, model.seen = stored.costs, stored.seen
+        if strange := set(model.seen or "") - set(encoder.letters):
+            raise ValueError(f"training saw {min(strange)!r}, which is no letter of the alphabet")
         return model
 
 

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
+    from structsvm.arrays import Floats
     from structsvm.structures.alignments import References
     from structsvm.tasks.alignment.model import AlignmentModel
     from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
-    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.solver import Settings
 
     # A substitution matrix: the name of a published one, a file, or scores; Biopython's Array is an ndarray.

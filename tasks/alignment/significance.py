@@ -24,9 +24,9 @@ from structsvm.structures.gapped import as_string
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from structsvm.arrays import Floats
     from structsvm.tasks.alignment.estimator import SequenceAligner
     from structsvm.tasks.alignment.examples import String
-    from structsvm.tasks.common.arrays import Floats
 
 __all__ = ["KarlinAltschul"]
 

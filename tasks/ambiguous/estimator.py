@@ -33,8 +33,10 @@ from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
 from structsvm.tasks.common.units import Units, check_scale
 
 if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from structsvm.arrays import Floats, LabelArray, MatrixLike
     from structsvm.tasks.ambiguous.model import Candidates
-    from structsvm.tasks.common.arrays import Floats, LabelArray, MatrixLike
     from structsvm.tasks.common.model import TaskModel
 
 
@@ -125,7 +127,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
     )
     fit_intercept: bool = parameter(FLAG, default=True)
     standardize: bool = parameter(FLAG, default=True)
-    unknown: Any = parameter(default=AUTO)
+    unknown: object = parameter(default=AUTO)
 
     _model_class = AmbiguousModel
     # ---- training -------------------------------------------------------------------------------
@@ -175,7 +177,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[BaggedRows] | None = None) -> Solver:
         params = self.get_params(deep=False)
         if self.loss != "auto":
             return solver_of(params, self.loss)
@@ -203,7 +205,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         if before is not None:
             check_classes(classes, before.labels)
             wanted = before.loss if is_auto(self.loss) else self.loss
-            check_settled([("fit_intercept", self.fit_intercept, before.has_intercept), ("loss", wanted, before.loss)])
+            check_settled([("loss", wanted, before.loss)])
             known: Sequence[Hashable] | None = before.labels
         else:
             known = None if classes is None else sort_labels(list(dict.fromkeys(listed(classes))))
@@ -286,7 +288,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         say_unseen(alone, set(self._fitted().labels), "rows")
         return share_of(right, says, sample_weight)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

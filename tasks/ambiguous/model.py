@@ -29,11 +29,11 @@ from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import AnyArray, Floats, Integers, Matrix, MatrixLike, Weights
     from structsvm.features.dense import DenseRows
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._ambiguous import AmbiguousProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike, Weights
 
     # Per row a label, labels that it may have, or a dict of their weights; or a matrix of weights.
     Candidates: TypeAlias = MatrixLike | Iterable[Hashable | Collection[Hashable]]
@@ -88,7 +88,7 @@ class BaggedRows(Examples):
 class BagCalibration(LabelCalibration):
     """Calibration of labels learnt from bags."""
 
-    def resumes(self, model: TaskModel) -> bool:
+    def resumes(self, model: TaskModel[BaggedRows]) -> bool:
         """Not with "log" and "max": one pass does not undo the influence of the removed examples."""
         return model.loss not in ("log", "max")
 
@@ -285,7 +285,7 @@ def as_bag(candidates: Any) -> list[Hashable] | dict[Hashable, float] | None:
     return [plain(label) for label in (candidates if isinstance(candidates, COLLECTIONS) else [candidates])]
 
 
-def plain(label: Any) -> Hashable:
+def plain(label: Hashable) -> Hashable:
     """A label as Python's own type."""
     return label.item() if isinstance(label, np.generic) else label
 
@@ -326,7 +326,7 @@ def as_bags(
     return list(found), bags
 
 
-def is_indicator(y: NDArray[Any]) -> bool:
+def is_indicator(y: AnyArray) -> bool:
     """Whether an array of integers says which columns are candidates, rather than their labels: 0 and 1 alone."""
     is_binary = y.dtype.kind in "iu" and y.shape[1] > 1 and y.size > 0 and y.min() >= 0 and y.max() <= 1
     return bool(is_binary and y.any(axis=1).all())

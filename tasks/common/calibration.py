@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.training import Job
 

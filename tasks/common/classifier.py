@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Scalar, Weights
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.model import TaskModel
 
 # Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
@@ -187,7 +187,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
     def _test(self, model: TaskModel, X: MatrixLike) -> Matrix:
         return self._validated(X, before=model, **self._accepted)[0]
 
-    def _by_parts(self, function: Callable[[Any], NDArray[Any]], X: Matrix) -> NDArray[Any]:
+    def _by_parts(self, function: Callable[[Matrix], NDArray[Scalar]], X: Matrix) -> NDArray[Scalar]:
         """A function of rows, by `n_jobs` threads."""
         parts = [slice(a, b) for a, b in pairwise([*range(0, X.shape[0], PART), X.shape[0]])]
         return np.concatenate(parallel_map(lambda part: function(X[part]), parts, self._threads))

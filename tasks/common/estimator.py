@@ -33,19 +33,20 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import snapshot
+from structsvm.tasks.common.parameters import OF_INPUTS, check_unchanged, snapshot
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 from structsvm.tasks.common.training import Job, train
+from structsvm.tasks.common.units import warn_of_other_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
 
+    from structsvm.arrays import AnyArray, Floats, LabelArray
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, LabelArray
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.inspection.report import WeightReport
     from structsvm.tasks.common.inspection.weights import Explanation
@@ -150,6 +151,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         resumes = passes is not None or self.warm_start
         before = self._model.copy() if resumes and self._model is not None else None
+        if before is not None:
+            check_unchanged(self, before, [name for name in OF_INPUTS if hasattr(self, name)])
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, examples = self._prepare(X, y, sample_weight, before, **options)
@@ -192,7 +195,10 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         scratch = copy.copy(self)
         if before is not None:
             scratch.__dict__.update(before.columns)
-        checked = validate_data(scratch, X, y, reset=before is None, **options)
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are errors of the check
+            checked = validate_data(scratch, X, y, reset=before is None, **options)
+        if before is not None and (usual := before.usual_sizes) is not None:
+            warn_of_other_units(checked[0] if isinstance(checked, tuple) else checked, usual)
         columns = {name: value for name, value in vars(scratch).items() if name in COLUMNS}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
 
@@ -316,7 +322,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """
         self._to_store().save(path)
 
-    def contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def contents(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Header and arrays of the file that `save` writes, for a file that holds several estimators."""
         return self._to_store().contents()
 
@@ -338,7 +344,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         cls,
         path: str | os.PathLike[str],
         header: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
+        arrays: dict[str, AnyArray],
         trusted: bool = False,
     ) -> Self:
         """The estimator of `contents`, which stood in the file `path`; raises as `load`."""

@@ -14,7 +14,7 @@ from structsvm.features.matrices import is_sparse
 if TYPE_CHECKING:
     import typing_extensions
 
-    from structsvm.tasks.common.arrays import Integers, Weights
+    from structsvm.arrays import Integers, Weights
 
     # The examples of one task; where a model is that of any task, they need not be named.
     E = typing_extensions.TypeVar("E", bound="Examples", default=Any)

@@ -14,9 +14,9 @@ from structsvm.features.sparse import as_rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from structsvm.arrays import Matrix
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
-    from structsvm.tasks.common.arrays import Matrix
 
     R = TypeVar("R", DenseRows, SparseRows, Tokens)
 

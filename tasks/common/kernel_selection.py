@@ -33,11 +33,11 @@ from structsvm.tasks.common.solver import Settings, is_auto, leaves_C
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from structsvm.arrays import Floats, Integers, Matrix, Weights
     from structsvm.kernel.problem import KernelProblem
     from structsvm.progress import Monitor
     from structsvm.solvers import Solver
     from structsvm.solvers.kernel.base import KernelRun
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, Weights
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.training import Job
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from structsvm.tasks.common.arrays import Integers, LabelArray, Weights
+    from structsvm.arrays import Integers, LabelArray, Weights
 
 
 def is_hashable(label: object) -> bool:
@@ -251,7 +251,8 @@ def check_labelled(y: object, *, takes_unknown: bool = False) -> None:
     if not isinstance(values, (np.ndarray, list, tuple)):
         return
     kind = getattr(values, "dtype", np.dtype("O")).kind
-    if kind not in "Of" and not (kind == "i" and (np.asarray(values) == IGNORED).any()):
+    mark = {"i": IGNORED, "U": str(IGNORED)}.get(kind)
+    if kind not in "Of" and (mark is None or not (np.asarray(values) == mark).any()):
         return
     missing = [i for i, label in enumerate(values) if is_missing(label, takes_unknown=takes_unknown)]
     if missing:
@@ -344,8 +345,9 @@ def label_ids_of(y: LabelArray, labels: LabelArray) -> Integers:
         known = set(labels.tolist())
         unseen = [label for label in np.asarray(y).tolist() if label not in known]
     if unseen:
+        row = np.asarray(y).tolist().index(unseen[0])
         raise ValueError(
-            f"y has the label {unseen[0]!r}, none of the classes that the first call has settled: {labels}"
+            f"row {row} of y has the label {unseen[0]!r}, none of the classes that the first call has settled: {labels}"
         )
     return np.searchsorted(labels, y).astype(np.int32)
 

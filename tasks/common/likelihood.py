@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from structsvm._problem import Problem
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.training import Job
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import AnyArray, Floats, Integers, State, Weights
     from structsvm.parameters import ParameterGroup
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
     from structsvm.tasks.common.calibration import Calibration
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.selection.search import Part
@@ -52,7 +52,7 @@ class Outcome(Field):
         name: str,
         value: tuple[Result | None, State | None],
         header: dict[str, object],
-        arrays: dict[str, NDArray[Any]],
+        arrays: dict[str, AnyArray],
     ) -> None:
         result, state = value
         header[name] = None if result is None else result.to_dict()
@@ -185,6 +185,12 @@ class TaskModel(ABC, Generic[E]):
         """The outcome of each training, by its loss."""
         trained = [model for model in (self, self.margin) if model is not None and model.is_trained]
         return {named(model.loss): model.result for model in trained}
+
+    @property
+    def usual_sizes(self) -> Floats | None:
+        """Sizes that values of each column of X had in training; None: not known."""
+        units = getattr(self, "units", None)
+        return None if units is None else units.usual
 
     # ---- training: see `structsvm.tasks.common.training` ------------------------------------------
 
@@ -404,7 +410,7 @@ class TaskModel(ABC, Generic[E]):
         """
         write_model(path, self.kind, *self.contents())
 
-    def contents(self) -> tuple[dict[str, object], dict[str, NDArray[Any]]]:
+    def contents(self) -> tuple[dict[str, object], dict[str, AnyArray]]:
         """Header and arrays of the model file."""
         own, arrays = self.record.write(self)
         params, matrices = params_to_json(self.stored_params())

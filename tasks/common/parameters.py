@@ -38,14 +38,19 @@ from structsvm.tasks.common.solver import AUTO, SOLVERS, solver_from_json, solve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from structsvm.stored_values import Arrays
+    from structsvm.arrays import Arrays
     from structsvm.tasks.common.model import TaskModel
 
 # The constraints of parameters that several estimators have.
 OF_C = (POSITIVE, Options(AUTO, None))
 OF_SOLVER = (Options(*SOLVERS), Kind(Solver, "a Solver"))
 
+# Parameters about inputs, of any estimator: the first training has encoded what it saw by them.
+OF_INPUTS = ("fit_intercept", "standardize", "max_weights", "vectorizer")
+
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
+# Weights by label. The keys of a `dict` are of one type, whichever it is.
+ByLabel = dict[Any, float]
 
 
 @declared
@@ -70,7 +75,7 @@ class Training(Limits, Seed, Running):
 class ClassWeight:
     """The cost of errors by class."""
 
-    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
 
 
 @declared
@@ -109,8 +114,9 @@ def check_settled(parameters: Iterable[tuple[str, object, object]]) -> None:
 
 
 def check_unchanged(params: object, model: TaskModel, settled: Iterable[str]) -> None:
-    """Raise ValueError for the first of the fixed parameters that differs from the model's."""
-    check_settled((name, getattr(params, name), model.params.get(name)) for name in settled)
+    """Raise ValueError for the first of the fixed parameters that differs from the model's, where this has it."""
+    own = model.params
+    check_settled((name, getattr(params, name), own[name]) for name in settled if name in own)
 
 
 def check_group_unchanged(
@@ -122,15 +128,19 @@ def check_group_unchanged(
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two parameters are the same: sequences, arrays and matrices by their values."""
+    """Whether two parameters are the same: sequences, arrays, matrices, groups and vectorizers by their values."""
     if a is b:
         return True
     a, b = (value.toarray() if is_sparse(value) else value for value in (a, b))
-    if isinstance(a, ParameterGroup) or isinstance(b, ParameterGroup):
-        mine, its = ({} if group is None else group.get_params(deep=False) for group in (a, b))
+    if hasattr(a, "get_params") or hasattr(b, "get_params"):
+        mine, its = ({} if one is None else one.get_params(deep=False) for one in (a, b))
         return type(a) is type(b) and all(is_same(value, its[name]) for name, value in mine.items())
-    if isinstance(a, SEQUENCES) or isinstance(b, SEQUENCES):
+    if isinstance(a, SubstitutionMatrix) and isinstance(b, SubstitutionMatrix):
+        return a.alphabet == b.alphabet and np.array_equal(a.values, b.values)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return isinstance(a, SEQUENCES) and isinstance(b, SEQUENCES) and np.array_equal(a, b)
+    if isinstance(a, SEQUENCES) or isinstance(b, SEQUENCES):
+        return isinstance(a, SEQUENCES) and isinstance(b, SEQUENCES) and len(a) == len(b) and all(map(is_same, a, b))
     return bool(a == b)
 
 

@@ -28,9 +28,9 @@ from structsvm.tasks.common.solver import is_auto, is_log
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from structsvm.arrays import Floats, Integers, State, Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.selection.search import Part

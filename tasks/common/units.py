@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm._warnings import AdviceWarning, warn
+from structsvm._warnings import LEAST_INPUTS, MANY_UNKNOWN, AdviceWarning, warn
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments
-from structsvm.features.matrices import is_sparse
+from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE, is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
@@ -30,10 +30,10 @@ from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from structsvm.arrays import Floats, Integers, Matrix, Weights
     from structsvm.features.encoder import FeatureEncoder
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, Weights
 
 TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 # Units in a file; a model may have none.
@@ -47,13 +47,12 @@ UNITS = Record(
 )
 # A column whose deviation is less than this share of its mean, by the bytes of a number, is constant but for rounding.
 CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
-# A sum of squares of X over which C is no number, and with which nothing is learnt.
-LEAST_SQUARES = 1e-290
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
 # A named number so many times the one below which 9 of 10 are is an outlier; and so many times the others' size, it is
 # large.
 OUTLIER, USUAL, LARGE = 1000.0, 0.9, 1000.0
+MOST_LOOKED_AT = 1000  # rows of a prediction
 MOST_NAMED = 3  # features in a warning
 # Rows so many that copies among them hardly move a mean, and take long to find.
 MOST_COMPARED = 1 << 17
@@ -146,6 +145,11 @@ class Units(NamedTuple):
             n_features=d + 1,
         )
 
+    @property
+    def usual(self) -> Floats:
+        """A size that values of each column have."""
+        return self.scale + (0.0 if self.centre is None else np.abs(self.centre))
+
     def left(self, values: Floats) -> Floats:
         """Numbers as they came, from those in these units."""
         return values * self.scale + (0.0 if self.centre is None else self.centre)
@@ -165,11 +169,27 @@ class Units(NamedTuple):
 
 
 def check_scale(X: Matrix) -> None:
-    """Raise ValueError for a matrix whose squares overflow, or vanish."""
+    """Raise ValueError for a matrix whose squares overflow, or are too small to learn from."""
     values = X.data if is_sparse(X) else X
     check_squares(values)
-    if values.dtype == np.float64 and values.any() and float(np.vdot(values, values)) < LEAST_SQUARES:
-        raise ValueError("the squares of X underflow; scale the features up")
+    if values.any() and max(values.max(), -values.min()) < (LEAST_OF_SPARSE if is_sparse(X) else LEAST_SIZE):
+        raise ValueError("the squares of X underflow float32; scale the features up")
+
+
+def warn_of_other_units(X: Matrix, usual: Floats) -> None:
+    """Warn of a prediction for rows that mostly have values a thousand times the usual ones of their columns."""
+    some = X[:: max(1, -(-X.shape[0] // MOST_LOOKED_AT))]
+    if is_sparse(some):
+        beyond = np.abs(some.data) > LARGE * usual[some.indices]
+        rows = np.diff(np.concatenate([[0], np.cumsum(beyond)])[some.indptr]) > 0
+    else:
+        rows = (np.abs(some) > LARGE * usual).any(axis=1)
+    n = int(np.count_nonzero(rows))
+    if len(rows) >= LEAST_INPUTS and n > MANY_UNKNOWN * len(rows):
+        warn(
+            f"{n} of {len(rows)} rows looked at have values a thousand times those of training: are they in its units?",
+            AdviceWarning,
+        )
 
 
 def distinct_rows(rows: DenseRows | SparseRows, weight: Weights | None) -> DenseRows | SparseRows:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Integers, Weights
+    from structsvm.arrays import Integers, Weights
 
 ROUNDS, BALANCINGS = 20, 6
 # Least t(word | label), and what a label but the empty one loses per word before its own: of words that always come

@@ -188,7 +188,7 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
                 f"among them. Got {names!r:.80} instead."
             )
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[Scenes] | None = None) -> Solver:
         given = {name: getattr(self, name) for name in ConceptTraining().get_params()}
         return ConceptTraining(**{name: value for name, value in given.items() if value is not None})
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, State, Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, State, Weights
     from structsvm.tasks.concepts.estimator import ConceptLabeler
 
     # A sentence, as text or words, and its world: a dict of relations, or an object that has them, or None.
@@ -117,7 +117,7 @@ class ConceptModel(TaskModel[Scenes]):
         self.words: dict[str, int] = {}
         self.names: dict[str, int] = {}
         self.labels: list[str] = []
-        self.layers: dict[str, np.ndarray] = {}
+        self.layers: dict[str, NDArray[np.float32]] = {}
         self.seed = 0
 
     def follow(self, params: ConceptLabeler | SimpleNamespace) -> None:

@@ -26,7 +26,7 @@ from structsvm.tasks.concepts._network import STRATEGIES, ConceptState
 from structsvm.tasks.concepts.worlds import ConceptProblem
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import State, Weights
+    from structsvm.arrays import State, Weights
 
 
 class NetworkRun(Run):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm._problem import BoundProblem
+from structsvm.arrays import checksum
 from structsvm.checkpoint import as_array
-from structsvm.checksum import checksum
 from structsvm.tasks.concepts._network import NOTHING, UNKNOWN, Scenes
 from structsvm.tasks.concepts.alignment import aligned
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from structsvm.tasks.common.arrays import Weights
+    from structsvm.arrays import Weights
     from structsvm.tasks.concepts.model import ConceptModel, WordLabels
 
 # The entry of a word that refers to no concept.
@@ -93,7 +93,7 @@ def read_labels(y: Iterable[WordLabels], sentences: Sequence[Sequence[str]]) -> 
     return [labels_of(labels, len(words), i) for i, (labels, words) in enumerate(zip(y, sentences, strict=True))]
 
 
-def labels_of(labels: Any, n_words: int, i: int) -> list[str] | Counter[str]:
+def labels_of(labels: WordLabels, n_words: int, i: int) -> list[str] | Counter[str]:
     """The labels of one sentence; see `read_labels`."""
     is_bag = isinstance(labels, (set, frozenset, Mapping))
     if not (is_bag or isinstance(labels, (list, tuple, np.ndarray))):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.dependency.examples import Arcs, ArcsLike, ParsedSentences
     from structsvm.tasks.dependency.words import SentenceLike
@@ -178,7 +178,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
             model.set_columns(columns)
         return model
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[ParsedSentences] | None = None) -> Solver:
         return make_dependency_solver(self)
 
     def _prepare(

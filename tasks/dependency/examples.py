@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     from structsvm.oracles.dependency._dependency import DependencyProblem
     from structsvm.oracles.dependency.arcs import DependencyOracle
+    from structsvm.protocol import Penalty, Rescaling
     from structsvm.structures.dependencies import DependencyTree
 
     # Head and label of each word of a sentence; and what users give, where None is what is not known.
     Arcs: TypeAlias = list[tuple[int, str]]
-    ArcLike: TypeAlias = Sequence[int | np.integer[Any] | str | None]
+    ArcLike: TypeAlias = Sequence[int | SupportsIndex | str | None]
     ArcsLike: TypeAlias = DependencyTree | Collection[ArcLike]
 
 
@@ -55,6 +56,11 @@ class ParsedSentences(Examples):
         return bool((self.outputs < 0).any())
 
     @property
+    def n_unknown(self) -> int:
+        """The number of words of which the head, or the label, is not known."""
+        return int((self.outputs < 0).any(axis=1).sum())
+
+    @property
     def whole(self) -> NDArray[np.intp]:
         """The indices of the sentences whose trees are fully known."""
         unknown = np.concatenate([[0], np.cumsum((self.outputs < 0).any(axis=1))])
@@ -63,6 +69,8 @@ class ParsedSentences(Examples):
     def fully_known(self) -> Self:
         return self.take(self.whole)
 
-    def bound(self, oracle: DependencyOracle, **formulation: Any) -> DependencyProblem:
+    def bound(
+        self, oracle: DependencyOracle, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> DependencyProblem:
         """A problem of the sentences."""
-        return oracle.bind((self.codes, self.offsets), self.outputs, **formulation)
+        return oracle.bind((self.codes, self.offsets), self.outputs, rescaling=rescaling, penalty=penalty)

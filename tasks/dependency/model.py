@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
+from structsvm.metrics._counts import IGNORED, number_of
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
@@ -54,10 +55,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Integers, Weights
     from structsvm.features.word_codes import OwnFeatures
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Integers, Weights
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.dependency.examples import Arcs, ArcsLike
     from structsvm.tasks.dependency.parameters import Params
@@ -85,11 +86,9 @@ RECORD = Record({
 })  # fmt: skip
 
 # From this share of training arcs that cross others on, "auto" lets arcs cross, and without them there is a warning. A
-# projective parser never finds them, but errs less elsewhere: on the development part of UD Dutch, of whose arcs 0.9 %
-# cross, its LAS is higher by 1.9 points with 500 training trees, and by 1.1 with all.
+# projective parser never finds them, but errs less elsewhere.
 MANY_CROSSING = 0.02
-# More values of XPOS than that are morphology, which FEATS tells as well: UPOS stands in for it. On the development
-# part of UD Dutch, with 160 values, LAS is higher by 0.4 points with 500 training trees, and by 0.6 with all.
+# More values of XPOS than that are morphology, which FEATS tells as well: UPOS stands in for it.
 MOST_TAGS = 100
 # Trees that a second stage ranks anew: so many times those asked for, and at least so many.
 MORE, FEWEST_RANKED = 2, 16
@@ -431,14 +430,14 @@ def known_arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -
 def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:
     """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
     check_sentences(X)
-    given: Any = X if y is None else y
+    given: Collection[SentenceLike | ArcsLike] = X if y is None else y
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         raise ValueError(f"y must be a list of trees, got {given!r:.80}")
     if len(given) != len(X):
         raise ValueError(f"X has {len(X)} sentences, y has {len(given)} trees")
     if len(X) == 0:
         raise ValueError("there are no sentences")
-    found = []
+    found, n_marks = [], 0
     for i, tree in enumerate(given):
         if isinstance(tree, DependencyTree):
             found.append(tree.arcs)
@@ -448,6 +447,13 @@ def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list
         if isinstance(tree, (str, bytes)) or not hasattr(tree, "__len__"):
             raise ValueError(f"sentence {i}: its tree must be a list of (head, label), got {tree!r:.80}")
         found.append([_arc(i, pair) for pair in tree])
+        n_marks += sum(number_of(part) == IGNORED for pair in tree for part in pair)
+    if n_marks:
+        warn(
+            f"y is {IGNORED} at {n_marks} heads and labels, which is read as: not known; None in its place says so "
+            "without this message",
+            AdviceWarning,
+        )
     return found
 
 
@@ -470,7 +476,7 @@ def single_rooted(arcs: list[Arcs]) -> list[Arcs]:
 def _arc(i: int, pair: object) -> tuple[int, str]:
     if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
         raise ValueError(f"sentence {i}: an arc must be a pair (head, label), got {pair!r:.80}")
-    head, label = pair
+    head, label = (None if number_of(part) == IGNORED else part for part in pair)
     if head is None:
         head = -1
     if isinstance(head, bool) or not isinstance(head, (int, np.integer)):
@@ -498,10 +504,8 @@ def outputs_of(arcs: Iterable[Arcs], offsets: Integers, labels: Sequence[str], s
     return np.array(rows, dtype=np.int32).reshape(-1, 2)
 
 
-def cut_labels(classes: Iterable[str] | None, params: Params) -> Any:
+def cut_labels(classes: Iterable[str], params: Params) -> list[str]:
     """The argument `classes` of `partial_fit`, without subtypes if parameters say so; ValueError for other than str."""
-    if classes is None:
-        return None
     found = listed(classes)
     if not all(isinstance(label, str) for label in found):
         raise ValueError(f"classes must be a list of str, got {classes!r:.80}")
@@ -535,28 +539,49 @@ def prepare(
     weight : array-like of shape (n_sentences,), optional
     """
     arcs, features = single_rooted(arcs_of(X, y)), features_of(params)
-    if before is not None:
+    if before is None:
+        own = OwnColumns(features.columns, () if features.columns is None else None)
+    else:
         before.set_columns(features.columns)
-    own = OwnColumns(features.columns, () if features.columns is None else None) if before is None else before.own
+        own = before.own
     codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
-    if before is not None:
+    labels: Sequence[str]
+    if before is None:
+        labels = labels_of(arcs, classes, params)
+    else:
         check_unchanged(params, before, SETTLED)
         check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
-        check_classes(cut_labels(classes, params), before.labels)
-        codes, offsets = before.as_trained(codes, offsets)
-        before.pair_templates = make_pair_templates(params, own)
-        before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
-        outputs = outputs_of(arcs, offsets, before.labels, params.subtypes)
-        return before, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
+        check_classes(None if classes is None else cut_labels(classes, params), before.labels)
+        labels = before.labels
+    outputs = outputs_of(arcs, offsets, labels, params.subtypes)
+    model = new_model(params, own, codes, arcs, labels, outputs) if before is None else before
+    codes, offsets = model.as_trained(codes, offsets)
+    model.pair_templates = make_pair_templates(params, own)
+    model.pairs_cross = params.projective == "auto" and model.n_crossing > 0
+    return model, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
+
+
+def labels_of(arcs: Iterable[Arcs], classes: Iterable[str] | None, params: Params) -> list[str]:
+    """The labels of a new model, sorted: `classes`, or those of the arcs; ValueError if there are none."""
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
     else:
         found = set(cut_labels(classes, params))
-    labels = sorted(found)
-    if not labels:
+    if not found:
         raise ValueError("no arc has a label")
-    outputs = outputs_of(arcs, offsets, labels, params.subtypes)
+    return sorted(found)
+
+
+def new_model(
+    params: Params,
+    own: OwnColumns,
+    codes: NDArray[np.int32],
+    arcs: Sequence[Arcs],
+    labels: Sequence[str],
+    outputs: NDArray[np.int32],
+) -> DependencyModel:
+    """A model as parameters ask for it, whose oracle suits the arcs and the number of words."""
     crossing = [len(crossing_arcs([head for head, _ in tree])) for tree in arcs]
     n_crossing, is_many = sum(map(bool, crossing)), sum(crossing) >= MANY_CROSSING * max(len(codes), 1)
     projective = not is_many if params.projective == "auto" else params.projective
@@ -567,6 +592,7 @@ def prepare(
             AdviceWarning,
         )
     kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
+    features = features_of(params)
     oracle = kind(
         len(labels),
         make_templates(features, own),
@@ -575,7 +601,7 @@ def prepare(
         root_label=_root_label(outputs, len(labels)),
         loss=params.loss,
     )
-    model = DependencyModel(
+    return DependencyModel(
         labels,
         oracle,
         subtypes=params.subtypes,
@@ -585,10 +611,6 @@ def prepare(
         own=own,
         seen=SeenColumns.of(values_given(codes, GIVEN), len(codes)),
     )
-    model.pair_templates = make_pair_templates(params, own)
-    model.pairs_cross = params.projective == "auto" and n_crossing > 0
-    weight = checked_sample_weight(weight, len(arcs))
-    return model, ParsedSentences(*model.as_trained(codes, offsets), outputs, weight=weight)
 
 
 def _root_label(outputs: Integers, n_labels: int) -> int | None:

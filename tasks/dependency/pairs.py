@@ -24,10 +24,10 @@ from structsvm.tasks.common.parameters import bits_for
 from structsvm.tasks.dependency.examples import ParsedSentences
 
 if TYPE_CHECKING:
+    from structsvm.arrays import Floats, Integers, State, Weights
     from structsvm.oracles.dependency._dependency import ArcsProblem, DependencyProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run, WeightRun
-    from structsvm.tasks.common.arrays import Floats, Integers, State, Weights
 
 # How the stage is trained, found on the development parts of UD English EWT and UD Dutch, where values beside each are
 # within 0.2 points of LAS: C and passes of LaRank, halves of the sentences, how far from a word's best arc its

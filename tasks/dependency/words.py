@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,7 @@ def is_given(codes: NDArray[np.int32], name: str) -> NDArray[np.bool_]:
     return codes[:, COLUMNS.index(name)] != stand_in(codes, name)
 
 
-def stand_in(codes: NDArray[np.int32], name: str) -> Any:
+def stand_in(codes: NDArray[np.int32], name: str) -> int | NDArray[np.int32]:
     """The codes of words that do not have a column: the form for the lemma, UPOS for XPOS."""
     instead = INSTEAD.get(name)
     return code(NOTHING) if instead is None else codes[:, COLUMNS.index(instead)]

@@ -24,10 +24,10 @@ from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from structsvm.arrays import Floats
     from structsvm.solvers import Solver
     from structsvm.structures.rules import Rule
     from structsvm.structures.trees import Tree
-    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.grammar.model import Trees
     from structsvm.tasks.grammar.trees import SentenceLike, TreeLike

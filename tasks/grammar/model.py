@@ -70,10 +70,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.features.word_codes import OwnFeatures
     from structsvm.oracles._cky import Parser
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.grammar.parameters import Params
     from structsvm.tasks.grammar.trees import SentenceLike
 
@@ -81,8 +81,7 @@ FRAGMENTS = "fragments"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.45
 # Training starts from frequencies of rules: SCALE is the factor of their logarithms, SMOOTHING is added to each count,
-# as a part of the trees need not have all rules. On divisions of 100 to 2700 training trees a factor of 1 is as good on
-# the largest, and worse on the small ones.
+# as a part of the trees need not have all rules.
 SCALE, SMOOTHING = 0.5, 0.5
 TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depends on their number
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many
@@ -143,7 +142,7 @@ class Trees(Examples):
         return self.take(np.array([i for i, tree in enumerate(self.trees) if not is_partial(tree)], dtype=np.intp))
 
     def subsample(self, most: float) -> Self:
-        """At most so many trees; of more, none longer than three quarters of them: charts take half of the time."""
+        """At most so many trees; of more, none longer than three quarters of them: long ones take most of the time."""
         if len(self) <= most:
             return self
         lengths = np.array([len(tree.leaves()) for tree in self.trees])
@@ -158,8 +157,10 @@ class TreeSearch(Search):
     best is chosen (Breiman et al. 1984).
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(
+        self, model: GrammarModel, examples: Trees, solver: Solver, values: Sequence[float] | None = None
+    ) -> None:
+        super().__init__(model, examples, solver, values)
         self.is_of_many = len(self.examples) >= 2 * TRAINED
         if self.is_of_many:
             self.lowest, self.step, self.patience, self.leeway = 3.0, 2, 1, 1.0
@@ -338,7 +339,7 @@ class GrammarModel(TaskModel[Trees]):
         on_no_parse: str | None = "raise",
         n_jobs: int = 1,
         decode: str | None = None,
-    ) -> list[Any]:
+    ) -> list[Tree | None]:
         """A tree for each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none.
 
         decode None: that of the parameters with which the model was trained.
@@ -455,7 +456,7 @@ class GrammarModel(TaskModel[Trees]):
         names = {name for rule, _ in self.weighted_rules() for name in rule.rhs if isinstance(name, str)}
         return label in (set(map(category_of, names)) if self.v > 1 else names)
 
-    def _tagged(self, token: Any, terminal: str, word: str | Tree) -> str | Tree:
+    def _tagged(self, token: str | tuple[str, str], terminal: str, word: str | Tree) -> str | Tree:
         """A word with its tag."""
         if isinstance(word, Tree):
             return word
@@ -553,7 +554,7 @@ def _naming(i: int) -> Iterator[None]:
         raise ValueError(f"sentence {i}: {error}") from None
 
 
-def _rules_from(nodes: Any, terminals: Sequence[str], flat: Integers, sizes: Integers) -> list[Rule]:
+def _rules_from(nodes: Sequence[str], terminals: Sequence[str], flat: Integers, sizes: Integers) -> list[Rule]:
     """Rules of their symbols' ids, and the number of these in each rule."""
     if sizes.sum() != len(flat):
         raise ValueError(f"array 'rules' has {len(flat)} symbols, and 'rule_sizes' add up to {sizes.sum()}")

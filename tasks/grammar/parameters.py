@@ -34,7 +34,7 @@ GRAMMAR_C = 1.0
 # Passes of LaRank where nothing says how many, and from so many trees on: later ones raise the dual, and hardly F1.
 PASSES, MANY_TREES, PASSES_OF_MANY = 6, 1000, 3
 # Parameters that grammar and features depend on, beside the trees: the parser's, and those of its groups.
-SETTLED = ("terminals", "max_length", "max_chart_bytes")
+SETTLED = ("terminals", "prior", "max_length", "max_chart_bytes")
 OF_GRAMMAR, OF_FEATURES = ("min_count", "h", "v", "max_unary"), ("templates", "bits")
 # The prior of relative frequencies.
 PCFG = "pcfg"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from structsvm.arrays import Floats
     from structsvm.structures.grammar import Grammar
-    from structsvm.tasks.common.arrays import Floats
 
 
 def pcfg_weights(grammar: Grammar, counts: Floats, smoothing: float = 0.0) -> Floats:

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.spans import Token
@@ -14,6 +14,9 @@ from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, clean_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from structsvm.features.word_codes import OwnFeatures
     from structsvm.structures.grammar import Grammar
@@ -25,7 +28,7 @@ KINDS = ("tags", "words", "both")
 COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
 
 # A word's values in the user's columns: codes, and numbers of vectors.
-Own = tuple[tuple[int, ...], Any]
+Own: TypeAlias = "tuple[tuple[int, ...], Sequence[float] | NDArray[np.float32]]"
 NOTHING: Own = ((), ())
 
 # Endings of the classes of rare words: those of at least so many of the rare words of the training trees.
@@ -136,7 +139,7 @@ class Terminals:
         """The terminal of a word and its tag, a tag."""
         return tag if self.kind == "tags" and not self.own.sizes else token_of(tag, escaped(word), own)
 
-    def of_tree(self, tree: Any, grammar: Grammar | None = None) -> Tree:
+    def of_tree(self, tree: Tree, grammar: Grammar | None = None) -> Tree:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
         own = self._own(tree.leaves())
         if self.kind == "words":
@@ -159,7 +162,7 @@ class Terminals:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
         return tree.map(
             lambda node, children: (
-                self.of_pair(node.children[0], node.label, next(own))
+                self.of_pair(node.leaves()[0], node.label, next(own))
                 if node.is_preterminal
                 else Tree.made(node.label, tuple(children))
             )
@@ -194,7 +197,7 @@ class Terminals:
                 terminals.append(self.of_pair(word, tag, own))
                 words.append(Tree(tag, (word,)))
         if self.kind != "words":
-            _check_tags(words, grammar.terminal_number)
+            _check_tags([node for node in words if isinstance(node, Tree)], grammar.terminal_number)
         return terminals, words
 
 
@@ -213,7 +216,7 @@ def _places(tree: Tree) -> dict[int, deque[int]]:
     return found
 
 
-def _check_tags(nodes: Any, known: Mapping[str, int]) -> None:
+def _check_tags(nodes: Sequence[Tree], known: Mapping[str, int]) -> None:
     """Raise ValueError if most of what should be tags is none of the grammar's, and so are words.
 
     One or two tags may well be new ones, unless they are in lower case and the grammar's are not.

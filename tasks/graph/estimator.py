@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.arrays import Floats
     from structsvm.tasks.graph.examples import Constraints, GraphLabels, GraphsLike, LabeledGraphs
 
 

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     import networkx as nx
     from numpy.typing import ArrayLike
 
+    from structsvm.arrays import AnyArray, LabelArray, MatrixLike, Numbers
     from structsvm.oracles._graph import GraphProblem
     from structsvm.oracles.graph import GraphOracle
-    from structsvm.tasks.common.arrays import LabelArray, MatrixLike, Numbers
+    from structsvm.protocol import Penalty, Rescaling
 
     # A graph as users give it: of networkx, (nodes, edges), (nodes, edges, edge_features), or a grid.
     NodesLike: TypeAlias = MatrixLike | Sequence[object]
     GraphLike: TypeAlias = (
-        nx.Graph | tuple[NodesLike, ArrayLike] | tuple[NodesLike, ArrayLike, MatrixLike | None] | NDArray[Any]
+        nx.Graph | tuple[NodesLike, ArrayLike] | tuple[NodesLike, ArrayLike, MatrixLike | None] | AnyArray
     )
     GraphsLike: TypeAlias = Iterable[GraphLike] | nx.Graph
     # The labels of one graph's nodes, in order or by node; and those of graphs, or the name of networkx's attribute.
@@ -97,12 +98,14 @@ class LabeledGraphs(Examples):
         weight = None if self.weight is None else self.weight[origin]
         return replace(self, graphs=graphs, label_ids=label_ids, weight=weight)
 
-    def bound(self, oracle: GraphOracle, **formulation: Any) -> GraphProblem:
+    def bound(
+        self, oracle: GraphOracle, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> GraphProblem:
         """A problem of the graphs."""
         label_ids: Any = self.label_ids
         if len(self.sets) > 1:
             label_ids = np.split(may_have(label_ids, self.sets), self.graphs.node_bounds[1:-1])
-        return oracle.bind(self.graphs, label_ids, **formulation)
+        return oracle.bind(self.graphs, label_ids, rescaling=rescaling, penalty=penalty)
 
 
 def global_edges(graphs: Graphs) -> NDArray[np.int64]:

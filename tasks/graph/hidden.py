@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Integers
+    from structsvm.arrays import Integers
 
 
 def clustered(

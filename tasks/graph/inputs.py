@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from structsvm.tasks.common.arrays import Floats, Integers
+    from structsvm.arrays import Floats, Integers
 
 # Attributes of networkx graphs: features of nodes and edges, and what an edge without them may have.
 FEATURES, WEIGHT = "features", "weight"

@@ -14,7 +14,7 @@ from structsvm.tasks.common.labels import ids_by_label, is_hashable, label_array
 from structsvm.tasks.graph.inputs import Form
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import LabelArray
+    from structsvm.arrays import LabelArray
 
 
 def by_node(y: Any, forms: list[Form]) -> tuple[list[Any], bool]:
@@ -117,13 +117,27 @@ def encode_labels(
         say_unknown((distinct[k] for k in inverse.tolist() if k >= 0), unknown, others, "nodes")
     if labels is None:
         labels = sort_labels(named)
-    id_of = ids_by_label(labels, named)
+    try:
+        id_of = ids_by_label(labels, named)
+    except ValueError as error:
+        raise ValueError(f"{_first_other(y, labels, unknown)}: {error}") from None
     table = [-1 if is_unknown(label, unknown) else id_of[label] for label in distinct]
     sets = np.ones((1 + len(some), len(labels)), dtype=bool)
     for members, s in some.items():
         sets[s] = [label in members for label in labels]
     label_ids = np.array([*table, *range(-1 - len(some), 0)], dtype=np.int32)[inverse]
     return labels, label_ids, sets
+
+
+def _first_other(y: list[Any], labels: Sequence[Hashable], unknown: object) -> str:
+    """The place of the first label that is none of `labels`."""
+    known = {*labels}
+    for i, own in enumerate(y):
+        for v, label in enumerate(own):
+            members = label if isinstance(label, set) else {label}
+            if any(member not in known and not is_unknown(member, unknown) for member in members):
+                return f"graph {i}, node {v}"
+    return "y"
 
 
 def _checked(label: Any, i: int, v: int) -> Hashable:

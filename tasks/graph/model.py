@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.features.tokens import Tokens
     from structsvm.oracles._graph import GraphDecoder
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.solver import Settings
     from structsvm.tasks.common.training import Job

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Literal
 
 from structsvm.parameters import FLAG, Interval, Options, declared, parameter
 from structsvm.solvers import Solver
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Training
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, ByLabel, Training
 from structsvm.tasks.common.solver import AUTO
 
 
@@ -28,5 +28,5 @@ class GraphLabelerParameters(Training):
     neighbours: Literal[4, 8] = parameter(Options(4, 8), default=4)
     contrast: bool = parameter(FLAG, default=True)
     probability: bool = parameter(FLAG, default=False)
-    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
-    unknown: Any = parameter(default=AUTO)
+    class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
+    unknown: object = parameter(default=AUTO)

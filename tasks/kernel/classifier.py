@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
@@ -12,14 +12,15 @@ from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.kernel.model import KernelModel
 from structsvm.tasks.kernel.objects import are_objects, kernel_values
-from structsvm.tasks.kernel.soundness import check_function, check_matrix
+from structsvm.tasks.kernel.soundness import check_function, check_matrix, warn_of_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from numpy.typing import ArrayLike, NDArray
+    from sklearn.utils import Tags
 
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.examples import LabeledRows
 
 
@@ -28,7 +29,7 @@ class KernelClassifier(Classifier):
 
     _model_class = KernelModel
 
-    kernel: str | Callable[..., ArrayLike]
+    kernel: str | Callable[[Never, Never], ArrayLike]
 
     def _start(self, X: Matrix, labels: LabelArray, before: KernelModel | None) -> tuple[KernelModel, Matrix]:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -38,8 +39,11 @@ class KernelClassifier(Classifier):
         elif callable(self.kernel):
             check_function(kernel_of(self, X), X)
         if before is None:
-            return self._model_class(labels, kernel_of(self, X)), X
-        before.check_kernel(self, X)
+            kernel = kernel_of(self, X)
+            if self.kernel == "rbf":
+                warn_of_equal(kernel, X)
+            return self._model_class(labels, kernel), X
+        before.check_kernel(self, X, before.params)
         return before, X
 
     def _examples(self, X: Matrix, label_ids: Integers, weight: Weights | None) -> KernelRows:
@@ -133,7 +137,7 @@ class KernelClassifier(Classifier):
     def hit_rate_(self) -> float:
         return self._fitted().hit_rate
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags

@@ -84,7 +84,7 @@ class LaRankClassifier(
 
     Notes
     -----
-    Kernel values are float32, from products summed in the type of X: float32 data train about twice as fast. The model
+    Kernel values are float32, from products summed in the type of X: float32 data train faster. The model
     does not depend on `cache_size`.
 
     Examples

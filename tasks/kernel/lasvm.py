@@ -21,8 +21,8 @@ from structsvm.tasks.kernel.online import BinaryKernelClassifier
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
+    from structsvm.arrays import Integers, Matrix, MatrixLike, Weights
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Integers, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.kernel.model import KernelModel
 
@@ -86,12 +86,12 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
 
     _solver_class = LaSVM
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[LabeledRows] | None = None) -> Solver:
         return super()._make_solver(before).set_params(**(self.steps or LaSVMSteps()).get_params())
 
     _pool = cast("Pool | None", None)
 
-    def _stream_solver(self, before: TaskModel | None = None) -> Solver:
+    def _stream_solver(self, before: TaskModel[LabeledRows] | None = None) -> Solver:
         return super()._stream_solver().set_params(finishing=False)
 
     def _of_model(self, solver: Solver, model: Any) -> Any:
@@ -99,7 +99,7 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
         chosen = is_to_choose(self, solver) and model.choice is not None
         return solver.set_params(C=model.choice.C) if chosen else solver
 
-    def _adopt(self, model: TaskModel) -> None:
+    def _adopt(self, model: TaskModel[LabeledRows]) -> None:
         super()._adopt(model)
         self._pool = None
 

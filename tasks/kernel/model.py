@@ -17,7 +17,7 @@ from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, LabelArray, Matrix
+    from structsvm.arrays import Floats, LabelArray, Matrix
 
 
 class KernelModel(KernelMachine, MachineModel):
@@ -44,6 +44,10 @@ class KernelModel(KernelMachine, MachineModel):
     @property
     def machine(self) -> Self:
         return self
+
+    @property
+    def usual_sizes(self) -> Floats | None:
+        return self.vector_sizes
 
     def linear_weights(self) -> tuple[Floats, Floats]:
         """``(weights, intercepts)`` of a linear kernel, a row per label; of two labels the second's minus the first's.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.arrays import Floats
 
 
 def are_objects(X: Any) -> bool:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import MatrixLike
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import MatrixLike
+    from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.model import TaskModel
 
 
@@ -49,7 +50,7 @@ class OnlineKernelClassifier(KernelClassifier):
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _stream_solver(self, before: TaskModel | None = None) -> Solver:
+    def _stream_solver(self, before: TaskModel[LabeledRows] | None = None) -> Solver:
         """The solver of one batch of a stream."""
         solver = super()._make_solver()
         return solver.set_params(**{"tol": None} if "tol" in solver.get_params() else {})

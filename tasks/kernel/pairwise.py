@@ -12,7 +12,7 @@ from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.arrays import Floats
 
 
 @declared

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.kernel._kernels import Kernel, Rows
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix
+    from structsvm.arrays import Floats, Integers, Matrix
 
 # Differences of this share of the largest value are rounding, of values in single precision too.
 ROUNDING = 1e-4
@@ -33,6 +34,18 @@ def check_function(kernel: Kernel, X: Matrix) -> None:
     rows, some = Rows(X), np.unique(np.linspace(0, X.shape[0] - 1, TRIED).astype(np.int64))
     name = getattr(kernel.name, "__name__", type(kernel.name).__name__)
     _check(kernel.block(rows, some, rows, some), f"the kernel {name}", some)
+
+
+def warn_of_equal(kernel: Kernel, X: Matrix) -> None:
+    """Warn of a kernel with one value for all pairs of different rows: they are alike to the machine."""
+    rows, some = Rows(X), np.unique(np.linspace(0, X.shape[0] - 1, TRIED).astype(np.int64))
+    K = kernel.block(rows, some, rows, some)
+    if len(some) > 1 and np.ptp(K) == 0.0 and (abs(X[some[:1]] - X[some[-1:]])).max() > 0.0:
+        warn(
+            f"the kernel {kernel.name} is {K.flat[0]:.6g} for all rows tried with each other, so that all are alike to "
+            "it: scale the features up, or leave gamma='auto'",
+            AdviceWarning,
+        )
 
 
 def _check(K: Floats, what: str, rows: Integers) -> None:

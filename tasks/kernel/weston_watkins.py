@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from structsvm.arrays import Floats
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.model import TaskModel
 
@@ -74,7 +74,7 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
 
     _solver_class = WestonWatkins
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[LabeledRows] | None = None) -> Solver:
         return super()._make_solver().set_params(method=self.solver)
 
     def _prepare(
@@ -82,7 +82,7 @@ class WestonWatkinsClassifier(KernelParameters, WestonWatkinsParameters, ClassWe
         X: Any,
         y: Any,
         sample_weight: ArrayLike | None,
-        before: TaskModel | None,
+        before: TaskModel[LabeledRows] | None,
         **options: Iterable[Hashable] | None,
     ) -> tuple[Any, LabeledRows]:
         model, examples = super()._prepare(X, y, sample_weight, before, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,11 @@ from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_pla
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, State, Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.linear.sgdqn import GradientRun
     from structsvm.solvers.linear.tracking import TrackingRun
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike, State, Weights
     from structsvm.tasks.common.training import Job
 
 RECORD = Record({
@@ -79,8 +79,9 @@ class LinearModel(TaskModel[LabeledRows]):
         """Leave out examples of weight 0; the first data settle the units of dense columns."""
         examples = job.examples = job.examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.
-        if not self.is_trained and self.params.get("standardize", True) and is_filled(examples.rows):
+        if not self.is_trained:
             check_scale(examples.rows)
+        if not self.is_trained and self.params.get("standardize", True) and is_filled(examples.rows):
             places = distinct_places(examples.rows)
             X, label_ids = examples.rows[places], examples.label_ids[places]
             alike = not deviations_bring_labels_together(X, label_ids)
@@ -95,7 +96,7 @@ class LinearModel(TaskModel[LabeledRows]):
 
     def recentred(
         self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
-    ) -> tuple[BoundProblem, Weights | None, Any]:
+    ) -> tuple[BoundProblem, Weights | None, State | None]:
         return problem, sample_weight, self.state
 
     def set_weights_from(self, run: GradientRun | TrackingRun) -> None:

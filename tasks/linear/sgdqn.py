@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 
@@ -16,7 +16,7 @@ from structsvm.tasks.common.parameters import ClassWeight, MachineRunning, Stand
 from structsvm.tasks.linear.model import LinearModel
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike
+    from structsvm.arrays import Floats, LabelArray, Matrix, MatrixLike
 
 
 @declared
@@ -65,7 +65,7 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
 
     Notes
     -----
-    float32 data are trained in float32, about twice as fast. Dense rows are read once per pass, of sparse ones the
+    float32 data are trained in float32, which is faster. Dense rows are read once per pass, of sparse ones the
     nonzeros; the regularisation is applied every 16 visits, or 16 over the share of nonzeros, and at least 16 times per
     pass. Large dense data are visited in runs of 16 rows: shuffle them if they are sorted.
 
@@ -105,7 +105,7 @@ class SGDQNClassifier(SGDQNParameters, ClassWeight, Standardize, Seed, MachineRu
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _start(self, X: Matrix, labels: Any, before: LinearModel | None) -> tuple[LinearModel, Matrix]:
+    def _start(self, X: Matrix, labels: LabelArray, before: LinearModel | None) -> tuple[LinearModel, Matrix]:
         return (LinearModel(labels), X) if before is None else (before, X.astype(before.coef.dtype, copy=False))
 
     # ---- views ----------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ from structsvm.tasks.linear.model import RECORD, LinearModel
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Matrix, MatrixLike, Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.linear.sgdqn import GradientRun
     from structsvm.solvers.linear.tracking import TrackingRun
-    from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike, Weights
 
 STREAM = RECORD | {
     "examples": Array("f8", ("n_seen", "n_features")),

@@ -21,7 +21,9 @@ from structsvm.tasks.common.units import Units, check_scale
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets, without_unseen
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike
+    from sklearn.utils import Tags
+
+    from structsvm.arrays import Floats, Integers, Matrix, MatrixLike
     from structsvm.tasks.multilabel.model import SetsLike
 
 
@@ -105,7 +107,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     fit_intercept: bool = parameter(FLAG, default=True)
     standardize: bool = parameter(FLAG, default=True)
     probability: bool = parameter(FLAG, default=False)
-    unknown: Any = parameter(default=AUTO)
+    unknown: object = parameter(default=AUTO)
 
     _model_class = MultilabelModel
     # ---- training -------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
 
     def _prepare(
         self,
-        X: Any,
+        X: MatrixLike,
         y: SetsLike,
         sample_weight: ArrayLike | None,
         before: MultilabelModel | None,
@@ -186,7 +188,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
                     f"The 'interactions' parameter of MultilabelClassifier must be 'none' for more than {MOST_RELATED} "
                     f"labels. Got {interactions!r} and {len(labels)} labels."
                 )
-            edges: Any = ()
+            edges: ArrayLike = ()
             if interactions != "none":
                 edges = all_pairs(len(labels)) if interactions == "full" else chow_liu(Y, weight)
             model = MultilabelModel(
@@ -196,7 +198,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
             if self.standardize:
                 model.units = Units.of_matrix(X, model.has_intercept, weight, short=True)
         else:
-            check_unchanged(self, model, ("loss", "interactions", "fit_intercept"))
+            check_unchanged(self, model, ("loss", "interactions"))
         return model, LabelSets(model.rows(X), Y, weight=weight)
 
     # ---- what was learnt ------------------------------------------------------------------------
@@ -267,7 +269,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
             raise ValueError("y tells nothing of any example")
         return share_of(((found == Y) | (Y < 0)).all(axis=1) & ~is_unseen, says, sample_weight)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True

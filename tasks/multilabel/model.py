@@ -35,11 +35,11 @@ from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Matrix, MatrixLike, Weights
     from structsvm.features.dense import DenseRows
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._label_sets import LabelSetProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix, MatrixLike, Weights
 
     # A matrix of 0, 1 and -1, or collections of labels, None for what is not known.
     SetsLike: TypeAlias = MatrixLike | Sequence[Collection[Hashable] | None]
@@ -335,7 +335,7 @@ def read_sets(
     if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
         raise ValueError(f"y must be a matrix of 0 and 1, or a list of sets of labels, got {y!r:.80}")
     rows = [row.item() if isinstance(row, np.generic) else row for row in y]
-    say_unknown((row for row in rows if isinstance(row, (int, float))), unknown, None, "rows")
+    say_unknown((row for row in rows if isinstance(row, (int, float, str))), unknown, None, "rows")
     y = [None if isinstance(row, (int, float, str)) and is_unknown(row, unknown) else row for row in rows]
     for i, row in enumerate(y):
         if row is not None and (isinstance(row, (str, bytes, dict)) or not hasattr(row, "__iter__")):

@@ -21,7 +21,7 @@ from structsvm.tasks.common.units import check_scale
 from structsvm.tasks.ordering.model import LOSSES, OrderedSets, OrderingModel, distance, read_orders
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.arrays import Floats
     from structsvm.tasks.ordering.model import Items, Order
 
 

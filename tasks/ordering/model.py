@@ -34,9 +34,9 @@ from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, undone, units_of
 
 if TYPE_CHECKING:
+    from structsvm.arrays import Floats, Integers, MatrixLike, Weights
     from structsvm.oracles._ordering import OrderingProblem
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats, Integers, MatrixLike, Weights
 
     # The items of a set as rows; or rows, and the features of their pairs.
     Items: TypeAlias = MatrixLike | tuple[MatrixLike, ArrayLike]
@@ -83,7 +83,7 @@ class OrderCalibration(StructureCalibration):
     limit = math.log(64.0 * 45.0)
 
 
-class OrderingModel(TaskModel):
+class OrderingModel(TaskModel[OrderedSets]):
     """Weights of the features of items, then those of the features of pairs.
 
     Attributes

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.dense import DenseRows
+from structsvm.features.matrices import is_sparse
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
 from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.solvers import CuttingPlane, LaRank
@@ -30,15 +31,18 @@ from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, und
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._ranking import GroupProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.solver import Settings
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.ranking.parameters import RankerParameters
+
+# The examples: queries, or a sample of rows.
+Ranked = TypeVar("Ranked", bound=Examples)
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
@@ -52,8 +56,6 @@ STEEP = ("f1", "prbep", "prec_at_k")
 LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE = 0.03, 11, 4
 # With fewer rows of the class than FEW_POSITIVES, TURNS fifths of the rows are held out in turn.
 FEW_POSITIVES, TURNS = 500, 3
-# The variance of rows, over their number, at which weights of constraints are too great for the dual.
-LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
 # Over queries: most passes with each C, and the gap at which they end, as a share of the gain over w = 0. With a wider
@@ -111,7 +113,7 @@ class SampleSearch(Search):
         self.others = () if rows is None else (ChosenThreshold(threshold_of(*rows, by_f1=by_f1)),)
 
 
-def judged_rows(parts: Sequence[Part]) -> list[NDArray[Any]] | None:
+def judged_rows(parts: Sequence[Part]) -> tuple[Floats, NDArray[np.bool_], Weights] | None:
     """``(scores, labels, weights)`` of held-out rows; None: a model's weights are 0.
 
     Scores are above the mean of the rows of training, over the norm of the weights: a threshold of one model's is then
@@ -126,7 +128,8 @@ def judged_rows(parts: Sequence[Part]) -> list[NDArray[Any]] | None:
         scores = (part.model.scores_of(others.rows) - part.model.mean_score(part.problem)) / size
         weight = np.ones(len(scores)) if others.weight is None else others.weight
         found.append((scores, others.label_ids > 0, weight))
-    return [np.concatenate(column) for column in zip(*found, strict=True)]
+    scores_of, positive, weights = zip(*found, strict=True)
+    return np.concatenate(scores_of), np.concatenate(positive), np.concatenate(weights)
 
 
 def threshold_of(scores: Floats, positive: NDArray[np.bool_], weights: Weights, *, by_f1: bool) -> float:
@@ -141,7 +144,7 @@ def threshold_of(scores: Floats, positive: NDArray[np.bool_], weights: Weights, 
     return float(0.5 * (ranked[k] + below[k]))
 
 
-class GroupModel(TaskModel):
+class GroupModel(TaskModel[Ranked]):
     """A weight for each feature, that of an intercept last.
 
     Attributes
@@ -187,7 +190,7 @@ class GroupModel(TaskModel):
     def intercept(self) -> float:
         return float(self.own_weights[-1]) if self.has_intercept else 0.0
 
-    def search_of_loss(self, examples: Examples, solver: Solver) -> Search:
+    def search_of_loss(self, examples: Ranked, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
         search.lowest = LOWEST_OF_RANKING
         return search
@@ -220,15 +223,15 @@ class GroupModel(TaskModel):
         n_features, found = stored.n_features_in, stored.arrays()
         if len(found["weights"]) - n_features not in (0, 1):  # before there is a model of that size
             raise ValueError(f"array 'weights' has {len(found['weights'])} numbers for {n_features} features")
-        model = cls(n_features, stored.loss, stored.k, **cls.about(stored))
+        model = cls.untrained(n_features, stored)
         model.weights = stored.arrays(n_weights=len(model.weights))["weights"]
         model.units = units_of(stored.units, n_features)
         return model
 
     @classmethod
-    def about(cls, stored: Stored) -> dict[str, Any]:
-        """Other arguments of a model of a file."""
-        return {}
+    def untrained(cls, n_features: int, stored: Stored) -> Self:
+        """A model as the header of a file describes it."""
+        return cls(n_features, stored.loss, stored.k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +253,7 @@ class Queries(Examples):
         return replace(self, rows=rows, grades=self.grades[places], weight=weight)
 
 
-class RankerModel(GroupModel):
+class RankerModel(GroupModel[Queries]):
     """A model of the grades of rows within their queries."""
 
     kind = "ranking"
@@ -261,7 +264,7 @@ class RankerModel(GroupModel):
         if job.passes is None:
             self.make_patient(job.solver)
 
-    def search_of_loss(self, examples: Examples, solver: Solver) -> Search:
+    def search_of_loss(self, examples: Queries, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
         self.make_patient(search.solver)
         return search
@@ -298,10 +301,10 @@ class RankerModel(GroupModel):
     def scale(self, examples: Queries) -> float:
         return total_variance(examples.rows.rows)
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: Matrix) -> Explanation:
         """For the rows of one query, a matrix: why one row is ranked before the next; outputs are row numbers."""
         best = np.argsort(-self.scores(x), kind="stable")[:2].tolist()
-        ranked = [(k, x[[k]].toarray()[0] if hasattr(x, "toarray") else x[k]) for k in best]
+        ranked = [(k, x[[k]].toarray()[0] if is_sparse(x) else x[k]) for k in best]
         names, alone = self.name_columns(self.n_features), "the query has one row only, and two are compared"
         return Explanation.of_best(ranked, self.coef, lambda k: (names[k], ""), alone)
 
@@ -352,7 +355,7 @@ def prepare(
     return model, Queries(Groups(model.rows(X), bounds), grades)
 
 
-class SampleModel(GroupModel):
+class SampleModel(GroupModel[LabeledRows]):
     """A model of rows that are one example together, whose weight is their number.
 
     Attributes
@@ -484,8 +487,6 @@ class SampleModel(GroupModel):
         y = examples.label_ids
         n, n_positive = len(y), max(int(y.sum()), 1)
         variance = total_variance(examples.rows)
-        if 0.0 < variance < n * LEAST_VARIANCE:
-            raise ValueError("X is too small for C to be chosen; scale the features up")
         by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n) or 0, "prbep": n_positive}
         return variance * (n / n_positive if self.bound == "roc_area" else by[self.bound] / n)
 
@@ -501,8 +502,9 @@ class SampleModel(GroupModel):
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
     @classmethod
-    def about(cls, stored: Stored) -> dict[str, Any]:
-        return {"labels": label_array(stored.labels), "fit_intercept": stored.fit_intercept}
+    def untrained(cls, n_features: int, stored: Stored) -> Self:
+        labels = label_array(stored.labels)
+        return cls(n_features, stored.loss, stored.k, labels=labels, fit_intercept=stored.fit_intercept)
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:

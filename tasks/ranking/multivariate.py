@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from structsvm.tasks.common.arrays import Floats, Matrix, MatrixLike, Weights
+    from structsvm.arrays import Floats, LabelArray, Matrix, MatrixLike, Weights
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.model import TaskModel
 
@@ -110,15 +110,15 @@ class MultivariateClassifier(Training, Classifier):
     _is_binary = True
     probability = False
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[LabeledRows] | None = None) -> Solver:
         return make_solver(self)
 
-    def _start(self, X: Matrix, labels: Any, before: SampleModel | None) -> tuple[SampleModel, Matrix]:
+    def _start(self, X: Matrix, labels: LabelArray, before: SampleModel | None) -> tuple[SampleModel, Matrix]:
         model = before
         if model is None:
             model = SampleModel(X.shape[1], self.loss, self.k, labels=labels, fit_intercept=bool(self.fit_intercept))
         else:
-            check_unchanged(self, model, ("loss", "k", "fit_intercept"))
+            check_unchanged(self, model, ("loss", "k"))
         return model, X
 
     def _prepare(
@@ -126,7 +126,7 @@ class MultivariateClassifier(Training, Classifier):
         X: MatrixLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
-        before: TaskModel | None,
+        before: TaskModel[LabeledRows] | None,
         *,
         classes: Iterable[Hashable] | None = None,
     ) -> tuple[SampleModel, LabeledRows]:

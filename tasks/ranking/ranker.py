@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,9 @@ from structsvm.tasks.ranking.model import RankerModel, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, MatrixLike
+    from sklearn.utils import Tags
+
+    from structsvm.arrays import Floats, MatrixLike
     from structsvm.tasks.common.inspection.weights import Explanation
     from structsvm.tasks.ranking.model import Queries
 
@@ -141,8 +143,8 @@ class Ranker(RankerParameters, TaskEstimator):
 
     def _prepare(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         sample_weight: ArrayLike | None,
         before: RankerModel | None,
         *,
@@ -213,7 +215,7 @@ class Ranker(RankerParameters, TaskEstimator):
             return float("nan")
         return float(np.average(values[says], weights=share[says]))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True

@@ -170,14 +170,14 @@ class BagModel(TaskModel[MeaningBags]):
         method = kind(**own | {name: getattr(self.settings, name) for name in self.followed})
         return self.method if isinstance(given, str) and is_same(method, kind()) else method
 
-    def restored_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def restored_params(self, params: dict[str, object]) -> dict[str, object]:
         return params | {"grammar": self.grammar}
 
     @classmethod
-    def kind_in(cls, header: dict[str, Any]) -> type[TaskModel]:
+    def kind_in(cls, header: dict[str, Any]) -> type[TaskModel[MeaningBags]]:
         params = header["params"]
         method = method_from_json(params["method"])
         if beside := method.get_params(deep=False).keys() & params.keys():
             raise ValueError(f"the parameter {min(beside)!r} is not with its method, as in files of earlier versions")
-        kind: type[TaskModel] = cls.methods[method.name]
+        kind: type[TaskModel[MeaningBags]] = cls.methods[method.name]
         return kind

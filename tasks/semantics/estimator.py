@@ -155,7 +155,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         self._hybrid("calibrate")
         return self._calibrated(as_list(X, "sentences"), as_list(y, "bags", "y"))
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[MeaningBags] | None = None) -> Solver:
         return make_learner(self) if method_of(self.method).name == Hybrid.name else make_ospas(self)
 
     def _prepare(

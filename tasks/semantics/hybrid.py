@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Weights
     from structsvm.progress import Monitor
     from structsvm.structures.meanings import Meaning
-    from structsvm.tasks.common.arrays import Floats, Weights
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.semantics.bags import BagLike, SentenceLike
@@ -147,7 +147,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         self.hybrid.loss_name = method_of(self.params["method"]).loss
         return margin_problem(self.hybrid, tokens, bags, self.weights, solver, weight)
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job[MeaningBags]) -> None:
         """A solver object has its own C."""
         job.choose = job.choose and isinstance(method_of(self.params["method"]).solver, str)
 
@@ -159,7 +159,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         """The weights that binding to a margin has set."""
         return self.weights
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[MeaningBags]) -> None:
         self.temperature = None
         if isinstance(job.run, BagLikelihoodRun):
             job.run.warn_of_left_out()
@@ -331,7 +331,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         method = super().stored_method()
         return method.set_params(lexicon=None) if isinstance(method, Hybrid) else method
 
-    def restored_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def restored_params(self, params: dict[str, object]) -> dict[str, object]:
         if isinstance(params["method"], Hybrid):
             params["method"].set_params(lexicon=self.settings.lexicon)
         return super().restored_params(params)

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.arrays import checksum
 from structsvm.checkpoint import COUNTS, STATES, as_array
-from structsvm.checksum import checksum
 from structsvm.dual._weights import half_norm
 from structsvm.oracles._hybrid import Learner
 from structsvm.oracles.hybrid import (
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
+    from structsvm.arrays import Floats, State, Weights
     from structsvm.oracles._hybrid import Forest
     from structsvm.structures.meanings import Meaning, MeaningGrammar
-    from structsvm.tasks.common.arrays import Floats, State, Weights
     from structsvm.tasks.semantics.features import Tokens
 
     # A sentence in a pass: its attributes, and the forests of its bag and of all that it may mean.

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import State, Weights
     from structsvm.features.sparse import SparseRows
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.structures.meanings import Meaning
-    from structsvm.tasks.common.arrays import State, Weights
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.semantics.assembly import Assembly, Scored
     from structsvm.tasks.semantics.features import Tokens
@@ -213,7 +213,7 @@ class SemanticModel(BagModel, method=Ospas.name):
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job[MeaningBags]) -> None:
         """Train in passes that later calls resume bit for bit; the solver's C is but the default, and stays it.
 
         Once all that the bags hold is registered, it makes no difference in what portions sentences come.
@@ -221,7 +221,7 @@ class SemanticModel(BagModel, method=Ospas.name):
         job.passes = job.solver.n_passes if job.passes is None else job.passes
         job.choose = False
 
-    def finish(self, job: Job) -> None:
+    def finish(self, job: Job[MeaningBags]) -> None:
         """Count all trainings in the result."""
         if job.before is not None:
             before, result = job.before.result, self.result

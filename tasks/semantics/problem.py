@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
+from structsvm.arrays import checksum
 from structsvm.checkpoint import as_array
-from structsvm.checksum import checksum
 from structsvm.features.sparse import SparseRows
 from structsvm.oracles._ambiguous import decision_scores
 from structsvm.tasks.semantics._ospas import Words

@@ -33,8 +33,8 @@ from structsvm.tasks.semantics.problem import SemanticProblem
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import State, Weights
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import State, Weights
     from structsvm.tasks.semantics.parameters import Params
 
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats
     from structsvm.result import Result
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.arrays import Floats
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.sequence.examples import AllowedLike, LabeledSequences, LabelsLike, Masks, SequencesLike
 
@@ -233,7 +233,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         return self._calibrated(X, y, lengths=lengths)
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[LabeledSequences] | None = None) -> Solver:
         return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(

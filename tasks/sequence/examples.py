@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from typing import TypeAlias
 
+    from structsvm.arrays import Integers, MatrixLike
     from structsvm.features.columns import Columns
-    from structsvm.tasks.common.arrays import Integers, MatrixLike
 
     # Sequences of tokens as users give them, or one matrix of all tokens.
     SequencesLike: TypeAlias = Columns | Iterable[object] | MatrixLike

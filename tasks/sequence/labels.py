@@ -16,8 +16,8 @@ from structsvm.oracles.chain import place_of
 from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, is_nan, sort_labels, weights_of
 
 if TYPE_CHECKING:
+    from structsvm.arrays import Integers
     from structsvm.features.tokens import Tokens
-    from structsvm.tasks.common.arrays import Integers
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike
 
 # A hashable value is a label, unless it is None.
@@ -46,9 +46,11 @@ def encode_known(
     """
     found: dict[int, Collection[Hashable] | None] = {}
     unknown = unknown if labels is None else mark_for(unknown, labels)
+    if isinstance(y, Columns) and y.n_columns != 1:
+        raise ValueError(f"y has {y.n_columns} columns, expected the one of the labels: columns.select([j])")
+    if isinstance(y, Columns) and any(is_unknown(name, unknown) for name in y.vocabularies[0].tolist()):
+        y = y.column(0)
     if isinstance(y, Columns):
-        if y.n_columns != 1:
-            raise ValueError(f"y has {y.n_columns} columns, expected the one of the labels: columns.select([j])")
         names, lengths = y.vocabularies[0].tolist(), np.diff(y.offsets)
         used: list[object] = [
             name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count
@@ -71,8 +73,7 @@ def encode_known(
         at = next((k for k, label in enumerate(every) if is_hashable(label) and label not in known), None)
         if at is None:
             raise
-        i = int(np.searchsorted(tokens.offsets, at, side="right")) - 1
-        raise ValueError(f"sequence {i}, token {at - tokens.offsets[i]}: {error}") from None
+        raise ValueError(f"{_place(at, tokens.offsets)}: {error}") from None
     if found:
         return labels, *_encoded_sets(flat, found, id_of, tokens.offsets)
     if isinstance(y, Columns):
@@ -80,6 +81,12 @@ def encode_known(
     else:
         label_ids = np.fromiter(map(id_of.__getitem__, flat), dtype=np.int32, count=len(flat))
     return labels, label_ids, np.zeros((0, len(labels)), dtype=bool)
+
+
+def _place(at: int, offsets: NDArray[np.int64]) -> str:
+    """The sequence, and its token, of a token by its index among all."""
+    i = int(np.searchsorted(offsets, at, side="right")) - 1
+    return f"sequence {i}, token {at - offsets[i]}"
 
 
 def _distinct(
@@ -180,7 +187,12 @@ def labelled(columns: Columns, name: str) -> tuple[Columns, Columns]:
 
 def known_columns(y: Columns) -> list[list[str | set[str] | None]]:
     """A column of labels that are known in part, as `encode_known` has them; see `from_text`."""
-    known = [from_text(name) for name in y.vocabularies[0].tolist()]
+    known = []
+    for k, name in enumerate(y.vocabularies[0].tolist()):
+        try:
+            known.append(from_text(name))
+        except ValueError as error:
+            raise ValueError(f"{_place(int((y.ids[:, 0] == k).argmax()), y.offsets)}: {error}") from None
     flat = [known[k] for k in y.ids[:, 0].tolist()]
     return [flat[a:b] for a, b in pairwise(y.offsets.tolist())]
 

@@ -24,6 +24,7 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
+from structsvm.metrics._counts import is_unknown
 from structsvm.metrics._schemes import BIOES, scheme_of
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
@@ -80,11 +81,11 @@ from structsvm.tasks.sequence.segments import (
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.metrics._schemes import Scheme
     from structsvm.oracles.chain import LabelChain
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
-    from structsvm.tasks.common.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.selection.search import LossSearch
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.parameters import LabelerParams
@@ -762,6 +763,10 @@ def prepare_shards(
         if mine != its:
             raise ValueError(f"the shards were made with {name}={its!r:.80}, and the labeler has {name}={mine!r:.80}")
     check_sharded(params, lengths=lengths, classes=classes)
+    for mark in (label for label in shards.labels if is_unknown(label, getattr(params, "unknown", AUTO))):
+        raise ValueError(
+            f"shards need labels that are all known, and theirs hold {mark!r}: unknown=None makes -1 a label"
+        )
     shards.check()
     if before is not None:
         if before.segments is not None or before.encoder.kind != "columns":

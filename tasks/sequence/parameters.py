@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from structsvm.parameters import (
 )
 from structsvm.solvers import ConditionalLikelihood, Solver
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Training, check_settled
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, ByLabel, Training, check_settled
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.sequence.constraints import constrained, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
@@ -43,11 +43,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Integers
     from structsvm.oracles.chain import LabelChain
-    from structsvm.tasks.common.arrays import Integers
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.units import Units
     from structsvm.tasks.sequence.constraints import ConstraintsLike
+    from structsvm.tasks.sequence.examples import LabeledSequences
     from structsvm.tasks.sequence.model import SequenceModel
     from structsvm.tasks.sequence.segments import Segments
 
@@ -111,8 +112,8 @@ class SequenceLabelerParameters(Training):
     segments: bool | int = parameter(FLAG, Interval(Integral, 2, MOST_TOKENS, closed="both"), default=False)
     loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
     probability: bool = parameter(FLAG, default=True)
-    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
-    unknown: Any = parameter(default=AUTO)
+    class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
+    unknown: object = parameter(default=AUTO)
 
 
 def features_of(params: LabelerParams) -> TokenFeatures:
@@ -141,7 +142,7 @@ def possible_losses(params: LabelerParams) -> tuple[str, ...]:
     return (USUAL_LOSS,) if of_margin else LOSSES
 
 
-def loss_of(params: LabelerParams, before: TaskModel | None = None) -> str:
+def loss_of(params: LabelerParams, before: TaskModel[LabeledSequences] | None = None) -> str:
     """The loss that training begins with: with "auto" that of the model to resume, and else the usual one."""
     losses = possible_losses(params)
     if before is not None and before.loss in losses:

@@ -21,7 +21,7 @@ from structsvm.stored_values import Array, Table, checked_arrays, strings
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from structsvm.tasks.common.arrays import Integers
+    from structsvm.arrays import AnyArray, Integers
     from structsvm.tasks.sequence.examples import SequencesLike
 
     # The column, or the name of the feature, that a name is in, and what is made of it.
@@ -118,9 +118,9 @@ class Phrases:
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """Names and keys as named arrays."""
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, AnyArray] = {}
         for k, (names, keys) in enumerate(zip(self.names, self.keys, strict=True)):
             vocabulary = Vocabulary.from_strings(names)
             arrays[f"{k}.names"], arrays[f"{k}.starts"] = vocabulary.data, vocabulary.starts
@@ -128,7 +128,7 @@ class Phrases:
         return arrays
 
     @classmethod
-    def from_arrays(cls, sources: Sequence[Source], arrays: dict[str, NDArray[Any]], max_length: int) -> Self:
+    def from_arrays(cls, sources: Sequence[Source], arrays: dict[str, AnyArray], max_length: int) -> Self:
         """The inverse of `to_arrays`; ValueError for what it cannot have written."""
         names: list[list[str]] = []
         keys: list[list[Integers]] = []

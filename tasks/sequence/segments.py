@@ -27,9 +27,9 @@ from structsvm.tasks.sequence.phrases import Phrases
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from structsvm.arrays import Integers
     from structsvm.features.tokens import Tokens
     from structsvm.metrics._schemes import Part
-    from structsvm.tasks.common.arrays import Integers
     from structsvm.tasks.sequence.examples import AllowedLike, SequencesLike, Span
 
     # The tag of a token; or what is known of it: some tags, or their weights; None: nothing.

@@ -25,8 +25,7 @@ from structsvm.tasks.tagged.sentences import columns_of, tokens_of, with_tags
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from structsvm.arrays import AnyArray
     from structsvm.tasks.common.inspection.weights import Explanation
     from structsvm.tasks.tagged.sentences import SentenceLike
 
@@ -127,7 +126,7 @@ class TaggedParser(BaseEstimator):
         """Return the sentences as lists of (word, tag), the tags being the tagger's."""
         check_is_fitted(self)
         tokens = tokens_of(X)
-        tags = list(tokens)  # empty sentences have no tags
+        tags: list[list[str]] = [[] for _ in tokens]
         filled = [i for i, sentence in enumerate(tokens) if sentence]
         if filled:
             for i, found in zip(filled, self.tagger_.predict(columns_of([tokens[i] for i in filled])), strict=True):
@@ -182,7 +181,7 @@ class TaggedParser(BaseEstimator):
         check_is_fitted(self)
         header: dict[str, object] = {"estimator": type(self).__name__}
         header |= {"n_folds": self.n_folds, "tag_accuracy": self.tag_accuracy_}
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, AnyArray] = {}
         for name, kinds in PARTS.items():
             part = getattr(self, f"{name}_")
             if type(part) not in kinds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from structsvm.features.columns import Columns
 from structsvm.structures.dependencies import DependencyTree, Word
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     # A sentence as users give it: a tree, bracketed text, text of words, or its words, each with its tag or without.
     SentenceLike: TypeAlias = Tree | DependencyTree | str | Sequence[str | Word | Sequence[str | None]]
 
+T = TypeVar("T")
+
 
 def columns_of(tokens: Iterable[Iterable[tuple[str, object]]]) -> Columns:
     """The words alone, as a tagger takes them."""
     return Columns.from_sequences([[(word,) for word, _ in sentence] for sentence in tokens])
 
 
-def with_tags(
-    tokens: Iterable[Iterable[tuple[str, object]]], tags: Iterable[Iterable[Any]]
-) -> list[list[tuple[str, str]]]:
+def with_tags(tokens: Iterable[Iterable[tuple[str, object]]], tags: Iterable[Iterable[T]]) -> list[list[tuple[str, T]]]:
     """The words of sentences with other tags."""
     return [
         [(word, tag) for (word, _), tag in zip(sentence, found, strict=True)]

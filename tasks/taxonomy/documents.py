@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from structsvm.features.sources import (
     BLOCK,
@@ -66,10 +66,17 @@ def read_documents(
     return document_rows(source, texts, first_index)[:2]
 
 
-def document_rows(
-    source: Source, texts: bool | None = None, first_index: int | None = None
-) -> tuple[list[str] | csr_array, list[str] | None, int | None]:
-    """``(X, labels)`` of `read_documents`, and the index of the first feature, None for texts."""
+class DocumentRows(NamedTuple):
+    """Documents as `read_documents` has them, the index of the first feature (None: texts), and the line of each."""
+
+    X: list[str] | csr_array
+    labels: list[str] | None
+    first_index: int | None
+    lines: Sequence[int]
+
+
+def document_rows(source: Source, texts: bool | None = None, first_index: int | None = None) -> DocumentRows:
+    """The documents of a file; see `read_documents`."""
     text, name = load_text(source, DocumentFileError, "{}, line {}")
     first = [line.rstrip("\r") for _, line in islice(numbered_lines(text), LOOK)]
     if not first:
@@ -79,19 +86,25 @@ def document_rows(
         texts = _are_texts(first)
     if not texts:
         return _svmlight(rows, name, first_index)
+    texts_of = list(rows)
+    lines = [k for k, _ in texts_of]
     if "\t" in first[0]:
-        return *_labelled_texts(rows, name), None
+        return DocumentRows(*_labelled_texts(texts_of, name), None, lines)
     found = []
-    for k, line in rows:
+    for k, line in texts_of:
         if "\t" in line:
             raise DocumentFileError(f"{name}, line {k}: has a tab, and the first line has none: a label there or not?")
         found.append(line)
-    return found, None, None
+    return DocumentRows(found, None, None, lines)
 
 
-def document_pieces(source: Source) -> Iterator[tuple[list[str] | csr_array, list[str]]]:
-    """The labelled documents of a path or binary file of any size, about a megabyte at a time: as `read_documents`."""
-    name, line, texts, first_index = name_of(source), 1, None, None
+def document_pieces(
+    source: Source, first_index: int | None = None
+) -> Iterator[tuple[list[str] | csr_array, list[str], int | None]]:
+    """The labelled documents of a path or binary file of any size, about a megabyte at a time, and the index of the
+    first feature: as `document_rows`.
+    """
+    name, line, texts = name_of(source), 1, None
     for data in _whole_lines(source, name):
         try:
             text = without_marks(data).decode("utf-8")
@@ -104,12 +117,12 @@ def document_pieces(source: Source) -> Iterator[tuple[list[str] | csr_array, lis
             if texts is None:
                 texts = _are_texts([row for _, row in rows[:LOOK]])
             if texts:
-                yield _labelled_texts(rows, name)
+                yield *_labelled_texts(rows, name), None
                 continue
-            X, labels, first_index = _svmlight(rows, name, first_index)
+            X, labels, first_index, _ = _svmlight(rows, name, first_index)
             if labels is None:
                 raise DocumentFileError(f"{name}, line {rows[0][0]}: has no label, but features alone")
-            yield X, labels
+            yield X, labels, first_index
     if texts is None:
         raise DocumentFileError(f"{name}: holds no documents")
 
@@ -142,12 +155,10 @@ def _are_texts(first: list[str]) -> bool:
     return not (all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first))
 
 
-def _svmlight(
-    rows: Iterable[tuple[int, str]], name: str, first_index: int | None
-) -> tuple[csr_array, list[str] | None, int]:
-    """Documents, their labels, and the index of the first feature."""
+def _svmlight(rows: Iterable[tuple[int, str]], name: str, first_index: int | None) -> DocumentRows:
+    """Documents of lines in svmlight format."""
     try:
-        return parse_svmlight(rows, name, first_index)[:3]
+        return DocumentRows(*parse_svmlight(rows, name, first_index))
     except SvmlightFileError as error:
         raise DocumentFileError(str(error)) from None
 

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
+from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE
 from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
@@ -34,7 +35,6 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import is_log, make_solver
-from structsvm.tasks.common.units import SMALLEST
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS, is_inner, predicts_leaves
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
@@ -42,27 +42,21 @@ from structsvm.tasks.taxonomy.model import TaxonomyModel
 from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.paths import settled
 from structsvm.tasks.taxonomy.shards import DocumentShards
-from structsvm.tasks.taxonomy.vectorizer import check_vectorizer
+from structsvm.tasks.taxonomy.vectorizer import check_vectorizer, checked_documents
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from sklearn.base import BaseEstimator
+    from sklearn.utils import Tags
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, MatrixLike
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.kernel_machine import KernelMachine
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.taxonomy.examples import DocumentsLike, KnownLabels
-
-
-def as_texts(X: MatrixLike) -> MatrixLike:
-    """Return X; ValueError if it is one text or a matrix."""
-    if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"with a vectorizer X must be a list of texts, got {X!r:.80}")
-    return X
 
 
 @declared
@@ -251,7 +245,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             raise TypeError("shards are for fit; partial_fit takes a batch of documents in memory")
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[LabeledRows] | None = None) -> Solver:
         if is_log(self.loss) and self.kernel is not None:
             raise ValueError("The 'kernel' parameter must be None with loss='log'.")
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
@@ -266,7 +260,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
     ) -> tuple[TaxonomyModel, LabeledRows]:
         params = SimpleNamespace(**self.get_params(deep=False))
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy
-        params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known)
+        params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known, self.unknown)
         kind = LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
         vectorizer, leaves_before = None, None if before is None else before.leaf_only
         if before is not None:
@@ -278,17 +272,23 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             if self.kernel is not None:
                 raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")
             check_vectorizer(self.vectorizer, vectorizer, X.vectorizer, is_new=before is None)
+            if before is not None and None not in (both := {before.first_index, X.first_index}) and len(both) > 1:
+                raise ValueError(
+                    f"the indices of the shards' files begin with {X.first_index}, those of the model's with "
+                    f"{before.first_index}: DocumentShards.make(first_index={before.first_index}) reads them alike"
+                )
             params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, leaves_before)
             weight = checked_sample_weight(sample_weight, len(X))
             model, examples = kind.prepare(params, X, y, before=before, weight=weight)
             if before is None:
                 model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
+                model.first_index = X.first_index
             return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
         if vectorizer is not None:
-            X = vectorizer.transform(as_texts(X))
+            X = vectorizer.transform(checked_documents(vectorizer, X))
         elif self.vectorizer is not None:
             vectorizer = clone(self.vectorizer)
-            X = vectorizer.fit_transform(as_texts(X))
+            X = vectorizer.fit_transform(checked_documents(vectorizer, X))
         elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
             raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
         given = X
@@ -310,7 +310,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
 
     def _check_float32(self, given: MatrixLike, X: Matrix, columns: dict[str, Any]) -> None:
         """Raise ValueError for a matrix too small for float32; warn of columns of which it keeps too few digits."""
-        is_small = max(X.max(), -X.min()) < SMALLEST
+        is_small = max(X.max(), -X.min()) < (LEAST_OF_SPARSE if hasattr(X, "indptr") else LEAST_SIZE)
         if is_small and np.any(given.tocsr().data if hasattr(given, "tocsr") else np.asarray(given)):
             raise ValueError("X underflows float32, as which it is read; scale the features up")
         if isinstance(X, np.ndarray):
@@ -446,7 +446,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
 
     def _documents(self, model: TaxonomyModel, X: MatrixLike) -> Matrix:
         if model.vectorizer is not None:
-            X = model.vectorizer.transform(as_texts(X))
+            X = model.vectorizer.transform(checked_documents(model.vectorizer, X))
             if hasattr(X, "indptr"):
                 warn_of_unknown(int(np.count_nonzero(np.diff(X.indptr) == 0)), X.shape[0], "documents")
         return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]
@@ -518,7 +518,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         last = matrix[:, [-1]]
         return (last.toarray() if hasattr(last, "toarray") else last).ravel()
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.string = self.vectorizer is not None

@@ -18,8 +18,8 @@ from structsvm.tasks.common.labels import summed
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from structsvm.arrays import Integers, MatrixLike
     from structsvm.features.tokens import Tokens
-    from structsvm.tasks.common.arrays import Integers, MatrixLike
     from structsvm.tasks.taxonomy.shards import DocumentShards
 
     # Texts, or rows of numbers.

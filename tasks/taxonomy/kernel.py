@@ -32,11 +32,11 @@ from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, struc
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.oracles._taxonomy import OutputAttributes
     from structsvm.oracles.taxonomy import TaxonomyOutputs
     from structsvm.solvers import Solver
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.tasks.common.solver import Usual
     from structsvm.tasks.taxonomy.model import Structure
 
@@ -72,14 +72,18 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
                 "y has sets of labels, or inner nodes, and with a kernel each label must be known: set kernel=None, or "
                 "leaf_only=False for inner nodes that are labels"
             )
-        taxonomy, structure = structure_of(params, labels)
+        taxonomy, structure = structure_of(params, labels, y)
         if before is None:
             model = cls(taxonomy, labels, kernel_of(params, X), **structure)
         else:
             model = before
             model.check_same(taxonomy, structure)
-            model.machine.check_kernel(params, X)
+            model.machine.check_kernel(params, X, model.params)
         return model, KernelRows(X, label_ids.astype(np.int32), weight=weight)
+
+    @property
+    def usual_sizes(self) -> Floats | None:
+        return self.machine.vector_sizes
 
     def copy(self) -> Self:
         other = super().copy()

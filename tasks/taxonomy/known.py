@@ -20,8 +20,8 @@ from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, l
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
+    from structsvm.arrays import Integers, LabelArray
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Integers, LabelArray
     from structsvm.tasks.taxonomy.examples import IdSet
 
 SETS = (set, frozenset, dict)
@@ -131,8 +131,6 @@ def _below(taxonomy: Taxonomy, labels: list[Hashable]) -> dict[Hashable, list[in
 def _mark(params: SimpleNamespace, y: LabelArray, classes: list[Hashable] | None) -> object:
     """The mark of unknown labels; says how many numbers mean them unasked, ValueError if these are nodes."""
     unknown = getattr(params, "unknown", AUTO)
-    if y.dtype.kind not in "iufO" and not isinstance(unknown, str):
-        return unknown
     unknown = unknown if classes is None else mark_for(unknown, classes)
     flat = y.tolist()
     alone = {label for label in flat if is_hashable(label) and not isinstance(label, SETS)}

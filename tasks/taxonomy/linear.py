@@ -27,18 +27,19 @@ from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 from structsvm.tasks.taxonomy.shards import DocumentShards
+from structsvm.tasks.taxonomy.vectorizer import are_words, checked_documents, takes_texts
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from scipy.sparse import csr_array
 
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Numbers, Weights
     from structsvm.features.tokens import Tokens
     from structsvm.oracles._taxonomy import DenseDecoder, TaxonomyDecoder, TaxonomyProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.structures.taxonomy import Taxonomy
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Numbers, Weights
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.selection.search import Search
     from structsvm.tasks.common.training import Job
@@ -72,13 +73,15 @@ LINEAR = TAXONOMY | {
 class DocumentCalibration(LabelCalibration):
     """Calibration of documents by linear scores."""
 
-    def fit(self, job: Job) -> None:
+    def fit(self, job: Job[Documents]) -> None:
         if is_log(job.learner.loss):
             job.learner.temperature = 1.0  # scores are log-odds
         else:
             super().fit(job)
 
-    def run_without(self, model: TaskModel, chosen: Integers, solver: Solver, problem: Any, weight: Weights) -> Run:
+    def run_without(
+        self, model: TaskModel[Documents], chosen: Integers, solver: Solver, problem: Any, weight: Weights
+    ) -> Run:
         if solver.maximises_dual:
             return super().run_without(model, chosen, solver, problem, weight)
         # The perceptron's examples have no weights.
@@ -141,7 +144,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         if isinstance(X, DocumentShards):
             return cls._prepare_shards(params, X, before, weight)
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
-        taxonomy, structure = structure_of(params, labels)
+        taxonomy, structure = structure_of(params, labels, y)
         documents = rows_in(None, X, structure["intercept"], as_documents)
         model = before
         if model is None:
@@ -304,12 +307,9 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         """The row of a document as given to `explain`, a matrix."""
         if self.vectorizer is None:
             return one_row(x, self.n_input_features)[np.newaxis]
-        try:
-            return self.vectorizer.transform([x])
-        except (AttributeError, TypeError):
-            if depth(x) > 0:  # where a vectorizer looks for a text
-                refuse(x)
-            raise
+        if takes_texts(self.vectorizer) and depth(x) > 0 and not are_words(x):
+            refuse(x)
+        return self.vectorizer.transform(checked_documents(self.vectorizer, [x]))
 
     def explain(self, x: Any) -> Explanation:
         from scipy.sparse import csr_array

@@ -21,6 +21,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import TINY, Held
 from structsvm.tasks.common.solver import is_auto, is_log
+from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.vectorizer import suspicion, vectorizer_from_file, vectorizer_to_file
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from sklearn.base import BaseEstimator
 
-    from structsvm.tasks.common.arrays import Floats, Integers, LabelArray, Matrix, Numbers
+    from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Numbers
     from structsvm.tasks.common.examples import LabeledRows
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
@@ -142,7 +143,6 @@ class TaxonomyModel(TaskModel):
         check_settled([
             ("taxonomy", taxonomy, self.taxonomy),
             ("leaf_only", structure["leaf_only"], self.leaf_only),
-            ("fit_intercept", structure["intercept"], self.intercept),
             ("loss", structure["loss"], self.loss),
             ("attributes", structure["attributes"], self.attributes),
         ])  # fmt: skip
@@ -178,14 +178,16 @@ class TaxonomyModel(TaskModel):
         if self.leaf_only and not is_log(self.params.get("loss")):
             chosen = np.concatenate([np.empty(0, np.intp), *map(self.best, blocks)])
             if isinstance(self.loss, str):
-                return Held("accuracy", 1.0 * (chosen == label_ids), np.ones(n))
+                return Held("accuracy", (chosen == label_ids).astype(np.float64), np.ones(n))
             return Held("mean loss", self.losses[label_ids, chosen].astype(np.float64), np.ones(n))
         scores = self._of_labels(np.concatenate([self.scores_of(block) for block in blocks]))
         if is_log(self.loss):
             p = probabilities(scores, 1.0)[np.arange(n), label_ids]
             return Held("log loss", -np.log(np.maximum(p, TINY)), np.ones(n))
         temperature = fit_temperature(softmax_loss(scores, one_hot(label_ids, len(self.labels))))
-        return Held("mean loss", self.losses[label_ids, self._safest(scores, temperature)], np.ones(n))
+        return Held(
+            "mean loss", self.losses[label_ids, self._safest(scores, temperature)].astype(np.float64), np.ones(n)
+        )
 
     @property
     def losses(self) -> Numbers:
@@ -338,9 +340,14 @@ def unfitted(vectorizer: BaseEstimator) -> BaseEstimator:
     return clone(vectorizer)
 
 
-def structure_of(params: SimpleNamespace, labels: Sequence[Hashable]) -> tuple[Taxonomy, Structure]:
-    """The taxonomy that parameters ask for, and a model's other arguments as a dict."""
-    taxonomy = checked_taxonomy(params, labels)
+def structure_of(
+    params: SimpleNamespace, labels: Sequence[Hashable], y: Iterable[object] = ()
+) -> tuple[Taxonomy, Structure]:
+    """The taxonomy that parameters ask for, and a model's other arguments as a dict.
+
+    `y` has the labels by document, whose row errors name.
+    """
+    taxonomy = checked_taxonomy(params, labels, y)
     names = taxonomy.leaves if params.leaf_only else taxonomy.nodes
     scored = labels if params.leaf_only else taxonomy.restricted(labels).nodes
     loss = USUAL_LOSS if is_auto(params.loss) else _rows_of(params, "loss", names, scored)
@@ -352,7 +359,7 @@ def structure_of(params: SimpleNamespace, labels: Sequence[Hashable]) -> tuple[T
     }
 
 
-def checked_taxonomy(params: SimpleNamespace, labels: Sequence[Hashable]) -> Taxonomy:
+def checked_taxonomy(params: SimpleNamespace, labels: Sequence[Hashable], y: Iterable[object]) -> Taxonomy:
     """The taxonomy that parameters ask for; ValueError unless these labels may be learnt in it."""
     if len(labels) < 2:
         raise ValueError(f"TaxonomyClassifier needs at least 2 classes; y holds one class, {labels[0]!r}")
@@ -364,7 +371,9 @@ def checked_taxonomy(params: SimpleNamespace, labels: Sequence[Hashable]) -> Tax
     unknown = [label for label in labels if label not in taxonomy]
     if unknown:
         near = did_you_mean(unknown[0], taxonomy.nodes)
-        raise ValueError(f"the label {unknown[0]!r:.80} is no node of the taxonomy{near}")
+        rows = (i for i, own in enumerate(y) if own == unknown[0] or (isinstance(own, SETS) and unknown[0] in own))
+        row = next((f"row {i} of y: " for i in rows), "")
+        raise ValueError(f"{row}the label {unknown[0]!r:.80} is no node of the taxonomy{near}")
     leaves = set(taxonomy.leaves)
     inner = [label for label in labels if label not in leaves]
     if inner and params.leaf_only:

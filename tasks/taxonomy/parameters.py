@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import collections.abc
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 from structsvm.kernel.parameters import KernelFunction
 from structsvm.parameters import CALLABLE, FLAG, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, Training
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, ByLabel, Training
 from structsvm.tasks.common.solver import AUTO
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from structsvm.tasks.common.arrays import MatrixLike
+    from structsvm.arrays import MatrixLike
 
 
 class AnyMatrix:
@@ -41,13 +41,13 @@ class TaxonomyClassifierParameters(Training):
     solver: str | Solver = parameter(*OF_SOLVER, default="larank")
     fit_intercept: bool = parameter(FLAG, default=True)
     standardize: bool = parameter(FLAG, default=True)
-    kernel: str | KernelFunction | collections.abc.Callable[..., ArrayLike] | None = parameter(
+    kernel: str | KernelFunction | collections.abc.Callable[[Never, Never], ArrayLike] | None = parameter(
         Options("linear", "poly", "rbf", "sigmoid", None),
         Kind(KernelFunction, "a KernelFunction"),
         CALLABLE,
         default=None,
     )
-    class_weight: str | dict[Any, float] | None = parameter(*CLASS_WEIGHT, default=None)
+    class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
     vectorizer: BaseEstimator | None = parameter(default=None)
-    unknown: Any = parameter(default=AUTO)
+    unknown: object = parameter(default=AUTO)
     max_weights: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**25)

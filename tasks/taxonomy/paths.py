@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.metrics._counts import AUTO, is_unknown
 from structsvm.structures.taxonomy import PATH_SEPARATOR, Taxonomy, as_taxonomy, joined_levels, rows_of_levels
 from structsvm.tasks.taxonomy.known import SETS
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def settled(
-    taxonomy: object, y: Any, classes: Any = None, before: Taxonomy | None = None
+    taxonomy: object, y: Any, classes: Any = None, before: Taxonomy | None = None, unknown: object = AUTO
 ) -> tuple[Taxonomy | None, Any, Any]:
     """Return ``(taxonomy, y, classes)`` with labels that are names of nodes, and a `Taxonomy` or None.
 
     A taxonomy that is a separator, or None beside rows of levels, is that of the labels' own paths; `before`, if given,
-    is the one that an earlier fit has made of them.
+    is the one that an earlier fit has made of them. `unknown` is the mark of labels that are none.
     """
     if not isinstance(taxonomy, str):
         rows = rows_of_levels(y)
@@ -41,15 +42,15 @@ def settled(
             raise ValueError("The 'taxonomy' parameter must not be the empty string.")
     y, classes = (of if (rows := rows_of_levels(of)) is None else joined_levels(rows, separator) for of in (y, classes))
     if taxonomy is None:
-        taxonomy = before if before is not None else _of_paths(y if classes is None else classes, separator)
+        taxonomy = before if before is not None else _of_paths(y if classes is None else classes, separator, unknown)
     return taxonomy, y, classes
 
 
-def _of_paths(y: KnownLabels, separator: str) -> Taxonomy:
+def _of_paths(y: KnownLabels, separator: str, unknown: object) -> Taxonomy:
     """The taxonomy of labels, known in part or not."""
     y = [None, *y] if isinstance(y, (list, tuple)) else [None, *np.asarray(y, dtype=object)]
     labels = chain.from_iterable(label if isinstance(label, SETS) else [label] for label in y)
-    named = dict.fromkeys(label for label in labels if label is not None and label != -1)
+    named = dict.fromkeys(label for label in labels if not is_unknown(label, unknown))
     for label in named:
         if not isinstance(label, str):
             raise ValueError(f"labels must be paths of levels between {separator!r}, got {label!r:.80}")

@@ -19,8 +19,8 @@ from structsvm.features.tokens import Tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Integers
     from structsvm.oracles._taxonomy import OutputAttributes
-    from structsvm.tasks.common.arrays import Integers
 
 
 class WeightRows:

@@ -27,6 +27,7 @@ from structsvm.tasks.common.labels import Labels, is_hashable, sort_labels
 from structsvm.tasks.common.units import rows_in
 from structsvm.tasks.taxonomy.documents import document_pieces
 from structsvm.tasks.taxonomy.vectorizer import (
+    checked_documents,
     params_to_file,
     suspicion,
     vectorizer_from_file,
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from structsvm.tasks.common.arrays import Integers, LabelArray, MatrixLike
+    from structsvm.arrays import Integers, LabelArray, MatrixLike
 
-    # Texts or rows of numbers, with their labels.
-    Batch: TypeAlias = tuple[MatrixLike, LabelArray | Iterable[Hashable]]
+    # Texts or rows of numbers, their labels, and in svmlight files the index of the first feature.
+    Batch: TypeAlias = tuple[MatrixLike, LabelArray | Iterable[Hashable], int | None]
 
 ROWS = 1000  # documents of a table that are read at once
 
@@ -67,6 +68,8 @@ class DocumentShards(Shards):
         The fitted one; None: the documents were rows of numbers.
     has_intercept : bool
         Whether the last feature is 1 in every document.
+    first_index : int or None
+        The index of the first feature in files in svmlight format, 0 or 1.
     n_shards, n_features : int
 
     Examples
@@ -93,8 +96,10 @@ class DocumentShards(Shards):
         labels: Sequence[Hashable],
         vectorizer: CountVectorizer | None,
         has_intercept: bool,
+        first_index: int | None = None,
     ) -> None:
         super().__init__(folder, tokens, label_ids, labels)
+        self.first_index = first_index
         self.vectorizer, self.has_intercept = vectorizer, has_intercept
 
     def __repr__(self) -> str:
@@ -114,6 +119,7 @@ class DocumentShards(Shards):
         vectorizer: BaseEstimator | None = None,
         columns: Sequence[str] | None = None,
         fit_intercept: bool = True,
+        first_index: int | None = None,
         max_memory: int = DEFAULT_MEMORY,
     ) -> Self:
         """Encode a training set, piece by piece.
@@ -133,6 +139,8 @@ class DocumentShards(Shards):
             Of a table: the columns of texts and of labels; by default its only two.
         fit_intercept : bool, default=True
             As for `TaxonomyClassifier`, which must have the same.
+        first_index : {0, 1}, optional
+            Of files in svmlight format, see `read_svmlight`; a model's files of predictions are read alike.
         max_memory : int, default=2**28
             Bytes of encoded data in memory at once, while encoding and in training: the size of a shard.
             A larger document is a shard by itself. Also in memory are one batch, the terms of all texts while encoding,
@@ -158,7 +166,10 @@ class DocumentShards(Shards):
             params_to_file(vectorizer)
         with new_folder(folder) as target, scratch_folder(target) as scratch:
             rows = _DocumentRows(
-                scratch, _pieces(source, columns), vectorizer, may_grow=_is_file(source) or _are_paths(source)
+                scratch,
+                _pieces(source, columns, first_index),
+                vectorizer,
+                may_grow=_is_file(source) or _are_paths(source),
             )
             most = max(max_memory // TOKEN_BYTES, 1)
             width: int = rows.width
@@ -181,6 +192,7 @@ class DocumentShards(Shards):
                 "vectorizer": header,
                 "n_features": width,
                 "has_intercept": bool(fit_intercept),
+                "first_index": rows.first_index,
             }
             cls._join(target, [write_part(scratch, parts)], meta, arrays, max_memory)
         return cls.open(folder, trusted=True)
@@ -204,8 +216,9 @@ class DocumentShards(Shards):
                 raise ValueError(f"a vectorizer of {len(vectorizer.vocabulary_)} terms, and {n_features} features")
         has_intercept = Flag().get("has_intercept", file.meta)
         labels = Labels(1).get("labels", file.meta)
+        first_index = Count(0, 1, null=True, needed=False).get("first_index", file.meta)
         stored = cls._stored(folder, file, mmap, n_features + has_intercept)
-        return cls(folder, *stored, labels, vectorizer, has_intercept)
+        return cls(folder, *stored, labels, vectorizer, has_intercept, first_index)
 
 
 class _DocumentRows:
@@ -219,18 +232,21 @@ class _DocumentRows:
         Of texts.
     width : int
         Columns.
+    first_index : int or None
+        The index of the first feature in files in svmlight format.
     """
 
     def __init__(
         self, folder: Path, pieces: Iterator[Batch], vectorizer: CountVectorizer | None, *, may_grow: bool
     ) -> None:
         self.terms, self.width = Interner(), 0
+        self.first_index: int | None = None
         ids: dict[Hashable, int] = {}
         sizes = [np.zeros(1, dtype=np.int64)]
         analyze = None if vectorizer is None else vectorizer.build_analyzer()
         with Writer(folder, indices="<i4", values="<f4", label_ids="<i4") as writer:
-            for X, y in pieces:
-                rows = _matrix(X) if analyze is None else _counts(X, analyze, self.terms)
+            for X, y, self.first_index in pieces:
+                rows = _matrix(X) if analyze is None else _counts(checked_documents(vectorizer, X), analyze, self.terms)
                 y = y.tolist() if isinstance(y, np.ndarray) else list(y)
                 if len(y) != rows.shape[0]:
                     raise ValueError(f"a batch of {rows.shape[0]} documents has {len(y)} labels")
@@ -267,7 +283,7 @@ class _DocumentRows:
             self._values.release(a, b)
 
 
-def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[Batch]:
+def _pieces(source: Any, columns: Sequence[str] | None, first_index: int | None = None) -> Iterator[Batch]:
     """The documents of a source with their labels, some at a time."""
     if isinstance(columns, str):
         raise ValueError(f"The 'columns' parameter must be two names, got {columns!r:.80}")
@@ -276,21 +292,26 @@ def _pieces(source: Any, columns: Sequence[str] | None) -> Iterator[Batch]:
         if batches is None:
             if columns is not None:
                 raise ValueError(f"The 'columns' parameter is for tables, and {one!r:.80} is none")
-            yield from document_pieces(one) if _is_file(one) else one
+            if not _is_file(one):
+                yield from ((X, y, None) for X, y in one)
+                continue
+            for X, y, first_index in document_pieces(one, first_index):  # noqa: B020
+                yield X, y, first_index
         for batch in batches or ():
             columns = batch.schema.names if columns is None else list(columns)  # as in the first of several tables
             if len(columns) != 2 or any(batch.schema.names.count(name) != 1 for name in columns):
                 raise ValueError(
                     f"a table of documents has two columns, texts and labels (columns=); it has {batch.schema.names}"
                 )
-            yield tuple(batch.column(name).to_pylist() for name in columns)
+            texts, labels = (batch.column(name).to_pylist() for name in columns)
+            yield texts, labels, None
 
 
 def holds_texts(path: str | os.PathLike[str]) -> bool:
     """Whether the documents of a file are texts; ValueError for a pipe, which can be read once."""
     if isinstance(path, (str, os.PathLike)) and os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(f"{path}: shards of documents are made of a file, which is read twice, and this is none")
-    X, _ = next(_pieces(path, None))
+    X, *_ = next(_pieces(path, None))
     return isinstance(X, list)
 
 
@@ -317,11 +338,6 @@ def _counts(texts: Any, analyze: Callable[[str], list[str]], terms: Interner) ->
     """How often each text has each term, numbered by `terms`: CSR array."""
     from scipy.sparse import csr_array
 
-    if is_sparse(texts) or getattr(texts, "ndim", 1) != 1:
-        raise TypeError("a vectorizer takes texts, got rows of numbers")
-    for k, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"a vectorizer takes texts, and document {k} of its batch is {text!r:.80}")
     found: list[str] = []
     ends = [0]
     for text in texts:

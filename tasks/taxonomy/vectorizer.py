@@ -8,24 +8,56 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.checksum import checksum
+from structsvm.arrays import Arrays, checksum
 from structsvm.parameters import plain
 from structsvm.stored_values import Array, Flag, OneOf, Record, Value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sklearn.base import BaseEstimator
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from structsvm.stored_values import Arrays
-    from structsvm.tasks.common.arrays import Floats
+    from structsvm.arrays import AnyArray, Floats
 
+# Parameters with functions of the user's, which may take documents that are no texts.
+FUNCTIONS = ("analyzer", "preprocessor", "tokenizer")
 VECTORIZERS = ("CountVectorizer", "TfidfVectorizer")
 # Regular expressions that take linear time: scikit-learn's default, words of one letter too, whatever stands between
 # blanks. Others may take exponential time.
 TOKEN_PATTERNS = (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b", r"\S+")
 DTYPES = ("float32", "float64", "int32", "int64")
 MAX_NGRAM = 1000
+
+
+def takes_texts(vectorizer: BaseEstimator) -> bool:
+    """Whether a vectorizer takes nothing but texts: it reads no files, and has no function of the user's."""
+    params = vectorizer.get_params()
+    return params.get("input") == "content" and not any(callable(params.get(name)) for name in FUNCTIONS)
+
+
+def are_words(x: object) -> bool:
+    """Whether x is a list of texts without a blank: the words of a document, and no list of documents."""
+    return isinstance(x, (list, tuple)) and all(isinstance(word, str) and len(word.split()) < 2 for word in x)
+
+
+def checked_documents(vectorizer: BaseEstimator, X: Any) -> Any:
+    """Return the documents X; ValueError, with the remedy, unless they are what the vectorizer takes."""
+    if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1:
+        raise ValueError(f"with a vectorizer X must be a list of texts, got {X!r:.80}")
+    if not takes_texts(vectorizer):
+        return X
+    X = X if hasattr(X, "__len__") else list(X)
+    for k, document in enumerate(X):
+        if not isinstance(document, (str, bytes)):
+            name, remedy = type(vectorizer).__name__, "give a text"
+            if isinstance(document, (list, tuple)):
+                remedy = (
+                    f"join its words by blanks, or give vectorizer={name}(analyzer=list), which takes lists of words"
+                )
+            raise ValueError(
+                f"the vectorizer {name} takes texts, and X[{k}] is the {type(document).__name__} {document!r:.60}: "
+                + remedy
+            )
+    return X
 
 
 def params_to_file(vectorizer: BaseEstimator) -> dict[str, Any]:
@@ -84,11 +116,11 @@ VECTORIZER = Record({
 })  # fmt: skip
 
 
-def vectorizer_to_file(vectorizer: BaseEstimator) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def vectorizer_to_file(vectorizer: BaseEstimator) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return a fitted vectorizer as a dict for JSON and arrays; TypeError for one that a file cannot hold."""
     header = params_to_file(vectorizer)
     terms = "\0".join(sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.get))
-    arrays = {"terms": np.frombuffer(terms.encode(), dtype=np.uint8)}
+    arrays: dict[str, AnyArray] = {"terms": np.frombuffer(terms.encode(), dtype=np.uint8)}
     if header["name"] == "TfidfVectorizer" and vectorizer.use_idf:
         arrays["idf"] = np.asarray(vectorizer.idf_, dtype=np.float64)
     return header, arrays

@@ -62,6 +62,12 @@ def solve_programme(F, y, C, supply):
     return -found.fun
 
 
+def corner(slope, y, C, n_classes):
+    """A solution of problem 3 (HiGHS): the point of the feasible set that is least along the gradient of J_d."""
+    A = divergence(y, n_classes)
+    return linprog(slope, A_eq=A, b_eq=np.zeros(n_classes), bounds=[(0.0, C)] * len(slope), method="highs").x
+
+
 def potentials(F, y, C, supply, b):
     """The dual objective of that programme."""
     slacks = sum(C[i] * max(0.0, 1.0 - F[y[i], i] + F[k, i] - b[y[i]] + b[k]) for i, k in arcs(y, len(F)))

@@ -6,12 +6,12 @@ Errors name an example by its index, "sentence 3: word 2 ..."; here the place wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 # The index of an example, and perhaps that of its word from 1 on, or of its token from 0 on.
-_NAMED = re.compile(r"(?:sentence|tree|sequence|graph) (\d+)\b(?:.*?\b(word|token) (\d+)\b)?", re.DOTALL)
+_NAMED = re.compile(r"(?:sentence|tree|sequence|graph|row) (\d+)\b(?:.*?\b(word|token) (\d+)\b)?", re.DOTALL)
 
 
 class PlacedList(list[Any]):
@@ -26,6 +26,17 @@ class PlacedList(list[Any]):
     def __init__(self, items: Any, places: list[str]) -> None:
         super().__init__(items)
         self.places = places
+
+
+class PlacedRows:
+    """Where each row of a file stands, by the numbers of their lines."""
+
+    def __init__(self, path: str, lines: Sequence[int]) -> None:
+        self.path, self.lines = path, lines
+
+    def place_of(self, i: int, number: int) -> str | None:
+        """File and line of row i."""
+        return f"{self.path}, line {self.lines[i]}" if i < len(self.lines) else None
 
 
 @contextmanager

@@ -71,7 +71,8 @@ class KernelDualRun(KernelRun):
         """
         loss = self.problem.loss
         at_zero = float(np.sum(self.C if loss is None else self.C * loss.max(axis=1)[self.problem.y]))
-        return relative_gap(at_zero, at_zero - (self.primal - self.dual)) / relative_gap(at_zero, self.dual)
+        gain = relative_gap(at_zero, self.dual)
+        return relative_gap(at_zero, at_zero - (self.primal - self.dual)) / gain if gain > 0.0 else 0.0
 
     def contradiction(self, what: str) -> Exception:
         return ValueError(f"{what}: the kernel is not positive semi-definite on these examples; choose another")

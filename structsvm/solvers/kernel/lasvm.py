@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm._warnings import warn
 from structsvm.checkpoint import COST, EXAMPLES, STATES, counters
@@ -27,6 +26,9 @@ from structsvm.parameters import (
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.solvers.kernel.base import TWO_CLASSES, KernelDualRun, KernelSolver
 from structsvm.stored_values import Array
+
+if TYPE_CHECKING:
+    from structsvm.arrays import CheckedArray
 
 STATES["lasvm"] = (
     counters(6)
@@ -49,7 +51,7 @@ class LaSVMRun(KernelDualRun):
     def intercept(self) -> Any:
         return np.array([0.0, self.state.bias])
 
-    def restore(self, arrays: dict[str, NDArray[Any]], *, adapt: bool) -> None:
+    def restore(self, arrays: dict[str, CheckedArray], *, adapt: bool) -> None:
         super().restore(arrays, adapt=adapt)
         self.n_steps = self.state.n_steps
 

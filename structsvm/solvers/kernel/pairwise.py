@@ -30,7 +30,7 @@ from structsvm.result import relative_gap
 from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, class_by_class
 from structsvm.stored_values import Array
 
-# The tolerance of the first pass, LIBSVM's, which leaves a gap of some 0.3 %, and its factor from pass to pass.
+# The tolerance of the first pass, LIBSVM's, and its factor from pass to pass.
 FIRST_TAU, SHRINK = 1e-3, 0.1
 
 # Steps of a machine in a pass at most: so many, or so many per example. Only what is no kernel takes more.

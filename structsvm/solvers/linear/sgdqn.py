@@ -88,6 +88,9 @@ class SGDQNParameters:
 class SGDQN(SGDQNParameters, Seed, Jobs, Checkpoints, Solver):
     """Stochastic gradient descent with a diagonal rescaling (thesis, chapter 3; Bordes, Bottou and Gallinari 2009).
 
+    The rescaling is not the one printed there, which has a flaw that the authors' erratum reports (Bordes, Bottou,
+    Gallinari, Chang and Smith, JMLR 11:2229-2240, 2010): see `method`.
+
     Minimises ``alpha / 2 |w|^2 + 1/n sum_i l(y_i <w, x_i>)``, for each label against the rest; of two labels, once.
 
     Parameters

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.ranges import take_ranges
 from structsvm.structures.graphs.rules import Rules
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +85,7 @@ class Graphs:
         ), nodes
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[AnyArray, ...]:
         """The arrays, for checksums."""
         rows = self.nodes
         own = rows.arrays if hasattr(rows, "arrays") else (rows.values, np.array([rows.has_intercept]))

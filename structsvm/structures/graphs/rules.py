@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.execution.aside import aside
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
 
 
 class BoundedSum(NamedTuple):
@@ -44,7 +47,7 @@ class Rules(NamedTuple):
     sums: list[BoundedSum]
 
     @property
-    def arrays(self) -> list[NDArray[Any]]:
+    def arrays(self) -> list[AnyArray]:
         """The arrays, for checksums."""
         return [
             array

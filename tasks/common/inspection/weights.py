@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from scipy.sparse import sparray, spmatrix
 
-    from structsvm.tasks.common.arrays import Floats, MatrixLike
+    from structsvm.arrays import Floats, MatrixLike
 
 T = TypeVar("T")
 

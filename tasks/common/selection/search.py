@@ -38,11 +38,11 @@ from structsvm.tasks.common.selection.choice import Choice, Chosen, ChosenLoss
 
 if TYPE_CHECKING:
     from structsvm._problem import Problem
+    from structsvm.arrays import AnyArray, Floats, Integers
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.arrays import Integers
     from structsvm.tasks.common.examples import Examples
     from structsvm.tasks.common.model import TaskModel
 
@@ -74,8 +74,8 @@ class Held(NamedTuple):
     """
 
     metric: str
-    numerator: NDArray[Any]
-    denominator: NDArray[Any]
+    numerator: Floats
+    denominator: Floats
 
 
 class ChoiceCheckpoint(CheckpointWriter):
@@ -85,7 +85,7 @@ class ChoiceCheckpoint(CheckpointWriter):
         super().__init__(checkpoint)
         self.choice = choice
 
-    def contents(self, run: Run, **about: object) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def contents(self, run: Run, **about: object) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         return super().contents(run, choice=None if self.choice is None else self.choice.to_json(), **about)
 
 
@@ -459,7 +459,7 @@ def round_value(k: int) -> float:
     return float(f"{3 if k % 2 else 1}e{k // 2}")
 
 
-def ratio(a: NDArray[Any], b: NDArray[Any]) -> tuple[float, float]:
+def ratio(a: Floats, b: Floats) -> tuple[float, float]:
     """The ratio of two sums, and its standard error; see the head of this file."""
     n, total = len(a), float(b.sum())
     if not total > 0.0:

@@ -1,12 +1,15 @@
 """Numbers that compiled code cannot hold are a ValueError that names the parameter."""
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES
 from scipy.sparse import csr_array, lil_array
 
-from structsvm import AdviceWarning, FrankWolfe, LaRank
+from structsvm import AdviceWarning, ConvergenceWarning, FrankWolfe, LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import (
     GraphLabeler,
@@ -86,8 +89,6 @@ def test_sizes_that_no_float_holds(name, form):
     case = ROWS[name]
     with pytest.raises(ValueError, match=r"overflow.*[;:] scale the features down|too large for dtype"):
         case.kind().fit(form(case.X * 1e160), case.y, **case.about(len(case.X)))
-    if form is csr_array and name in ("sgdqn", "tracking"):  # without units, nor a choice
-        return
     with pytest.raises(ValueError, match=r"underflow.*; scale the features up"):
         case.kind().fit(form(case.X * 1e-160), case.y, **case.about(len(case.X)))
 
@@ -105,6 +106,36 @@ def test_sizes_of_blocks_of_rows(name):
         case.fit_on(case.scaled(1e-160 * ones), case.y)
     model = case.fit()
     assert len(model.predict(case.scaled(1e-160 * ones))) == len(case.X)  # as zeros would be
+
+
+SAYS = r"underflow|alike to it: scale the features up|convex hulls"
+
+
+@forms
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+@pytest.mark.parametrize("size", [1e100, 1e39, 1e30, 1e-20, 1e-30, 1e-35, 1e-60])
+@pytest.mark.parametrize("name", FIRST.values())
+def test_sizes_are_learnt_from_or_the_way_out_is_said(name, size, form):
+    """NumPy warns of nothing: all warnings but the package's own are errors."""
+    case = ROWS[name]
+    about, model = case.about(len(case.X)), case.make()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("error")
+        for kind in (AdviceWarning, ConvergenceWarning):
+            warnings.simplefilter("always", kind)
+        usual = case.make().fit(form(case.X), case.y, **about).score(form(case.X), case.y, **about)
+        said.clear()
+        score, error = None, ""
+        try:
+            score = model.fit(form(case.X * size), case.y, **about).score(form(case.X * size), case.y, **about)
+        except ValueError as wrong:
+            error = str(wrong)
+    if score is None:
+        wanted = "too large|overflow.* down" if size > 1.0 else "underflow.*; scale the features up"
+        assert re.search(wanted, error)
+    else:
+        wanted = SAYS if size < 1.0 else "far from 0|gap of"
+        assert score > usual - 0.25 or any(re.search(wanted, str(one.message)) for one in said)
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array, lil_array], ids=["dense", "sparse", "lists"])
@@ -139,7 +170,7 @@ def test_sizes_that_float32_and_a_width_do_not_hold(model, size, form):
 
 def test_sizes_at_which_c_is_too_great_for_the_dual():
     X = np.random.default_rng(0).normal(size=(60, 4))
-    with pytest.raises(ValueError, match="too small for C to be chosen; scale the features up"):
+    with pytest.raises(ValueError, match="the squares of X underflow float32; scale the features up"):
         MultivariateClassifier().fit(csr_array(X * 1e-30), X[:, 0] > 0.0)
     assert MultivariateClassifier().fit(X * 1e-25, X[:, 0] > 0.0).score(X * 1e-25, X[:, 0] > 0.0) > 0.95
 

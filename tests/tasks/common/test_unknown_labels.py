@@ -8,6 +8,7 @@ import pytest
 import structsvm
 from structsvm import AdviceWarning, metrics, tasks
 from structsvm._adapter import as_objects
+from structsvm.datasets import make_dependency_trees
 from structsvm.metrics import SCORERS, label_report, node_accuracy, token_accuracy, token_accuracy_scorer
 from structsvm.tasks.registry import ESTIMATORS
 
@@ -86,6 +87,19 @@ def test_numbers_that_mean_unknown_are_counted_aloud(name, mark, others):
 
 
 @EVERY
+@pytest.mark.parametrize(("mark", "unknown"), [("-1", -1), ("-100", -100), ("-7", -7), ("?", "?")])
+def test_text_that_is_a_mark(name, mark, unknown):
+    """As files have it; numbers that mean unknown unasked are counted aloud."""
+    same = fitted(name, labels_with(None))
+    model = fitted(name, labels_with(mark), unknown=unknown)
+    assert model.classes_.tolist() == [0, 1, 2] and model.n_unknown_ == N_HIDDEN
+    np.testing.assert_array_equal(model.model_.weights, same.model_.weights)
+    if mark in ("-1", "-100"):
+        with pytest.warns(AdviceWarning, match=f"y is {mark} at {N_HIDDEN} .*, which is read as: not known"):
+            assert fitted(name, labels_with(mark, Y.astype(str))).classes_.tolist() == ["0", "1", "2"]
+
+
+@EVERY
 def test_unknown_is_none(name):
     model = fitted(name, labels_with(-1), unknown=None)
     assert model.classes_.tolist() == [-1, 0, 1, 2] and model.n_unknown_ == 0
@@ -123,9 +137,9 @@ def test_machines_that_do_not_learn_from_unknown_labels(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert kind().fit(ROWS, signs).classes_.tolist() == [-1, 1]
-    for mark in (None, -100):
+    for mark in (None, -100, "-100"):
         y = as_objects([mark if k in (4, 7) else int(label) for k, label in enumerate(signs)])
-        for labels in (y, y.tolist(), *([y.astype(int)] if mark else [])):
+        for labels in (y, y.tolist(), *([y.astype(int), y.astype(str)] if mark else [])):
             with pytest.raises(ValueError, match=r"y has no label .* in 2 of its rows, row 4 the first: leave these"):
                 kind().fit(ROWS, labels)
 
@@ -148,6 +162,20 @@ def test_scorers_have_the_mark_of_the_estimator():
     model = fitted("SequenceLabeler", labels_with(-7), unknown=-7)
     y = by_threes(labels_with(-7))
     assert token_accuracy_scorer(model, X, y) == model.score(X, y)
+
+
+@pytest.mark.parametrize("mark", [-100, np.int64(-100), -100.0, "-100"], ids=repr)
+def test_heads_and_labels_of_trees(mark):
+    trees = make_dependency_trees(12, max_length=7, random_state=0)
+    arcs = [[(None, None) if k == 1 else arc for k, arc in enumerate(tree.arcs)] for tree in trees]
+    marked = [[(mark, mark) if k == 1 else arc for k, arc in enumerate(tree.arcs)] for tree in trees]
+    n = sum(len(tree) > 1 for tree in trees)
+    quick = {"C": 0.1, "max_iter": 2, "random_state": 0, "projective": True}
+    same = tasks.DependencyParser(**quick).fit(trees, arcs)
+    with pytest.warns(AdviceWarning, match=f"y is -100 at {2 * n} heads and labels, which is read as: not known"):
+        model = tasks.DependencyParser(**quick).fit(trees, marked)
+    assert model.n_unknown_ == same.n_unknown_ == n and model.classes_.tolist() == same.classes_.tolist()
+    np.testing.assert_array_equal(model.model_.weights, same.model_.weights)
 
 
 # ---- labels that training never saw ---------------------------------------------------------------

@@ -22,6 +22,7 @@ from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.progress import Monitor
 from structsvm.solvers import WestonWatkins
+from structsvm.solvers.kernel import weston_watkins
 from structsvm.tasks import WestonWatkinsClassifier
 
 
@@ -182,6 +183,32 @@ def test_slopes_are_the_gradient_of_the_dual():
         step = 1e-4 * direction
         slope = (reference.dual(K, alpha + step, y, 3) - reference.dual(K, alpha - step, y, 3)) / 2e-4
         assert slope == pytest.approx(1.0 - F[y[i], i] + F[k, i], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_of_frank_wolfe_are_those_of_section_5_2(monkeypatch, seed):
+    """Problem 3 and the printed theta, from alpha = 0, one step per round on all examples."""
+    monkeypatch.setattr(weston_watkins, "FRANK_WOLFE_STEPS", 1)
+    rng, C = np.random.default_rng(seed), 0.7
+    y = np.repeat(np.arange(3), 3).astype(np.int32)
+    gram = Gram(Kernel("rbf", gamma=0.5), Rows(rng.normal(size=(9, 2))))
+    K = gram.block(np.arange(9), np.arange(9)).astype(np.float64)
+    H, pairs = reference.hessian(K, y, 3), reference.arcs(y, 3)
+    alpha = np.zeros(len(pairs))
+    for n in range(1, 6):
+        solver = WestonWatkins(C, method="frank_wolfe", max_iter=n, tol=1e-9)
+        with pytest.warns(structsvm.ConvergenceWarning):
+            run = solver.solve(KernelProblem(gram, y, 3))
+        found = np.array([-run.state.beta[k, i] for i, k in pairs])
+        slope = H @ alpha - 1.0
+        # At 0 many corners are optimal; the step shows which was taken: its coefficients are 0 or C.
+        corner = C * (found > 0.0) if n == 1 else reference.corner(slope, y, C, 3)
+        np.testing.assert_allclose(reference.divergence(y, 3) @ corner, 0.0, atol=1e-12)
+        assert slope @ corner == pytest.approx(slope @ reference.corner(slope, y, C, 3), rel=1e-9)
+        direction = corner - alpha
+        theta = min(-(slope @ direction) / (direction @ H @ direction), 1.0)
+        alpha = (1.0 - theta) * alpha + theta * corner
+        np.testing.assert_allclose(found, alpha, atol=1e-6)
 
 
 # ---- what goes in --------------------------------------------------------------------------------

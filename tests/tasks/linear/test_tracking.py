@@ -53,10 +53,8 @@ def optimum(X, y, C):
     return -found.fun
 
 
-@pytest.mark.parametrize("process", [True, False])
-@pytest.mark.parametrize(("C", "K"), [(1.0, 1), (1.0, 4), (0.1, 2)])
-def test_the_bound_of_the_theorems(process, C, K):
-    """Theorem 7 (and 6: without Process, nothing is gained by it), with expectations as means over some seeds."""
+def run_on_stream(C, K, process):
+    """The mean excess over the optimum at each time, per C t, and what theorem 7 bounds it by, as means over seeds."""
     X, y = stream(60, 0)
     T, best = len(y), [optimum(X[:t], y[:t], C) for t in range(1, 61)]
     excess, tracked = [], []
@@ -74,7 +72,24 @@ def test_the_bound_of_the_theorems(process, C, K):
         assert model.result_.n_argmax == T * (K + process)
         assert (model.gained_ > 0.0) == process
     x = np.mean(tracked) / (K * T)
-    assert np.mean(excess) <= np.sqrt(2.0 * x) + x / C
+    return np.mean(excess), np.sqrt(2.0 * x) + x / C
+
+
+@pytest.mark.parametrize("process", [True, False])
+@pytest.mark.parametrize(("C", "K"), [(1.0, 1), (1.0, 4), (0.1, 2)])
+def test_the_bound_of_the_theorems(process, C, K):
+    """Theorem 7 (and 6: without Process, nothing is gained by it)."""
+    excess, bound = run_on_stream(C, K, process)
+    assert excess <= bound
+
+
+@pytest.mark.parametrize("process", [True, False])
+@pytest.mark.parametrize(("C", "epsilon"), [(0.5, 2.0), (0.1, 0.4), (1.0, 1.0), (1.0, 0.5), (4.0, 1.0)])
+def test_the_number_of_steps_of_corollary_8(process, C, epsilon):
+    """K = 8 C / epsilon^2 steps an example, for epsilon of at most 4 C, keep the mean excess below epsilon."""
+    K = int(np.ceil(8.0 * C / epsilon**2))
+    excess, bound = run_on_stream(C, K, process)
+    assert excess <= bound <= epsilon + 1e-9
 
 
 @pytest.mark.parametrize(("C", "n_reprocess"), [(0.1, 1), (1.0, 3), (20.0, 2)])
@@ -280,7 +295,7 @@ def test_the_intercept_is_a_feature_of_value_1(standardize, tmp_path):
         )
     for one in (model, without):
         one.save(tmp_path / "m")
-        loaded = structsvm.load(tmp_path / "m").set_params(fit_intercept=True)
+        loaded = structsvm.load(tmp_path / "m")
         loaded.partial_fit(X[300:], y[300:])
         np.testing.assert_array_equal(loaded.coef_, one.partial_fit(X[300:], y[300:]).coef_)
         np.testing.assert_array_equal(loaded.intercept_, one.intercept_)

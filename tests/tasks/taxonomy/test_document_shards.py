@@ -149,8 +149,8 @@ def test_pieces_of_a_file_are_the_whole(source, monkeypatch):
         pieces = list(document_pieces(io.BytesIO(gzip.compress(text))))
         assert len(pieces) > 5
         X, y = read_documents(io.BytesIO(text))
-        assert [text for X, _ in pieces for text in X] == X
-        assert [label for _, y in pieces for label in y] == y
+        assert [text for X, *_ in pieces for text in X] == X
+        assert [label for _, y, _ in pieces for label in y] == y
     bad = source + b"no tab\n"
     with pytest.raises(DocumentFileError, match=r"line 151: expected label<TAB>text"):
         list(document_pieces(io.BytesIO(gzip.compress(bad))))
@@ -293,7 +293,8 @@ class TestRefusals:
         ("batches", "given", "error", "message"),
         [
             ([(["a b"], ["A"])], {}, TypeError, "texts need a vectorizer"),
-            ([(np.eye(2), ["A", "B"])], {"vectorizer": CountVectorizer()}, TypeError, "a vectorizer takes texts"),
+            ([(np.eye(2), ["A", "B"])], {"vectorizer": CountVectorizer()}, ValueError, "with a vectorizer X must be a"),
+            ([([["a", "b"]], ["A"])], {"vectorizer": CountVectorizer()}, ValueError, r"takes texts, and X\[0\] is"),
             ([(np.eye(2), ["A"])], {}, ValueError, "a batch of 2 documents has 1 labels"),
             ([(np.eye(2), ["A", {"B"}])], {}, ValueError, "document 1 of its batch has no label, but {'B'}"),
             ([(np.eye(2), "AB"), (np.eye(3), "ABC")], {}, ValueError, "3 columns, and those before 2"),

@@ -120,6 +120,35 @@ def test_texts():
     assert search.score(texts, y) == 1.0
 
 
+PETS, ANIMALS = ["a cat sat", "dogs run", "my cat", "a dog barks"] * 4, ["c", "d"] * 8
+TOKENS = [text.split() for text in PETS]
+OF_TEXTS = ["predict", "decision_function", "node_scores", "predict_proba", "node_proba", "predict_path"]
+
+
+@pytest.mark.parametrize("strange", [["a", "cat"], None, 1.5, float("nan"), {"a": 1}], ids=str)
+@pytest.mark.parametrize("name", ["fit", "partial_fit", "score", "explain", *OF_TEXTS])
+def test_documents_that_are_no_texts(name, strange):
+    words = isinstance(strange, list)
+    wanted = rf"the vectorizer TfidfVectorizer takes texts, and X\[{0 if name == 'explain' else 2}\] is the "
+    wanted += "list .*: join its words by blanks, or give vectorizer=TfidfVectorizer" if words else ".*: give a text"
+    X, model = [*PETS[:2], strange, *PETS[3:]], TaxonomyClassifier(vectorizer=TfidfVectorizer(), C=1.0)
+    if not name.endswith("fit"):
+        model.fit(PETS, ANIMALS)
+    labels = [ANIMALS] if name.endswith("fit") or name == "score" else []
+    with pytest.raises(ValueError, match=wanted):
+        getattr(model, name)(strange if name == "explain" else X, *labels)
+
+
+def test_lists_of_words_with_a_vectorizer_that_takes_them():
+    model = TaxonomyClassifier(vectorizer=TfidfVectorizer(analyzer=list), C=1.0, random_state=0).fit(TOKENS, ANIMALS)
+    pattern = TfidfVectorizer(token_pattern=r"\S+")
+    same = TaxonomyClassifier(vectorizer=pattern, C=1.0, random_state=0).fit(PETS, ANIMALS)
+    np.testing.assert_array_equal(model.decision_function(TOKENS), same.decision_function(PETS))
+    assert model.explain(TOKENS[0]).margin == same.explain(PETS[0]).margin
+    with pytest.raises(ValueError, match="explain takes one input, got 16"):
+        same.explain(PETS)
+
+
 # --- what is learnt -------------------------------------------------------------------------------
 
 
