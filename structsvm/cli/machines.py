@@ -169,7 +169,7 @@ def examples(model: Any, path: str, *, needs_labels: bool = True) -> Any:
         raise ValueError(f"{path}, line {lines[0]}: has no label, but features alone")
     X = X if model is None else out.widened(X, path, model.n_features)
     unknown = [i for i, label in enumerate(labels or ()) if needs_labels and is_unknown(label, None)]
-    if unknown:
+    if labels is not None and unknown:
         raise ValueError(
             f"{path}, line {lines[unknown[0]]}: the label {labels[unknown[0]]} means one that is not known, and stands "
             f"in {len(unknown)} lines: leave these out"

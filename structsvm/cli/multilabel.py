@@ -84,7 +84,8 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
 
 def row_of(labels: set[Any], unknown: object) -> Any:
     """The labels of a row; its mark, if that is the only one."""
-    return next(iter(labels)) if len(labels) == 1 and is_unknown(*labels, unknown) else labels
+    first = next(iter(labels), None)
+    return first if len(labels) == 1 and is_unknown(first, unknown) else labels
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:

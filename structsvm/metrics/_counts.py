@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Container, Hashable, Iterable
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -100,7 +100,14 @@ def _is_unasked(label: object, unknown: object) -> bool:
     return number == UNLABELLED if _is_auto(unknown) and number != IGNORED else number == IGNORED != unknown
 
 
-def say_unseen(labels: Iterable[object], seen: Container[object], what: str, places: Any = None) -> int:
+class Places(Protocol):
+    """Where labels stand in a file."""
+
+    def place_of(self, i: int, number: int, /) -> str | None:
+        """File and line of a part of example i."""
+
+
+def say_unseen(labels: Iterable[object], seen: Container[object], what: str, places: Places | None = None) -> int:
     """Say how many labels are none of `seen`, and return the number; None and collections are no labels.
 
     `places` has file and line of each label, ``place_of(i, 0)``: those of the first one are said.

@@ -154,7 +154,7 @@ def train(job: Job, monitor: Monitor | None = None) -> Run:
     choose(job, monitor)
     if job.run is None:
         start(job)
-        other = other_part(job) if adds(job) else None
+        other = other_part(job)
         with beside(partial(finish, other), 1 if other is None else n_threads(job.solver.n_jobs)) as wait:
             solve(job, monitor)
             store(job)
@@ -297,17 +297,21 @@ def store(job: Job) -> None:
     learner.fingerprint = job.problem.fingerprint() if job.passes is None else 0
 
 
-def adds(job: Job) -> bool:
-    """Whether the other part of a sum of losses is trained, too; on other examples the sum continues as one model."""
-    if job.passes is not None or job.model.choice is None or job.model.choice.get(ChosenSum) is None:
-        return False
-    return job.fingerprint is None or job.fingerprint == job.problem.fingerprint()
+def chosen_sum(model: TaskModel) -> ChosenSum | None:
+    """The sum of losses that a model is, if that was chosen."""
+    return None if model.choice is None else model.choice.get(ChosenSum)
 
 
-def other_part(job: Job, **settings: object) -> Job:
-    """The training of the other part of a sum of losses, new or resumed, by a solver with these settings."""
-    model = job.model
-    chosen = model.choice.get(ChosenSum)
+def other_part(job: Job, **settings: object) -> Job | None:
+    """The training of the other part of a sum of losses, new or resumed, by a solver with these settings; or None.
+
+    On other examples a sum continues as one model.
+    """
+    model, chosen = job.model, chosen_sum(job.model)
+    if job.passes is not None or chosen is None:
+        return None
+    if job.fingerprint is not None and job.fingerprint != job.problem.fingerprint():
+        return None
     part = job.margin if job.resume else None
     if part is None:
         (loss,) = chosen.scales.keys() - {model.loss}
@@ -331,22 +335,22 @@ def add(job: Job, other: Job | None, wait: Callable[[], object]) -> None:
 
     After an interrupted training it is not trained further, and added as it was before.
     """
-    if other is None:
-        return
-    model, margin, status = job.model, job.margin if job.resume else None, job.run.status
+    model, chosen, margin = job.model, chosen_sum(job.model), job.margin if job.resume else None
+    status = job.run.status
     if status == "stopped":  # by a callback, which sees the first training alone
         other = other_part(job, max_iter=model.result.n_iter)
         finish(other)
     elif status != "interrupted":
         wait()
+    if other is None or chosen is None:
+        return
     if status != "interrupted":
         job.run, margin = other.run, other.model
         if job.run.status == "interrupted":
             model.result = dataclasses.replace(model.result, status="interrupted")
     if margin is not None:
-        scales = model.choice.get(ChosenSum).scales
         model.margin = margin
-        model.weights = scales[model.loss] * model.weights + scales[margin.loss] * margin.weights
+        model.weights = chosen.scales[model.loss] * model.weights + chosen.scales[margin.loss] * margin.weights
 
 
 def calibrate(job: Job) -> None:
