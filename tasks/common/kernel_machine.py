@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
@@ -35,10 +36,14 @@ if TYPE_CHECKING:
     KernelPoint = tuple[Integers, Integers, Integers, Floats]
 
 
+# The error of a file of a machine whose kernel is a function.
+NO_FUNCTIONS = "a model file cannot hold a kernel that is a Python function"
+
+
 def stored_name(kernel: Kernel) -> str:
     """The name of a kernel in a file; TypeError for one that is a Python function."""
     if callable(kernel.name):
-        raise TypeError("a model file cannot hold a kernel that is a Python function")
+        raise TypeError(NO_FUNCTIONS)
     return str(kernel.name)
 
 
@@ -116,6 +121,9 @@ class KernelMachine:
     losses : callable or None
         Returns the matrix of losses for `KernelProblem`, which only training needs; None: zero-one.
     attributes : as `KernelProblem` takes them
+    objects : list or None
+        Training inputs that are no rows of numbers, where the kernel is a function of these: the kernel is
+        "precomputed", of their values.
     column_scale : ndarray of shape (n_features,), or None
         Divisors of the columns in the kernel, see `adapt`.
     support : ndarray of shape (n_vectors,), int64
@@ -136,6 +144,8 @@ class KernelMachine:
         Share of the rows of support patterns that training found in its cache.
     """
 
+    objects: list[Any] | None = None
+
     def __init__(
         self,
         n_labels: int,
@@ -153,6 +163,12 @@ class KernelMachine:
     @property
     def n_features(self) -> int:
         return self.vectors.shape[1]
+
+    @property
+    def support_objects(self) -> NDArray[np.object_]:
+        """The support patterns, where they are no rows of numbers."""
+        objects = [] if self.objects is None else self.objects
+        return as_objects([objects[k] for k in self.support.tolist()])
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -341,6 +357,11 @@ class KernelMachine:
     def dense_vectors(self) -> Floats | None:
         """The support patterns, if they are dense rows."""
         return None if is_sparse(self.vectors) else self.vectors
+
+    def check_stored(self) -> None:
+        """Raise TypeError for a machine that a file cannot hold."""
+        if self.objects is not None:
+            raise TypeError(NO_FUNCTIONS)
 
     def set_from_record(self, stored: Stored) -> None:
         """Set what a file contains; ValueError for what it cannot have."""

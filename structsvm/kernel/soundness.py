@@ -9,7 +9,9 @@ import numpy as np
 from structsvm.kernel._kernels import Kernel, Rows
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Floats, Integers, Matrix
+    from typing import Any
+
+    from numpy.typing import NDArray
 
 # Differences of this share of the largest value are rounding, of values in single precision too.
 ROUNDING = 1e-4
@@ -19,7 +21,15 @@ TRIED, BLOCK = 64, 256
 REMEDY = "distances D become a kernel as np.exp(-gamma * D**2), other similarities S as S @ S.T"
 
 
-def check_matrix(K: Floats) -> None:
+def check_kernel_values(kernel: Kernel, X: Any) -> None:
+    """Raise ValueError if a precomputed kernel, whose rows X are, or a callable is none; see `check_matrix`."""
+    if kernel.name == "precomputed":
+        check_matrix(X)
+    elif callable(kernel.name):
+        check_function(kernel, X)
+
+
+def check_matrix(K: NDArray[Any]) -> None:
     """Raise ValueError for a square matrix that no positive semi-definite kernel has.
 
     Such a matrix is symmetric, with ``k(x, x) >= 0`` and ``k(x, z)**2 <= k(x, x) k(z, z)``. Whether it is positive
@@ -28,14 +38,14 @@ def check_matrix(K: Floats) -> None:
     _check(K, "the precomputed kernel", np.arange(len(K)))
 
 
-def check_function(kernel: Kernel, X: Matrix) -> None:
+def check_function(kernel: Kernel, X: Any) -> None:
     """Raise ValueError if the values of a callable on some rows of X are none of a kernel; see `check_matrix`."""
     rows, some = Rows(X), np.unique(np.linspace(0, X.shape[0] - 1, TRIED).astype(np.int64))
     name = getattr(kernel.name, "__name__", type(kernel.name).__name__)
     _check(kernel.block(rows, some, rows, some), f"the kernel {name}", some)
 
 
-def _check(K: Floats, what: str, rows: Integers) -> None:
+def _check(K: NDArray[Any], what: str, rows: NDArray[np.int64]) -> None:
     diagonal = K.diagonal().astype(np.float64)
     largest = max((float(np.abs(K[a : a + BLOCK]).max()) for a in range(0, len(K), BLOCK)), default=0.0)
     rounding = ROUNDING * largest
