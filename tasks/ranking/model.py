@@ -26,7 +26,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenThreshold
 from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
-from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, undone, units_of
+from structsvm.tasks.common.units import UNITS, Units, check_scale, cut_rows, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
@@ -205,7 +205,7 @@ class GroupModel(TaskModel):
 
     def scores(self, X: Matrix) -> Floats:
         """Scores of the rows of a matrix."""
-        return np.asarray(X @ self.coef) + self.intercept
+        return np.asarray(cut_rows(self.units, X) @ self.coef) + self.intercept
 
     def scores_of(self, rows: SparseRows | DenseRows) -> Floats:
         """Scores of encoded rows, without a threshold."""
