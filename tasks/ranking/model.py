@@ -56,6 +56,9 @@ FEW_POSITIVES, TURNS = 500, 3
 LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
+# Scores of held-out queries vary more than those of neighbouring values of C: with few queries, so many divisions; and the
+# least value whose score is within so many standard errors of the best.
+DIVISIONS_OF_QUERIES, LEEWAY_OF_QUERIES = 3, 0.3
 # Over queries: most passes with each C, and the gap at which they end, as a share of the gain over w = 0. With a wider
 # one the scores of other queries depend on the seed.
 MOST_PASSES, SOLVED_OF_GAIN = 200, 1e-3
@@ -263,6 +266,7 @@ class RankerModel(GroupModel):
 
     def search_of_loss(self, examples: Examples, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
+        search.repeats, search.leeway = DIVISIONS_OF_QUERIES, LEEWAY_OF_QUERIES
         self.make_patient(search.solver)
         return search
 

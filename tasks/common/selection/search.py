@@ -201,6 +201,8 @@ class Search:
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
     turns : int
         Parts of many examples that are held out in turn.
+    repeats : int
+        Divisions of few examples, each of whose parts are held out in turn.
     others : tuple of Chosen
         What is chosen with the best value.
     gap : float
@@ -213,7 +215,8 @@ class Search:
         Per split of the examples, the model at the best value.
     """
 
-    lowest, step, longest, patience, leeway, turns, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1, LEAST_GAIN
+    lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
+    turns, repeats = 1, 1
     others: tuple[Chosen, ...] = ()
     model: Any
     examples: Any
@@ -292,8 +295,13 @@ class Search:
         for self.part in parts:
             n_passes += self.part.train(self.solver.set_params(C=C), monitor, self.gap)
         self.last = joined([part.held_out_scores() for part in parts])
-        self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
-        return Row(C, *ratio(*self.last[1:]), n_passes)
+        self.metric, n_scores = self.last.metric, len(self.last.numerator)
+        score, error = ratio(*self.last[1:])
+        times = 1  # that each example is held out
+        if self.repeats > 1:
+            times = n_scores // len(np.unique(np.concatenate([part.held_out for part in parts])))
+        self.n_held_out = n_scores // times
+        return Row(C, score, error * math.sqrt(times), n_passes)
 
     def _divisions(self) -> Iterator[Any]:
         """Yield the examples to hold out, as boolean arrays; none if there are too few.
@@ -308,16 +316,18 @@ class Search:
         members = np.unique(group[group >= 0])
         if len(members) < LEAST_EXAMPLES:
             return
-        order = np.random.default_rng(self.seed).permutation(members)
-        if label is not None:
-            counts = np.bincount(label[order])
-            order = order[np.argsort(label[order], kind="stable")]
-            order = order[counts[label[order]] > 1]
-        n_parts = PARTS if len(members) >= ENOUGH_EXAMPLES else PARTS_OF_FEW
-        for k in range(self.turns if n_parts == PARTS else n_parts):
-            held_out = np.isin(group, order[k::n_parts])
-            if held_out.any():
-                yield held_out
+        rng, is_few = np.random.default_rng(self.seed), len(members) < ENOUGH_EXAMPLES
+        n_parts, turns, repeats = (PARTS_OF_FEW, PARTS_OF_FEW, self.repeats) if is_few else (PARTS, self.turns, 1)
+        for _ in range(repeats):
+            order = rng.permutation(members)
+            if label is not None:
+                counts = np.bincount(label[order])
+                order = order[np.argsort(label[order], kind="stable")]
+                order = order[counts[label[order]] > 1]
+            for k in range(turns):
+                held_out = np.isin(group, order[k::n_parts])
+                if held_out.any():
+                    yield held_out
 
 
 class LossSearch:
