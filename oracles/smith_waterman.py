@@ -163,12 +163,16 @@ class SmithWatermanOracle(Oracle):
 
     def pair_table(self, w: NDArray[np.float64], track: int = 0) -> NDArray[np.float64]:
         """The weights of pairs of letters, or of values of a class, as a square matrix."""
+        return w[self.pair_ids(track)]
+
+    def pair_ids(self, track: int = 0) -> NDArray[np.int64]:
+        """The features of pairs of letters, or of values of a class, as a square matrix."""
         size = self.sizes[track]
         a, b = np.indices((size, size))
         if self.symmetric:
             a, b = np.minimum(a, b), np.maximum(a, b)
-            return w[self.first_pair[track] + a * size - a * (a - 1) // 2 + b - a]
-        return w[self.first_pair[track] + a * size + b]
+            return self.first_pair[track] + a * size - a * (a - 1) // 2 + b - a
+        return self.first_pair[track] + a * size + b
 
     # ---- strings and alignments -----------------------------------------------------------------
 

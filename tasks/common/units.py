@@ -252,7 +252,7 @@ def cut_off(tokens: Tokens, limits: Limits | None) -> Tokens:
     return replace(tokens, values=values)
 
 
-def cut_columns(values: Floats, limits: Limits | None) -> Floats:
+def cut_columns(values: NDArray[Any], limits: Limits | None) -> NDArray[Any]:
     """The columns without values beyond their limits, which they become."""
     return values if limits is None else np.clip(values, *(limit.astype(values.dtype) for limit in limits))
 
@@ -287,8 +287,8 @@ def usual_of(sizes: Floats) -> Floats:
     """The size in each column below which `USUAL` of all are, or where it is 0, of those that are not 0."""
     sizes = np.sort(sizes, axis=0)
     n, n_zeros = len(sizes), np.count_nonzero(sizes == 0.0, axis=0)
-    place = int(USUAL * (n - 1))
-    place = np.where(n_zeros > place, np.minimum(n_zeros + (USUAL * (n - n_zeros - 1)).astype(np.intp), n - 1), place)
+    of_all, of_others = int(USUAL * (n - 1)), n_zeros + (USUAL * (n - n_zeros - 1)).astype(np.intp)
+    place = np.where(n_zeros > of_all, np.minimum(of_others, n - 1), of_all)
     return np.take_along_axis(sizes, place[np.newaxis], axis=0)[0]
 
 

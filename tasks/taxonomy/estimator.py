@@ -315,7 +315,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             raise ValueError("class_weight goes by the true class, and y has documents whose class is not known")
         if before is None:
             model.columns, model.vectorizer = columns, vectorizer
-        if objects is not None:
+        if objects is not None and isinstance(model, KernelTaxonomyModel):
             model.machine.objects = objects
         return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
 
@@ -461,7 +461,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             if hasattr(X, "indptr"):
                 warn_of_unknown(int(np.count_nonzero(np.diff(X.indptr) == 0)), X.shape[0], "documents")
         elif isinstance(model, KernelTaxonomyModel) and model.machine.objects is not None and callable(self.kernel):
-            X = values_for(self.kernel, X, model.machine.objects, model.machine.support)
+            X = values_for(self.kernel, X, model.machine.objects, model.machine.support)  # type: ignore[arg-type]
         return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]
 
     # ---- views ---------------------------------------------------------------------------

@@ -297,7 +297,7 @@ class Search:
         self.last = joined([part.held_out_scores() for part in parts])
         self.metric, n_scores = self.last.metric, len(self.last.numerator)
         score, error = ratio(*self.last[1:])
-        times = 1  # that each example is held out
+        times = 1  # how often each example is held out
         if self.repeats > 1:
             times = n_scores // len(np.unique(np.concatenate([part.held_out for part in parts])))
         self.n_held_out = n_scores // times

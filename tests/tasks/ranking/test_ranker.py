@@ -92,7 +92,7 @@ def test_the_choice_hardly_depends_on_the_seed():
         assert table["n_held_out"] == 100
         best = int(np.argmax(table["score"]))
         near = table["C"][np.abs(table["score"] - table["score"][best]) <= 0.3 * table["error"][best]]
-        assert model.C_ == near.min()
+        assert near.min() == model.C_
         scores.append(model.score(test, right, qid=of))
     assert np.std(scores) < 0.002
 
