@@ -50,14 +50,14 @@ STEEP = ("f1", "prbep", "prec_at_k")
 # Where the path of C begins, in units of 1 / scale. On a sample: most values on the path, and how many of them may be
 # worse than the best, as the losses of a few held-out rows jump.
 LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE = 0.03, 11, 4
-# With fewer rows of the class than FEW_POSITIVES, TURNS fifths of the rows are held out in turn.
-FEW_POSITIVES, TURNS = 500, 3
+# With fewer rows of the class than FEW_POSITIVES, each fifth of the rows is held out in turn.
+FEW_POSITIVES, TURNS = 500, 5
 # The variance of rows, over their number, at which weights of constraints are too great for the dual.
 LEAST_VARIANCE = 1e-26
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
-# Scores of held-out queries vary more than those of neighbouring values of C: with few queries, so many divisions; and the
-# least value whose score is within so many standard errors of the best.
+# Scores of held-out queries vary more than those of neighbouring values of C: with few queries there are so many
+# divisions, and the least value is chosen whose score is within so many standard errors of the best.
 DIVISIONS_OF_QUERIES, LEEWAY_OF_QUERIES = 3, 0.3
 # Over queries: most passes with each C, and the gap at which they end, as a share of the gain over w = 0. With a wider
 # one the scores of other queries depend on the seed.
@@ -449,7 +449,7 @@ class SampleModel(GroupModel):
         searches = [SampleSearch(self.with_bound(bound), examples, solver) for bound in bounds]
         for search in searches:
             search.lowest, search.longest, search.patience = LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE
-            if self.has_threshold and examples.label_ids.sum() < FEW_POSITIVES:
+            if examples.label_ids.sum() < FEW_POSITIVES:
                 search.turns = TURNS
             if solver.maximises_dual:
                 rescaling = solver.rescaling or "margin"
