@@ -15,8 +15,7 @@ import numpy as np
 
 from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
-from structsvm.oracles.smith_waterman import SmithWatermanOracle
-from structsvm.oracles.word_alignment import WordAlignmentOracle
+from structsvm.oracles.smith_waterman import SmithWatermanOracle, WordAlignmentOracle
 from structsvm.parameters import Interval, checked_k
 from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Flag, Record, Stored, Text, Value

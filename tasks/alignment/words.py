@@ -47,7 +47,7 @@ class WordEncoder:
     def __init__(self, alphabet: str, words: Sequence[Hashable]) -> None:
         self.alphabet, self.words = alphabet, tuple(words)
         self.letters = (*self.words, OTHER, ANOTHER)
-        # Of all of them, the two others as one: what `SmithWatermanOracle` calls sizes.
+        # As `SmithWatermanOracle` has them: the two others are one.
         self.sizes = (len(self.words) + 1,)
         self.index = {word: k for k, word in enumerate(self.words)}
 

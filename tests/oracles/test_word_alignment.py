@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from alignment_reference import ReferenceAligner
 
-from structsvm.oracles.word_alignment import MOST_SLOTS, WordAlignmentOracle
+from structsvm.oracles.smith_waterman import MOST_SLOTS, WordAlignmentOracle
 from structsvm.structures.alignments import Strings
 
 rng = np.random.default_rng(0)
