@@ -14,7 +14,7 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.tasks.alignment.examples import AlignedPairs
-from structsvm.tasks.alignment.files import read_alignments, to_a2m
+from structsvm.tasks.alignment.files import AlignmentFile, read_alignments, read_words, to_a2m, to_words
 from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel
 from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
 from structsvm.tasks.alignment.selection import AUTO, prior_costs
@@ -25,21 +25,26 @@ N_STAND_INS = 10
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
-    """The alignments of the input's pairs as A2M."""
-    file = read_alignments(out.source(path))
+    """The alignments of the input's pairs as A2M; of words as lines."""
+    of_words = has_words(model)
+    file = read(path, of_words=of_words)
     if not wanted.is_ranked:
-        yield from map(to_a2m, file.names, model.align(file.pairs, wanted.jobs))
+        for name, rows in zip(file.names, model.align(file.pairs, wanted.jobs), strict=True):
+            yield f"{to_words(rows)}\n" if of_words else to_a2m(name, rows)
         return
     model.say_unseen(string for pair in file.pairs for string in pair)
     value = "probability" if wanted.confidence else "score"
     for name, pair in zip(file.names, file.pairs, strict=True):
         ranked = model.align_kbest(pair, wanted.kbest or 1, probabilities=wanted.confidence)
+        if of_words:
+            yield from (f"{to_words(rows)}\t{x:.6f}\n" for rows, x in ranked)
+            continue
         yield from (to_a2m(f"{name} rank={k} {value}={x:.6f}", rows) for k, (rows, x) in enumerate(ranked, start=1))
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """How many aligned pairs are right, and how often the homologue is chosen."""
-    file = read_alignments(out.source(path))
+    file = read(path, of_words=has_words(model))
     file.check_aligned(path)
     file, n_left_out = file.with_pairs(path)
     scores = alignment_scores(file.rows, model.align(file.pairs, jobs))
@@ -54,6 +59,16 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     )
     whose = "decoys" if file.has_decoys else "homologues of other examples"
     return results, text + ("" if error is None else f"\nhomologue not chosen among its {whose}: {error:.4f}"), None
+
+
+def has_words(model: Any) -> bool:
+    """Whether a model aligns lists of words."""
+    return model.encoder.words is not None
+
+
+def read(path: str, *, of_words: bool) -> AlignmentFile:
+    """The pairs of a file, of letters or of words."""
+    return read_words(out.source(path)) if of_words else read_alignments(out.source(path))
 
 
 def left_out(n: int) -> str:
@@ -82,9 +97,11 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     values = matrix.values[a, b]
     for sign in (1.0, -1.0):
         best = np.argsort(-sign * values, kind="stable")[:top]
-        pairs = (f"{matrix.alphabet[a[k]]}{matrix.alphabet[b[k]]} {values[k]:+.3f}" for k in best)
+        between = " with " if has_words(model) else ""
+        pairs = (f"{matrix.alphabet[a[k]]}{between}{matrix.alphabet[b[k]]} {values[k]:+.3f}" for k in best)
         click.echo(("highest: " if sign > 0.0 else "lowest:  ") + "  ".join(pairs))
-    click.echo(matrix_text(model))
+    if not has_words(model):
+        click.echo(matrix_text(model))
 
 
 def demo(seed: int) -> Any:
@@ -144,6 +161,7 @@ of_aligner = partial(option_of, SequenceAlignerParameters)
 @click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")
 @of_aligner("letter_gaps", "Gaps also have weights by the opposite letter.")
 @of_aligner("classes", "Position features.")
+@click.option("--words", is_flag=True, help="Align words: a line per pair, rows between tabs, words between blanks.")
 @click.option("--alphabet", default="protein", show_default=True, help="protein, dna, or all letters.")
 @of_aligner("band", "Search only this far from the diagonal.")
 @of_aligner("loss")
@@ -160,14 +178,16 @@ of_aligner = partial(option_of, SequenceAlignerParameters)
 @optional("--decoys/--no-decoys", None, "Learn from decoys.  [default: if all examples have some]")
 @optional("--matrix", out.TEXT, "Write the learnt matrix in NCBI's text format.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
-    """Learn alignment costs from a FASTA or A2M file of aligned pairs.
+    """Learn alignment costs from a FASTA or A2M file of aligned pairs, or with --words from lines of words.
 
     Two records per example, with gaps; following records with the same first word are its decoys.
     """
-    decoys, matrix = params.pop("decoys", None), params.pop("matrix", None)
+    decoys, matrix, of_words = params.pop("decoys", None), params.pop("matrix", None), params.pop("words", False)
+    if of_words and matrix:
+        raise ValueError("--matrix writes scores of letters, not those of --words: structsvm inspect shows them")
     if params.get("prior") == "none":
         params["prior"] = None
-    file = read_alignments(out.source(path))
+    file = read(path, of_words=of_words)
     file.check_aligned(path)
     if decoys and not file.has_decoys:
         name = next(name for name, some in zip(file.names, file.decoys, strict=True) if not some)
@@ -205,6 +225,6 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return status
 
 
-DEFAULTS = defaults(command, "decoys", "matrix", *GAPS)
+DEFAULTS = defaults(command, "decoys", "matrix", "words", *GAPS)
 UNDRAWN = {"evaluate": "draws a confusion matrix, which alignments have none of"}
 TASK = Task(command, AlignmentModel.load, predict, evaluate, inspect, demo, picture, UNDRAWN)

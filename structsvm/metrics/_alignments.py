@@ -57,7 +57,7 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
     Parameters
     ----------
     y_true, y_pred : list of (str, str)
-        Gapped rows of the same strings; or Biopython's alignments of two sequences.
+        Gapped rows of the same strings, or lists of words with gaps; or Biopython's alignments of two sequences.
     window : int
         A reference pair counts as found if its letter of x is paired with a letter of z at most `window` from its own.
 
@@ -105,7 +105,11 @@ def _read(alignment: object, name: str, k: int) -> tuple[tuple[str, str], tuple[
     """The rows of an alignment, and its pairs; ValueError, naming it, if it is none."""
     try:
         rows = as_rows(alignment)
-        if not isinstance(rows, tuple) or len(rows) != 2 or not all(isinstance(row, str) for row in rows):
+        if (
+            not isinstance(rows, tuple)
+            or len(rows) != 2
+            or not (all(isinstance(row, str) for row in rows) or all(isinstance(row, list) for row in rows))
+        ):
             raise ValueError(f"expected a pair of rows, got {alignment!r:.80}")
         return rows, assessed_pairs(*rows)
     except ValueError as error:

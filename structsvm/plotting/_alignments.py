@@ -41,7 +41,7 @@ class AlignmentDisplay:
 
     def __init__(self, alignments: Mapping[str, tuple[str, str]]) -> None:
         parts = {name: split_rows(*as_rows(rows)) for name, rows in alignments.items()}
-        if len({(x, z) for x, z, _ in parts.values()}) != 1:
+        if not parts or any(part[:2] != next(iter(parts.values()))[:2] for part in parts.values()):
             raise ValueError("there must be at least one alignment, and all of the same two sequences")
         self.x, self.z, _ = next(iter(parts.values()))
         self.paths = {}

@@ -100,17 +100,22 @@ class Strings:
     ----------
     symbols : ndarray of int32
     offsets : ndarray of shape (n_strings + 1,), int64
+    sources : ndarray of shape (n_strings,), int64
+        Strings of one source, such as a list of words whose symbols depend on the example, have the same number.
     """
 
-    def __init__(self, symbols: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
+    def __init__(
+        self, symbols: NDArray[np.int32], offsets: NDArray[np.int64], sources: NDArray[np.int64] | None = None
+    ) -> None:
         self.symbols, self.offsets = symbols, offsets
+        self.sources = np.arange(len(offsets) - 1) if sources is None else sources
 
     @classmethod
-    def of(cls, arrays: Sequence[Sequence[int] | AnyArray]) -> Strings:
+    def of(cls, arrays: Sequence[Sequence[int] | AnyArray], sources: NDArray[np.int64] | None = None) -> Strings:
         """From a list of integer arrays."""
         offsets = np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64)
         symbols = np.concatenate([np.asarray(a) for a in arrays]) if len(arrays) else np.empty(0, dtype=np.int32)
-        return cls(np.ascontiguousarray(symbols, dtype=np.int32), offsets)
+        return cls(np.ascontiguousarray(symbols, dtype=np.int32), offsets, sources)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

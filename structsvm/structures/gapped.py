@@ -4,6 +4,8 @@ A gap is ``-`` or ``.`` (A2M). A column of two upper-case letters is assessed by
 lower-case letter is part of the alignment but not assessed: what is true of its letters is left open. Removing the
 gaps and upper-casing gives the strings. Where all letters are in lower case, all are assessed: `in_upper`.
 
+Rows of words are lists, in which None is a gap; so is ``-``, if neither row has a None. All their columns are assessed.
+
 Biopython's objects stand for strings and rows wherever these are taken: `as_string`, `as_rows`.
 """
 
@@ -18,7 +20,7 @@ from typing import Any
 GAPS = "-."
 
 
-def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
+def split_rows(row_x: Any, row_z: Any) -> tuple[Any, Any, bytes]:
     """Return ``(x, z, operations)``: the strings without gaps, and one of ``MXZmxz`` per column.
 
     M is a pair of letters, X a letter of x against a gap, Z one of z; in lower case where a letter is no upper-case
@@ -32,11 +34,13 @@ def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
     if len(row_x) != len(row_z):
         raise ValueError(f"the rows have {len(row_x)} and {len(row_z)} columns")
     operations = []
+    of_words = not isinstance(row_x, str)
     for column, (a, b) in enumerate(zip(row_x, row_z, strict=True), start=1):
-        if a in GAPS and b in GAPS:
+        is_gap = [c is None if of_words else c in GAPS for c in (a, b)]
+        if all(is_gap):
             raise ValueError(f"column {column} is a gap in both rows")
-        operation = "Z" if a in GAPS else "X" if b in GAPS else "M"
-        is_assessed = not (a.islower() or b.islower())
+        operation = "Z" if is_gap[0] else "X" if is_gap[1] else "M"
+        is_assessed = of_words or not (a.islower() or b.islower())
         operations.append(operation if is_assessed else operation.lower())
     x, z = strip_gaps(row_x), strip_gaps(row_z)
     if not x or not z:
@@ -45,8 +49,10 @@ def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
     return x, z, "".join(run if run[0] in "Mm" else "".join(sorted(run, key=str.upper)) for run in runs).encode()
 
 
-def strip_gaps(row: str) -> str:
-    """The string of a row: without gaps, in upper case."""
+def strip_gaps(row: Any) -> Any:
+    """The string of a row: without gaps, in upper case; of a row of words, the list."""
+    if not isinstance(row, str):
+        return [word for word in row if word is not None]
     return upper_case(row.translate(_NO_GAPS))
 
 
@@ -96,11 +102,19 @@ def padded(names: list[str], rows: list[str]) -> list[str]:
     ]
 
 
-def join_rows(x: str, z: str, x_start: int, z_start: int, operations: bytes, *, local: bool = False) -> tuple[str, str]:
+def is_row_of_words(row: Any) -> bool:
+    """Whether a sequence, or a row, is one of words: a list, a tuple or an array, and no text."""
+    return isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) == 1
+
+
+def join_rows(x: Any, z: Any, x_start: int, z_start: int, operations: bytes, *, local: bool = False) -> tuple[Any, Any]:
     """The inverse of `split_rows`, for operations that begin at letters x_start and z_start (counted from 0).
 
-    Letters outside the operations are put against gaps; with ``local`` in lower case, as they are not aligned.
+    Letters outside the operations are put against gaps; with ``local`` in lower case, as they are not aligned. Lists of
+    words become lists, with ``-`` as gaps, or None where a word is ``-``.
     """
+    if not isinstance(x, str):
+        return _join_words(x, z, x_start, z_start, operations)
     a, b = [], []
     i, j = x_start, z_start
     for operation in operations.decode().upper():
@@ -117,7 +131,20 @@ def join_rows(x: str, z: str, x_start: int, z_start: int, operations: bytes, *, 
     )
 
 
-def assessed_pairs(row_x: str, row_z: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _join_words(x: list[Any], z: list[Any], x_start: int, z_start: int, operations: bytes) -> tuple[Any, Any]:
+    """`join_rows` of lists of words."""
+    inner = operations.decode().upper()
+    n_x, n_z = x_start + len(inner) - inner.count("Z"), z_start + len(inner) - inner.count("X")
+    steps = "X" * x_start + "Z" * z_start + inner + "X" * (len(x) - n_x) + "Z" * (len(z) - n_z)
+    gap = None if "-" in x or "-" in z else "-"
+    words_x, words_z = iter(x), iter(z)
+    return (
+        [gap if step == "Z" else next(words_x) for step in steps],
+        [gap if step == "X" else next(words_z) for step in steps],
+    )
+
+
+def assessed_pairs(row_x: Any, row_z: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """The assessed pairs (index in x, index in z) as a list; and all other pairs."""
     _, _, operations = split_rows(row_x, row_z)
     i = j = 0
@@ -152,7 +179,7 @@ def as_rows(alignment: Any) -> Any:
         If an alignment is of other than two sequences, on a reverse strand, or pairs runs of different lengths.
     """
     if isinstance(alignment, (tuple, list)):
-        return tuple(map(as_string, alignment))
+        return _with_gaps(tuple(map(as_string, alignment)))
     module = sys.modules.get("Bio.Align")
     if module is None or not isinstance(alignment, (module.Alignment, module.MultipleSeqAlignment)):
         return alignment
@@ -171,6 +198,16 @@ def as_rows(alignment: Any) -> Any:
         operations += "M" * n_x if n_x == n_z else "X" * n_x + "Z" * n_z
     x_start, z_start = alignment.coordinates[:, 0].tolist()
     return join_rows(x, z, x_start, z_start, operations.encode(), local=True)
+
+
+def _with_gaps(rows: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rows; those of words as lists with None as gaps."""
+    if not rows or not all(map(is_row_of_words, rows)):
+        return rows
+    lists = [row.tolist() if hasattr(row, "tolist") else list(row) for row in rows]
+    if any(word is None for row in lists for word in row):
+        return tuple(lists)
+    return tuple([None if isinstance(word, str) and word == "-" else word for word in row] for row in lists)
 
 
 def pairs_of_alignment(alignment: Any, pairs: str = "all") -> Iterator[tuple[str, str]]:

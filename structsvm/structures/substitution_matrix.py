@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +32,8 @@ class SubstitutionMatrix:
 
     Parameters
     ----------
-    alphabet : str
-        Its letters, without repetitions.
+    alphabet : str or sequence of hashable
+        Its letters, or words, without repetitions.
     values : array-like of shape (n_letters, n_letters)
         ``values[a, b]``: the score of letter a of x with letter b of z; finite.
 
@@ -45,8 +45,8 @@ class SubstitutionMatrix:
     (3.0, (2, 2))
     """
 
-    def __init__(self, alphabet: str, values: ArrayLike) -> None:
-        self.alphabet = str(alphabet)
+    def __init__(self, alphabet: str | Sequence[Hashable], values: ArrayLike) -> None:
+        self.alphabet: Any = str(alphabet) if isinstance(alphabet, str) else tuple(alphabet)
         self.values = np.array(values, dtype=np.float64)
         n = len(self.alphabet)
         if n == 0 or len(set(self.alphabet)) != n:
@@ -67,7 +67,7 @@ class SubstitutionMatrix:
     def __getitem__(self, pair: Sequence[str]) -> float:
         a, b = pair
         for letter in pair:
-            if letter not in self.alphabet or len(letter) != 1:
+            if letter not in self.alphabet or (isinstance(self.alphabet, str) and len(letter) != 1):
                 raise KeyError(letter)
         return float(self.values[self.alphabet.index(a), self.alphabet.index(b)])
 
@@ -80,6 +80,8 @@ class SubstitutionMatrix:
         `digits`: decimals, 0 for BLAST and parasail, which read whole numbers (see `to_integers`); None: at least
         four, and as many as give the largest score six digits.
         """
+        if not isinstance(self.alphabet, str):
+            raise ValueError("NCBI's format is of letters, and this matrix is of words")
         if digits is None:
             digits = max(4, 5 - math.floor(math.log10(np.abs(self.values).max() or 1.0)))
         cells = [[f"{value:.{digits}f}" for value in row] for row in self.values.round(digits) + 0.0]
@@ -174,13 +176,16 @@ class SubstitutionMatrix:
             raise ImportError("matrices of Biopython need it: pip install 'structsvm[alignment]'") from None
         return Array(self.alphabet, dims=2, data=self.values.copy())
 
-    def over(self, alphabet: str, missing: float = 0.0) -> SubstitutionMatrix:
-        """The matrix over another alphabet, in either case; its pairs with unknown letters score `missing`.
+    def over(self, alphabet: Any, missing: float = 0.0) -> SubstitutionMatrix:
+        """The matrix over another alphabet, of letters in either case; its pairs with unknown letters score `missing`.
 
         ValueError if the alphabets have no letter in common.
         """
-        at = self.alphabet.find
-        place = [at(letter) if letter in self.alphabet else at(letter.swapcase()) for letter in alphabet]
+        index = {letter: k for k, letter in enumerate(self.alphabet)}
+        if isinstance(alphabet, str):
+            place = [index.get(letter, index.get(letter.swapcase(), -1)) for letter in alphabet]
+        else:
+            place = [index.get(word, -1) for word in alphabet]
         known = np.array(place) >= 0
         if not known.any():
             raise ValueError(f"a matrix of the letters {self.alphabet!r:.80} has no scores of {alphabet!r:.80}")

@@ -114,11 +114,14 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
 
     Notes
     -----
-    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Biopython's Seq and SeqRecord may
-    replace strings, its alignments of two sequences elements of X and of y. Columns with a lower-case letter are
-    not assessed: losses and metrics ignore them, and the alignment of their letters is left open. Before training they
-    are aligned in the best way by the prior (or by the current model, or without either by one pass over the rows as
-    given); `result_` certifies the problem with these alignments.
+    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. A sequence may also be a list of words
+    (any hashable objects), and rows are then lists with ``"-"`` or None as gaps; `predict` returns lists with ``"-"``,
+    with None where a sequence has the word ``"-"``. The 200 most frequent words that training saw in five lists or more
+    have costs of their own, all others share theirs (`structsvm.tasks.alignment.words`). Biopython's Seq and
+    SeqRecord may replace strings, its alignments of two sequences elements of X and of y. Columns with a lower-case
+    letter are not assessed: losses and metrics ignore them, and the alignment of their letters is left open. Before
+    training they are aligned in the best way by the prior (or by the current model, or without either by one pass
+    over the rows as given); `result_` certifies the problem with these alignments.
 
     With `decoys` the costs are learnt such that x is closer to its homologue z, aligned as in y, than to any decoy
     in any alignment. With s(x, z) the score of the best alignment, unknown alignments of homologues make the
@@ -274,6 +277,8 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
             return found
         if model.encoder.is_annotated:
             raise ValueError("biopython=True needs sequences of letters alone, and this aligner's are annotated")
+        if model.encoder.words is not None:
+            raise ValueError("biopython=True needs sequences of letters, and this aligner's are lists of words")
         local = model.oracle.mode == "local"
         pairs = [pair if isinstance(pair, (tuple, list)) else as_pair(pair, k) for k, pair in enumerate(X)]
         return [to_biopython(x, z, rows, local=local) for (x, z), rows in zip(pairs, found, strict=True)]
@@ -361,8 +366,10 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         array([ True, False])
         """
         model = self._fitted()
-        if model.oracle.mode != "local" or model.encoder.is_annotated:
-            raise ValueError("E-values are those of local alignments of letters alone: mode='local', no classes")
+        if model.oracle.mode != "local" or model.encoder.is_annotated or model.encoder.words is not None:
+            raise ValueError(
+                "E-values are those of local alignments of letters alone: mode='local', no classes or words"
+            )
         limits = (("n_pairs", n_pairs, 20), ("length", length, 20))
         for name, value, least in limits:
             if not isinstance(value, Integral) or value < least:

@@ -59,6 +59,6 @@ def pool_groups(references: References) -> Integers:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    n = len(references)
-    graph = coo_array((np.ones(n), tuple(references.pairs.T)), (len(references.strings),) * 2)
-    return connected_components(graph, directed=False)[1][references.x]
+    n, sources = len(references), references.strings.sources
+    graph = coo_array((np.ones(n), tuple(sources[references.pairs].T)), (len(sources),) * 2)
+    return connected_components(graph, directed=False)[1][sources[references.x]]

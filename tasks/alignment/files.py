@@ -6,6 +6,9 @@ stand in the file as they are, with gaps; see `structsvm.structures.gapped` for 
 Three records or more of different names are rows of one alignment of many sequences if the file is called ``.a2m``,
 ``.a3m``, ``.afa`` or ``.msa``, or if they have gaps and one length; its insertions, in lower case, need no dots (A3M).
 Stockholm, Clustal and the other formats of `Bio.AlignIO` hold alignments of many sequences. All of these become pairs.
+
+Words have a form of their own: a line per example, its sequences between tabs, their words between blanks, and ``-`` as
+gaps; decoys follow.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ class AlignmentFile(NamedTuple):
     names : list of str
         The first word of each example's first record.
     rows : list of (str, str)
-        As they stand in the file.
+        As they stand in the file; of words pairs of lists, with None as gaps.
     decoys : list of (list of str)
         Empty lists where there are none.
     """
@@ -207,7 +210,7 @@ def _of_many(blocks: list[list[tuple[str, str]]], path: str, pairs: str) -> Alig
 
 def _examples(records: list[tuple[str, str]], path: str | os.PathLike[str]) -> AlignmentFile:
     if not records:
-        raise ValueError(f"{path}: has no FASTA records (lines that begin with >)")
+        raise ValueError(f"{path}: has no FASTA records (lines that begin with >); lines of words need --words")
     words = []
     for number, (title, sequence) in enumerate(records, start=1):
         words.append(_word(title))
@@ -225,6 +228,31 @@ def _examples(records: list[tuple[str, str]], path: str | os.PathLike[str]) -> A
         [(records[group[0]][1], records[group[1]][1]) for group in groups],
         [[strip_gaps(records[k][1]) for k in group[2:]] for group in groups],
     )
+
+
+def read_words(source: Any) -> AlignmentFile:
+    """Read pairs of lists of words, a line each; ValueError, naming file and line, for a line of fewer than two."""
+    text, path = load_text(source, ValueError, "{}, line {}")
+    names, rows, decoys = list[str](), list[Any](), list[list[Any]]()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        lists = [[None if word == "-" else word for word in part.split()] for part in line.split("\t")]
+        if len(lists) < 2 or not all(map(any, lists)):
+            raise ValueError(
+                f"{path}, line {number}: expected two lists of words or more between tabs, got {line!r:.80}"
+            )
+        names.append(str(number))
+        rows.append((lists[0], lists[1]))
+        decoys.append([strip_gaps(words) for words in lists[2:]])
+    if not rows:
+        raise ValueError(f"{path}: has no lines of words")
+    return AlignmentFile(names, rows, decoys)
+
+
+def to_words(rows: tuple[list[Any], list[Any]]) -> str:
+    """A pair of rows of words as a line, without its end."""
+    return "\t".join(" ".join("-" if word is None else str(word) for word in row) for row in rows)
 
 
 def to_a2m(name: str, rows: tuple[str, str]) -> str:

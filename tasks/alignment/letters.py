@@ -82,6 +82,9 @@ class LetterEncoder:
         self._table = _table(self.letters, read_as | {a.lower(): b for a, b in read_as.items()}, both_cases=True)
         self._class_tables = [_table(letters, {}) for letters in self.class_alphabets]
 
+    # Strings have no words.
+    words = None
+
     @property
     def stored_classes(self) -> str | Sequence[str] | None:
         """The classes as a file stores them."""
@@ -98,8 +101,8 @@ class LetterEncoder:
             string = as_string(string)
             if not isinstance(string, str):
                 raise ValueError(
-                    f"expected a string of letters, got {string!r:.80}; for words give each a letter of its own "
-                    "(of any script) and the letters as alphabet="
+                    f"expected a string of letters, got {string!r:.80}; lists of words are aligned where all examples, "
+                    "those of training too, are such lists"
                 )
             return upper_case(string)
         if (
@@ -119,6 +122,10 @@ class LetterEncoder:
         known = {self.letters.index(letter) for letter in letters}
         ids = enumerate(self._table[:-1].tolist())
         return "".join(chr(code) for code, k in ids if k >= 0 and k not in known and chr(code) == chr(code).upper())
+
+    def encode_all(self, strings: Sequence[String]) -> list[Integers]:
+        """Strings, each an integer array (length, 1 + n_classes)."""
+        return [self.encode(string) for string in strings]
 
     def encode(self, string: String) -> Integers:
         """An integer array (length, 1 + n_classes)."""

@@ -15,26 +15,36 @@ import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
-from structsvm.oracles.smith_waterman import SmithWatermanOracle
+from structsvm.oracles.smith_waterman import SmithWatermanOracle, WordAlignmentOracle
 from structsvm.parameters import Interval, checked_k
 from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Flag, Record, Stored, Text, Value
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
-from structsvm.structures.gapped import as_rows, as_string, in_upper, join_rows, split_rows, strip_gaps
+from structsvm.structures.gapped import (
+    as_rows,
+    as_string,
+    in_upper,
+    is_row_of_words,
+    join_rows,
+    split_rows,
+    strip_gaps,
+)
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, prior_costs, scaled
+from structsvm.tasks.alignment.words import WordEncoder
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
+from structsvm.tasks.common.labels import Labels, is_hashable
 from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled, check_unchanged
 from structsvm.tasks.common.selection.search import Held
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -62,6 +72,7 @@ LETTERS = Record({
     "classes": Value(
         lambda classes: tuple(classes) if isinstance(classes, list) else classes, of="encoder.stored_classes"
     ),
+    "words": Labels(0, of="encoder.words", needed=False),
     "oracle": Record({
         "mode": Text(),
         "gaps": Text(),
@@ -85,7 +96,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     Attributes
     ----------
-    encoder : LetterEncoder
+    encoder : LetterEncoder or WordEncoder
     oracle : SmithWatermanOracle
     weights : ndarray of shape (oracle.n_features,), float64
     costs : Costs or None
@@ -107,7 +118,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def __init__(
         self,
-        encoder: LetterEncoder,
+        encoder: LetterEncoder | WordEncoder,
         oracle: SmithWatermanOracle,
         *,
         weights: Floats | None = None,
@@ -122,10 +133,20 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     @classmethod
     def of(cls, params: SequenceAlignerParameters | Settings) -> AlignmentModel:
         """An untrained model as parameters (attributes of an object) ask for it; semi-global if they leave it open."""
-        encoder = LetterEncoder(params.alphabet, params.classes)
+        return cls._of(LetterEncoder(params.alphabet, params.classes), params)
+
+    @classmethod
+    def of_words(cls, params: SequenceAlignerParameters | Settings, lists: Iterable[Any]) -> AlignmentModel:
+        """An untrained model of lists of words; ValueError where parameters ask for what letters alone have."""
+        if params.classes is not None:
+            raise ValueError("The 'classes' parameter must be None where the sequences are lists of words.")
+        return cls._of(WordEncoder.of_lists(params.alphabet, lists), params)
+
+    @classmethod
+    def _of(cls, encoder: LetterEncoder | WordEncoder, params: SequenceAlignerParameters | Settings) -> AlignmentModel:
         settings = {name: getattr(params, name) for name in (*STRUCTURE, "band", "loss")}
         settings["mode"] = "semi_global" if params.mode == AUTO else params.mode
-        return cls(encoder, SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **settings))
+        return cls(encoder, oracle_of(encoder, **settings))
 
     @classmethod
     def prepared(
@@ -142,7 +163,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         `sample_weight`: pairs of weight 0 have no part in the choice. Nor have those of unknown alignments, but if all
         are.
         """
-        model = cls.of(params)
+        X, y, decoys = listed(X, y, decoys)
+        lists = None if isinstance(params.classes, tuple) else lists_of_words(X, decoys)
+        model = cls.of(params) if lists is None else cls.of_words(params, lists)
         is_open = params.mode == AUTO
         references = (model.in_mode("global") if is_open else model).references(X, y, decoys)
         if not is_open and params.prior is None:
@@ -168,9 +191,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     def in_mode(self, mode: str) -> AlignmentModel:
         """The same model without costs, in another mode."""
         structure = LETTERS.write(self)[0]["oracle"] | {"mode": mode}
-        return type(self)(
-            self.encoder, SmithWatermanOracle(self.encoder.sizes[0], classes=self.encoder.sizes[1:], **structure)
-        )
+        return type(self)(self.encoder, oracle_of(self.encoder, **structure))
 
     # ---- the weights as costs -------------------------------------------------------------------
 
@@ -188,11 +209,8 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         values = self.matrix_of(matrix).values
         if self.oracle.symmetric:
             values = 0.5 * (values + values.T)
-        size = len(self.encoder.letters)
         self.weights = np.zeros(self.oracle.n_features)
-        if self.oracle.symmetric:
-            values = values[np.triu_indices(size)]
-        self.weights[: values.size] = values.ravel()
+        self.weights[self.oracle.pair_ids()] = values
         first = self.oracle.first_gap
         self.weights[first] = gap_open
         if self.oracle.gaps == "affine":
@@ -313,7 +331,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         pool, pairs, alignments, known, sets = StringPool(self.encoder), [], [], [], []
         for k, pair in enumerate(X):
             pair = as_pair(pair, k)
-            pairs.append(pool.add_pair(pair, k))
+            of_one = [] if decoys is None or isinstance(decoys[k], str) else list(decoys[k])
+            x, z, *others = pool.add_all([*pair, *of_one], k)
+            pairs.append((x, z))
             try:
                 rows = None if y is None else y[k]
                 if rows is None:
@@ -325,12 +345,11 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             except (ValueError, TypeError) as error:
                 raise ValueError(f"y, example {k}: {error}") from None
             if decoys is not None:
-                of_one = [] if isinstance(decoys[k], str) else list(decoys[k])
                 if not of_one:
                     raise ValueError(
                         f"decoys, example {k}: expected a list of at least one string, got {decoys[k]!r:.80}"
                     )
-                sets.append([pool.add(d, f"decoy {n} of example {k}") for n, d in enumerate(of_one)])
+                sets.append(others)
         known = known_of_local(known) if self.oracle.mode == "local" else known
         return References.of(pool.strings(), pairs, alignments, sets if decoys is not None else None, known)
 
@@ -347,14 +366,18 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     def read_rows(self, x: String, z: String, rows: Any) -> Alignment:
         """The `Alignment` of two gapped rows, whole; ValueError if they are not rows of x and z."""
         rows = as_rows(rows)
-        if len(rows) != 2 or not all(isinstance(row, str) for row in rows):
-            raise ValueError(f"an alignment is a pair of gapped strings, got {rows!r:.80}")
+        of_words = isinstance(self.encoder, WordEncoder)
+        if len(rows) != 2 or not all(isinstance(row, list if of_words else str) for row in rows):
+            what = "lists of words" if of_words else "strings"
+            raise ValueError(f"an alignment is a pair of gapped {what}, got {rows!r:.80}")
         row_x, row_z, operations = split_rows(*rows)
         for name, row, string in (("x", row_x, x), ("z", row_z, z)):
             letters = self.encoder.letters_of(string)
             if row != letters:
                 place = next((k for k, (a, b) in enumerate(zip(row, letters)) if a != b), min(len(row), len(letters)))
-                raise ValueError(f"its row of {name} is not {name}: they differ from letter {place + 1} on")
+                where = "; where '-' is a word, gaps are None" if of_words and "-" in letters else ""
+                part = "word" if of_words else "letter"
+                raise ValueError(f"its row of {name} is not {name}: they differ from {part} {place + 1} on{where}")
         return Alignment(0, 0, operations)
 
     # ---- choosing -------------------------------------------------------------------------------
@@ -395,7 +418,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
         def work(a: int, b: int) -> list[tuple[str, str]]:
             pool, part = StringPool(self.encoder), full[a:b]
-            pairs = np.array([pool.add_pair(X[k], k) for k in part], dtype=np.int64).reshape(-1, 2)
+            pairs = np.array([pool.add_all(as_pair(X[k], k), k) for k in part], dtype=np.int64).reshape(-1, 2)
             aligner = self.oracle.aligner(pool.strings(), pairs)
             return [
                 self._rows(as_pair(X[k], k), *aligner.align(self.weights, *pair)[:3])
@@ -426,14 +449,15 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     def _with_nothing(self, pair: StringPair, k: int) -> Any:
         """The alignment of example k if one of its strings is empty, else None."""
         strings = as_pair(pair, k)
-        if all(not isinstance(string, (str, tuple, list)) or any(string) for string in strings):
+        of_words = isinstance(self.encoder, WordEncoder)
+        if all(not isinstance(s, (str, tuple, list)) or (len(s) > 0 if of_words else any(s)) for s in strings):
             return None
-        letters: list[str] = []
+        letters: list[Any] = []
         for name, string in zip("xz", strings, strict=True):
             try:
                 letters.append(self.encoder.letters_of(string))
                 if letters[-1]:
-                    self.encoder.encode(string)
+                    self.encoder.encode_all([string])
             except ValueError as error:
                 raise ValueError(f"{name} of example {k}: {error}") from None
         x, z = letters
@@ -451,21 +475,23 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         k = checked_k(k)
         pair = as_pair(pair, 0)
         strings = self._encoded(pair)
-        best: dict[tuple[str, str], tuple[float, Alignment]] = {}
+        found: dict[Hashable, tuple[Any, float, Alignment]] = {}
         for score, a in self.oracle.alignments(strings, self.weights):
-            best.setdefault(self._rows(pair, a.x_start, a.z_start, a.codes), (score, a))
-            if len(best) == k:
+            rows = self._rows(pair, a.x_start, a.z_start, a.codes)
+            found.setdefault(tuple(map(tuple, rows)), (rows, score, a))
+            if len(found) == k:
                 break
+        best = list(found.values())
         if not probabilities:
-            return [(rows, score) for rows, (score, _) in best.items()]
+            return [(rows, score) for rows, score, _ in best]
         if self.temperature is None:
             raise ValueError(
                 "probabilities=True needs probabilities, and scores are none: call calibrate on aligned pairs"
             )
         weights = self.weights / self.temperature
         log_sum = self.oracle.log_sum(strings, weights)
-        of_rows = self.oracle.log_sums_of_rows(strings, weights, [a for _, a in best.values()])
-        return with_probabilities(zip(best, of_rows, strict=True), log_sum)
+        of_rows = self.oracle.log_sums_of_rows(strings, weights, [a for _, _, a in best])
+        return with_probabilities(zip([rows for rows, _, _ in best], of_rows, strict=True), log_sum)
 
     def calibrate(self, X: Iterable[StringPair], y: Iterable[GappedRows | None] | None) -> None:
         """Fit the temperature to aligned pairs that the model was not trained on: to the likelihood of all that agrees
@@ -504,8 +530,8 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def _encoded(self, pair: tuple[String, ...]) -> list[Integers]:
         """The strings as the oracle takes them."""
-        strings = [self.encoder.encode(string) for string in pair]
-        return strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+        strings = self.encoder.encode_all(pair)
+        return [s[:, 0] if s.ndim == 2 and s.shape[1] == 1 else s for s in strings]
 
     def _rows(self, pair: tuple[String, ...], x_start: int, z_start: int, codes: NDArray[np.uint8]) -> tuple[str, str]:
         x, z = (self.encoder.letters_of(string) for string in pair)
@@ -516,8 +542,8 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         """The scores of the best alignments of each x with each of its candidates: a list of float64 arrays."""
         pool, pairs, counts = StringPool(self.encoder), [], []
         for k, (x, others) in enumerate(zip(X, candidates, strict=True)):
-            first = pool.add(x, f"x of example {k}")
-            pairs += [(first, pool.add(other, f"candidate {n} of example {k}")) for n, other in enumerate(others)]
+            first, *rest = pool.add_all([x, *others], k, candidates=True)
+            pairs += [(first, other) for other in rest]
             counts.append(len(others))
         strings, table = pool.strings(), np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
@@ -530,16 +556,21 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def weight_names(self) -> list[str]:
         """Return names of weights: pairs of letters, then gaps, then position features by their number."""
-        letters, oracle = self.encoder.letters, self.oracle
+        letters, oracle, ids = self.encoder.letters, self.oracle, self.oracle.pair_ids()
+        names = [f"weight {k}" for k in range(oracle.n_features)]
         a, b = np.triu_indices(len(letters)) if oracle.symmetric else np.indices((len(letters),) * 2).reshape(2, -1)
-        names = [f"{letters[i]} with {letters[j]}" for i, j in zip(a.tolist(), b.tolist())]
-        names += ["gap opened", "gap extended"] if oracle.gaps == "affine" else ["gap"]
-        return names + [f"weight {k}" for k in range(len(names), oracle.n_features)]
+        for i, j in zip(a[::-1].tolist(), b[::-1].tolist()):  # the first of the pairs with one weight names it
+            names[ids[i, j]] = f"{letters[i]} with {letters[j]}"
+        for k, name in enumerate(["gap opened", "gap extended"] if oracle.gaps == "affine" else ["gap"]):
+            names[oracle.first_gap + k] = name
+        return names
 
     def weight_table(self) -> WeightTable:
         return WeightTable(self.weight_names(), [None], self.weights[:, np.newaxis])
 
-    def holds_several(self, x: object) -> bool:
+    def holds_several(self, x: Any) -> bool:
+        if isinstance(self.encoder, WordEncoder):
+            return len(x) != 2 or not (is_row_of_words(x[0]) and all(map(is_hashable, x[0])))
         return depth(x) > 1
 
     def explain(self, x: StringPair) -> Explanation:
@@ -556,9 +587,13 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def check_unchanged(self, params: SequenceAlignerParameters | Settings) -> None:
         """Raise ValueError, naming the parameter, if parameters ask for a model of another structure."""
-        mine, wanted = (LETTERS.write(model)[0] for model in (self, AlignmentModel.of(params)))
+        other = AlignmentModel.of(params)
+        if isinstance(self.encoder, WordEncoder):
+            other = AlignmentModel._of(self.encoder, params)
+        mine, wanted = (LETTERS.write(model)[0] for model in (self, other))
         mine, wanted = mine | mine.pop("oracle"), wanted | wanted.pop("oracle")
-        check_settled((name, wanted[name], value) for name, value in mine.items() if getattr(params, name) != AUTO)
+        settled = {name: value for name, value in mine.items() if name != "words" and getattr(params, name) != AUTO}
+        check_settled((name, wanted[name], value) for name, value in settled.items())
         check_unchanged(params, self, ["prior"])
 
     def stored_params(self) -> dict[str, object]:
@@ -579,8 +614,10 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
-        encoder = LetterEncoder(stored.alphabet, stored.classes)
-        oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **stored.oracle)
+        encoder: LetterEncoder | WordEncoder = LetterEncoder(stored.alphabet, stored.classes)
+        if stored.words is not None:
+            encoder = WordEncoder(stored.alphabet, stored.words)
+        oracle = oracle_of(encoder, **stored.oracle)
         model = cls(encoder, oracle, **stored.arrays(n_features=oracle.n_features))
         model.costs, model.seen = stored.costs, stored.seen
         if strange := set(model.seen or "") - set(encoder.letters):
@@ -612,31 +649,71 @@ def as_pair(pair: StringPair, k: int) -> tuple[String, ...]:
 class StringPool:
     """Encoded strings, each kept once."""
 
-    def __init__(self, encoder: LetterEncoder) -> None:
+    def __init__(self, encoder: LetterEncoder | WordEncoder) -> None:
         self.encoder = encoder
         self.ids: dict[Hashable, int] = {}
         self.arrays: list[Integers] = []
+        self.sources: dict[Hashable, int] = {}
+        self.source: list[int] = []
+
+    def add_all(self, strings: Sequence[String], k: int, *, candidates: bool = False) -> list[int]:
+        """The ids of the strings of example k: x, then z and decoys, or candidates.
+
+        ValueError, beginning with the string's name, if one cannot be encoded.
+        """
+        strings = [as_string(string) for string in strings]
+        if isinstance(self.encoder, LetterEncoder):
+            return [self.add(string, name_of(n, k, candidates=candidates)) for n, string in enumerate(strings)]
+        for n, string in enumerate(strings):
+            try:
+                self.encoder.encode_all([string])
+            except ValueError as error:
+                raise ValueError(f"{name_of(n, k, candidates=candidates)}: {error}") from None
+        keys = [tuple(self.encoder.letters_of(words)) for words in strings]
+        arrays = self.encoder.encode_all(strings)
+        return [self._keep((key, array.tobytes()), array, key) for key, array in zip(keys, arrays, strict=True)]
 
     def add(self, string: String, what: str) -> int:
-        """The id of a string; ValueError, beginning with `what`, if it cannot be encoded."""
-        string = as_string(string)
+        """The id of a string of letters; ValueError, beginning with `what`, if it cannot be encoded."""
         key = tuple(string) if isinstance(string, (tuple, list)) else string
+        if key in self.ids:
+            return self.ids[key]
+        try:
+            (values,) = self.encoder.encode_all([key])
+        except ValueError as error:
+            raise ValueError(f"{what}: {error}") from None
+        return self._keep(key, np.ravel_multi_index(tuple(values.T), self.encoder.sizes), key)
+
+    def _keep(self, key: Hashable, array: Integers, source: Hashable) -> int:
         if key not in self.ids:
-            try:
-                values = self.encoder.encode(key)
-            except ValueError as error:
-                raise ValueError(f"{what}: {error}") from None
             self.ids[key] = len(self.arrays)
-            self.arrays.append(np.ravel_multi_index(tuple(values.T), self.encoder.sizes))
+            self.arrays.append(array)
+            self.source.append(self.sources.setdefault(source, len(self.sources)))
         return self.ids[key]
 
-    def add_pair(self, pair: StringPair, k: int) -> tuple[int, int]:
-        """The ids of the two strings of example k."""
-        x, z = as_pair(pair, k)
-        return self.add(x, f"x of example {k}"), self.add(z, f"z of example {k}")
-
     def strings(self) -> Strings:
-        return Strings.of(self.arrays)
+        return Strings.of(self.arrays, np.array(self.source, dtype=np.int64))
+
+
+def name_of(n: int, k: int, *, candidates: bool) -> str:
+    """The name of the n-th string of example k in errors."""
+    if candidates:
+        return f"candidate {n - 1} of example {k}" if n else f"x of example {k}"
+    return f"decoy {n - 2} of example {k}" if n > 1 else f"{'xz'[n]} of example {k}"
+
+
+def oracle_of(encoder: LetterEncoder | WordEncoder, **settings: Any) -> SmithWatermanOracle:
+    """The oracle of an encoder's symbols."""
+    if isinstance(encoder, WordEncoder):
+        return WordAlignmentOracle(len(encoder.words), **settings)
+    return SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **settings)
+
+
+def lists_of_words(X: Sequence[Any], decoys: Sequence[Any] | None) -> Iterator[Any] | None:
+    """The sequences of all examples, if those of the first one are lists of words, else None."""
+    if not X or not isinstance(X[0], (tuple, list)) or not all(map(is_row_of_words, X[0])):
+        return None
+    return chain(chain.from_iterable(as_pair(pair, k) for k, pair in enumerate(X)), *(decoys or ()))
 
 
 def trimmed(operations: bytes, mode: str) -> Alignment:
@@ -736,7 +813,7 @@ def log_odds_matrix(
     return log_odds(encoder.letters, counts, symmetric)
 
 
-def log_odds(letters: str, counts: Floats, symmetric: bool) -> SubstitutionMatrix:
+def log_odds(letters: str | tuple[Hashable, ...], counts: Floats, symmetric: bool) -> SubstitutionMatrix:
     """The matrix ``log P(a, b) / (P(a) P(b))`` of counts of pairs."""
     if symmetric:
         counts = counts + counts.T

@@ -136,14 +136,14 @@ class Selection:
         """The matrices to choose from, the usual one first."""
         if matrix is not None and not is_auto(matrix):
             return {"prior": self.model.matrix_of(matrix)}
-        names, found = MATRICES.get(self.model.encoder.alphabet, ()), {}
-        letters = self.model.encoder.letters
+        letters, of_letters = self.model.encoder.letters, self.model.encoder.words is None
+        names, found = MATRICES.get(self.model.encoder.alphabet, ()) if of_letters else (), {}
         try:
             found = {name: SubstitutionMatrix.published(name).over(letters) for name in names}
         except ImportError as error:
             warn(f"mode and prior are chosen with equal scores of all letters: {error}", UserWarning)
         found = found or {EQUAL: SubstitutionMatrix(letters, 2.0 * np.eye(len(letters)) - 1.0)}
-        if len(self.references) >= FEWEST_PAIRS and len(self.references.codes):
+        if of_letters and len(self.references) >= FEWEST_PAIRS and len(self.references.codes):
             found[COUNTED] = self.model.log_odds(self.references)
         return found
 

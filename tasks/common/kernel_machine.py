@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
@@ -36,10 +37,14 @@ if TYPE_CHECKING:
     KernelPoint = tuple[Integers, Integers, Integers, Floats]
 
 
+# The error of a file of a machine whose kernel is a function.
+NO_FUNCTIONS = "a model file cannot hold a kernel that is a Python function"
+
+
 def stored_name(kernel: Kernel) -> str:
     """The name of a kernel in a file; TypeError for one that is a Python function."""
     if callable(kernel.name):
-        raise TypeError("a model file cannot hold a kernel that is a Python function")
+        raise TypeError(NO_FUNCTIONS)
     return str(kernel.name)
 
 
@@ -120,6 +125,9 @@ class KernelMachine:
     losses : callable or None
         Returns the matrix of losses for `KernelProblem`, which only training needs; None: zero-one.
     attributes : as `KernelProblem` takes them
+    objects : list or None
+        Training inputs that are no rows of numbers, where the kernel is a function of these: the kernel is
+        "precomputed", of their values.
     column_scale : ndarray of shape (n_features,), or None
         Divisors of the columns in the kernel, see `adapt`.
     support : ndarray of shape (n_vectors,), int64
@@ -139,6 +147,8 @@ class KernelMachine:
     hit_rate : float
         Share of the rows of support patterns that training found in its cache.
     """
+
+    objects: list[Any] | None = None
 
     def __init__(
         self,
@@ -166,6 +176,11 @@ class KernelMachine:
         largest = abs(self.vectors).max(axis=0)
         largest = np.asarray(largest.todense() if is_sparse(largest) else largest, dtype=np.float64).ravel()
         return np.where(largest > 0.0, largest, largest.max(initial=0.0)) if largest.any() else None
+
+    def support_objects(self) -> NDArray[np.object_]:
+        """The support patterns, where they are no rows of numbers."""
+        objects = [] if self.objects is None else self.objects
+        return as_objects([objects[k] for k in self.support.tolist()])
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -358,6 +373,11 @@ class KernelMachine:
     def dense_vectors(self) -> Floats | None:
         """The support patterns, if they are dense rows."""
         return None if is_sparse(self.vectors) else self.vectors
+
+    def check_stored(self) -> None:
+        """Raise TypeError for a machine that a file cannot hold."""
+        if self.objects is not None:
+            raise TypeError(NO_FUNCTIONS)
 
     def set_from_record(self, stored: Stored) -> None:
         """Set what a file contains; ValueError for what it cannot have."""

@@ -6,15 +6,15 @@ drowned, and means far from 0 cost passes. A model with `Units` learns weights o
 
 Rows of numbers are standardised. Those of a sequence also weigh as much as the previous label: the mean square of
 their length is 1, as each transition is 1; if they have many zeros, these stay zeros, and attributes (one column
-per word, say) each weigh as much as a label. Named features are such columns as soon as one of them is a number; a few
-huge values among its others are cut off.
+per word, say) each weigh as much as a label. Named features are such columns as soon as one of them is a number. A few
+huge values of a column become the least or the largest of its others, lest these lose their size.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,8 @@ UNITS = Record(
     {
         "scale": Array("f4 f8", ("n_columns",), within=(TINY, None)),
         "centre": Array("f4 f8", ("n_columns",), needed=False),
-        "limit": Array("f4", ("n_columns",), within=(TINY, None), needed=False),
+        "low": Array("f4 f8", ("n_columns",), needed=False),
+        "high": Array("f4 f8", ("n_columns",), needed=False),
     },
     needed=False,
 )
@@ -49,13 +50,18 @@ UNITS = Record(
 CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
-# A named number so many times the one below which 9 of 10 are is an outlier; and so many times the others' size, it is
+# A number so many times the one below which 9 of 10 are is an outlier; a named one so many times the others' size is
 # large.
 OUTLIER, USUAL, LARGE = 1000.0, 0.9, 1000.0
-MOST_LOOKED_AT = 1000  # rows of a prediction
+# Rows of a prediction that are looked at, and rows that tell which columns may have outliers.
+MOST_LOOKED_AT = 1000
 MOST_NAMED = 3  # features in a warning
 # Rows so many that copies among them hardly move a mean, and take long to find.
 MOST_COMPARED = 1 << 17
+
+
+# The least and the largest value of each column that is taken as it is.
+Limits: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 class Units(NamedTuple):
@@ -66,13 +72,14 @@ class Units(NamedTuple):
     scale : ndarray of shape (n_columns,)
     centre : ndarray of shape (n_columns,), or None
         None: zeros stay zeros.
-    limit : ndarray of shape (n_columns,), or None
-        Values beyond it, of either sign, are taken as it; None: there are no named numbers.
+    low, high : ndarray of shape (n_columns,), or None
+        Values beyond them are taken as them; None: there are no outliers, and no named numbers.
     """
 
     scale: Floats
     centre: Floats | None = None
-    limit: Floats | None = None
+    low: Floats | None = None
+    high: Floats | None = None
 
     @classmethod
     def of_rows(cls, rows: DenseRows | SparseRows, *, short: bool = False, alike: bool = False) -> Self | None:
@@ -84,11 +91,12 @@ class Units(NamedTuple):
         """
         if not isinstance(rows, DenseRows) or len(rows) < LEAST_EXAMPLES:
             return None
-        mean, size = moments(rows.values)
+        limits = limits_of_columns(rows.values)
+        mean, size = moments(cut_columns(rows.values, limits))
         if alike and size.any():
             size = np.where(size > 0.0, math.sqrt(float(np.mean(size[size > 0.0] ** 2))), 0.0)
         length = math.sqrt(max(int(np.count_nonzero(size)), 1)) if short else 1.0
-        return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept)
+        return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept, *limits or ())
 
     @classmethod
     def of_matrix(cls, X: Matrix, has_intercept: bool, weight: Weights | None = None, **options: bool) -> Self | None:
@@ -96,9 +104,13 @@ class Units(NamedTuple):
         return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), **options)
 
     @classmethod
-    def of_tokens(cls, tokens: Tokens, limit: Floats | None = None) -> Self:
-        """Return the units of the tokens of sequences: with many zeros, the size of the nonzeros."""
-        tokens = cut_off(tokens, limit)
+    def of_tokens(cls, tokens: Tokens, limits: Limits | None = None) -> Self:
+        """Return the units of the tokens of sequences: with many zeros, the size of the nonzeros.
+
+        `limits`: those of named numbers; None: of all columns.
+        """
+        limits = limits_of_tokens(tokens) if limits is None else limits
+        tokens = cut_off(tokens, limits)
         n, d, centre = max(tokens.n_tokens, 1), tokens.n_features, None
         if tokens.n_entries > FILLED * n * d:
             mean, size = moments(table(tokens))
@@ -112,19 +124,25 @@ class Units(NamedTuple):
             size = np.sqrt(squares / np.maximum(counts, 1))
             length = 1.0 if tokens.n_entries < ATTRIBUTES * n * d else math.sqrt(tokens.n_entries / n)
         scale = np.clip(np.where(size > 0.0, size, 1.0) * length, TINY, HUGE)
-        return cls(scale.astype(np.float32), centre, limit)
+        return cls(scale.astype(np.float32), centre, *limits or ())
 
     @classmethod
     def of_named(cls, tokens: Tokens, encoder: FeatureEncoder) -> Self:
         """Return the units of tokens with named features; warns of numbers that are outliers, or large."""
         return cls.of_tokens(tokens, limits_of(tokens, encoder) if len(encoder.numbers) else None)
 
+    @property
+    def limits(self) -> Limits | None:
+        """``(low, high)``, if there are some."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
     def applied(self, rows: Any) -> Any:
         """`DenseRows` in these units; or `Tokens`, with an intercept behind the columns (bigrams stay as they are)."""
         if isinstance(rows, DenseRows):
             kind, centre = rows.values.dtype, np.zeros(1) if self.centre is None else self.centre
-            return replace(rows, values=(rows.values - centre.astype(kind)) * (1.0 / self.scale).astype(kind))
-        rows = cut_off(rows, self.limit)
+            values = cut_columns(rows.values, self.limits)
+            return replace(rows, values=(values - centre.astype(kind)) * (1.0 / self.scale).astype(kind))
+        rows = cut_off(rows, self.limits)
         n, d = rows.n_tokens, rows.n_features
         if self.centre is None:
             values = np.empty(rows.n_entries, dtype=np.float32)
@@ -207,6 +225,13 @@ def distinct_places(values: Floats) -> slice | Integers:
     return np.unique(values.view(f"V{values.strides[0]}").ravel(), return_index=True)[1]
 
 
+def cut_rows(units: Units | None, X: Matrix) -> Matrix:
+    """A matrix without values beyond the limits of its columns, for weights of columns as given."""
+    if units is None or units.limits is None:
+        return X
+    return cut_columns(X.toarray() if is_sparse(X) else np.asarray(X), units.limits)
+
+
 def rows_in(
     units: Units | None, X: Matrix, has_intercept: bool, sparse: Callable[[Matrix], Tokens | SparseRows] | None = None
 ) -> Any:
@@ -235,51 +260,156 @@ def moments(values: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return mean, np.where(size > np.maximum(least, SMALLEST), size, 0.0)
 
 
-def cut_off(tokens: Tokens, limit: Floats | None) -> Tokens:
+def cut_off(tokens: Tokens, limits: Limits | None) -> Tokens:
     """The tokens without values beyond the limits of their columns, which they become."""
-    if limit is None or tokens.values is None:
+    if limits is None or tokens.values is None:
         return tokens
     values = np.empty_like(tokens.values)
     for piece in pieces(tokens.n_entries):
-        own = limit[tokens.indices[piece]]
-        np.clip(tokens.values[piece], -own, own, out=values[piece])
+        low, high = (of_columns[tokens.indices[piece]] for of_columns in limits)
+        np.clip(tokens.values[piece], low, high, out=values[piece])
     return replace(tokens, values=values)
 
 
-def limits_of(tokens: Tokens, encoder: FeatureEncoder) -> NDArray[np.float32]:
-    """The limit of each named feature, beyond which values are cut off: for numbers `OUTLIER` times their usual size.
+def cut_columns(values: NDArray[Any], limits: Limits | None) -> NDArray[Any]:
+    """The columns without values beyond their limits, which they become."""
+    return values if limits is None else np.clip(values, *(limit.astype(values.dtype) for limit in limits))
+
+
+def limits_of_columns(values: Floats) -> Limits | None:
+    """The least and the largest number of each column without its outliers; None if there are none. Warns of them.
+
+    An outlier is `OUTLIER` times as far from the median as `USUAL` of the numbers are; where most are equal, of those
+    that are not.
+    """
+    if not values.size:
+        return None
+    some = np.linspace(0, len(values) - 1, min(len(values), MOST_LOOKED_AT)).astype(np.intp)
+    sample = values[some]
+    middle = np.median(sample, axis=0).astype(np.float64)
+    farthest = np.maximum(values.max(axis=0) - middle, middle - values.min(axis=0))
+    most = float(np.finfo(values.dtype).max)
+    low, high = (np.full(values.shape[1], end, dtype=values.dtype) for end in (-most, most))
+    said: list[Outliers] = []
+    for j in np.flatnonzero(farthest > 0.5 * OUTLIER * usual_of(np.abs(sample - middle))).tolist():
+        column = values[:, j].astype(np.float64)
+        far = np.abs(column - np.median(column))
+        usual = float(usual_of(far[:, np.newaxis])[0])
+        beyond = far > OUTLIER * usual
+        if beyond.any():
+            low[j], high[j] = column[~beyond].min(), column[~beyond].max()
+            said.append(Outliers(j, int(beyond.sum()), float(np.abs(column[beyond]).max()), usual))
+    _warn_of_outliers(said, str)
+    return (low, high) if said else None
+
+
+def usual_of(sizes: Floats) -> Floats:
+    """The size in each column below which `USUAL` of all are, or where it is 0, of those that are not 0."""
+    sizes = np.sort(sizes, axis=0)
+    n, n_zeros = len(sizes), np.count_nonzero(sizes == 0.0, axis=0)
+    of_all, of_others = int(USUAL * (n - 1)), n_zeros + (USUAL * (n - n_zeros - 1)).astype(np.intp)
+    place = np.where(n_zeros > of_all, np.minimum(of_others, n - 1), of_all)
+    return np.take_along_axis(sizes, place[np.newaxis], axis=0)[0]
+
+
+def limits_of_tokens(tokens: Tokens) -> Limits | None:
+    """`limits_of_columns` of tokens that are rows of numbers; with many zeros, of the size of the nonzeros."""
+    if tokens.values is None or not tokens.n_entries:
+        return None
+    if tokens.n_entries > FILLED * max(tokens.n_tokens, 1) * tokens.n_features:
+        return limits_of_columns(table(tokens))
+    sizes = Sizes.of(tokens.indices, tokens.values)
+    if not sizes.n_beyond.any():
+        return None
+    _warn_of_outliers(sizes.outliers(), str)
+    return sizes.limits(tokens.n_features, only_beyond=True)
+
+
+def limits_of(tokens: Tokens, encoder: FeatureEncoder) -> Limits:
+    """The limits of named features, beyond which values are cut off: for numbers `OUTLIER` times their usual size.
 
     If there are some beyond it, the largest of the others. Warns of these, and of features that are large.
     """
-    limit = np.full(tokens.n_features, HUGE, dtype=np.float32)
     chosen = np.isin(tokens.indices, encoder.numbers)
-    columns, values = tokens.indices[chosen], np.abs(cast("Floats", tokens.values)[chosen])
-    order = np.lexsort((values, columns))
-    columns, values = columns[order], values[order]
-    found, starts = np.unique(columns, return_index=True)
-    ends = np.append(starts[1:], len(columns))
-    usual = values[starts + (USUAL * (ends - starts - 1)).astype(np.intp)]
-    beyond = values > OUTLIER * usual.astype(np.float64).repeat(ends - starts)
-    n_beyond = np.add.reduceat(beyond, starts, dtype=np.intp) if len(starts) else starts
-    largest = np.where(n_beyond > 0, values[ends - 1 - n_beyond], OUTLIER * usual.astype(np.float64))
-    limit[found] = np.clip(largest, TINY, HUGE)
+    sizes = Sizes.of(tokens.indices[chosen], cast("Floats", tokens.values)[chosen])
     others = np.bincount(tokens.indices, minlength=tokens.n_features) > 0
-    others[found] = False
-    size = float(np.median(np.concatenate([usual, np.ones(np.count_nonzero(others))]))) if len(found) else 1.0
-    _warn_of_numbers(encoder.feature_names, found, n_beyond, values[ends - 1], usual > LARGE * size, usual)
-    return limit
+    others[sizes.columns] = False
+    usual = sizes.usual
+    size = float(np.median(np.concatenate([usual, np.ones(np.count_nonzero(others))]))) if len(usual) else 1.0
+    names = encoder.feature_names
+    _warn_of_outliers(sizes.outliers(), names.__getitem__)
+    _warn_of_large(names, sizes.columns, usual > LARGE * size, usual)
+    return sizes.limits(tokens.n_features)
 
 
-def _warn_of_numbers(
-    names: list[str], columns: Integers, n_beyond: Integers, largest: Floats, is_large: Any, usual: Floats
-) -> None:
-    """Warn of outliers among named numbers, and of large ones."""
-    for k in np.flatnonzero(n_beyond)[:MOST_NAMED].tolist():
+class Outliers(NamedTuple):
+    """The outliers of a column, for a warning."""
+
+    column: int
+    n: int
+    largest: float
+    usual: float
+
+
+class Sizes(NamedTuple):
+    """The sizes of the numbers of some columns.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n,)
+    usual, largest, below : ndarray of shape (n,)
+        Below which `USUAL` of the column's sizes are; the largest of all, and of those that are no outliers.
+    n_beyond : ndarray of shape (n,)
+        Outliers of each.
+    """
+
+    columns: Integers
+    usual: Floats
+    largest: Floats
+    below: Floats
+    n_beyond: Integers
+
+    @classmethod
+    def of(cls, columns: Integers, values: Floats) -> Self:
+        """The sizes of numbers, from the column and the value of each."""
+        sizes = np.abs(values)
+        order = np.lexsort((sizes, columns))
+        columns, sizes = columns[order], sizes[order]
+        found, starts = np.unique(columns, return_index=True)
+        ends = np.append(starts[1:], len(columns)).astype(np.intp)
+        usual = sizes[starts + (USUAL * (ends - starts - 1)).astype(np.intp)]
+        beyond = sizes > OUTLIER * usual.astype(np.float64).repeat(ends - starts)
+        n_beyond = np.add.reduceat(beyond, starts, dtype=np.intp) if len(starts) else starts
+        return cls(found, usual, sizes[ends - 1], sizes[ends - 1 - n_beyond], n_beyond)
+
+    def limits(self, n_columns: int, *, only_beyond: bool = False) -> Limits:
+        """The limits of all columns: of those with outliers the largest other size, else `OUTLIER` times the usual one.
+
+        `only_beyond`: these alone have limits.
+        """
+        limit = np.full(n_columns, HUGE, dtype=np.float32)
+        otherwise = HUGE if only_beyond else OUTLIER * self.usual.astype(np.float64)
+        limit[self.columns] = np.clip(np.where(self.n_beyond > 0, self.below, otherwise), TINY, HUGE)
+        return -limit, limit
+
+    def outliers(self) -> list[Outliers]:
+        """The columns that have some."""
+        table = zip(self.columns.tolist(), self.n_beyond.tolist(), self.largest.tolist(), self.usual.tolist())
+        return [Outliers(*row) for row in table if row[1]]
+
+
+def _warn_of_outliers(found: list[Outliers], name: Callable[[int], str]) -> None:
+    """Warn of columns with outliers, the first ones by their names."""
+    for column, n, largest, usual in found[:MOST_NAMED]:
         warn(
-            f"feature {names[columns[k]]!r:.80} has {n_beyond[k]} values of up to {largest[k]:.3g}, where most are at "
-            f"most {usual[k]:.3g}: they are taken as the largest of the others. Correct them, or give the logarithm",
+            f"feature {name(column)!r:.80} has {n} values of up to {largest:.3g}, where most are at most {usual:.3g}: "
+            "they are taken as the largest of the others. Correct them, or give the logarithm",
             AdviceWarning,
         )
+
+
+def _warn_of_large(names: list[str], columns: Integers, is_large: Any, usual: Floats) -> None:
+    """Warn of named numbers that are large."""
     large = np.flatnonzero(is_large)
     if len(large):
         listed = ", ".join(f"{names[columns[k]]!r:.80} ({usual[k]:.3g})" for k in large[:MOST_NAMED].tolist())

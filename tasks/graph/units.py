@@ -11,9 +11,17 @@ from numpy.typing import NDArray
 from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.ranges import pieces
 from structsvm.stored_values import Array, Record
-from structsvm.tasks.common.units import TINY, moments
+from structsvm.tasks.common.units import TINY, cut_columns, limits_of_columns, moments
 
-EDGE_UNITS = Record({"shift": Array("f8", ("m",)), "scale": Array("f8", ("m",), within=(TINY, None))}, of="edge_units")
+EDGE_UNITS = Record(
+    {
+        "shift": Array("f8", ("m",)),
+        "scale": Array("f8", ("m",), within=(TINY, None)),
+        "low": Array("f8", ("m",), needed=False),
+        "high": Array("f8", ("m",), needed=False),
+    },
+    of="edge_units",
+)
 
 
 class EdgeUnits(NamedTuple):
@@ -28,11 +36,15 @@ class EdgeUnits(NamedTuple):
         Mean and deviation (times the root of their number); or least value and range.
     both : bool
         Whether there are columns 1 - u.
+    low, high : float64 array of shape (n_features,), or None
+        Values beyond them are taken as them; None: there are no outliers.
     """
 
     shift: NDArray[np.float64]
     scale: NDArray[np.float64]
     both: bool
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, features: NDArray[np.float64], both: bool) -> Self:
@@ -40,14 +52,17 @@ class EdgeUnits(NamedTuple):
         m = features.shape[1]
         if not len(features):
             return cls(np.zeros(m), np.ones(m), both)
+        if not both:
+            check_squares(features)
+        limits = limits_of_columns(features)
+        features = cut_columns(features, limits)
         if both:
             low = features.min(axis=0)
             size = features.max(axis=0) - low
-            return cls(low, np.where(size > TINY, size, 1.0), both)
-        check_squares(features)
+            return cls(low, np.where(size > TINY, size, 1.0), both, *limits or ())
         mean, size = moments(features)
         length = math.sqrt(max(int(np.count_nonzero(size)), 1))
-        return cls(mean, np.maximum(np.where(size > 0.0, size, 1.0) * length, TINY), both)
+        return cls(mean, np.maximum(np.where(size > 0.0, size, 1.0) * length, TINY), both, *limits or ())
 
     @property
     def n_columns(self) -> int:
@@ -55,7 +70,8 @@ class EdgeUnits(NamedTuple):
 
     def applied(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """The columns of edges."""
-        u = (features - self.shift) / self.scale
+        limits = None if self.low is None or self.high is None else (self.low, self.high)
+        u = (cut_columns(features, limits) - self.shift) / self.scale
         if self.both:
             u = np.clip(u, 0.0, 1.0)
         return np.column_stack([np.ones(len(u)), u, *([1.0 - u] if self.both else [])])

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from structsvm._adapter import as_objects
+from structsvm.kernel.objects import are_objects, values_for, values_of
+from structsvm.kernel.soundness import check_kernel_values, warn_of_equal
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.kernel.model import KernelModel
-from structsvm.tasks.kernel.objects import are_objects, kernel_values
-from structsvm.tasks.kernel.soundness import check_function, check_matrix, warn_of_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -34,12 +33,9 @@ class KernelClassifier(Classifier):
     def _start(self, X: Matrix, labels: LabelArray, before: KernelModel | None) -> tuple[KernelModel, Matrix]:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix")
-        if self.kernel == "precomputed":
-            check_matrix(X)
-        elif callable(self.kernel):
-            check_function(kernel_of(self, X), X)
+        kernel = kernel_of(self, X)
+        check_kernel_values(kernel, X)
         if before is None:
-            kernel = kernel_of(self, X)
             if self.kernel == "rbf":
                 warn_of_equal(kernel, X)
             return self._model_class(labels, kernel), X
@@ -67,12 +63,10 @@ class KernelClassifier(Classifier):
     ) -> tuple[KernelModel, LabeledRows]:
         if not callable(self.kernel) or not are_objects(X):
             return super()._prepare(X, y, sample_weight, before, classes=classes)
-        if before is not None:
-            raise ValueError("a kernel of objects needs all of them at once: no partial_fit, no warm_start")
         objects = list(X)
+        values = values_of(self.kernel, objects, is_new=before is None)
         by_values = copy.copy(self)
         by_values.kernel = "precomputed"
-        values = kernel_values(self.kernel, objects, objects)
         model, examples = by_values._prepare(values, y, sample_weight, None, classes=classes)  # noqa: SLF001 (a copy)
         model.objects = objects
         return model, examples
@@ -80,10 +74,7 @@ class KernelClassifier(Classifier):
     def _test(self, model: Any, X: MatrixLike) -> Matrix:
         if model.objects is None or not callable(self.kernel):
             return super()._test(model, X)
-        objects, support = list(X), np.unique(model.support)  # type: ignore[arg-type]
-        values = np.zeros((len(objects), len(model.objects)))
-        values[:, support] = kernel_values(self.kernel, objects, [model.objects[k] for k in support])
-        return values
+        return values_for(self.kernel, X, model.objects, model.support)  # type: ignore[arg-type]
 
     # ---- views, files ---------------------------------------------------------------------------
 
@@ -94,7 +85,7 @@ class KernelClassifier(Classifier):
     @property
     def support_vectors_(self) -> Matrix | NDArray[np.object_]:
         model = self._fitted()
-        return model.vectors if model.objects is None else as_objects([model.objects[k] for k in model.support])
+        return model.vectors if model.objects is None else model.support_objects
 
     @property
     def coef_(self) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -32,9 +32,6 @@ class KernelModel(KernelMachine, MachineModel):
     estimator = "LaRankClassifier"
     record = Record({"labels": Labels(2), **MACHINE.fields})
     calibrates = False  # unless asked to
-
-    # Training inputs that are no rows of numbers, where the kernel is a function of these.
-    objects: list[Any] | None = None
 
     def __init__(self, labels: LabelArray, kernel: Kernel) -> None:
         MachineModel.__init__(self)
@@ -68,8 +65,7 @@ class KernelModel(KernelMachine, MachineModel):
         return np.concatenate(rows), np.array([self.intercept[k, m] for k, m in pairs])
 
     def stored_params(self) -> dict[str, object]:
-        if self.objects is not None:
-            raise TypeError("a model file cannot hold a kernel that is a Python function")
+        self.check_stored()
         return super().stored_params()
 
     def class_scores(self, X: Matrix) -> Floats:

@@ -18,7 +18,16 @@ from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
 from structsvm.tasks.common.labels import Labels, label_array
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.units import UNITS, Units, check_scale, distinct_places, rows_in, undone, units_of
+from structsvm.tasks.common.units import (
+    UNITS,
+    Units,
+    check_scale,
+    cut_rows,
+    distinct_places,
+    rows_in,
+    undone,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
@@ -114,7 +123,7 @@ class LinearModel(TaskModel[LabeledRows]):
 
     def decision_function(self, X: Matrix) -> Floats:
         """Scores: array (n_samples, n_machines)."""
-        return np.asarray(X @ self.coef.T) + self.intercept
+        return np.asarray(cut_rows(self.units, X) @ self.coef.T) + self.intercept
 
     def class_scores(self, X: Matrix) -> Floats:
         scores = self.decision_function(X)

@@ -31,7 +31,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.search import Held, first_scale
 from structsvm.tasks.common.solver import is_log
-from structsvm.tasks.common.units import UNITS, Units, undone, units_of
+from structsvm.tasks.common.units import UNITS, Units, cut_columns, limits_of_columns, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm.arrays import Floats, Integers, MatrixLike, Weights
@@ -127,18 +127,32 @@ class OrderingModel(TaskModel[OrderedSets]):
         n, d = len(sets.rows), sets.rows.n_features
         if len(sets.rows.indices) > FILLED * n * d:
             values, sizes = matrix(sets).toarray(), np.diff(sets.bounds)
+            limits = limits_of_columns(values)
+            values = cut_columns(values, limits)
             means = np.add.reduceat(values, sets.bounds[:-1]) / sizes[:, np.newaxis]
-            self.units = Units.of_rows(DenseRows(values - np.repeat(means, sizes, axis=0)))
+            units = Units.of_rows(DenseRows(values - np.repeat(means, sizes, axis=0)))
+            self.units = None if units is None else Units(units.scale, units.centre, *limits or ())
         if sets.pairs.shape[1]:  # both signs: which item of a pair is the first says nothing
             self.pair_units = Units.of_rows(DenseRows(np.concatenate([sets.pairs, -sets.pairs])))
 
     def in_units(self, sets: ItemSets) -> ItemSets:
         """Sets of items in the units of the weights."""
+        sets = self.cut(sets)
         rows, pairs = sets.rows, sets.pairs
         if self.units is not None:
             rows = replace(rows, values=rows.values / self.units.scale[rows.indices])
         if self.pair_units is not None:
             pairs = pairs / self.pair_units.scale
+        return ItemSets(rows, sets.bounds, pairs)
+
+    def cut(self, sets: ItemSets) -> ItemSets:
+        """Sets of items without the outliers of columns."""
+        rows, pairs = sets.rows, sets.pairs
+        if self.units is not None and self.units.limits is not None:
+            low, high = (limit[rows.indices] for limit in self.units.limits)
+            rows = replace(rows, values=np.clip(rows.values, low, high))
+        if self.pair_units is not None:
+            pairs = cut_columns(pairs, self.pair_units.limits)
         return ItemSets(rows, sets.bounds, pairs)
 
     def as_given(self, weights: Floats) -> NDArray[np.float64]:
@@ -183,7 +197,7 @@ class OrderingModel(TaskModel[OrderedSets]):
     def proba(self, X: Sequence[Items]) -> list[NDArray[np.float64]]:
         """Per set the probability that one item, the row, comes before another, the column."""
         weights = self.as_given(probable_weights(self, "predict_proba"))
-        sets = self.oracle.item_sets(X)
+        sets = self.cut(self.oracle.item_sets(X))
         sizes = np.diff(sets.bounds).tolist()
         problem = self.decoder.bind(sets, [NOTHING] * len(sets), rescaling=None)
         return [square(problem.moments(i, weights)[1] if n else np.zeros(0), n) for i, n in enumerate(sizes)]
@@ -194,7 +208,7 @@ class OrderingModel(TaskModel[OrderedSets]):
         self, X: Sequence[Items], known: Sequence[Order] | None = None, n_threads: int = 1
     ) -> list[NDArray[np.int32]]:
         """Per set the best order found."""
-        sets, coef = self.oracle.item_sets(X), self.coef
+        sets, coef = self.cut(self.oracle.item_sets(X)), self.coef
         known = None if known is None else read_orders(known, len(sets), "known")
         return parallel_parts(
             lambda a, b: self.decoder.predict(sets[a:b], coef, None if known is None else known[a:b])[0],
@@ -220,7 +234,7 @@ class OrderingModel(TaskModel[OrderedSets]):
 
     def preferences(self, X: Sequence[Items]) -> list[NDArray[np.float64]]:
         """Per set what exchanging two neighbours costs, the item of the row before that of the column."""
-        sets, coef, d = self.oracle.item_sets(X), self.coef, self.oracle.n_item_features
+        sets, coef, d = self.cut(self.oracle.item_sets(X)), self.coef, self.oracle.n_item_features
         scores, of_pairs, found = matrix(sets) @ coef[:d], sets.pairs @ coef[d:], []
         for i in range(len(sets)):
             own = scores[sets.bounds[i] : sets.bounds[i + 1]]

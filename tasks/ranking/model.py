@@ -27,7 +27,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenThreshold
 from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
-from structsvm.tasks.common.units import UNITS, Units, check_scale, rows_in, undone, units_of
+from structsvm.tasks.common.units import UNITS, Units, check_scale, cut_rows, rows_in, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
@@ -54,10 +54,13 @@ STEEP = ("f1", "prbep", "prec_at_k")
 # Where the path of C begins, in units of 1 / scale. On a sample: most values on the path, and how many of them may be
 # worse than the best, as the losses of a few held-out rows jump.
 LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE = 0.03, 11, 4
-# With fewer rows of the class than FEW_POSITIVES, TURNS fifths of the rows are held out in turn.
-FEW_POSITIVES, TURNS = 500, 3
+# With fewer rows of the class than FEW_POSITIVES, each fifth of the rows is held out in turn.
+FEW_POSITIVES, TURNS = 500, 5
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
+# Scores of held-out queries vary more than those of neighbouring values of C: with few queries there are so many
+# divisions, and the least value is chosen whose score is within so many standard errors of the best.
+DIVISIONS_OF_QUERIES, LEEWAY_OF_QUERIES = 3, 0.3
 # Over queries: most passes with each C, and the gap at which they end, as a share of the gain over w = 0. With a wider
 # one the scores of other queries depend on the seed.
 MOST_PASSES, SOLVED_OF_GAIN = 200, 1e-3
@@ -208,7 +211,7 @@ class GroupModel(TaskModel[Ranked]):
 
     def scores(self, X: Matrix) -> Floats:
         """Scores of the rows of a matrix."""
-        return np.asarray(X @ self.coef) + self.intercept
+        return np.asarray(cut_rows(self.units, X) @ self.coef) + self.intercept
 
     def scores_of(self, rows: SparseRows | DenseRows) -> Floats:
         """Scores of encoded rows, without a threshold."""
@@ -266,6 +269,7 @@ class RankerModel(GroupModel[Queries]):
 
     def search_of_loss(self, examples: Queries, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
+        search.repeats, search.leeway = DIVISIONS_OF_QUERIES, LEEWAY_OF_QUERIES
         self.make_patient(search.solver)
         return search
 
@@ -448,7 +452,7 @@ class SampleModel(GroupModel[LabeledRows]):
         searches = [SampleSearch(self.with_bound(bound), examples, solver) for bound in bounds]
         for search in searches:
             search.lowest, search.longest, search.patience = LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE
-            if self.has_threshold and examples.label_ids.sum() < FEW_POSITIVES:
+            if examples.label_ids.sum() < FEW_POSITIVES:
                 search.turns = TURNS
             if solver.maximises_dual:
                 rescaling = solver.rescaling or "margin"

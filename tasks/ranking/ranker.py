@@ -45,9 +45,9 @@ class Ranker(RankerParameters, TaskEstimator):
     k : int, optional
         First places that "ndcg" counts; None: all.
     C : float, "auto" or None, default="auto"
-        Weight of a query's loss. "auto": chosen on held-out queries (`validation_`), by the loss's own metric, see
-        `structsvm.tasks.common.selection`; 0.1 with fewer than 20 queries, and in `partial_fit` before any `fit`.
-        None: 0.1. A solver given as an object has its own.
+        Weight of a query's loss. "auto": chosen on held-out queries (`validation_`), by the loss's own metric, the
+        least within 0.3 standard errors of the best, see `structsvm.tasks.common.selection`; 0.1 with fewer than 20
+        queries, and in `partial_fit` before any `fit`. None: 0.1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
     standardize : bool, default=True
         Train on dense columns, those of mostly nonzero arrays, with variance 1 each, so units make no difference.

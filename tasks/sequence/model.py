@@ -489,7 +489,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         Rows that are not finite are left to `encode`, which says where they are.
         """
         oracle, units = self.oracle, self.units
-        if units is None or units.centre is None or oracle.n_bigrams or not isinstance(X, (list, tuple, np.ndarray)):
+        if units is None or units.centre is None or units.limits is not None or oracle.n_bigrams:
+            return None
+        if not isinstance(X, (list, tuple, np.ndarray)):
             return None
         rows = split_rows(X, lengths) if lengths is not None else X
         d, K = len(units.scale), oracle.n_labels

@@ -17,6 +17,7 @@ from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
 from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE
+from structsvm.kernel.objects import are_objects, values_for, values_of
 from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.parameters import checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
@@ -107,7 +108,8 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         are used as given.
     kernel : {"linear", "poly", "rbf", "sigmoid"}, KernelFunction or callable, optional
         Compare documents by this instead of having weights for their features: the joint kernel is
-        ``k(x, x') <L(y), L(y')>``. `solver` must then be "larank" or a `KernelLaRank`.
+        ``k(x, x') <L(y), L(y')>``. `solver` must then be "larank" or a `KernelLaRank`. A callable is one of
+        `LaRankClassifier`: X may then also be a list of any objects.
         ``structsvm.tasks.KernelFunction("poly", degree=2)`` has numbers of its own.
     class_weight : dict or "balanced", optional
         Factor on C by the true class (default 1); "balanced": ``n_samples / (n_classes * count)``.
@@ -284,17 +286,24 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
                 model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
                 model.first_index = X.first_index
             return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
+        objects = None
         if vectorizer is not None:
             X = vectorizer.transform(checked_documents(vectorizer, X))
+        elif callable(self.kernel) and self.vectorizer is None and are_objects(X):
+            objects = list(X)
+            X, params.kernel = values_of(self.kernel, objects, is_new=before is None), "precomputed"
         elif self.vectorizer is not None:
             vectorizer = clone(self.vectorizer)
             X = vectorizer.fit_transform(checked_documents(vectorizer, X))
         elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
-            raise ValueError("texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer())")
+            raise ValueError(
+                "texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer()), or a function of two "
+                "lists of them as kernel="
+            )
         given = X
         check_labelled(y, takes_unknown=True)
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
-        if before is None and vectorizer is None:
+        if before is None and vectorizer is None and objects is None:
             self._check_float32(given, X, columns)
         in_part = (isinstance(label, SETS) or is_unknown(label, self.unknown) for label in y)
         if params.taxonomy is None and not any(in_part):
@@ -306,6 +315,8 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             raise ValueError("class_weight goes by the true class, and y has documents whose class is not known")
         if before is None:
             model.columns, model.vectorizer = columns, vectorizer
+        if objects is not None and isinstance(model, KernelTaxonomyModel):
+            model.machine.objects = objects
         return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
 
     def _check_float32(self, given: MatrixLike, X: Matrix, columns: dict[str, Any]) -> None:
@@ -449,6 +460,8 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
             X = model.vectorizer.transform(checked_documents(model.vectorizer, X))
             if hasattr(X, "indptr"):
                 warn_of_unknown(int(np.count_nonzero(np.diff(X.indptr) == 0)), X.shape[0], "documents")
+        elif isinstance(model, KernelTaxonomyModel) and model.machine.objects is not None and callable(self.kernel):
+            X = values_for(self.kernel, X, model.machine.objects, model.machine.support)  # type: ignore[arg-type]
         return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]
 
     # ---- views ---------------------------------------------------------------------------
@@ -489,8 +502,9 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         return self._machine.support
 
     @property
-    def support_vectors_(self) -> Matrix:
-        return self._machine.vectors
+    def support_vectors_(self) -> Matrix | NDArray[np.object_]:
+        machine = self._machine
+        return machine.vectors if machine.objects is None else machine.support_objects
 
     @property
     def dual_coef_(self) -> csr_array:

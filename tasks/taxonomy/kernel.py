@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import Kernel
+from structsvm.kernel.soundness import check_kernel_values
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.stored_values import Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows, kernel_of
@@ -73,13 +74,16 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
                 "leaf_only=False for inner nodes that are labels"
             )
         taxonomy, structure = structure_of(params, labels, y)
+        kernel = kernel_of(params, X)
+        check_kernel_values(kernel, X)
         if before is None:
-            model = cls(taxonomy, labels, kernel_of(params, X), **structure)
+            model = cls(taxonomy, labels, kernel, **structure)
         else:
             model = before
             model.check_same(taxonomy, structure)
             model.machine.check_kernel(params, X, model.params)
-        return model, KernelRows(X, label_ids.astype(np.int32), weight=weight)
+        are_values = kernel.name == "precomputed"
+        return model, KernelRows(X, label_ids.astype(np.int32), are_values=are_values, weight=weight)
 
     @property
     def usual_sizes(self) -> Floats | None:
@@ -115,6 +119,10 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
         return weights.toarray() if is_sparse(weights) else weights
 
     # ---- model files ----------------------------------------------------------------------------
+
+    def stored_params(self) -> dict[str, Any]:
+        self.machine.check_stored()
+        return super().stored_params()
 
     @property
     def n_input_features(self) -> int:

@@ -54,6 +54,24 @@ def test_train_evaluate_predict(files, tmp_path):
     assert "prior: " in shown and shown.split("prior: ")[1].split("\n")[0].endswith("; semi_global")
 
 
+def test_words(tmp_path):
+    """Lines of words are learnt from, aligned and scored; what is written is read again."""
+    lines = ["the colour of - sea\tthe color of the sea\n", "he took - his hat\the took off his hat\n"] * 15
+    (tmp_path / "train").write_text("".join(lines))
+    (tmp_path / "new").write_text("he took his sea\the took off his sea\n")
+    run("train", "alignment", tmp_path / "train", "--words", "-m", tmp_path / "m", "-C", 0.1)
+    found = run("predict", tmp_path / "m", tmp_path / "new", "-o", tmp_path / "out") and (tmp_path / "out").read_text()
+    assert found == "he took - his sea\the took off his sea\n"
+    assert json.loads(run("evaluate", tmp_path / "m", tmp_path / "out", "--json").stdout)["q"] == 1.0
+    ranked = run("predict", tmp_path / "m", tmp_path / "new", "-k", 2).stdout.splitlines()
+    assert len(ranked) == 2 and ranked[0].startswith(found.strip() + "\t")
+    assert "the with the" in run("inspect", tmp_path / "m", "--top", 50).stdout
+    assert "lines of words need --words" in run("train", "alignment", tmp_path / "train", "-m", tmp_path / "n",
+                                                         code=1).output  # fmt: skip
+    assert "--matrix writes scores of letters" in run("train", "alignment", tmp_path / "train", "--words", "--matrix",
+                                                      tmp_path / "x", "-m", tmp_path / "n", code=1).output  # fmt: skip
+
+
 def test_train_from_decoys_and_export(files, tmp_path):
     out = run("train", "alignment", files / "train.a2m", "-m", tmp_path / "m", "--mode", "local", "--gaps", "linear",
               "--matrix", tmp_path / "matrix.txt", "--asymmetric", "--tol", 0.1, "-C", 1).output  # fmt: skip

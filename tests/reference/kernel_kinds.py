@@ -12,6 +12,12 @@ CLASSIFIERS = [
     if issubclass(kind := getattr(import_module(f"structsvm.tasks.{entry.module}"), entry.name), Classifier)
 ]
 KINDS = [kind for kind in CLASSIFIERS if issubclass(kind, KernelClassifier)]
+# All estimators of which a kernel may be a function.
+WITH_FUNCTIONS = [
+    kind
+    for entry in registry.ESTIMATORS
+    if "kernel" in (kind := getattr(import_module(f"structsvm.tasks.{entry.module}"), entry.name))().get_params()
+]
 
 
 def machine(kind, **params):

@@ -235,6 +235,8 @@ class Search:
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
     turns : int
         Parts of many examples that are held out in turn.
+    repeats : int
+        Divisions of few examples, each of whose parts are held out in turn.
     others : tuple of Chosen
         What is chosen with the best value.
     gap : float
@@ -249,7 +251,8 @@ class Search:
         Per split, the state of the training with the best value, if it was left early.
     """
 
-    lowest, step, longest, patience, leeway, turns, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, 1, LEAST_GAIN
+    lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
+    turns, repeats = 1, 1
     others: tuple[Chosen, ...] = ()
     states: Sequence[dict[str, NDArray[Any]]] = ()
     model: Any
@@ -353,12 +356,17 @@ class Search:
         for self.part in parts:
             n_passes += self.part.train(self.solver.set_params(C=C), monitor, self.gap)
         self.last = self._scores(parts)
-        return Row(C, *ratio(*self.last[1:]), n_passes)
+        score, error = ratio(*self.last[1:])
+        times = len(self.last.numerator) // self.n_held_out  # how often each example is held out
+        return Row(C, score, error * math.sqrt(times), n_passes)
 
     def _scores(self, parts: Sequence[Part]) -> Held:
         """How the held-out examples of parts are predicted."""
         held = joined([part.held_out_scores() for part in parts])
         self.metric, self.n_held_out = held.metric, len(held.numerator)
+        if self.repeats > 1:
+            times = self.n_held_out // len(np.unique(np.concatenate([part.held_out for part in parts])))
+            self.n_held_out //= times
         return held
 
     def _divisions(self) -> Iterator[Any]:
@@ -374,16 +382,18 @@ class Search:
         members = np.unique(group[group >= 0])
         if len(members) < LEAST_EXAMPLES:
             return
-        order = np.random.default_rng(self.seed).permutation(members)
-        if label is not None:
-            counts = np.bincount(label[order])
-            order = order[np.argsort(label[order], kind="stable")]
-            order = order[counts[label[order]] > 1]
-        n_parts = PARTS if len(members) >= ENOUGH_EXAMPLES else PARTS_OF_FEW
-        for k in range(self.turns if n_parts == PARTS else n_parts):
-            held_out = np.isin(group, order[k::n_parts])
-            if held_out.any():
-                yield held_out
+        rng, is_few = np.random.default_rng(self.seed), len(members) < ENOUGH_EXAMPLES
+        n_parts, turns, repeats = (PARTS_OF_FEW, PARTS_OF_FEW, self.repeats) if is_few else (PARTS, self.turns, 1)
+        for _ in range(repeats):
+            order = rng.permutation(members)
+            if label is not None:
+                counts = np.bincount(label[order])
+                order = order[np.argsort(label[order], kind="stable")]
+                order = order[counts[label[order]] > 1]
+            for k in range(turns):
+                held_out = np.isin(group, order[k::n_parts])
+                if held_out.any():
+                    yield held_out
 
 
 class LossSearch:

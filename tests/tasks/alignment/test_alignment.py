@@ -658,5 +658,5 @@ def test_letters_of_any_script(letters, tmp_path):
     assert structsvm.load(tmp_path / "m").predict(X) == found
     with pytest.raises(ValueError, match="x of example 0: the letter 'Ж' at position 1 is not in the alphabet"):
         model.predict([("ж", letters)])
-    with pytest.raises(ValueError, match=r"expected a string of letters, got \('the', 'cat'\); for words give each"):
+    with pytest.raises(ValueError, match=r"expected a string of letters, got \('the', 'cat'\); lists of words"):
         model.predict([(["the", "cat"], ["the"])])

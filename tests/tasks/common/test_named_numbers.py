@@ -118,7 +118,7 @@ def test_a_file_keeps_limits(tmp_path):
     far = [[{"w": "w1", "x": value}] for value in (4.0, 1e20, 1e38)]
     scores = [float(table.max()) for table in other.decision_function(far[1:])]
     assert scores[0] == scores[1] and other.predict(far) == model.predict(far)
-    np.testing.assert_array_equal(other.model_.units.limit, model.model_.units.limit)
+    np.testing.assert_array_equal(other.model_.units.limits, model.model_.units.limits)
 
 
 def test_plain_features_have_no_units():

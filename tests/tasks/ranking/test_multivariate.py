@@ -1,5 +1,7 @@
 """MultivariateClassifier: against machines of rows, by all losses, choices, files, bad input."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
-from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import break_even_point, precision_at_k
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier
@@ -85,7 +87,7 @@ def test_f1_finds_what_is_rare():
     train, test = few_positives(1, 1500, 0.04, 2.0), few_positives(2, 3000, 0.04, 2.0)
     model = made("f1").fit(*train)
     assert model.validation_["metric"] == "F1"
-    assert model.validation_["n_held_out"] == 900  # three fifths, as 60 rows of the class are few
+    assert model.validation_["n_held_out"] == 1500  # each fifth, as 60 rows of the class are few
     error = made("error").fit(*train)
     assert model.score(*test) > f1_score(test[1] == "yes", error.predict(test[0]) == "yes") + 0.05
 
@@ -192,12 +194,14 @@ def test_a_loss_that_nothing_bounds_has_the_hinge_of_the_roc_area(loss, tmp_path
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m").set_params(warm_start=True)
     loaded.fit(*train)
-    np.testing.assert_allclose(loaded.coef_, model.coef_, rtol=0.05, atol=0.02)
+    np.testing.assert_allclose(loaded.coef_, model.coef_, rtol=0.05, atol=0.03)
     file = read_model(tmp_path / "m")
     write_model(tmp_path / "bad", "multivariate", file.meta | {"bound": "error"}, file.arrays)
     with pytest.raises(ModelFileError, match="the hinge of 'error'"):
         structsvm.load(tmp_path / "bad")
-    assert not made(loss, fit_intercept=False).fit(*train).validation_.get("losses")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdviceWarning)  # without the other hinge no C is better than chance
+        assert not made(loss, fit_intercept=False).fit(*train).validation_.get("losses")
 
 
 def test_the_threshold_is_of_held_out_rows():
@@ -268,7 +272,7 @@ def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
     own = model._fitted()
     rows, chosen = kept[own.choice.get(ChosenLoss).loss], own.choice.get(ChosenThreshold).threshold
     assert chosen == threshold_of(*rows, by_f1=True)
-    assert own.choice.n_held_out == len(rows[0]) == (600 if share < 0.1 else 200)
+    assert own.choice.n_held_out == len(rows[0]) == (1000 if share < 0.1 else 200)
     mean = own.scores_of(own.rows(train[0])).mean()
     assert own.threshold == pytest.approx(mean + chosen * np.linalg.norm(own.weights))
     assert own.threshold != 0.0

@@ -81,6 +81,22 @@ def test_the_gap_is_small_beside_the_gain():
     assert solver.usual_passes == 20 and "run_type" not in vars(solver)
 
 
+def test_the_choice_hardly_depends_on_the_seed():
+    """Three divisions of few queries choose C, and the least within 0.3 standard errors of the best."""
+    X, grades, qid = make_rankings(100, 50, noise=2.0, random_state=5)
+    test, right, of = make_rankings(600, 50, noise=2.0, random_state=6)
+    scores = []
+    for seed in range(4):
+        model = Ranker(random_state=seed).fit(X, grades, qid=qid)
+        table = model.validation_
+        assert table["n_held_out"] == 100
+        best = int(np.argmax(table["score"]))
+        near = table["C"][np.abs(table["score"] - table["score"][best]) <= 0.3 * table["error"][best]]
+        assert near.min() == model.C_
+        scores.append(model.score(test, right, qid=of))
+    assert np.std(scores) < 0.002
+
+
 def test_pairs_of_ranks_are_those_of_a_machine_of_differences():
     """By hand: the mean hinge of pairs of each query."""
     model = Ranker("pairs", C=0.5, tol=1e-4, max_iter=1000, standardize=False, random_state=0).fit(X, y, group=SIZES)

@@ -10,6 +10,8 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.kernel._kernels import Kernel, Rows
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from structsvm.arrays import Floats, Integers, Matrix
 
 # Differences of this share of the largest value are rounding, of values in single precision too.
@@ -18,6 +20,14 @@ ROUNDING = 1e-4
 TRIED, BLOCK = 64, 256
 
 REMEDY = "distances D become a kernel as np.exp(-gamma * D**2), other similarities S as S @ S.T"
+
+
+def check_kernel_values(kernel: Kernel, X: Any) -> None:
+    """Raise ValueError if a precomputed kernel, whose rows X are, or a callable is none; see `check_matrix`."""
+    if kernel.name == "precomputed":
+        check_matrix(X)
+    elif callable(kernel.name):
+        check_function(kernel, X)
 
 
 def check_matrix(K: Floats) -> None:
@@ -29,7 +39,7 @@ def check_matrix(K: Floats) -> None:
     _check(K, "the precomputed kernel", np.arange(len(K)))
 
 
-def check_function(kernel: Kernel, X: Matrix) -> None:
+def check_function(kernel: Kernel, X: Any) -> None:
     """Raise ValueError if the values of a callable on some rows of X are none of a kernel; see `check_matrix`."""
     rows, some = Rows(X), np.unique(np.linspace(0, X.shape[0] - 1, TRIED).astype(np.int64))
     name = getattr(kernel.name, "__name__", type(kernel.name).__name__)

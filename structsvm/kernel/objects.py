@@ -9,11 +9,9 @@ import numpy as np
 from structsvm.features.matrices import is_sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import ArrayLike
-
-    from structsvm.arrays import Floats
+    from numpy.typing import ArrayLike, NDArray
 
 
 def are_objects(X: Any) -> bool:
@@ -35,7 +33,24 @@ def _has_numbers(rows: Sequence[Any]) -> bool:
     return len({len(row) for row in rows}) == 1 and any(isinstance(value, (int, float)) for value in rows[0])
 
 
-def kernel_values(kernel: Callable[..., ArrayLike], A: Sequence[Any], B: Sequence[Any]) -> Floats:
+def values_of(kernel: Callable[..., ArrayLike], objects: list[Any], *, is_new: bool) -> NDArray[np.float64]:
+    """The kernel matrix of the objects of a new model; ValueError for a model that is to go on."""
+    if not is_new:
+        raise ValueError("a kernel of objects needs all of them at once: no partial_fit, no warm_start")
+    return kernel_values(kernel, objects, objects)
+
+
+def values_for(
+    kernel: Callable[..., ArrayLike], X: Iterable[Any], objects: list[Any], support: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Rows of a kernel matrix for new objects, a column per object of training: 0 if it is no support pattern."""
+    X, support = list(X), np.unique(support)
+    values = np.zeros((len(X), len(objects)))
+    values[:, support] = kernel_values(kernel, X, [objects[k] for k in support.tolist()])
+    return values
+
+
+def kernel_values(kernel: Callable[..., ArrayLike], A: Sequence[Any], B: Sequence[Any]) -> NDArray[np.float64]:
     """The kernel's values of two lists of objects, float64 (len(A), len(B)); ValueError for any other answer."""
     try:
         values = np.asarray(kernel(A, B), dtype=np.float64)
