@@ -152,6 +152,23 @@ def test_the_number_of_oracle_calls_is_true():
     assert "support vectors" not in run.result().certificate()
 
 
+def test_no_point_of_the_rounds_is_evaluated_twice():
+    oracle, X, Y = logistic_data()
+    seen = []
+
+    class Watching(Logistic):
+        def expect(self, x, w):
+            seen.append(w.tobytes())
+            return super().expect(x, w)
+
+    run = ConditionalLikelihood(10.0, random_state=0).start(bound((Watching(3, 4), X, Y)))
+    while not run.advance():
+        pass
+    seen.clear()
+    assert run.minimise(1e-4, 100)
+    assert len(seen) == len(X) * len(set(seen)) > 10 * len(X)
+
+
 @pytest.mark.parametrize("data", [chain_data(n=30), logistic_data()], ids=["chains", "python"])
 def test_resumed_runs_and_jobs_change_no_bit(data, tmp_path):
     whole = ConditionalLikelihood(0.5, max_iter=6, random_state=3).solve(bound(data))
