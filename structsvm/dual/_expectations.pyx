@@ -19,7 +19,8 @@ and F_i(m_w) the difference of the two expectations: not convex, and D is no bou
 over all outputs and over what agrees, m_i stands for their difference and h_i for that of their entropies. The gap is
 then that of p_i less that of q_i, and may be 0 or less while the two are not yet those of w; so there is a least length
 of steps. They follow the gradients of the present losses, as those of dual-free SDCA (Shalev-Shwartz 2016) do:
-completing is a part of each. See `gradient`.
+completing is a part of each. Such a step moves m_w as well, against itself: with d = m_w - m, by about C |F(d)|^2 / |d|^2
+of its own length. Lengths up to 1 / (1 + C |F(d)|^2 / |d|^2) are stable; none is forced beyond. See `gradient`.
 
 Constants that a problem adds to its losses (`constant`, sum_i C_i times those) count in P and D alike.
 """
@@ -92,7 +93,7 @@ cdef class ExpectationState(WeightState):
 
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
         """Step from p_i towards p_w by the length that gains most; returns what the example had added to the gap."""
-        cdef double C = self.C[i], loss, entropy, gap, curvature, length = 1.0, reached = 0.0
+        cdef double C = self.C[i], loss, entropy, gap, curvature, length = 1.0, reached = 0.0, square = 0.0
         cdef float32_t* m
         cdef float32_t* corner = &self.corner[0]
         cdef Py_ssize_t k, start, n = self.offsets[i + 1] - self.offsets[i]
@@ -116,13 +117,17 @@ cdef class ExpectationState(WeightState):
         if gap < curvature:
             length = gap / curvature
         if self.least.shape[0] > 0:
-            # Half of the first step, and less where the gap asks for less; where it tells nothing, more with time.
+            # Half of the first step, and less where the gap asks for less; where it tells nothing, more with time, up to
+            # what is stable.
+            for k in range(n):
+                square += <double>corner[k] * corner[k]
             if self.least[i] == 0.0:
                 self.least[i] = 0.5 * max(length, LEAST_LENGTH)
             elif 0.0 < length < self.least[i]:
                 self.least[i] = max(length, 0.5 * self.least[i])
             elif length <= 0.0:
-                self.least[i] = min(1.2 * self.least[i], 1.0)
+                self.least[i] = 1.2 * self.least[i]
+            self.least[i] = min(self.least[i], square / (square + curvature) if square > 0.0 else 1.0)
             self.least[i] = min(self.least[i], FREE_PASSES * self.n_samples / self.n_visits)
             length = max(length, self.least[i])
             reached = length * curvature
