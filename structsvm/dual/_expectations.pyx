@@ -19,8 +19,8 @@ and F_i(m_w) the difference of the two expectations: not convex, and D is no bou
 over all outputs and over what agrees, m_i stands for their difference and h_i for that of their entropies. The gap is
 then that of p_i less that of q_i, and may be 0 or less while the two are not yet those of w; so there is a least length
 of steps. They follow the gradients of the present losses, as those of dual-free SDCA (Shalev-Shwartz 2016) do:
-completing is a part of each. Such a step moves m_w as well, against itself: with d = m_w - m, by about C |F(d)|^2 / |d|^2
-of its own length. Lengths up to 1 / (1 + C |F(d)|^2 / |d|^2) are stable; none is forced beyond. See `gradient`.
+completing is a part of each. With d = m_w - m, a step moves m_w as well, against itself, by about C |F(d)|^2 / |d|^2 of
+its own length: up to 1 / (1 + C |F(d)|^2 / |d|^2) steps are stable, and none longer is forced. See `gradient`.
 
 Constants that a problem adds to its losses (`constant`, sum_i C_i times those) count in P and D alike.
 """
@@ -117,8 +117,8 @@ cdef class ExpectationState(WeightState):
         if gap < curvature:
             length = gap / curvature
         if self.least.shape[0] > 0:
-            # Half of the first step, and less where the gap asks for less; where it tells nothing, more with time, up to
-            # what is stable.
+            # Half of the first step, and less where the gap asks for less; where it tells nothing, more with time, if
+            # that is stable.
             for k in range(n):
                 square += <double>corner[k] * corner[k]
             if self.least[i] == 0.0:

@@ -155,7 +155,7 @@ def test_the_number_of_oracle_calls_is_true():
 
 
 def test_no_point_of_the_rounds_is_evaluated_twice():
-    oracle, X, Y = logistic_data()
+    _, X, Y = logistic_data()
     seen = []
 
     class Watching(Logistic):
