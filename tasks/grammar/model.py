@@ -43,6 +43,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
+from structsvm.tasks.common.solver import use_passes
 from structsvm.tasks.grammar.parameters import (
     MANY_TREES,
     OF_FEATURES,
@@ -245,9 +246,8 @@ class GrammarModel(TaskModel[Trees]):
         return self.oracle.bind(None, examples.trees, **solver.formulation()), examples.weight
 
     def adapted(self, solver: Solver, examples: Trees) -> Solver:
-        is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
-        if is_open and self.params.get("solver") == "larank":
-            solver.set_params(max_iter=PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
+        if self.params.get("solver") == "larank" and not solver.is_likelihood:
+            use_passes(solver, PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
         return super().adapted(solver, examples)
 
     def learnable(self, examples: Trees, on_no_parse: str | None) -> Trees:
