@@ -196,7 +196,8 @@ cdef class ExpectationState(WeightState):
 
         P(v) = 1/2 |v - w0|^2 + f(v) for convex f is at least 1/2 |v - w0|^2 + f(w) + <f'(w), v - w>, which is no less
         than P(w) - 1/2 |P'(w)|^2. Of outputs known in part, f is the loss with the distributions over what agrees as
-        they are at w, where it is the loss itself: the bound is on the objective of this convex problem.
+        they are at w, where it is the loss itself: the bound is on the objective of this convex problem. No loss is
+        below 0, as what agrees is a part of all outputs and weighs no more there: far from the optimum that says more.
         """
         cdef ndarray array = self.problem._check_weights(weights)
         cdef ndarray gradient = np.zeros(self.problem.n_features)
@@ -204,7 +205,7 @@ cdef class ExpectationState(WeightState):
         gradient += array
         if self.base is not None:
             gradient -= self.base
-        return primal, primal - 0.5 * sum_of_products(gradient, gradient), gradient
+        return primal, max(primal - 0.5 * sum_of_products(gradient, gradient), self.constant), gradient
 
     def _vectors(self):
         return {}       # w follows from the moments, bit for bit after `settle`

@@ -214,7 +214,9 @@ def test_passes_over_what_is_known_lower_the_objective(structure, C):
     before = run.state.gradient(run.weights)[0]
     while not run.is_near:
         run.advance()
-    assert run.state.gradient(run.weights)[0] <= before * (1.0 + 1e-6)
+        run.checked_certify()
+        assert 0.0 <= run.dual <= run.primal * (1.0 + 1e-6)
+    assert run.primal <= before * (1.0 + 1e-6)
 
 
 HAS_COMPLETE = pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).knowledge(0) is not None])
