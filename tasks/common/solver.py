@@ -6,7 +6,6 @@ store a solver by its name and parameters, so a loaded model trains as before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -116,12 +115,6 @@ def make_solver(params: Params, default_C: float = DEFAULT_C) -> Solver:
             raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
         return Perceptron(**given)
     return kind(**{"C": LOG_C if of_log else default_C, "n_jobs": params.n_jobs} | given)
-
-
-def use_passes(solver: Any, n: int) -> None:
-    """Let LaRank make n passes, settled or not, if neither `max_iter` nor `tol` is given."""
-    if solver.max_iter is None and solver.tol is None:
-        solver.usual_passes, solver.least_passes = n, math.inf
 
 
 def solver_of(params: dict[str, Any], loss: str) -> Solver:

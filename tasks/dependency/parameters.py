@@ -24,7 +24,7 @@ from structsvm.parameters import (
 )
 from structsvm.solvers import Solver
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
-from structsvm.tasks.common.solver import AUTO, make_solver, use_passes
+from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
 from structsvm.tasks.dependency.words import COLUMNS
 
@@ -104,8 +104,9 @@ Params = DependencyParserParameters | SimpleNamespace
 def make_dependency_solver(params: DependencyParser | SimpleNamespace) -> Solver:
     """The chosen solver; a solver object has its own parameters."""
     solver = make_solver(params)
-    if params.solver == "larank" and not solver.is_likelihood:
-        use_passes(solver, PASSES[params.order])
+    is_named = params.solver == "larank" and not solver.is_likelihood
+    if is_named and solver.max_iter is None and solver.tol is None:
+        solver.set_params(max_iter=PASSES[params.order])
     return solver
 
 

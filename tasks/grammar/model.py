@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,7 +44,6 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
-from structsvm.tasks.common.solver import use_passes
 from structsvm.tasks.grammar.parameters import (
     MANY_TREES,
     OF_FEATURES,
@@ -245,9 +245,11 @@ class GrammarModel(TaskModel[Trees]):
     def bind(self, examples: Trees, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(None, examples.trees, **solver.formulation()), examples.weight
 
-    def adapted(self, solver: Solver, examples: Trees) -> Solver:
-        if self.params.get("solver") == "larank" and not solver.is_likelihood:
-            use_passes(solver, PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
+    def adapted(self, solver: Any, examples: Trees) -> Solver:
+        is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
+        if is_open and self.params.get("solver") == "larank":  # settled or not; a wide gap after them is a warning
+            solver.usual_passes = PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY
+            solver.least_passes = math.inf
         return super().adapted(solver, examples)
 
     def learnable(self, examples: Trees, on_no_parse: str | None) -> Trees:
