@@ -133,6 +133,10 @@ class LikelihoodRun(DualRun):
             self.seconds += time.perf_counter() - begin
             return point
 
+        w0 = np.zeros(self.problem.n_features) if state.base is None else state.base
+        starts = [np.asarray(w, dtype=np.float64) for w in (w0, state.weights, self.before) if w is not None]
+        last = min(map(evaluated, starts), key=lambda point: point.primal)
+
         def objective(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             nonlocal last
             if not np.array_equal(w, last.w):
@@ -147,9 +151,6 @@ class LikelihoodRun(DualRun):
             if self.remaining <= tol:
                 raise StopIteration
 
-        w0 = np.zeros(self.problem.n_features) if state.base is None else state.base
-        starts = [np.asarray(w, dtype=np.float64) for w in (w0, state.weights, self.before) if w is not None]
-        last = min(map(evaluated, starts), key=lambda point: point.primal)
         options = {"maxiter": most, "maxfun": 2 * most, "ftol": 0.0, "gtol": 0.0}
         minimize(objective, last.w, jac=True, method="L-BFGS-B", callback=end_iteration, options=options)
         return self.remaining <= tol
