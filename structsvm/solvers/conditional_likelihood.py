@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,16 @@ STATES["expectations"] = counters(4) | AROUND | {
     "least": Array("f8", ("n_samples",), within=(0.0, math.nextafter(1.0, 2.0)), needed=False),
     "C": Array("f8", ("n_samples",), within=(0.0, None)),
 }  # fmt: skip
+
+
+class Point(NamedTuple):
+    """A point of L-BFGS, in float64 and as weights, the objectives there, and the gradient of the primal."""
+
+    w: NDArray[np.float64]
+    weights: NDArray[Any]
+    primal: float
+    dual: float
+    gradient: NDArray[np.float64]
 
 
 class LikelihoodRun(DualRun):
@@ -122,29 +132,34 @@ class LikelihoodRun(DualRun):
         from scipy.optimize import minimize
 
         state = self.state
-        last: tuple[Any, ...] = ()
+
+        def evaluated(w: NDArray[np.float64]) -> Point:
+            begin = time.perf_counter()
+            weights = w.astype(self.problem.weight_dtype)
+            point = Point(w.copy(), weights, *state.gradient(weights))
+            self.seconds += time.perf_counter() - begin
+            return point
+
+        w0 = np.zeros(self.problem.n_features) if state.base is None else state.base
+        starts = [np.asarray(w, dtype=np.float64) for w in (w0, state.weights, self.before) if w is not None]
+        last = min(map(evaluated, starts), key=lambda point: point.primal)
 
         def objective(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             nonlocal last
-            begin = time.perf_counter()
-            weights = w.astype(self.problem.weight_dtype)
-            last = weights, *state.gradient(weights)
-            self.seconds += time.perf_counter() - begin
-            return last[1], last[3]
+            if not np.array_equal(w, last.w):
+                last = evaluated(w)
+            return last.primal, last.gradient
 
         def end_iteration(intermediate_result: Any) -> None:
-            self.polished, self.primal, dual, gradient = last
-            if dual > self.dual or not self.has_dual:
-                self.dual, self.dual_norm = dual, half_norm(self.polished - gradient)
+            self.polished, self.primal = last.weights, last.primal
+            if last.dual > self.dual or not self.has_dual:
+                self.dual, self.dual_norm = last.dual, half_norm(last.weights - last.gradient)
             tick()
             if self.remaining <= tol:
                 raise StopIteration
 
-        w0 = np.zeros(self.problem.n_features) if state.base is None else state.base
-        starts = [np.asarray(w, dtype=np.float64) for w in (w0, state.weights, self.before) if w is not None]
-        best = min(starts, key=lambda w: objective(w)[0])
         options = {"maxiter": most, "maxfun": 2 * most, "ftol": 0.0, "gtol": 0.0}
-        minimize(objective, best, jac=True, method="L-BFGS-B", callback=end_iteration, options=options)
+        minimize(objective, last.w, jac=True, method="L-BFGS-B", callback=end_iteration, options=options)
         return self.remaining <= tol
 
     def norms(self) -> tuple[float, float]:

@@ -443,10 +443,10 @@ class LatentSVM(Solver):
     Notes
     -----
     A fully known example is its own completion: if all are, training is that of the wrapped solver, bit for
-    bit. If completions stay, `result_.status` is how the wrapped solver ended on the convex problem: "max_iter" if
-    passes have ended before. Multipliers of examples whose completions stay are kept from round to round (with
-    `form="one_slack"` only the weights are). With inexact oracles, no objective is known, and training ends after
-    `rounds` or with unchanged completions.
+    bit. If completions stay, `result_.status` is how the wrapped solver ended on the convex problem: "converged" within
+    its `tol`, "settled", or "max_iter" if passes have ended before. Multipliers of examples whose completions stay are
+    kept from round to round (with `form="one_slack"` only the weights are). With inexact oracles, no objective is
+    known, and training ends after `rounds` or with unchanged completions.
 
     If the solver has `max_iter=1`, completions are found after each pass; by `partial_fit` with batches of one
     example, in each step, under the current weights.

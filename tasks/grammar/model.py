@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,6 +86,7 @@ COST = 0.45
 SCALE, SMOOTHING = 0.5, 0.5
 TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depends on their number
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many
+LOWEST_OF_LOG = 10.0  # where the path of the log loss begins, in units of 1 / scale
 BATCH = 256  # sentences whose features are computed side by side
 # Without bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
 SPAN_BITS = (0, 8, 16)
@@ -155,6 +157,9 @@ class TreeSearch(Search):
 
     These cannot tell values half a decade apart: powers of ten are tried, and the least within a standard error of the
     best is chosen (Breiman et al. 1984).
+
+    Beside frequencies, from which training starts, the log loss of the first values of a margin's path changes no
+    bracket: its path begins higher.
     """
 
     def __init__(
@@ -164,6 +169,8 @@ class TreeSearch(Search):
         self.is_of_many = len(self.examples) >= 2 * TRAINED
         if self.is_of_many:
             self.lowest, self.step, self.patience, self.leeway = 3.0, 2, 1, 1.0
+        if self.solver.is_likelihood:
+            self.lowest = LOWEST_OF_LOG
 
     def _divisions(self) -> Iterator[NDArray[np.bool_]]:
         if not self.is_of_many:
@@ -239,10 +246,11 @@ class GrammarModel(TaskModel[Trees]):
     def bind(self, examples: Trees, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         return self.oracle.bind(None, examples.trees, **solver.formulation()), examples.weight
 
-    def adapted(self, solver: Solver, examples: Trees) -> Solver:
+    def adapted(self, solver: Any, examples: Trees) -> Solver:
         is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
-        if is_open and self.params.get("solver") == "larank":
-            solver.set_params(max_iter=PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY)
+        if is_open and self.params.get("solver") == "larank":  # settled or not; a wide gap after them is a warning
+            solver.usual_passes = PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY
+            solver.least_passes = math.inf
         return super().adapted(solver, examples)
 
     def learnable(self, examples: Trees, on_no_parse: str | None) -> Trees:

@@ -205,6 +205,20 @@ def test_the_log_loss_of_what_is_known_ends_in_a_minimum(structure, C):
     assert 0.98 * run.primal <= expected <= run.primal * (1.0 + 1e-5)
 
 
+@pytest.mark.parametrize("structure", [s for s in STRUCTURES if known_problem(s)])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_passes_over_what_is_known_lower_the_objective(structure, C):
+    """Steps without a length that surely gains do not lead away from where they begin."""
+    _, problem, _ = known_problem(structure)
+    run = ConditionalLikelihood(C, max_iter=1, random_state=0).start(problem)
+    before = run.state.gradient(run.weights)[0]
+    while not run.is_near:
+        run.advance()
+        run.checked_certify()
+        assert 0.0 <= run.dual <= run.primal * (1.0 + 1e-6)
+    assert run.primal <= before * (1.0 + 1e-6)
+
+
 HAS_COMPLETE = pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).knowledge(0) is not None])
 
 

@@ -10,9 +10,11 @@ from scipy.optimize import minimize
 
 from structsvm import ConvergenceWarning, OracleError, StructuredSVM
 from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood, Perceptron
+from structsvm.structures.taxonomy import Taxonomy
 
 
 def logistic_data(seed=0, n=12, n_classes=3, n_inputs=4):
@@ -150,6 +152,41 @@ def test_the_number_of_oracle_calls_is_true():
         run = ConditionalLikelihood(max_iter=3, tol=1e-12, random_state=0).solve(bound((oracle, X, Y)))
     assert run.result().n_argmax == 6 * len(X)
     assert "support vectors" not in run.result().certificate()
+
+
+def test_no_point_of_the_rounds_is_evaluated_twice():
+    _, X, Y = logistic_data()
+    seen = []
+
+    class Watching(Logistic):
+        def expect(self, x, w):
+            seen.append(w.tobytes())
+            return super().expect(x, w)
+
+    run = ConditionalLikelihood(10.0, random_state=0).start(bound((Watching(3, 4), X, Y)))
+    while not run.advance():
+        pass
+    seen.clear()
+    assert run.minimise(1e-4, 100)
+    assert len(seen) == len(X) * len(set(seen)) > 10 * len(X)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+def test_passes_over_bags_on_dense_columns_are_stable(C, scale):
+    """However large C |x|^2 is, the steps of what is known in part do not overshoot."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(8, size=300)
+    X = scale * (rng.normal(size=(300, 40)) + 1.5 * rng.normal(size=(8, 40))[y])
+    bags = [{int(k), *rng.integers(8, size=2).tolist()} for k in y]
+    oracle = TaxonomyOracle(Taxonomy.flat([*"abcdefgh"]), 40)
+    run = ConditionalLikelihood(C, random_state=0).start(bound((oracle, X, bags)))
+    at_zero = run.state.gradient(run.weights)[0]
+    while not run.is_near:
+        run.advance()
+    after_passes = run.state.gradient(run.weights)[0]
+    assert run.minimise(0.01, 200)
+    assert after_passes < 0.2 * at_zero and run.primal < after_passes
 
 
 @pytest.mark.parametrize("data", [chain_data(n=30), logistic_data()], ids=["chains", "python"])

@@ -10,8 +10,9 @@ from sklearn.utils import get_tags
 
 import structsvm
 from structsvm import LaRank
+from structsvm.datasets import make_treebank
 from structsvm.estimator import InputsAndOutputs, StructuredModel
-from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+from structsvm.tasks import GrammarParser, SequenceLabeler, TaxonomyClassifier
 from structsvm.tasks.common.training import Job
 
 
@@ -22,6 +23,22 @@ def test_a_wide_gap_after_all_passes_is_a_warning():
         model = TaxonomyClassifier(C=1.0, standardize=False, random_state=0).fit(rows, y)
     assert model.result_.status == "max_iter" and model.result_.relative_gap > 0.5
     TaxonomyClassifier(C=1.0, standardize=False, max_iter=20, random_state=0).fit(rows, y)  # as many as were asked for
+
+
+@pytest.mark.parametrize("name", ["graph", "cut", "taxonomy", "multilabel, none", "ordering"])
+def test_a_wide_gap_at_a_large_C_is_a_warning_of_every_estimator(name):
+    """Few passes of an estimator's own are no reason for silence; those that were asked for are."""
+    case = CASES[name]
+    with pytest.warns(structsvm.ConvergenceWarning, match=r"passes at a relative gap of .* a smaller C than 10000\.0$"):
+        result = case.fit(C=1e4).result_
+    assert result.status == "max_iter" and result.relative_gap > 0.5
+    assert case.fit(C=1e4, max_iter=result.n_iter).result_.primal == result.primal
+
+
+def test_a_wide_gap_of_a_parser_is_a_warning():
+    trees = make_treebank(300, random_state=0)
+    with pytest.warns(structsvm.ConvergenceWarning, match="LaRank stopped after 6 passes at a relative gap of"):
+        GrammarParser(C=1e4, loss="zero_one", random_state=0).fit(trees)
 
 
 def test_a_wide_gap_names_uneven_features():

@@ -135,6 +135,15 @@ def test_of_many_trees_powers_of_ten_are_tried_and_the_least_is_chosen_that_is_a
     assert 0.003 in parser.validation_["C"] and parser.C_ == 0.1
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_path_of_the_log_loss_begins_where_other_brackets_are_predicted(seed):
+    """Smaller values, among which a search would end before it has learnt anything, predict as the prior does."""
+    trees = make_treebank(120, max_length=12, random_state=seed)
+    parser = GrammarParser(loss="log", random_state=0).fit(trees)
+    of_prior, first = parser.validation_["score"][:2]
+    assert first != of_prior and parser.C_ > 0.1 and parser.result_.primal_norm > 1.0
+
+
 def test_passes_are_fewer_over_many_trees():
     few = TREES[:10]
     assert GrammarParser(C=0.1).fit(few).n_iter_ == PASSES
