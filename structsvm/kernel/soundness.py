@@ -10,8 +10,6 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.kernel._kernels import Kernel, Rows
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from structsvm.arrays import Floats, Integers, Matrix
 
 # Differences of this share of the largest value are rounding, of values in single precision too.
@@ -22,10 +20,10 @@ TRIED, BLOCK = 64, 256
 REMEDY = "distances D become a kernel as np.exp(-gamma * D**2), other similarities S as S @ S.T"
 
 
-def check_kernel_values(kernel: Kernel, X: Any) -> None:
+def check_kernel_values(kernel: Kernel, X: Matrix) -> None:
     """Raise ValueError if a precomputed kernel, whose rows X are, or a callable is none; see `check_matrix`."""
     if kernel.name == "precomputed":
-        check_matrix(X)
+        check_matrix(np.asarray(X))
     elif callable(kernel.name):
         check_function(kernel, X)
 
@@ -39,7 +37,7 @@ def check_matrix(K: Floats) -> None:
     _check(K, "the precomputed kernel", np.arange(len(K)))
 
 
-def check_function(kernel: Kernel, X: Any) -> None:
+def check_function(kernel: Kernel, X: Matrix) -> None:
     """Raise ValueError if the values of a callable on some rows of X are none of a kernel; see `check_matrix`."""
     rows, some = Rows(X), np.unique(np.linspace(0, X.shape[0] - 1, TRIED).astype(np.int64))
     name = getattr(kernel.name, "__name__", type(kernel.name).__name__)

@@ -432,10 +432,10 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def say_unseen(self, strings: Iterable[String]) -> None:
         """Warn of letters that no string of training had."""
-        strange = "" if self.seen is None else self.encoder.read_as_others(self.seen)
-        if not strange:
+        encoder = self.encoder
+        if self.seen is None or isinstance(encoder, WordEncoder) or not (strange := encoder.read_as_others(self.seen)):
             return
-        texts = list(map(self.encoder.letters_of, strings))
+        texts = list(map(encoder.letters_of, strings))
         counts = {letter: sum(text.count(letter) for text in texts) for letter in strange}
         counts = {letter: n for letter, n in counts.items() if n}
         if counts:

@@ -17,7 +17,7 @@ import numpy as np
 from structsvm.structures.gapped import is_row_of_words
 
 if TYPE_CHECKING:
-    from structsvm.tasks.common.arrays import Integers
+    from structsvm.arrays import Integers
 
 # Weights of pairs are quadratic in the number of words; costs of rare ones are not worth learning.
 MOST_WORDS, LEAST_COUNT = 200, 5
