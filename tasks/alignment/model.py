@@ -289,7 +289,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         Homologues whose alignments are not known at all, or a `LatentSVM`, align them in each round.
         """
         references = job.examples.references
-        if self.seen is not None or not self.is_trained:
+        if isinstance(self.encoder, LetterEncoder) and (self.seen is not None or not self.is_trained):
             ids = np.unravel_index(references.strings.symbols, self.encoder.sizes)[0]
             found = {self.encoder.letters[k] for k in np.unique(ids)}
             self.seen = "".join(sorted(found.union(self.seen or "")))

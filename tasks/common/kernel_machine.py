@@ -177,6 +177,7 @@ class KernelMachine:
         largest = np.asarray(largest.todense() if is_sparse(largest) else largest, dtype=np.float64).ravel()
         return np.where(largest > 0.0, largest, largest.max(initial=0.0)) if largest.any() else None
 
+    @property
     def support_objects(self) -> NDArray[np.object_]:
         """The support patterns, where they are no rows of numbers."""
         objects = [] if self.objects is None else self.objects
