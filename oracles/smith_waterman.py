@@ -421,6 +421,12 @@ class WordAlignmentOracle(SmithWatermanOracle):
     n_features : int
         Length of w: as of `SmithWatermanOracle` with a letter per frequent word and one for all others, whose pair is
         that of two different ones; last the weight of another word with itself.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.smith_waterman import SmithWatermanOracle, WordAlignmentOracle
+    >>> WordAlignmentOracle(3).n_features - SmithWatermanOracle(4).n_features
+    1
     """
 
     def __init__(self, n_words: int, **settings: Any) -> None:

@@ -286,7 +286,7 @@ def limits_of_columns(values: Floats) -> Limits | None:
         return None
     some = np.linspace(0, len(values) - 1, min(len(values), MOST_LOOKED_AT)).astype(np.intp)
     sample = values[some]
-    middle = np.median(sample, axis=0).astype(np.float64)
+    middle = np.median(sample.astype(np.float64), axis=0)
     farthest = np.maximum(values.max(axis=0) - middle, middle - values.min(axis=0))
     most = float(np.finfo(values.dtype).max)
     low, high = (np.full(values.shape[1], end, dtype=values.dtype) for end in (-most, most))

@@ -47,10 +47,10 @@ def test_the_log_loss_trains_a_conditional_random_field(field):
     assert field.score(X_TEST, Y_TEST) > 0.85
     assert field.temperature_ == 1.0
     assert field.result_.dual <= field.result_.primal
-    by_object = SequenceLabeler(loss="log", solver=ConditionalLikelihood(field.C_, max_iter=5, random_state=0)).fit(
-        X, y
-    )
-    assert np.array_equal(by_object.emission_, field.emission_)
+    solver = ConditionalLikelihood(field.C_, max_iter=5, random_state=0)
+    by_object, by_name = SequenceLabeler(loss="log", solver=solver), SequenceLabeler(loss="log", C=field.C_)
+    by_name.set_params(max_iter=5, random_state=0)
+    assert np.array_equal(by_object.fit(X, y).emission_, by_name.fit(X, y).emission_)
 
 
 @pytest.mark.parametrize("which", ["field", "margin"])
