@@ -138,6 +138,11 @@ class Units(NamedTuple):
         """``(low, high)``, if there are some."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    def of_columns(self, chosen: Any) -> Self:
+        """The units of some columns."""
+        own: list[Any] = [None if of is None else of[chosen] for of in self]
+        return type(self)(*own)
+
     def applied(self, rows: Any) -> Any:
         """`DenseRows` in these units; or `Tokens`, with an intercept behind the columns (bigrams stay as they are)."""
         if isinstance(rows, DenseRows):
