@@ -38,6 +38,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
+from structsvm.tasks.common.units import units_of_vectors
 from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import (
@@ -540,6 +541,7 @@ def prepare(
     own = OwnColumns(features.columns, () if features.columns is None else None) if before is None else before.own
     codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
+    weight = checked_sample_weight(weight, len(arcs))
     if before is not None:
         check_unchanged(params, before, SETTLED)
         check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
@@ -548,7 +550,8 @@ def prepare(
         before.pair_templates = make_pair_templates(params, own)
         before.pairs_cross = params.projective == "auto" and before.n_crossing > 0
         outputs = outputs_of(arcs, offsets, before.labels, params.subtypes)
-        return before, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
+        return before, ParsedSentences(codes, offsets, outputs, weight=weight)
+    _settle_units(own, codes, None if weight is None else np.repeat(weight > 0.0, np.diff(offsets)))
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
     else:
@@ -587,8 +590,17 @@ def prepare(
     )
     model.pair_templates = make_pair_templates(params, own)
     model.pairs_cross = params.projective == "auto" and n_crossing > 0
-    weight = checked_sample_weight(weight, len(arcs))
     return model, ParsedSentences(*model.as_trained(codes, offsets), outputs, weight=weight)
+
+
+def _settle_units(own: OwnColumns, codes: NDArray[np.int32], counts: NDArray[np.bool_] | None) -> None:
+    """Find the units of vectors, by the words that count, and have the numbers behind the codes in them."""
+    n = len(own.number_names)
+    if n:
+        numbers = codes[:, -n:].view(np.float32)
+        own.units = units_of_vectors(numbers if counts is None else numbers[counts], own.number_names)
+        if own.units is not None:
+            numbers[:] = own.units.applied(numbers)
 
 
 def _root_label(outputs: Integers, n_labels: int) -> int | None:
