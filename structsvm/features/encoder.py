@@ -255,10 +255,15 @@ class FeatureEncoder:
         """Names of the attributes that are conjoined with pairs of labels, by index (built on each call)."""
         if isinstance(self._bigrams, TemplateEncoder):
             return self._bigrams.names
-        if self._bigrams is None:
+        if self.bigram_features is None:
             return []
         names = self.feature_names
-        return [names[j] for j in self._bigrams.tolist()]
+        return [names[j] for j in self.bigram_features.tolist()]
+
+    @property
+    def bigram_features(self) -> NDArray[np.int32] | None:
+        """The index of the feature that each bigram is; None for templates, and if `bigrams` names none."""
+        return None if self._bigrams is None or isinstance(self._bigrams, TemplateEncoder) else self._bigrams
 
     # ------------------------------------------------------------------- dispatch
 
@@ -348,7 +353,13 @@ class FeatureEncoder:
             every = np.arange(len(names), dtype=np.int32)
             counts = np.bincount(tokens.conjoined(every, len(names)).indices, minlength=len(names))
             self._bigrams = every[named & (counts >= self.min_count)]
-        chosen = cast(NDArray[np.int32], self._bigrams)
+        return self.conjoined(tokens)
+
+    def conjoined(self, tokens: Tokens) -> Tokens:
+        """The tokens with their attributes that `bigrams` names, in the units that the tokens have."""
+        chosen = self.bigram_features
+        if chosen is None:
+            return tokens
         index_of = np.full(tokens.n_features, -1, dtype=np.int32)
         index_of[chosen] = np.arange(len(chosen), dtype=np.int32)
         return replace(tokens, bigrams=tokens.conjoined(index_of, len(chosen)))

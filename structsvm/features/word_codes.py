@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.stored_values import Count, Field, Stored, Value
+from structsvm.stored_values import Array, Count, Field, Record, Stored, Value
 
 LONGEST_SHAPE = 6
 MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # limits of the user's own columns
@@ -34,11 +34,35 @@ def shape(form: str) -> str:
     return "".join(found)
 
 
-# The `own` columns of an object in a file: their number, and the sizes of vectors, if there are any.
+TINY = float(np.finfo(np.float32).tiny)
+
+# The `own` columns of an object in a file: their number, and the sizes of vectors, if there are any, with their units.
 OWN: dict[str, Field] = {
     "own": Count(0, MOST_COLUMNS, of=lambda one: len(one.own.sizes or ())),
     "own_sizes": Value(list, list, needed=False, of=lambda one: one.own.sizes if any(one.own.sizes or ()) else None),
+    "own_units": Record(
+        {name: Array("f4", ("n_numbers",), within=(TINY, None)) for name in ("scale", "limit")},
+        needed=False,
+        of="own.units",
+    ),
 }
+
+
+class VectorUnits(NamedTuple):
+    """The units of the numbers of vectors.
+
+    Attributes
+    ----------
+    scale, limit : float32 ndarray of shape (n_numbers,)
+        Each number is divided by its scale; numbers beyond plus or minus the limit are taken as that first.
+    """
+
+    scale: NDArray[np.float32]
+    limit: NDArray[np.float32]
+
+    def applied(self, numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Numbers (n_words, n_numbers) in these units."""
+        return np.clip(numbers, -self.limit, self.limit) / self.scale
 
 
 class OwnColumns:
@@ -52,6 +76,8 @@ class OwnColumns:
         read from a file, which no file holds.
     sizes : tuple of int or None
         By column how many numbers its vectors have, 0 for str. None: the first sentence says it.
+    units : VectorUnits or None
+        None: numbers are taken as they are.
 
     Attributes
     ----------
@@ -61,15 +87,20 @@ class OwnColumns:
         The columns of vectors, and how many numbers they have.
     """
 
-    def __init__(self, features: OwnFeatures | None = None, sizes: tuple[int, ...] | None = ()) -> None:
-        self.features, self.sizes = features, sizes
+    def __init__(
+        self,
+        features: OwnFeatures | None = None,
+        sizes: tuple[int, ...] | None = (),
+        units: VectorUnits | None = None,
+    ) -> None:
+        self.features, self.sizes, self.units = features, sizes, units
 
     def with_features(self, features: OwnFeatures | None) -> OwnColumns:
         """The same columns of another callable; ValueError where there is one and no columns, or the reverse."""
         if (features is None) != (self.sizes == ()):
             how = "without" if self.sizes == () else "with"
             raise ValueError(f"the model was trained {how} 'columns': set it back, or train afresh")
-        return OwnColumns(features, self.sizes)
+        return OwnColumns(features, self.sizes, self.units)
 
     @classmethod
     def from_record(cls, stored: Stored) -> OwnColumns:
@@ -79,7 +110,8 @@ class OwnColumns:
         is_one = isinstance(sizes, list) and len(sizes) == n and all(type(size) is int and size >= 0 for size in sizes)
         if not is_one or sum(sizes) > MOST_NUMBERS:
             raise ValueError(f"'own_sizes' must be {n} integers of up to {MOST_NUMBERS} together, got {sizes!r:.80}")
-        return cls(None, tuple(sizes))
+        units = None if stored.own_units is None else VectorUnits(**stored.own_units.arrays(n_numbers=sum(sizes)))
+        return cls(None, tuple(sizes), units)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,8 +121,14 @@ class OwnColumns:
     def vectors(self) -> dict[str, int]:
         return {f"own{k}": size for k, size in enumerate(self.sizes or (), start=1) if size}
 
+    @property
+    def number_names(self) -> list[str]:
+        """The names of the vectors' numbers, ``own1[0]`` ..."""
+        return [f"{name}[{k}]" for name, size in self.vectors.items() for k in range(size)]
+
     def values(self, words: list[str]) -> tuple[list[tuple[int, ...]], NDArray[np.float32]]:
-        """Return ``(codes, numbers)``: a tuple of codes per word, and its vectors side by side, (n_words, n_numbers).
+        """Return ``(codes, numbers)``: a tuple of codes per word, and its vectors side by side, (n_words, n_numbers),
+        in their units.
 
         Raises
         ------
@@ -127,7 +165,7 @@ class OwnColumns:
         infinite = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
         if len(infinite):
             raise ValueError(f"'columns' must return finite numbers, and does not for {words[infinite[0]]!r:.80}")
-        return codes, numbers
+        return codes, numbers if self.units is None else self.units.applied(numbers)
 
 
 def _size(value: Any) -> int:

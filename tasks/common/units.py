@@ -23,6 +23,7 @@ from structsvm._warnings import LEAST_INPUTS, MANY_UNKNOWN, AdviceWarning, warn
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments
 from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE, is_sparse
 from structsvm.features.ranges import pieces, repeated
+from structsvm.features.word_codes import VectorUnits
 from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
@@ -53,6 +54,9 @@ ATTRIBUTES = 0.05
 # A number so many times the one below which 9 of 10 are is an outlier; a named one so many times the others' size is
 # large.
 OUTLIER, USUAL, LARGE = 1000.0, 0.9, 1000.0
+# A number of a vector beside attributes, which count 1, drowns them when its size is beyond this: with one of 10, the
+# score of a parser of drawn trees falls by one point, with 50 by twenty. Smaller ones weigh as the vectors' user says.
+DROWNING = 10.0
 # Rows of a prediction that are looked at, and rows that tell which columns may have outliers.
 MOST_LOOKED_AT = 1000
 MOST_NAMED = 3  # features in a warning
@@ -135,6 +139,11 @@ class Units(NamedTuple):
     def limits(self) -> Limits | None:
         """``(low, high)``, if there are some."""
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def of_columns(self, chosen: Any) -> Self:
+        """The units of some columns."""
+        own: list[Any] = [None if of is None else of[chosen] for of in self]
+        return type(self)(*own)
 
     def applied(self, rows: Any) -> Any:
         """`DenseRows` in these units; or `Tokens`, with an intercept behind the columns (bigrams stay as they are)."""
@@ -340,6 +349,28 @@ def limits_of(tokens: Tokens, encoder: FeatureEncoder) -> Limits:
     _warn_of_outliers(sizes.outliers(), names.__getitem__)
     _warn_of_large(names, sizes.columns, usual > LARGE * size, usual)
     return sizes.limits(tokens.n_features)
+
+
+def units_of_vectors(numbers: NDArray[np.float32], names: list[str]) -> VectorUnits | None:
+    """The units of vectors of words, in which large numbers have the size of attributes, 1; None if there are none.
+
+    Each number that is larger than `DROWNING` for any word has a limit, as named features have; if its size, the root
+    mean square of the nonzeros, is, too, it is divided by that. Warns of outliers, and of large numbers.
+    """
+    largest = np.maximum(numbers.max(axis=0, initial=0.0), -numbers.min(axis=0, initial=0.0))
+    chosen = np.flatnonzero(largest > DROWNING)
+    if not len(chosen):
+        return None
+    own = numbers[:, chosen]
+    sizes = Sizes.of(chosen[own.nonzero()[1]], own[own.nonzero()])
+    _, limit = sizes.limits(len(names))
+    squares = np.square(np.clip(own, -limit[chosen], limit[chosen]), dtype=np.float64)
+    size = np.sqrt(squares.sum(axis=0) / np.count_nonzero(own, axis=0))
+    scale = np.ones(len(names), dtype=np.float32)
+    scale[chosen] = np.where(size > DROWNING, np.minimum(size, HUGE), 1.0)
+    _warn_of_outliers(sizes.outliers(), names.__getitem__)
+    _warn_of_large(names, chosen, size > LARGE, sizes.usual)
+    return VectorUnits(scale, limit)
 
 
 class Outliers(NamedTuple):

@@ -39,6 +39,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
+from structsvm.tasks.common.units import units_of_vectors
 from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import (
@@ -547,7 +548,9 @@ def prepare(
     codes, offsets = encoded(X, own)
     check_lengths(offsets, params.max_length)
     labels: Sequence[str]
+    weights = checked_sample_weight(weight, len(arcs))
     if before is None:
+        _settle_units(own, codes, None if weights is None else np.repeat(weights > 0.0, np.diff(offsets)))
         labels = labels_of(arcs, classes, params)
     else:
         check_unchanged(params, before, SETTLED)
@@ -559,7 +562,7 @@ def prepare(
     codes, offsets = model.as_trained(codes, offsets)
     model.pair_templates = make_pair_templates(params, own)
     model.pairs_cross = params.projective == "auto" and model.n_crossing > 0
-    return model, ParsedSentences(codes, offsets, outputs, weight=checked_sample_weight(weight, len(arcs)))
+    return model, ParsedSentences(codes, offsets, outputs, weight=weights)
 
 
 def labels_of(arcs: Iterable[Arcs], classes: Iterable[str] | None, params: Params) -> list[str]:
@@ -611,6 +614,16 @@ def new_model(
         own=own,
         seen=SeenColumns.of(values_given(codes, GIVEN), len(codes)),
     )
+
+
+def _settle_units(own: OwnColumns, codes: NDArray[np.int32], counts: NDArray[np.bool_] | None) -> None:
+    """Find the units of vectors, by the words that count, and have the numbers behind the codes in them."""
+    n = len(own.number_names)
+    if n:
+        numbers = codes[:, -n:].view(np.float32)
+        own.units = units_of_vectors(numbers if counts is None else numbers[counts], own.number_names)
+        if own.units is not None:
+            numbers[:] = own.units.applied(numbers)
 
 
 def _root_label(outputs: Integers, n_labels: int) -> int | None:

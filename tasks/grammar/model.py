@@ -26,6 +26,7 @@ from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, 
 from structsvm.structures.grammar import START, Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
 from structsvm.structures.rules import Rule, Terminal, category_of, plain, rules_of
+from structsvm.structures.spans import Token
 from structsvm.structures.trees import (
     STRETCH,
     Tree,
@@ -44,6 +45,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
+from structsvm.tasks.common.units import units_of_vectors
 from structsvm.tasks.grammar.parameters import (
     MANY_TREES,
     OF_FEATURES,
@@ -595,6 +597,7 @@ def prepare(
     settings = grammar_of(params)
     terminals = Terminals.of_trees(params.terminals, trees, settings.min_count, features_of(params).columns)
     encoded = encode_trees(terminals, settings.v, trees)
+    _settle_units(terminals, encoded, weight)
     for i, tree in enumerate(encoded):
         n = len(tree.leaves())
         if n > params.max_length:
@@ -623,6 +626,21 @@ def prepare(
     oracle = _oracle(params, terminals, grammar, encoded)
     model = GrammarModel(terminals, oracle, settings.v, seen=seen_words(params, trees))
     return model, Trees(encoded, weight=weight)
+
+
+def _settle_units(terminals: Terminals, trees: list[Tree], weight: Weights | None) -> None:
+    """Find the units of vectors, by the trees that count, and have the numbers of all tokens in them."""
+    own = terminals.own
+    if not own.vectors:
+        return
+    of_trees = [[token for token in tree.leaves() if isinstance(token, Token)] for tree in trees]
+    tokens = list(chain.from_iterable(of_trees))
+    numbers = np.array([token.numbers for token in tokens], dtype=np.float32).reshape(-1, len(own.number_names))
+    counts = slice(None) if weight is None else np.repeat(weight > 0.0, list(map(len, of_trees)))
+    own.units = units_of_vectors(numbers[counts], own.number_names)
+    if own.units is not None:
+        for token, row in zip(tokens, own.units.applied(numbers), strict=True):
+            token.numbers = row
 
 
 def seen_words(params: Params, trees: Iterable[Tree]) -> SeenColumns | None:

@@ -439,8 +439,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return self.in_units(tokens if self.segments is None else self.segments.with_phrases(X, tokens))
 
     def in_units(self, tokens: Tokens) -> Tokens:
-        """Encoded tokens as the oracle takes them."""
-        return tokens if self.units is None else self.units.applied(tokens)
+        """Encoded tokens as the oracle takes them; bigrams are in the units of the features that they are."""
+        if self.units is None:
+            return tokens
+        tokens = self.units.applied(tokens)
+        return tokens if self.segments is not None else self.encoder.conjoined(tokens)
 
     def predict_tokens(self, tokens: Tokens, *, allowed: Masks | None = None) -> NDArray[np.int32]:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
@@ -580,16 +583,23 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def transition(self) -> Floats:
         """Weights of label b after label a, array (n_labels, n_labels): the first lag if greedy."""
-        if self.oracle.order == 0:
-            return np.zeros((self.oracle.n_labels,) * 2, dtype=np.float32)
-        return self.rows(self.oracle.n_token_features, self.oracle.n_labels)
+        return self._pairs()[1]
 
     def bigram(self) -> Floats:
-        """Weights of label b after label a for each bigram, array (n_bigrams, n_labels, n_labels)."""
-        K = self.oracle.n_labels
-        if self.segments is not None:
-            return np.empty((0, K, K), dtype=np.float32)
-        return self.rows(self.oracle.first_bigram_row, self.oracle.n_bigrams * K).reshape(-1, K, K)
+        """Weights of label b after label a for each bigram as it came, array (n_bigrams, n_labels, n_labels)."""
+        return self._pairs()[0]
+
+    def _pairs(self) -> tuple[Floats, Floats]:
+        """Weights of pairs of labels: of each bigram as it came, and alone, which is the bigrams' intercept."""
+        oracle, K = self.oracle, self.oracle.n_labels
+        alone = self.rows(oracle.n_token_features, K) if oracle.order else np.zeros((K, K), dtype=np.float32)
+        n_bigrams = oracle.n_bigrams if self.segments is None else 0
+        bigrams = self.rows(oracle.first_bigram_row, n_bigrams * K).reshape(-1, K, K)
+        if self.units is None or not n_bigrams:
+            return bigrams, alone
+        rows = np.concatenate([bigrams, alone[np.newaxis]]).reshape(-1, K * K)
+        own = self.units.of_columns(self.encoder.bigram_features).undone(rows).reshape(-1, K, K)
+        return own[:-1], own[-1]
 
     def weight_table(self) -> WeightTable:
         return WeightTable(self.encoder.feature_names, list(self.labels), self.emission(), self.transition())

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 import structsvm
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.common.units import Units, table
 from structsvm.tasks.sequence.model import SequenceModel
 
@@ -111,3 +111,71 @@ def test_filled_rows_are_multiplied_as_matrices(params, monkeypatch):
     chain = model.model_.oracle.chain(model.model_.encode(FILLED))
     with pytest.raises(ValueError, match="scores have shape"):
         chain.decode(model.model_.weights, scores=np.zeros((1, 8), np.float32))
+
+
+BIGRAMS = {
+    "filled": (FILLED, "3", [rows * UNITS for rows in FILLED]),
+    "sparse": (SPARSE, "3", [rows * UNITS for rows in SPARSE]),
+    "named": tuple(
+        [
+            [
+                [{"w": str(label), "age": unit * float(row[0])} for label, row in zip(rows[:, 1] > 0.0, rows)]
+                for rows in FILLED
+            ]
+            if unit
+            else "age"
+            for unit in (1.0, None, 2.0**20)
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("params", [{}, {"order": 2}, {"inference": "greedy"}, {"inference": "greedy", "order": 0}])
+@pytest.mark.parametrize("form", BIGRAMS)
+def test_bigrams_are_in_the_units_of_their_features(form, params, tmp_path):
+    """Whatever the units; weights of pairs of labels are of the numbers as they came."""
+    X, name, others = BIGRAMS[form]
+    one, other = (fitted(data, features=TokenFeatures(bigrams=name), **params) for data in (X, others))
+    assert one.predict(X) == other.predict(others)
+    assert other.bigram_names_ == [name]
+    factor = 2.0**20 if form == "named" else UNITS[3]
+    np.testing.assert_allclose(one.bigram_, other.bigram_ * factor, rtol=1e-6)
+    np.testing.assert_allclose(one.transition_, other.transition_, rtol=1e-6)
+    other.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(others) == other.predict(others)
+    np.testing.assert_array_equal(loaded.bigram_, other.bigram_)
+
+
+@pytest.mark.parametrize("X", [FILLED, SPARSE], ids=["filled", "sparse"])
+def test_scores_of_pairs_by_hand(X):
+    """What two labels of neighbours add, in units and as the columns came: the same, up to rounding."""
+    far = [rows + np.float32(50.0) * (rows != 0.0) for rows in X]
+    model = fitted(far, features=TokenFeatures(bigrams=["1", "3"]))
+    i = max(range(len(far)), key=lambda i: len(far[i]))
+    encoded, rows = model.model_.encode(far[i : i + 1]), far[i]
+    for labels in (np.zeros(len(rows), int), np.arange(len(rows)) % 3):
+        found = model.model_.weights.astype(float) @ model.model_.oracle.joint_feature(encoded, labels)
+        wanted = sum((rows @ model.emission_.astype(float) + model.intercept_)[np.arange(len(rows)), labels])
+        for t in range(1, len(rows)):
+            before, own = labels[t - 1], labels[t]
+            wanted += model.transition_[before, own] + rows[t, [1, 3]] @ model.bigram_[:, before, own]
+        start = model.model_.oracle.n_token_features + 3
+        wanted += model.model_.rows(start, 1)[0, labels[0]]
+        assert found == pytest.approx(wanted, abs=1e-2)
+
+
+@pytest.mark.parametrize("params", [{"loss": "hamming"}, {"loss": "log"}, {"inference": "greedy"}])
+@pytest.mark.parametrize("value", [1.7e9, 1e30], ids=["times", "one"])
+def test_large_bigrams_leave_the_rest(value, params):
+    """UNIX times of all tokens, or one huge value, that count for pairs of labels as well."""
+    drawn = np.random.default_rng(1)
+    labels = [drawn.integers(0, 3, n) for n in drawn.integers(3, 9, 60)]
+    scale, centre = (1e7, 1.7e9) if value < 1e30 else (1.0, 0.0)
+    X = [[{"w": str(label), "age": centre + scale * drawn.normal()} for label in part] for part in labels]
+    if value == 1e30:
+        X[7][1]["age"] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SequenceLabeler(C=1.0, features=TokenFeatures(bigrams="age"), random_state=0, **params)
+        assert model.fit(X[:40], labels[:40]).score(X[40:], labels[40:]) > 0.98

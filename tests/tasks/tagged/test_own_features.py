@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import structsvm
 from structsvm.datasets import make_dependency_trees, make_treebank
@@ -11,6 +12,7 @@ from structsvm.features.word_codes import VectorClusters, WordVectors
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
 from structsvm.tasks import ArcFeatures, DependencyParser, GrammarParser, SpanFeatures
+from structsvm.tasks.common.units import units_of_vectors
 
 ARCS = make_dependency_trees(60, max_length=10, random_state=0)
 TREES = make_treebank(60, random_state=0)
@@ -239,3 +241,100 @@ def test_word_vectors():
     for length in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="The 'length' parameter of WordVectors must be positive"):
             WordVectors({"a": [1.0]}, length)
+
+
+DRAWN = {word: number for number, word in zip(np.random.default_rng(0).normal(size=500), TAG_OF | LABEL_OF)}
+SIZES = {
+    "none": lambda word, k: 0.0,
+    "plain": lambda word, k: DRAWN[word],
+    "times": lambda word, k: 1.7e9 + 1e7 * DRAWN[word],
+    "large": lambda word, k: 1e9 * DRAWN[word],
+    "ages": lambda word, k: 50.0 * DRAWN[word],
+    "one": lambda word, k: 1e30 if k == 3 else DRAWN[word],
+}
+
+
+def vectors(kind, factor=1.0):
+    """The tags of words as vectors, and one number more, which says nothing."""
+    tags = sorted({*TAG_OF.values(), *LABEL_OF.values()})
+    runs = {"n": 0}
+
+    def of(words):
+        runs["n"] += 1
+        return [
+            (
+                np.array([0.7 * (TAG_OF.get(word, LABEL_OF.get(word)) == tag) for tag in tags]),
+                np.array([factor * SIZES[kind](word, len(words) + k if runs["n"] % 7 else k)]),
+            )
+            for k, word in enumerate(words)
+        ]
+
+    return of
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+@pytest.mark.parametrize("kind", ["times", "large", "ages", "one"])
+@pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning")
+def test_numbers_of_vectors_of_any_size_leave_the_rest(make, kind, tmp_path):
+    y = [[tree.arcs for tree in ARCS]] if make is dependency else [TREES]
+    plain, X = make(columns=vectors("none"))
+    parser, _ = make(columns=vectors(kind))
+    own = (parser.model_ if make is dependency else parser.model_.terminals).own
+    assert parser.score(X, *y) > plain.score(X, *y) - 0.03
+    assert (own.units.scale[:-1] == 1.0).all() and own.units.limit[-1] < 1e13
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m").set_params(features__columns=vectors(kind))
+    assert loaded.predict(X) == parser.set_params(features__columns=vectors(kind)).predict(X)
+    file = read_model(tmp_path / "m")
+    name = next(name for name in file.arrays if name.endswith("own_units.scale"))
+    for wrong in (own.units.scale[1:], 0.0 * own.units.scale, np.nan * own.units.scale):
+        write_model(tmp_path / "wrong", file.kind, file.meta, file.arrays | {name: wrong})
+        with pytest.raises(structsvm.ModelFileError, match="scale"):
+            structsvm.load(tmp_path / "wrong")
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+def test_large_numbers_of_vectors_are_named(make):
+    with pytest.warns(structsvm.AdviceWarning, match=r"size of other features.*'own2\[0\]' \(1.7\de\+09\)"):
+        make(columns=vectors("times"))
+    with pytest.warns(structsvm.AdviceWarning, match=r"size of other features.*'own2\[0\]'"):
+        scores = [make(columns=vectors("large", factor))[0].coef_ for factor in (1.0, 2.0**10)]
+    np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-6)
+    with pytest.warns(structsvm.AdviceWarning, match=r"feature 'own2\[0\]' has \d+ values of up to 1e\+30"):
+        make(columns=vectors("one"))
+    plain, _ = make(columns=vectors("plain"))
+    for parser in (plain, make(columns=attributes)[0]):
+        assert (parser.model_ if make is dependency else parser.model_.terminals).own.units is None
+
+
+def test_units_of_vectors_by_hand():
+    numbers = np.zeros((200, 4), dtype=np.float32)
+    numbers[:, 0] = 0.01
+    numbers[:100, 1] = 300.0
+    numbers[:, 2] = 2.0
+    numbers[7, 2] = 1e30
+    numbers[:, 3] = 5.0
+    with pytest.warns(structsvm.AdviceWarning, match="'c' has 1 values"):
+        units = units_of_vectors(numbers, list("abcd"))
+    assert units.scale.tolist() == [1.0, 300.0, 1.0, 1.0]
+    assert units.limit[[1, 2]].tolist() == [300000.0, 2.0] and (units.limit[[0, 3]] > 1e38).all()
+    assert units.applied(numbers).max(axis=0).tolist() == pytest.approx([0.01, 1.0, 2.0, 5.0])
+    assert units_of_vectors(numbers[:, [0, 3]], list("ad")) is None
+    assert units_of_vectors(numbers[:0], list("abcd")) is None
+
+
+@pytest.mark.parametrize("make", [dependency, grammar])
+@pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning")
+def test_sentences_of_weight_0_tell_nothing_of_units(make):
+    def columns(words):
+        return [np.array([1.0 if words != first else 1e9]) for _ in words]
+
+    data = (BARE, [tree.arcs for tree in ARCS]) if make is dependency else (TREES,)
+    first = [word.form for word in BARE[0]] if make is dependency else TREES[0].leaves()
+    parser, _ = make(columns=columns)
+    others = [float(words != first) for words in (
+        [[word.form for word in x] for x in BARE] if make is dependency else [tree.leaves() for tree in TREES]
+    )]  # fmt: skip
+    for weight, has_units in ((None, True), (others, False)):
+        model = clone(parser).fit(*data, sample_weight=weight).model_
+        assert ((model if make is dependency else model.terminals).own.units is not None) == has_units
