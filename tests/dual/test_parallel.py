@@ -48,7 +48,7 @@ def test_with_one_thread_a_call_waits_until_the_body_asks():
     assert called == [threading.get_ident()]
 
 
-@pytest.mark.parametrize("error", [None, ValueError("of the body")])
+@pytest.mark.parametrize("error", [None, ValueError("in the body")])
 def test_a_call_that_nobody_asks_for_is_stopped(error):
     begun, ended = threading.Event(), []
 
@@ -68,13 +68,13 @@ def test_a_call_that_nobody_asks_for_is_stopped(error):
     if error is None:
         body()
     else:
-        with pytest.raises(ValueError, match="of the body"):
+        with pytest.raises(ValueError, match="in the body"):
             body()
     assert ended == [True]
 
 
 def test_the_error_of_a_call_is_raised_where_its_result_is_asked_for():
-    with pytest.raises(KeyError, match="of the call"), beside(lambda: {}["of the call"], 2) as result:
+    with pytest.raises(KeyError, match="in the call"), beside(lambda: {}["in the call"], 2) as result:
         result()
 
 

@@ -149,7 +149,7 @@ def test_bigrams_are_in_the_units_of_their_features(form, params, tmp_path):
 
 @pytest.mark.parametrize("X", [FILLED, SPARSE], ids=["filled", "sparse"])
 def test_scores_of_pairs_by_hand(X):
-    """What two labels of neighbours add, in units and as the columns came: the same, up to rounding."""
+    """The sums of two neighbours' labels, in units and as the columns came: the same, up to rounding."""
     far = [rows + np.float32(50.0) * (rows != 0.0) for rows in X]
     model = fitted(far, features=TokenFeatures(bigrams=["1", "3"]))
     i = max(range(len(far)), key=lambda i: len(far[i]))
