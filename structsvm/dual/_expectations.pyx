@@ -247,7 +247,7 @@ cdef class ExpectationState(WeightState):
             self.shrink(state["C"])
         self.settle()
 
-    def shrink(self, C_before):
+    cdef int shrink(self, C_before) except -1:
         """Mix each p_i, of a run with another C, with the true output, so that w hardly moves if C has grown.
 
         Kept as they are, C' / C times the same moments would overshoot. At shares s C / C' of p_i, u is s times the old
@@ -273,6 +273,7 @@ cdef class ExpectationState(WeightState):
                     self.moments[k] *= <float32_t>share
                 self.entropy[i] *= share
                 poll(self.offsets[i + 1] - self.offsets[i])
+        return 0
 
     def start_from(self, state, rows):
         """Start from the moments in the state of a run, with the same C, on the examples of ascending rows."""

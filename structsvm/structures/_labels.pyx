@@ -491,7 +491,8 @@ cdef class LabelProblem(Problem):
         cdef Conjoined more = self.chain.conjoined(i)
         cdef const float* edges = m + T * stride
         KERNELS.accumulate(w, stride, self.chain.indptr + first, self.chain.indices, self.chain.values, T, m, coef)
-        KERNELS.accumulate(w + self.chain.n_emission * stride, stride, NULL, NULL, NULL, self.chain.n_edges, edges, coef)
+        KERNELS.accumulate(w + self.chain.n_emission * stride, stride, NULL, NULL, NULL, self.chain.n_edges, edges,
+                           coef)
         if self.chain.n_bigrams > 0:
             KERNELS.accumulate(w + self.chain.first_bigram * stride, more.size, more.indptr, more.indices, more.values,
                                more.n, edges + self.chain.n_edges * stride, coef)
