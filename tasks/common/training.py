@@ -381,8 +381,8 @@ NEAR = 0.25
 
 def ends_far(job: Job, distance: float) -> bool:
     """Whether a training without `max_iter` and `tol` has ended farther than that from the optimum."""
-    run, solver = job.run, job.solver
-    if job.passes is not None or not run.warns_of_gap or run.status != "max_iter":
+    run, solver = job.run, job.solver.inner
+    if job.passes is not None or not run.warns_of_gap or run.status not in ("max_iter", "settled"):
         return False
     return solver.tol is None and solver.max_iter is None and run.distance > distance
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Integral
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.word_codes import OwnColumns
@@ -103,10 +104,10 @@ Params = DependencyParserParameters | SimpleNamespace
 
 def make_dependency_solver(params: DependencyParser | SimpleNamespace) -> Solver:
     """The chosen solver; a solver object has its own parameters."""
-    solver = make_solver(params)
-    is_named = params.solver == "larank" and not solver.is_likelihood
-    if is_named and solver.max_iter is None and solver.tol is None:
-        solver.set_params(max_iter=PASSES[params.order])
+    solver: Any = make_solver(params)
+    is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
+    if is_open and params.solver == "larank":
+        solver.usual_passes, solver.least_passes = PASSES[params.order], math.inf
     return solver
 
 
