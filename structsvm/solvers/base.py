@@ -73,6 +73,7 @@ class Solver(Parameters, ABC):
     maximises_dual = False  # whether it maximises a dual with explicit weights, in which examples have weights
     takes_back = False  # whether steps can lower multipliers that others have raised
     usual_passes: int  # without `max_iter` and `tol`, if these may be None
+    least_passes: float = 0  # before it may settle
     extra_passes = 0
 
     max_iter: Any

@@ -91,9 +91,8 @@ class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     tol: float | None = parameter(POSITIVE, NONE, default=None)
 
     usual_passes = 20
+    extra_passes = 18
     takes_back = True
-
-    least_passes = 0  # if neither `max_iter` nor `tol` is given
 
     def is_settled(self, run: Any) -> bool:
         is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes

@@ -283,7 +283,7 @@ def solve(job: Job, monitor: Monitor) -> None:
         return
     for _ in range(job.solver.extra_passes):
         job.run = job.solver.solve(job.problem, sample_weight=job.weight, run=job.run, passes=1)
-        if not ends_far(job, NEAR * job.run.farthest):
+        if not ends_far(job, job.run.near):
             return
     warn_of_gap(job)
 
@@ -373,10 +373,6 @@ def put_rows(weights: Floats, rows: Integers, values: Floats) -> Floats:
     """Set rows of weights to flat values; returns `weights`."""
     weights.reshape(-1, len(values) // len(rows))[rows] = values.reshape(len(rows), -1)
     return weights
-
-
-# Passes beyond the usual ones go on to this share of the distance at which they begin.
-NEAR = 0.25
 
 
 def ends_far(job: Job, distance: float) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from numbers import Integral
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.word_codes import OwnColumns
@@ -23,7 +23,7 @@ from structsvm.parameters import (
     group_of,
     parameter,
 )
-from structsvm.solvers import Solver
+from structsvm.solvers import LaRank, Solver
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
@@ -104,10 +104,10 @@ Params = DependencyParserParameters | SimpleNamespace
 
 def make_dependency_solver(params: DependencyParser | SimpleNamespace) -> Solver:
     """The chosen solver; a solver object has its own parameters."""
-    solver: Any = make_solver(params)
+    solver = make_solver(params)
     is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
-    if is_open and params.solver == "larank":
-        solver.usual_passes, solver.least_passes = PASSES[params.order], math.inf
+    if is_open and isinstance(solver, LaRank) and params.solver == "larank":
+        solver.usual_passes, solver.least_passes, solver.extra_passes = PASSES[params.order], math.inf, 0
     return solver
 
 
