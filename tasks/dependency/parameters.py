@@ -104,7 +104,7 @@ Params = DependencyParserParameters | SimpleNamespace
 def make_dependency_solver(params: DependencyParser | SimpleNamespace) -> Solver:
     """The chosen solver; a solver object has its own parameters."""
     solver = make_solver(params)
-    is_named = params.solver == "larank" and not solver.is_likelihood
+    is_named = params.solver in ("larank", "frank_wolfe") and not solver.is_likelihood
     if is_named and solver.max_iter is None and solver.tol is None:
         solver.set_params(max_iter=PASSES[params.order])
     return solver
