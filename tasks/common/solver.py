@@ -96,7 +96,7 @@ def check_alone(solver: object, given: Iterable[str]) -> None:
         )
 
 
-def limits_of(kind: type[Solver], given: Iterable[str]) -> dict[str, None]:
+def limits_of(kind: object, given: Iterable[str]) -> dict[str, None]:
     """The limits of a solver that is named, beside given parameters: open ones, unless one is given.
 
     `CuttingPlane` and `FrankWolfe` have a `tol` of their own, at which LaRank's model has long been as good: by name,

@@ -144,7 +144,7 @@ class Ranker(RankerParameters, TaskEstimator):
         check_no_classes(classes, "grades are numbers")
         return self._train(X, y, sample_weight, passes=1, group=group, qid=qid)
 
-    def _make_solver(self, before: TaskModel | None = None) -> Solver:
+    def _make_solver(self, before: TaskModel[Queries] | None = None) -> Solver:
         return make_solver(self, closes_gap=True)  # as LaRank's passes here, see `RankerModel.make_patient`
 
     def _prepare(
