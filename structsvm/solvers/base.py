@@ -23,6 +23,10 @@ from structsvm.solvers.run import DualRun, Run
 # Maximum number of passes if only `tol` ends training.
 PASSES_TO_TOL = 1000
 
+# Without `max_iter` and `tol`: training in the dual ends with the pass that raises it by at most this share of it, or
+# after `usual_passes`.
+LEAST_GAIN = 0.02
+
 # Constraints of parameters of the dual.
 RESCALING = (Options("margin", "slack"),)
 PENALTY = (Options("linear", "quadratic"), NONE)
@@ -277,6 +281,11 @@ class DualSolver(Solver):
     takes_approximate = True
     state_kind = "dual"  # the kind of `state_on`
     run_type: type[DualRun] = DualRun
+    extra_passes = 18
+
+    def is_settled(self, run: Run) -> bool:
+        is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes
+        return is_open and run.gain <= LEAST_GAIN
 
     def formulation(self) -> dict[str, Any]:
         return {"rescaling": self.rescaling, "penalty": self.penalty}

@@ -21,10 +21,6 @@ from structsvm.parameters import (
 from structsvm.solvers.base import PENALTY, RESCALING, Deterministic
 from structsvm.solvers.online import OnlineSolver
 
-# Without `max_iter` and `tol`: training ends with the pass that raises the dual by at most this share of it, or
-# after `usual_passes`.
-LEAST_GAIN = 0.02
-
 
 @declared
 class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
@@ -91,12 +87,7 @@ class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     tol: float | None = parameter(POSITIVE, NONE, default=None)
 
     usual_passes = 20
-    extra_passes = 18
     takes_back = True
-
-    def is_settled(self, run: Any) -> bool:
-        is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes
-        return is_open and run.gain <= LEAST_GAIN
 
     def validate(self) -> None:
         super().validate()

@@ -23,7 +23,7 @@ from structsvm.parameters import (
     group_of,
     parameter,
 )
-from structsvm.solvers import LaRank, Solver
+from structsvm.solvers import DualSolver, Solver
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
@@ -106,7 +106,7 @@ def make_dependency_solver(params: DependencyParser | SimpleNamespace) -> Solver
     """The chosen solver; a solver object has its own parameters."""
     solver = make_solver(params)
     is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
-    if is_open and isinstance(solver, LaRank) and params.solver == "larank":
+    if is_open and isinstance(solver, DualSolver) and params.solver in ("larank", "frank_wolfe"):
         solver.usual_passes, solver.least_passes, solver.extra_passes = PASSES[params.order], math.inf, 0
     return solver
 
