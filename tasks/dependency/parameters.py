@@ -23,7 +23,8 @@ from structsvm.parameters import (
     group_of,
     parameter,
 )
-from structsvm.solvers import DualSolver, Solver
+from structsvm.solvers import Solver
+from structsvm.solvers.base import DualSolver
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
