@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
+from structsvm.outputs import Outputs
 from structsvm.parameters import (
     COUNT,
     FLAG,
@@ -210,7 +211,7 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
 
     def predict(self, X: Iterable[SentenceInWorld]) -> list[list[str]]:
         """Return the label of each word of each sentence: a list of lists."""
-        return list(self._fitted().predict(X, self._threads)[0])
+        return Outputs(self._fitted().predict(X, self._threads)[0])
 
     def predict_order(self, X: Iterable[SentenceInWorld]) -> list[list[int]]:
         """Return when each word was labelled, 0 for the first of its sentence: a list of lists."""

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics._counts import is_unknown, mark_for, say_unseen
+from structsvm.outputs import Outputs
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
@@ -233,7 +234,8 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         ValueError
             For constraints that no labelling satisfies; the message names the graph.
         """
-        return self._fitted().predict(X, known=known, constraints=constraints, n_jobs=self._threads)
+        found = self._fitted().predict(X, known=known, constraints=constraints, n_jobs=self._threads)
+        return Outputs(found) if isinstance(found, list) else found
 
     def predict_marginals(self, X: GraphsLike) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return per graph an array (n_nodes, n_labels) of the probability of each label of each node.

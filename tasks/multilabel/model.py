@@ -15,6 +15,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics._counts import AUTO, IGNORED, is_unknown, say_unknown, say_unseen
 from structsvm.oracles.label_sets import LabelSetOracle
+from structsvm.outputs import Outputs
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import Examples
@@ -232,7 +233,7 @@ class MultilabelModel(TaskModel[LabelSets]):
         """Sets in the form of y."""
         found = self.indicators(X, n_threads)
         if self.form == "sets":
-            return [tuple(self.labels[j] for j in np.flatnonzero(row)) for row in found]
+            return Outputs(tuple(self.labels[j] for j in np.flatnonzero(row)) for row in found)
         return found.astype(np.int64) if self.form == "indicator" else csr_array(found.astype(np.int64))
 
     def weight_table(self) -> WeightTable:

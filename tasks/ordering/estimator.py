@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
 from structsvm.oracles.ordering import known_orders
+from structsvm.outputs import Outputs
 from structsvm.parameters import Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, as_list, share_of
@@ -206,7 +207,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         """
         model = self._fitted()
         known = None if known is None else as_list(known, "orders", "known")
-        return model.predict(as_list(X, "sets of items"), known, self._threads)
+        return Outputs(model.predict(as_list(X, "sets of items"), known, self._threads))
 
     def predict_kbest(
         self, X: Iterable[Items], k: int, *, probabilities: bool = False

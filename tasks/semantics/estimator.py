@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
+from structsvm.outputs import Outputs
 from structsvm.parameters import checked_k, declared
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
@@ -193,7 +194,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         """
         model = self._fitted()
         parsed = model.parse(tokens_of(model, X), self._threads)
-        return [[format_meaning(tree) for tree in trees] for trees in parsed]
+        return Outputs([format_meaning(tree) for tree in trees] for trees in parsed)
 
     def predict_kbest(self, X: Iterable[SentenceLike], k: int = 5) -> list[list[tuple[str, float]]]:
         """Return per sentence at most k meanings with their probabilities, the most probable first.

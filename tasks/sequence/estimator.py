@@ -12,6 +12,7 @@ from structsvm.callbacks import with_callbacks
 from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import mark_for
 from structsvm.metrics._labels import check_sequences
+from structsvm.outputs import Outputs
 from structsvm.parameters import declared
 from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
@@ -268,7 +269,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         model = self._fitted()
         masks = self._masks(allowed)
-        return model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads)
+        return Outputs(model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads))
 
     def predict_marginals(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
