@@ -46,8 +46,8 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_it_learns_more_than_from_sequences_that_are_known_whole(way):
-    """Half of the labels, against the quarter of the sequences that has as many tokens or more; of three orders of these
-    the mean, as one of some hundred tokens is often noise.
+    """Half of the labels, against the quarter of the sequences that has as many tokens or more: the mean of
+    three orders, as a token more in some hundreds is often noise.
     """
     gains = []
     for seed in range(3):
