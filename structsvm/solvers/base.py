@@ -54,8 +54,8 @@ class Solver(Parameters, ABC):
         Offers that a problem must have (see `BoundProblem`), beside the solver's formulation.
     keeps_signs : bool
         Whether it keeps weights >= 0 that a problem declares `nonnegative`.
-    extra_passes : int
-        Passes beyond the usual ones, which training makes one by one while the gap is wide.
+    most_passes : int
+        Number of passes up to which training goes on one by one, beyond the usual ones or settled, while the gap is wide.
     takes_approximate : bool
         Whether `tol` ends training with approximate inference too, when the constraints found promise no more.
 
@@ -78,7 +78,7 @@ class Solver(Parameters, ABC):
     takes_back = False  # whether steps can lower multipliers that others have raised
     usual_passes: int  # without `max_iter` and `tol`, if these may be None
     least_passes: float = 0  # before it may settle
-    extra_passes = 0
+    most_passes = 0
 
     max_iter: Any
     tol: Any = None
@@ -281,7 +281,10 @@ class DualSolver(Solver):
     takes_approximate = True
     state_kind = "dual"  # the kind of `state_on`
     run_type: type[DualRun] = DualRun
-    extra_passes = 18
+
+    @property
+    def most_passes(self) -> int:  # type: ignore[override]
+        return self.usual_passes
 
     def is_settled(self, run: Run) -> bool:
         is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes

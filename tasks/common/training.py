@@ -281,7 +281,7 @@ def solve(job: Job, monitor: Monitor) -> None:
     )
     if not ends_far(job, job.run.farthest):
         return
-    for _ in range(job.solver.extra_passes):
+    while job.run.n_iter < job.solver.most_passes:
         job.run = job.solver.solve(job.problem, sample_weight=job.weight, run=job.run, passes=1)
         if not ends_far(job, job.run.near):
             return

@@ -108,7 +108,7 @@ def make_dependency_solver(params: DependencyParser | SimpleNamespace) -> Solver
     solver = make_solver(params)
     is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
     if is_open and isinstance(solver, DualSolver) and params.solver in ("larank", "frank_wolfe"):
-        solver.usual_passes, solver.least_passes, solver.extra_passes = PASSES[params.order], math.inf, 0
+        solver.usual_passes, solver.least_passes = PASSES[params.order], math.inf
     return solver
 
 

@@ -252,7 +252,7 @@ class GrammarModel(TaskModel[Trees]):
         is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
         if is_open and self.params.get("solver") in ("larank", "frank_wolfe"):  # settled or not
             solver.usual_passes = PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY
-            solver.least_passes, solver.extra_passes = math.inf, 0
+            solver.least_passes = math.inf
         return super().adapted(solver, examples)
 
     def learnable(self, examples: Trees, on_no_parse: str | None) -> Trees:
