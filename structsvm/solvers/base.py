@@ -55,7 +55,7 @@ class Solver(Parameters, ABC):
     keeps_signs : bool
         Whether it keeps weights >= 0 that a problem declares `nonnegative`.
     most_passes : int
-        Number of passes up to which training goes on one by one, beyond the usual ones or settled, while the gap is wide.
+        Number of passes up to which training goes on, one by one, while the gap at which it would end is wide.
     takes_approximate : bool
         Whether `tol` ends training with approximate inference too, when the constraints found promise no more.
 
