@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from structsvm.adapter import by_place
 from structsvm.callbacks import with_callbacks
 from structsvm.model_file import ModelFileError, read_model
-from structsvm.outputs import Outputs
 from structsvm.parameters import NONE, Kind, Verbose, WarmStart, declared, parameter
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
@@ -175,7 +174,7 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
             raise ValueError(f"the oracle has {self._structure.n_features} features now, and the model {len(weights)}")
         if isinstance(X, (str, bytes)) or not (hasattr(X, "__len__") or isinstance(X, Iterable)):
             raise ValueError(f"X must be a list or another collection, got {X!r:.80}")
-        return Outputs(self._argmax(i, x, weights) for i, x in enumerate(by_place(X)))
+        return [self._argmax(i, x, weights) for i, x in enumerate(by_place(X))]
 
     def _argmax(self, i: int, x: Any, weights: Any) -> Any:
         try:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
-from structsvm.outputs import Outputs
 from structsvm.parameters import (
     COUNT,
     FLAG,
@@ -27,6 +26,7 @@ from structsvm.parameters import (
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import Running
 from structsvm.tasks.concepts._network import STRATEGIES
 from structsvm.tasks.concepts.model import SIZES, ConceptModel

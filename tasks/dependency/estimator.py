@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.features.inputs.places import located
 from structsvm.metrics import dependency_scores
-from structsvm.outputs import Outputs
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare, single_rooted
 from structsvm.tasks.dependency.parameters import DependencyParserParameters, features_of, make_dependency_solver
 from structsvm.tasks.dependency.words import words_of

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics._counts import is_unknown, mark_for, say_unseen
-from structsvm.outputs import Outputs
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.graph.labels import by_node, encode_labels
 from structsvm.tasks.graph.model import GraphModel, prepare
 from structsvm.tasks.graph.parameters import GraphLabelerParameters

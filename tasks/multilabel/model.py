@@ -15,7 +15,6 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics._counts import AUTO, IGNORED, is_unknown, say_unknown, say_unseen
 from structsvm.oracles.label_sets import LabelSetOracle
-from structsvm.outputs import Outputs
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import Examples
@@ -30,6 +29,7 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.selection.search import TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of

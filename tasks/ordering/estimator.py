@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
 from structsvm.oracles.ordering import known_orders
-from structsvm.outputs import Outputs
 from structsvm.parameters import Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, as_list, share_of
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Probability, Standardize, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import check_scale

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
-from structsvm.outputs import Outputs
 from structsvm.parameters import checked_k, declared
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.hybrid import HybridModel, describe, make_learner

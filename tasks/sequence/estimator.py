@@ -12,12 +12,12 @@ from structsvm.callbacks import with_callbacks
 from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import mark_for
 from structsvm.metrics._labels import check_sequences
-from structsvm.outputs import Outputs
 from structsvm.parameters import declared
 from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_stream_weight
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.solver import solver_of
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
 Y = TypeVar("Y")
+
+
+class Function(Protocol):
+    """One of NumPy's."""
+
+    def __call__(self, *args: object, **kwargs: object) -> object: ...
 
 
 class Outputs(list[Y]):
@@ -23,14 +27,14 @@ class Outputs(list[Y]):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.outputs import Outputs
+    >>> from structsvm.tasks.common.outputs import Outputs
     >>> np.concatenate([Outputs([["B", "I"]]), Outputs([["O"], []])]).tolist()
     [['B', 'I'], ['O'], []]
     """
 
     def __array_function__(
         self,
-        function: Callable[..., object],
+        function: Function,
         types: Iterable[type],
         args: Sequence[object],
         kwargs: Mapping[str, object],
@@ -47,4 +51,6 @@ def plain(value: object) -> object:
     """Return outputs, or a list or tuple with some, as plain lists."""
     if isinstance(value, Outputs):
         return list(value)
-    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+    if type(value) is list:
+        return [plain(entry) for entry in value]
+    return tuple(plain(entry) for entry in value) if type(value) is tuple else value
