@@ -60,8 +60,8 @@ def test_a_line_says_what_was_chosen(folder, task, file, options):
             loss: result.n_iter + 1 for loss, result in model.results_.items()
         }
     width = ["--gamma", "0.5"] if task in {"multiclass", "binary"} else []
-    fixed, _ = run(folder, "train", task, file, "-m", "m", "-C", "0.3", *width)
-    assert "held-out" not in fixed and structsvm.load(folder / "m").C_ == 0.3
+    fixed, _ = run(folder, "train", task, file, "-m", "m", "-C", "0.5", *width)
+    assert "held-out" not in fixed and structsvm.load(folder / "m").C_ == 0.5
 
 
 def test_words_that_are_no_number(folder):

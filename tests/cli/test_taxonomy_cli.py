@@ -211,7 +211,6 @@ def test_bad_input(data, tmp_path):
     assert "no labels to compare" in run(tmp_path, "evaluate", data / "m", "bare.txt", status=1)[1]
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # a wide gap at this C
 def test_paths_and_inner_nodes(tmp_path):
     """Labels that end early are predicted as they stand, and counted; with --leaves they are unknown leaves."""
     labels = ["A", "A > x", "B > y"] * 20

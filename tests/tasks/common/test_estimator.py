@@ -59,6 +59,15 @@ def test_training_goes_on_until_the_gap_is_not_wide(name):
     assert case.fit(C=1e4, max_iter=result.n_iter - 1).result_.relative_gap > 0.5
 
 
+@pytest.mark.parametrize("name", ["graph", "cut", "taxonomy", "multilabel, none", "ordering", "dependency"])
+def test_a_wide_gap_at_a_large_C_is_that_of_as_many_passes(name):
+    case = CASES[name]
+    with pytest.warns(structsvm.ConvergenceWarning, match=r"passes at a relative gap of .* a smaller C than 10000\.0$"):
+        result = case.fit(C=1e4).result_
+    assert result.status == "max_iter" and result.relative_gap > 0.5
+    assert case.fit(C=1e4, max_iter=result.n_iter).result_.primal == result.primal
+
+
 @pytest.mark.parametrize("name", ["open graph", "open ordering", "dependency", "open dependency"])
 def test_a_wide_gap_after_passes_that_were_asked_for_is_none(name):
     case = CASES[name]

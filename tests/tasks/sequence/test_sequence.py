@@ -70,7 +70,6 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # a wide gap at this C
 def test_every_form_learns_and_predicts(form):
     model = fitted(FORMS[form](X), C=1.0)
     predicted = model.predict(FORMS[form](X_test))
@@ -80,7 +79,6 @@ def test_every_form_learns_and_predicts(form):
     assert model.score(FORMS[form](X_test), y_test) == token_accuracy(y_test, predicted)
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # a wide gap at this C
 def test_numeric_forms_are_one():
     lengths = [len(s) for s in X]
     base = fitted(rows(X))
@@ -227,7 +225,6 @@ def test_one_label_only():
     ],
     ids=repr,
 )
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # a wide gap at this C
 def test_every_inference_with_every_solver(params, solver):
     if isinstance(solver, str):
         params = params | {"random_state": 0}

@@ -134,7 +134,6 @@ def test_templates_of_a_file_that_is_gone(tmp_path):
     assert loaded.fit(columns, y).n_iter_ == 2
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # a wide gap at this C
 def test_a_solver_of_ones_own_is_left_out(tmp_path):
     class Mine(LaRank):
         pass
@@ -150,7 +149,6 @@ def test_pickle_and_copies():
         assert other.get_params()["solver__C"] == 0.2
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # a wide gap at this C
 def test_labels_of_every_kind_that_json_holds(tmp_path):
     labels = ["O", "étiquette", 0, -(2**70), 2.5, True, ("a", 1, ("b", None))]
     X = [[[f"w{k}"] for k in range(len(labels))]] * 3
@@ -176,7 +174,6 @@ def test_labels_that_no_file_holds(tmp_path, label):
     assert os.listdir(tmp_path) == ["m"]
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # a wide gap at this C
 def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "m"
     model = SequenceLabeler().fit(columns, y)
