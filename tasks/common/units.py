@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from structsvm._warnings import LEAST_INPUTS, MANY_UNKNOWN, AdviceWarning, warn
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments, is_filled
@@ -368,13 +369,11 @@ def warn_of_outliers(X: Matrix) -> None:
     """Warn of rows whose columns have outliers, to which kernels, that have no units, are exposed."""
     if X.shape[0] < LEAST_EXAMPLES:
         return
-    found: list[Outliers]
     if is_filled(X):
         found = _dense_outliers(X)[0]
     else:
-        sizes = (
-            _sparse_outliers(X.indices, X.data) if is_sparse(X) else _sparse_outliers(X.nonzero()[1], X[X.nonzero()])
-        )
+        rows = X if is_sparse(X) else csr_array(X)
+        sizes = _sparse_outliers(rows.indices, rows.data)
         found = [] if sizes is None else sizes.outliers()
     _warn_of_outliers(found, str, "the kernel sees them as they are")
 
