@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from structsvm._warnings import LEAST_INPUTS, MANY_UNKNOWN, AdviceWarning, warn
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments, is_filled
@@ -372,10 +371,16 @@ def warn_of_outliers(X: Matrix) -> None:
     if is_filled(X):
         found = _dense_outliers(X)[0]
     else:
-        rows = X if is_sparse(X) else csr_array(X)
-        sizes = _sparse_outliers(rows.indices, rows.data)
+        columns, values = (X.indices, X.data) if is_sparse(X) else _nonzeros(X)
+        sizes = _sparse_outliers(columns, values)
         found = [] if sizes is None else sizes.outliers()
     _warn_of_outliers(found, str, "the kernel sees them as they are")
+
+
+def _nonzeros(X: Matrix) -> tuple[Integers, Floats]:
+    """The columns and the values of the nonzeros of dense rows."""
+    rows, columns = np.nonzero(X)
+    return columns, X[rows, columns]
 
 
 def _sparse_outliers(columns: Integers, values: Floats) -> Sizes | None:
