@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +172,95 @@ def fetch_treebank_tags(data_home: DataHome = None) -> TextSequences:
     3396
     """
     return _text_sequences("treebank_tags", data_home, train="pos.train.txt.gz", test="pos.test.txt.gz")
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class LabelledRecords(Split[list[list[str]], list[list[str]]]):
+    """Short strings whose fields are labelled, as lists of words.
+
+    Attributes
+    ----------
+    X_train, X_test : list of (list of str)
+        Records; a token is a word with the punctuation that follows it.
+    y_train, y_test : list of (list of str)
+        The fields of their words.
+    path : Path
+        The folder that they were read from.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_citations
+    >>> data = fetch_citations()
+    >>> list(zip(data.X_train[0], data.y_train[0]))[:3]
+    [('Heidegger', 'author'), ('M.,', 'author'), ('1927,', 'date')]
+    """
+
+    path: Path
+
+
+def _records(file: File) -> tuple[list[list[str]], list[list[str]]]:
+    """X and y of an XML file of records, whose elements are runs of words of one field."""
+    X, y = [], []
+    for record in ElementTree.fromstring(file.content):
+        words = []
+        for field in record:
+            attached = (field.tail or " ").split(" ")[0].strip()  # punctuation between a field and the blank
+            words.append(((field.text or "").rstrip() + attached).split())
+        X.append([word for run in words for word in run])
+        y.append([field.tag for field, run in zip(record, words, strict=True) for _ in run])
+    return X, y
+
+
+def fetch_addresses(data_home: DataHome = None, *, part: str = "labeled") -> LabelledRecords:
+    """Load addresses of the United States, labelled by hand for the parser usaddress: 29 fields.
+
+    1513 addresses for training. Three parts for test: "labeled", 146 of the same kind; "us50", 687 addresses of
+    businesses in the fifty states; "osm", 4120 made from OpenStreetMap. MIT licence.
+
+    Folder ``address_us/``; other parameters and errors are those of :func:`fetch_conll2000`.
+
+    Parameters
+    ----------
+    part : {"labeled", "us50", "osm"}
+        The part for test.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_addresses
+    >>> fetch_addresses(part="osm").X_test[0]
+    ['2701', 'Thayer', 'Street,', 'Evanston,', '60201']
+    """
+    parts = ("labeled", "us50", "osm")
+    if part not in parts:
+        raise ValueError(f"part must be one of {', '.join(parts)}, got {part!r}")
+    files = fetch("addresses", data_home)
+    names = {"train": "train.xml.gz", "test": f"test_{part}.xml.gz"}
+    read = fields(lambda name: _records(files[names[name]]))
+    return LabelledRecords(**read, path=files["train.xml.gz"].path.parent)
+
+
+def fetch_citations(data_home: DataHome = None) -> LabelledRecords:
+    """Load bibliographic references, labelled for the parser AnyStyle: authors, titles, dates and 20 other fields.
+
+    1514 references for training, 1669 for test. BSD-2-Clause licence.
+
+    Folder ``cite_anystyle/``; parameter and errors are those of :func:`fetch_conll2000`.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_citations
+    >>> len(fetch_citations().X_test)
+    1669
+    """
+    files = fetch("citations", data_home)
+    read = fields(lambda name: _records(files[f"{name}.xml.gz"]))
+    return LabelledRecords(**read, path=files["train.xml.gz"].path.parent)
+
+
+# ---- letters -------------------------------------------------------------------------------------
 
 
 def fetch_ocr_letters(data_home: DataHome = None) -> LetterSequences:

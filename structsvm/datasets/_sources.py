@@ -154,6 +154,7 @@ _PARTIAL_LABELS = (
     "data/realworld/"
 )
 
+_USADDRESS, _ANYSTYLE = "aa7699b53a0843fc443f9e87285b88cbd9eaf50a", "c6f5fb2fa6e8ce9456ad1e1e88d6bba5f3d7731d"
 _MATRICES = "biopython-biopython-188/Bio/Align/substitution_matrices/data/"
 _MATRIX_NAMES = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "GONNET1992", "PAM250", "PAM30", "PAM70")
 
@@ -178,6 +179,40 @@ SOURCES: dict[str, Source] = {
         _NLTK + "conll2002.zip",
         "research use in the context of the CoNLL-2002 shared task only",
         _zip_members({f"esp.{part}.gz": f"conll2002/esp.{part}" for part in ("train", "testa", "testb")}),
+    ),
+    "addresses": Source(
+        "address_us",
+        {
+            "train.xml.gz": "dbd125fa01fbdbc4e25cce722c648ce4e224e4c9bdb9b5a14498aa8a042aee32",
+            "test_labeled.xml.gz": "2a5f222a4c52c73d9abacb3be21b501972d1bfb48ebe7d8bbb80671ea5e755e5",
+            "test_us50.xml.gz": "e4dbaa8a7e95fd7d099bfe89ef5881c751f4b4a808c739a8bc2493289eb2e957",
+            "test_osm.xml.gz": "bd1a2c19e48058fbf2f724803703b9137b9e5d3d907db8273f46ebd6796d9143",
+        },
+        f"https://github.com/datamade/usaddress/archive/{_USADDRESS}.zip",
+        "MIT",
+        _zip_members(
+            {
+                "train.xml.gz": f"usaddress-{_USADDRESS}/training/labeled.xml",
+                "test_labeled.xml.gz": f"usaddress-{_USADDRESS}/measure_performance/test_data/labeled.xml",
+                "test_us50.xml.gz": f"usaddress-{_USADDRESS}/measure_performance/test_data/us50_test_tagged.xml",
+                "test_osm.xml.gz": f"usaddress-{_USADDRESS}/measure_performance/test_data/synthetic_clean_osm_data.xml",
+            }
+        ),
+    ),
+    "citations": Source(
+        "cite_anystyle",
+        {
+            "train.xml.gz": "1bdfd9dc3e70961a51bfd5cfefb66898bed163d1b7a59fa0716c59a675648079",
+            "test.xml.gz": "d3c55d938d24f18b4b4ba68d73df28139638c559d9c2d4544936fe3b535d9276",
+        },
+        f"https://github.com/inukshuk/anystyle/archive/{_ANYSTYLE}.zip",
+        "BSD-2-Clause",
+        _zip_members(
+            {
+                f"{part}.xml.gz": f"anystyle-{_ANYSTYLE}/res/parser/{member}.xml"
+                for part, member in (("train", "core"), ("test", "gold"))
+            }
+        ),
     ),
     "treebank_tags": Source(
         "wsj_sample",

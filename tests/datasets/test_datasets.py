@@ -102,6 +102,32 @@ def test_text_counts(real_data, offline, name, parts, n_columns):
     assert repr(data) == f"TextSequences(n_train={parts['train'][0]}, n_test={parts['test'][0]})"
 
 
+@pytest.mark.parametrize(("part", "counts"), [("labeled", 146), ("us50", 687), ("osm", 4120)])
+def test_addresses(real_data, offline, part, counts):
+    data = datasets.fetch_addresses(part=part)
+    assert (len(data.X_train), len(data.X_test)) == (1513, counts)
+    assert len({field for labels in data.y_train for field in labels}) == 29
+    for X, y in ((data.X_train, data.y_train), (data.X_test, data.y_test)):
+        assert [len(x) for x in X] == [len(labels) for labels in y]
+        assert all(word and not any(map(str.isspace, word)) for x in X for word in x)
+
+
+def test_words_of_a_record_keep_what_is_attached_to_them(real_data, offline):
+    data = datasets.fetch_addresses(part="osm")
+    assert data.X_test[0] == ["2701", "Thayer", "Street,", "Evanston,", "60201"]
+    assert data.y_test[0][-2:] == ["PlaceName", "ZipCode"]
+    with pytest.raises(ValueError, match="part must be one of labeled, us50, osm, got 'gold'"):
+        datasets.fetch_addresses(part="gold")
+
+
+def test_citations(real_data, offline):
+    data = datasets.fetch_citations()
+    assert (len(data.X_train), len(data.X_test)) == (1514, 1669)
+    assert data.X_train[0][:4] == ["Heidegger", "M.,", "1927,", "Être"]
+    assert data.y_train[0][:4] == ["author", "author", "date", "title"]
+    assert all(len(x) == len(labels) for X, y in ((data.X_train, data.y_train),) for x, labels in zip(X, y))
+
+
 def test_conll2000_first_tokens(real_data):
     data = datasets.fetch_conll2000(data_home=real_data)
     assert data.X_train[0][:2] == [("Confidence", "NN"), ("in", "IN")]

@@ -1,0 +1,105 @@
+"""A program in a process of its own: ``python -m installed.program VERB JSON``; prints JSON.
+
+VERB: ``train`` or ``tag``. JSON: ``program`` ("structsvm", "words", "crfsuite" or "swapped": the same calls with one
+import changed), ``settings``, the file ``data`` (a JSON list of X, y to train on and X, y to test on), ``model`` (a file).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from common.measure import Clock, peak, repeat
+
+TAGGING_RUNS = 3
+
+
+def main():
+    verb, task = sys.argv[1], json.loads(sys.argv[2])
+    json.dump({"train": trained, "tag": tagged}[verb](task), sys.stdout)
+
+
+def of_file(task):
+    with open(task["data"], encoding="utf-8") as file:
+        X, y, X_test, y_test = json.load(file)
+    if task["program"] == "words":  # rows of columns are tuples, lists are attributes
+        X, X_test = ([[as_columns(token) for token in x] for x in part] for part in (X, X_test))
+    return X, y, X_test, y_test
+
+
+def as_columns(token):
+    return token if isinstance(token, str) else tuple(token)
+
+
+def pycrfsuite(program):
+    """The module of that name: the original's, or ours."""
+    if program == "crfsuite":
+        import pycrfsuite as module
+    else:
+        import structsvm.interop.pycrfsuite as module
+    return module
+
+
+def trained(task):
+    X, y, *_ = of_file(task)
+    if task["program"] in ("structsvm", "words"):
+        return trained_labeler(task, X, y)
+    module = pycrfsuite(task["program"])
+    settings = {"feature.possible_transitions": True} | task["settings"]
+    trainer = module.Trainer(algorithm="lbfgs", verbose=False)
+    trainer.set_params(settings)
+    with Clock() as clock:
+        for sentence, labels in zip(X, y, strict=True):
+            trainer.append(sentence, labels)
+        trainer.train(task["model"])
+    return {"cpu": clock.cpu, "peak": peak()}
+
+
+def trained_labeler(task, X, y):
+    from structsvm.tasks import SequenceLabeler
+
+    labeler = SequenceLabeler(random_state=0, **task["settings"])
+    with Clock() as clock:
+        labeler.fit(X, y)
+    largest = peak()
+    labeler.save(task["model"])
+    return {"cpu": clock.cpu, "peak": largest, "C": labeler.C_, "loss": labeler.loss_}
+
+
+def tagged(task):
+    """Speeds of a model in a fresh process, the labels, and what loading and the first sentence cost."""
+    _, _, X, _ = of_file(task)
+    before = peak()
+    begin = time.process_time()
+    tag, tag_all = taggers(task)
+    tag(X[0])
+    found = {"load": 1e3 * (time.process_time() - begin), "resident": peak() - before}
+    n_tokens = sum(map(len, X))
+    labels, batch = repeat(lambda: tag_all(X, 1), TAGGING_RUNS)
+    _, single = repeat(lambda: [tag(sentence) for sentence in X], TAGGING_RUNS)
+    found |= {"batch": n_tokens / batch.best, "single": n_tokens / single.best, "labels": labels}
+    if task["program"] in ("structsvm", "words"):
+        _, threads = repeat(lambda: tag_all(X, 2), TAGGING_RUNS)
+        found["threads"] = n_tokens / threads.best
+    return found
+
+
+def taggers(task):
+    """What tags one sentence, and what tags all of a list with some threads."""
+    if task["program"] in ("structsvm", "words"):
+        import structsvm
+
+        labeler = structsvm.load(task["model"])
+
+        def tag_all(X, n_jobs):
+            return labeler.set_params(n_jobs=n_jobs).predict(X)
+
+        return lambda sentence: labeler.predict([sentence])[0], tag_all
+    tagger = pycrfsuite(task["program"]).Tagger()
+    tagger.open(task["model"])
+    return tagger.tag, lambda X, n_jobs: [tagger.tag(sentence) for sentence in X]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Programs side by side on the same features: training, whole records right, speed, size, and what a first answer costs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from common.measure import package_version, run_module
+from common.report import Table, notes, verdict
+from installed.features import SETS
+from sequence import commands
+from sequence.attributes import write_attributes
+from structsvm.metrics import field_f1, record_accuracy, token_accuracy
+
+OURS, THEIRS = "structsvm, as it comes", "python-crfsuite, the program's parameters"
+GRID = {"c1": (0.0, 0.1, 1.0), "c2": (1e-3, 0.1, 1.0)}
+LIMIT = 1200  # seconds of Wapiti's training
+COLUMNS = {
+    "who": ("program", ""),
+    "settings": ("settings", ""),
+    "cpu": ("training CPU s", ".1f"),
+    "records": ("records right %", ".2f"),
+    "fields": ("fields F1 %", ".2f"),
+    "accuracy": ("tokens right %", ".2f"),
+    "batch": ("tok/s, all at once", ",.0f"),
+    "threads": ("2 threads", ",.0f"),
+    "single": ("tok/s, one by one", ",.0f"),
+    "model": ("model MB", ".2f"),
+    "load": ("load CPU ms", ".0f"),
+    "resident": ("load MB", ".0f"),
+    "remark": ("", ""),
+}
+NOTES = f"""
+training: from dicts in memory to the model, the choice of C and loss included in ours; best of a grid: c1 of
+{GRID["c1"]}, c2 of {GRID["c2"]}, by whole records right of the last fifth of the training part, its CPU seconds apart
+
+load: imports, the model and its first sentence, CPU milliseconds and resident memory of a fresh process over one that
+has read the data
+
+one import changed: the same calls as python-crfsuite's, of structsvm.interop.pycrfsuite
+
+sklearn-crfsuite wraps python-crfsuite, whose figures are its own
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and its parameters; `data` is the features of all, or words alone."""
+
+    name: str
+    program: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    data: str = "data"
+    is_ours: bool = True
+
+
+def run(options):
+    """Yield the table of the part's data set."""
+    data = SETS[options.part.partition("-")[2]]
+    kept = {row["key"]: row for table in [] if options.fresh else options.kept.tables(options.part) for row in table.rows}
+    with tempfile.TemporaryDirectory() as folder:
+        task = exported(Path(folder), data, 60 if options.quick else None)
+        rows: list[dict[str, Any]] = []
+        for who in programs(data):
+            rows.append(row_of(who, data, task, options, kept))
+            yield Table(f"{data.name}, {task['n']} sentences to train on", COLUMNS, rows, notes(NOTES))
+        rows.append(best_of_grid(data, task, options, kept))
+        yield Table(f"{data.name}, {task['n']} sentences to train on", COLUMNS, rows, [*notes(NOTES), *compared(rows)])
+
+
+def programs(data):
+    yield Program(OURS, "structsvm")
+    yield Program("structsvm, words alone", "words", data="words")
+    yield Program("structsvm, one import changed", "swapped", data.settings)
+    yield Program(THEIRS, "crfsuite", data.settings, is_ours=False)
+    if commands.wapiti():
+        yield Program("Wapiti, as it comes", "wapiti", {"algorithm": "l-bfgs"}, is_ours=False)
+
+
+def exported(folder, data, n):
+    """Write the features and the words; returns what the processes are asked, with the gold labels."""
+    X, y, X_test, y_test = (part[:n] for part in data.load())
+    features, of_test = ([data.features(sentence) for sentence in part] for part in (X, X_test))
+    task = {"n": len(X), "gold": y_test, "folder": folder, "X": features, "y": y}
+    for name, parts in (("data", (features, y, of_test, y_test)), ("words", (X, y, X_test, y_test))):
+        task[name] = str(folder / f"{name}.json")
+        Path(task[name]).write_text(json.dumps(parts), encoding="utf-8")
+    for name, part, labels in (("attributes", features, y), ("test", of_test, y_test)):
+        task[name] = str(folder / name)
+        write_attributes(task[name], [[names_of(token) for token in sentence] for sentence in part], labels)
+    return task
+
+
+def names_of(features, prefix=""):
+    """Attributes of a token's dict, as python-crfsuite names them; false ones are left out."""
+    names = []
+    for name, value in features.items():
+        if isinstance(value, dict):
+            names += names_of(value, f"{prefix}{name}:")
+        elif isinstance(value, str):
+            names.append(f"{prefix}{name}:{value}".replace(" ", "_"))
+        elif value:
+            names.append(f"{prefix}{name}".replace(" ", "_"))
+    return names
+
+
+# ---- one row -----------------------------------------------------------------------------------
+
+
+def row_of(who, data, task, options, kept):
+    """Measure one program, or return its kept row."""
+    version = package_version({"crfsuite": "python-crfsuite"}.get(who.program, "structsvm"))
+    about = [who.name, who.settings, version, data.name, task["n"]]
+    key = json.dumps(about + [options.machine[name] for name in ("cpu", "cores", "python")])
+    if not who.is_ours and key in kept:
+        return kept[key]
+    print(f"  {data.name}: {who.name}", file=sys.stderr, flush=True)
+    row = {"who": who.name, "key": key, "settings": in_words(who.settings)}
+    model = str(task["folder"] / who.program)
+    if who.program == "wapiti":
+        return row | of_wapiti(who, task, model, 20 if options.quick else LIMIT)
+    request = {"program": who.program, "settings": who.settings, "data": task[who.data], "model": model}
+    row |= run_module("installed.program", "train", json.dumps(request))
+    row |= run_module("installed.program", "tag", json.dumps(request)) | {"model": Path(model).stat().st_size / 1e6}
+    if "C" in row:
+        row["settings"] = f"{row.pop('loss')}, C = {row.pop('C'):.3g}"
+    return row | scores(task["gold"], row.pop("labels"))
+
+
+def of_wapiti(who, task, model, limit):
+    try:
+        found, labels = commands.run_wapiti(task | {"settings": who.settings, "model": model}, limit)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return {"remark": f"no model (limit: {limit} s)"}
+    remark = "" if found["in_time"] else f"interrupted after {limit} s"
+    return {"cpu": found["cpu"], "model": found["model"], "batch": found["tag_attributes"], "remark": remark} | scores(
+        task["gold"], labels
+    )
+
+
+def best_of_grid(data, task, options, kept):
+    """python-crfsuite with the c1 and c2 whose records of the last fifth of training are best."""
+    n = task["n"] - task["n"] // 5
+    X, y = task["X"], task["y"]
+    part = task | {"data": str(task["folder"] / "fold.json"), "gold": y[n:], "n": n}
+    Path(part["data"]).write_text(json.dumps([X[:n], y[:n], X[n:], y[n:]]), encoding="utf-8")
+    tried = []
+    for values in product(*GRID.values()):
+        settings = data.settings | dict(zip(GRID, values, strict=True))
+        who = Program(f"grid {values}", "crfsuite", settings, is_ours=False)
+        tried.append((row_of(who, data, part, options, {}), settings))
+    settings = max(tried, key=lambda pair: pair[0]["records"])[1]
+    who = Program("python-crfsuite, best of a grid", "crfsuite", settings, is_ours=False)
+    searched = sum(row["cpu"] for row, _ in tried)
+    return row_of(who, data, task, options, kept) | {"remark": f"and {searched:.0f} s of CPU for the grid"}
+
+
+def in_words(settings):
+    return ", ".join(f"{name} = {value}" for name, value in settings.items() if name in ("c1", "c2", "algorithm"))
+
+
+def scores(gold, predicted):
+    return {
+        "records": 100.0 * record_accuracy(gold, predicted),
+        "fields": 100.0 * field_f1(gold, predicted),
+        "accuracy": 100.0 * token_accuracy(gold, predicted),
+    }
+
+
+def compared(rows):
+    """The verdicts on what was aimed at."""
+    by_name = {row["who"]: row for row in rows}
+    ours, theirs = by_name[OURS], by_name[THEIRS]
+    cheaper, faster = theirs["cpu"] / ours["cpu"], ours["batch"] / theirs["batch"]
+    alone, both = ours["single"] / theirs["single"], ours["threads"] / theirs["batch"]
+    return [
+        verdict(
+            "at least 10 times less CPU to train, at no fewer records right",
+            f"{cheaper:.1f} times, {ours['records']:.2f} and {theirs['records']:.2f} %",
+            cheaper >= 10.0 and ours["records"] >= theirs["records"],
+        ),
+        verdict(
+            "from dicts, 3 times as fast all at once, 6 times with two threads, 1.5 times one by one",
+            f"{faster:.1f}, {both:.1f} and {alone:.1f} times",
+            faster >= 3.0 and both >= 6.0 and alone >= 1.5,
+        ),
+        verdict(
+            "a file no larger",
+            f"{ours['model']:.2f} and {theirs['model']:.2f} MB",
+            ours["model"] <= theirs["model"],
+        ),
+    ]
