@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ __all__ = ["ChainModel", "ModelFileError", "Weights"]
 MOST_LABELS = 4096
 
 Token = Sequence[str]
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float32] | NDArray[np.float64]
 
 
 class ModelFileError(ValueError):

@@ -13,16 +13,15 @@ import struct
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.features.patterns import Pattern, PatternError, parse_crfpp
-from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
+from structsvm.interop.chain_model import MOST_LABELS, ChainModel, Floats, ModelFileError, Weights
 
 __all__ = ["read_crfpp", "write_crfpp"]
 
 _VERSION = 100
 _HEAD = struct.Struct("<IidIIII")
-_BYTES_PER_UNIT = 256  # of all prefixes of keys together: far more than files have
+_BYTES_PER_UNIT = 256  # limit for all prefixes of keys together; real files need far fewer
 _ENTRY = re.compile(rb"([0-9]{1,10}) (.+)", re.DOTALL)
 
 
@@ -51,7 +50,7 @@ def _model(
     labels: list[bytes],
     patterns: list[Pattern],
     starts: dict[bytes, int],
-    values: NDArray[np.floating],
+    values: Floats,
     cost_factor: float,
     where: str,
 ) -> ChainModel:
