@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.export import Tagger
+from structsvm.model_file import ModelFileError
 
 if TYPE_CHECKING:
     from structsvm.arrays import Integers
@@ -26,10 +27,6 @@ MOST_LABELS = 4096
 
 Token: TypeAlias = object  # columns for patterns, else attributes or a dict of features
 Ranked: TypeAlias = list[tuple[list[str], float]]
-
-
-class ModelFileError(ValueError):
-    """A model file of another program that cannot be read; the message names file and place."""
 
 
 class Weights(NamedTuple):
@@ -99,6 +96,18 @@ class ChainModel:
         Whether each token is a sequence of its own (Wapiti's maximum entropy mode).
     cost_factor : float
         CRF++'s factor of all scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.interop import ChainModel
+    >>> from structsvm.interop.chain_model import Weights
+    >>> states = Weights(np.array([0, 1, 2]), np.array([0, 1], np.int32), np.array([1.0, 2.0]))
+    >>> model = ChainModel("crfsuite", ["N", "V"], ["w=dog", "w=barks"], states)
+    >>> model.predict([[["w=dog"], ["w=barks"]]])
+    [['N', 'V']]
+    >>> model.score([["w=dog"], ["w=barks"]], ["N", "V"])
+    3.0
     """
 
     kind: str

@@ -45,6 +45,19 @@ def read_crfpp(path: str | os.PathLike[str], *, cost_factor: float = 1.0) -> Cha
     ------
     ModelFileError
         For a file that is damaged or of another kind; names file and line, or offset.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_crfpp, write_crfpp
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]
+    >>> labeler = SequenceLabeler(C=1.0, templates="crf++", random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> write_crfpp(labeler, path)
+    >>> read_crfpp(path).predict([["the", "dog"]])
+    [['D', 'N']]
     """
     if not (np.isfinite(cost_factor) and cost_factor > 0):
         raise ValueError(f"cost_factor must be a finite number above 0, got {cost_factor!r}")
@@ -140,6 +153,19 @@ def write_crfpp(model: ChainModel | Trained, path: str | os.PathLike[str]) -> No
     ------
     ValueError
         For a model that CRF++ has no counterpart of; the message names the cause.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_crfpp, write_crfpp
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]
+    >>> labeler = SequenceLabeler(C=1.0, templates="crf++", random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> write_crfpp(labeler, path)
+    >>> read_crfpp(path).predict([["the", "dog"]])
+    [['D', 'N']]
     """
     chain = chain_of(model, "crfpp")
     broken = next((text for text in [*chain.labels, *chain.attributes] if "\n" in text or not text.strip()), None)

@@ -74,6 +74,19 @@ def read_wapiti(path: str | os.PathLike[str]) -> ChainModel:
     ------
     ModelFileError
         For a file that is damaged or of another kind; names file and line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_wapiti, write_wapiti
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]
+    >>> labeler = SequenceLabeler(C=1.0, templates="*:%x[0,0]", random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> write_wapiti(labeler, path)
+    >>> read_wapiti(path).predict([["the", "dog"]])
+    [['D', 'N']]
     """
     name = os.fspath(path)
     data = Path(path).read_bytes()
@@ -198,6 +211,19 @@ def write_wapiti(model: ChainModel | Trained, path: str | os.PathLike[str]) -> N
     ------
     ValueError
         For a model that Wapiti has no counterpart of; the message names the cause.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_wapiti, write_wapiti
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]
+    >>> labeler = SequenceLabeler(C=1.0, templates="*:%x[0,0]", random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> write_wapiti(labeler, path)
+    >>> read_wapiti(path).predict([["the", "dog"]])
+    [['D', 'N']]
     """
     chain = chain_of(model, "wapiti")
     K, attributes = len(chain.labels), chain.attributes
