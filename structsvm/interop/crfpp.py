@@ -1,0 +1,210 @@
+"""Model files of CRF++: the text of ``crf_learn -t``, and the binary file that ``crf_test`` opens.
+
+The binary file: version, kind, cost factor, count of weights, columns, and the sizes of a double array and of two
+tables of strings, all little-endian; labels and templates ended by zero bytes; the double array, whose keys are
+observations and whose values are the starts of their weights; the weights in float32.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from structsvm.features.patterns import Pattern, PatternError, parse_crfpp
+from structsvm.interop.chain_model import MOST_LABELS, ChainModel, Floats, ModelFileError, Weights
+
+__all__ = ["read_crfpp", "write_crfpp"]
+
+_VERSION = 100
+_HEAD = struct.Struct("<IidIIII")
+_BYTES_PER_UNIT = 256  # limit for all prefixes of keys together; real files need far fewer
+_ENTRY = re.compile(rb"([0-9]{1,10}) (.+)", re.DOTALL)
+
+
+def read_crfpp(path: str | os.PathLike[str], *, cost_factor: float = 1.0) -> ChainModel:
+    """Read a model of CRF++, text or binary by its first bytes.
+
+    Parameters
+    ----------
+    path : str or path
+    cost_factor : float
+        Factor of all scores, as ``crf_test -c``, which likewise ignores the one in the file.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is damaged or of another kind; names file and line, or offset.
+    """
+    if not (np.isfinite(cost_factor) and cost_factor > 0):
+        raise ValueError(f"cost_factor must be a finite number above 0, got {cost_factor!r}")
+    name, data = os.fspath(path), Path(path).read_bytes()
+    read = _read_text if data.startswith(b"version:") else _read_binary
+    return read(data, name, cost_factor)
+
+
+def _model(
+    labels: list[bytes],
+    patterns: list[Pattern],
+    starts: dict[bytes, int],
+    values: Floats,
+    cost_factor: float,
+    where: str,
+) -> ChainModel:
+    """Check what text and binary files share, and make the model."""
+    K = len(labels)
+    if not 1 <= K <= MOST_LABELS or len(set(labels)) < K:
+        raise ModelFileError(f"{where}: {K:,} labels: wanted 1 to {MOST_LABELS:,}, each once")
+    if not np.isfinite(values).all():
+        raise ModelFileError(f"{where}: weight {int(np.argmin(np.isfinite(values)))} is not finite")
+    for key, start in starts.items():
+        size = K if key.startswith(b"U") else K * K
+        if key[:1] not in (b"U", b"B") or not 0 <= start <= len(values) - size:
+            raise ModelFileError(f"{where}: {key[:40]!r} has its weights at {start:,} of {len(values):,}")
+    return ChainModel(
+        [label.decode("utf-8", "surrogateescape") for label in labels],
+        patterns,
+        {key: start for key, start in starts.items() if key.startswith(b"U")},
+        {key: start for key, start in starts.items() if key.startswith(b"B")},
+        Weights(np.arange(len(values)), values),
+        "crfpp",
+        cost_factor=cost_factor,
+    )
+
+
+def _patterns(lines: list[bytes], where: str) -> list[Pattern]:
+    try:
+        return [parse_crfpp(line.decode("utf-8", "surrogateescape"), where) for line in lines]
+    except PatternError as error:
+        raise ModelFileError(str(error)) from None
+
+
+# -------------------------------------------------------------------------------------------- text
+
+
+def _read_text(data: bytes, name: str, cost_factor: float) -> ChainModel:
+    parts = data.replace(b"\r\n", b"\n").split(b"\n\n", 4)
+    if len(parts) != 5:
+        raise ModelFileError(f"{name}: wanted head, labels, templates, observations and weights, empty lines between")
+    sections = [part.split(b"\n") for part in parts]
+    first = np.cumsum([1, *(len(section) + 1 for section in sections)]).tolist()  # line of each section
+    head = dict(line.split(b": ", 1) for line in sections[0] if b": " in line)
+    if head.get(b"version", b"").strip() != b"%d" % _VERSION:
+        raise ModelFileError(f"{name}:1: wanted 'version: {_VERSION}', got {sections[0][0][:40]!r}")
+    starts: dict[bytes, int] = {}
+    for number, line in enumerate(sections[3], first[3]):
+        match = _ENTRY.fullmatch(line)
+        if match is None or match[2] in starts:
+            raise ModelFileError(f"{name}:{number}: wanted a number and an observation, each once, got {line[:40]!r}")
+        starts[match[2]] = int(match[1])
+    lines = sections[4][:-1] if sections[4][-1] == b"" else sections[4]
+    if head.get(b"maxid", b"").strip() != b"%d" % len(lines):
+        raise ModelFileError(f"{name}:{first[4]}: {len(lines):,} weights, and a head that says {head.get(b'maxid')!r}")
+    values = np.zeros(len(lines))
+    for k, line in enumerate(lines):
+        try:
+            values[k] = float(line)
+        except ValueError:
+            raise ModelFileError(f"{name}:{first[4] + k}: wanted a weight, got {line[:40]!r}") from None
+    patterns = _patterns(sections[2], f"{name}:{first[2]}")
+    return _model(sections[1], patterns, starts, values, cost_factor, name)
+
+
+def write_crfpp(model: ChainModel, path: str | os.PathLike[str]) -> None:
+    """Write a model as CRF++'s text, which ``crf_learn -C`` makes binary.
+
+    Raises
+    ------
+    ValueError
+        For a model whose patterns are not CRF++'s.
+    """
+    if model.kind != "crfpp":
+        raise ValueError(f"model: wanted one with CRF++'s templates, got one of kind {model.kind!r}")
+    starts = model.states | model.pairs
+    head = [
+        f"version: {_VERSION}",
+        f"cost-factor: {model.cost_factor:g}",
+        f"maxid: {len(model.weights.values)}",
+        f"xsize: {max(1, model.n_columns)}",
+    ]
+    sections = [
+        [line.encode() for line in head],
+        [label.encode("utf-8", "surrogateescape") for label in model.labels],
+        [pattern.source.encode("utf-8", "surrogateescape") for pattern in model.patterns],
+        [b"%d %b" % (starts[key], key) for key in sorted(starts)],
+        [b"%.16f" % value for value in model.weights.values.tolist()],
+    ]
+    Path(path).write_bytes(b"\n\n".join(b"\n".join(section) for section in sections) + b"\n")
+
+
+# ------------------------------------------------------------------------------------------ binary
+
+
+def _read_binary(data: bytes, name: str, cost_factor: float) -> ChainModel:
+    if len(data) < _HEAD.size:
+        raise ModelFileError(f"{name}: {len(data)} bytes are no model of CRF++")
+    version, kind, _, n_weights, _, n_array, n_labels = _HEAD.unpack_from(data)
+    if version != _VERSION or kind != 0:
+        raise ModelFileError(f"{name}: offset 0: wanted version {_VERSION} and kind 0, got {version} and {kind}")
+    at = _HEAD.size
+    labels = _table(data, at, n_labels, name)
+    at += n_labels
+    if at + 4 > len(data):
+        raise ModelFileError(f"{name}: offset {at}: the file ends before its templates")
+    (n_templates,) = struct.unpack_from("<I", data, at)
+    templates = [line for line in _table(data, at + 4, n_templates, name) if line]
+    patterns = _patterns(templates, f"{name}: offset {at + 4}")
+    at += 4 + n_templates
+    if n_array % 8 or at + n_array + 4 * n_weights != len(data):
+        raise ModelFileError(
+            f"{name}: offset {at}: {n_array:,} bytes of observations and {n_weights:,} weights, "
+            f"and {len(data) - at:,} bytes to the end"
+        )
+    starts = _double_array(data, at, n_array // 8, name)
+    values = np.frombuffer(data, "<f4", n_weights, at + n_array).astype(np.float32)
+    return _model(labels, patterns, starts, values, cost_factor, name)
+
+
+def _table(data: bytes, at: int, size: int, name: str) -> list[bytes]:
+    text = data[at : at + size]
+    if len(text) < size or not text.endswith(b"\0"):
+        raise ModelFileError(f"{name}: offset {at}: a table of {size:,} bytes does not end with a zero byte")
+    return text[:-1].split(b"\0")
+
+
+def _double_array(data: bytes, at: int, n_units: int, name: str) -> dict[bytes, int]:
+    """Keys and values of a double array, by parents.
+
+    A unit is (base, check). The child of a node with base b by byte c is unit b + c + 1 whose check is b; unit b
+    itself, with check b and a base below 0, ends a key of value -base - 1. Bases of nodes differ, so a check names
+    the parent.
+    """
+    units = np.frombuffer(data, "<i4", 2 * n_units, at).reshape(-1, 2)
+    if not n_units:
+        raise ModelFileError(f"{name}: offset {at}: no observations")
+    base, check = units[:, 0].astype(np.int64), units[:, 1].astype(np.int64)
+    children: dict[int, list[int]] = {}
+    for unit in np.flatnonzero(check > 0).tolist():
+        children.setdefault(int(check[unit]), []).append(unit)
+    starts: dict[bytes, int] = {}
+    stack = [(int(base[0]), b"")]
+    seen: set[int] = set()
+    left = _BYTES_PER_UNIT * (n_units + 256)
+    while stack:
+        node, key = stack.pop()
+        if node in seen or left < 0:
+            raise ModelFileError(f"{name}: offset {at}: the double array has a loop or endless keys at base {node}")
+        seen.add(node)
+        for unit in children.get(node, ()):
+            byte = unit - node - 1
+            if byte == -1 and base[unit] < 0:
+                starts[key] = int(-base[unit] - 1)
+            elif 1 <= byte <= 255 and base[unit] > 0:
+                stack.append((int(base[unit]), key + bytes([byte])))
+                left -= len(key)
+            else:
+                raise ModelFileError(f"{name}: offset {at + 8 * unit}: unit {unit} of the double array leads nowhere")
+    return starts
