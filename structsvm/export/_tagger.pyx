@@ -21,10 +21,11 @@ import numpy as np
 from structsvm._arrays cimport array_data, ndarray
 
 from structsvm.export.paths import best_paths, path_score
-from structsvm.export.rows import finite, rows_of, text_of
+from structsvm.export.rows import finite, rows_below, rows_of, text_of
 
 cdef enum:
     MAX_DEPTH = 64              # nesting of feature dicts
+    MANY_NAMES = 4096           # names without attributes below that are remembered
     RANGE = 600                 # widest span of tabulated transitions: exp(-600) is a normal number
 
 
@@ -72,6 +73,33 @@ cdef ndarray copied(const double *source, Py_ssize_t n, Py_ssize_t k):
     return array
 
 
+@cython.final
+cdef class Names:
+    """Rows of the attributes whose names begin with a prefix, by the rest of the name.
+
+    Those below a name, for texts and nested features, are found once, among the sorted names.
+    """
+    cdef dict rows      # rest of the name -> row
+    cdef dict children  # name -> Names
+    cdef list ordered   # the rests of names, sorted; None before they are needed
+
+    def __cinit__(self, dict rows):
+        self.rows, self.children = rows, {}
+
+    cdef Names below(self, str name):
+        """The names that begin with ``name:``."""
+        found = self.children.get(name)
+        if found is not None:
+            return <Names>found
+        if self.ordered is None:
+            self.ordered = sorted(self.rows)
+        cdef Names names = Names(rows_below(self.ordered, self.rows, name))
+        # Names that no attribute has may be without end.
+        if names.rows or len(self.children) < MANY_NAMES:
+            self.children[name] = names
+        return names
+
+
 cdef double largest(const double *a, Py_ssize_t n) noexcept nogil:
     cdef double most = -INFINITY
     cdef Py_ssize_t i
@@ -104,7 +132,8 @@ cdef class Tagger:
     without a row count nothing. All methods take a sequence of tokens, or its `lattice`.
     """
     cdef list _labels
-    cdef dict names, numbers
+    cdef Names names
+    cdef dict numbers           # of the labels
     cdef Py_ssize_t k
     cdef const int64_t *starts
     cdef const int64_t *pair_starts     # NULL: there are no pairs
@@ -122,12 +151,13 @@ cdef class Tagger:
 
     def __init__(self, labels, attributes, starts, targets, weights, transitions, *, start=None, end=None,
                  pair_starts=None, pair_targets=None, pair_weights=None):
-        self._labels, self.names = list(labels), dict(attributes)
-        k, n = len(self._labels), len(self.names)
+        self._labels, names = list(labels), dict(attributes)
+        self.names = Names(names)
+        k, n = len(self._labels), len(names)
         self.numbers = {label: y for y, label in enumerate(self._labels)}
         if k == 0 or len(self.numbers) != k:
             raise ValueError("labels must be at least one, each once")
-        if not all(0 <= row < n for row in self.names.values()):
+        if not all(0 <= row < n for row in names.values()):
             raise ValueError(f"attributes must have rows between 0 and {n - 1}")
         rows = rows_of(starts, targets, weights, n, k, "")
         pairs = () if pair_starts is None else rows_of(pair_starts, pair_targets, pair_weights, n, k * k, "pair_")
@@ -148,7 +178,7 @@ cdef class Tagger:
         if pairs:
             self.pair_starts, self.pair_targets = <const int64_t *>address(pairs[0]), <const int32_t *>address(pairs[1])
             self.pair_weights = <const double *>address(pairs[2])
-        self.arguments = (self._labels, self.names, starts, targets, weights, transitions, start, end, pair_starts,
+        self.arguments = (self._labels, names, starts, targets, weights, transitions, start, end, pair_starts,
                           pair_targets, pair_weights)
 
     def __reduce__(self):
@@ -175,49 +205,48 @@ cdef class Tagger:
         n = len(tokens)
         lattice = Lattice(self, n, self.k)
         for t in range(n):
-            self.read(lattice, t, tokens[t], None, 0)
+            self.read(lattice, t, tokens[t], self.names, 0)
         for y in range(self.k if n else 0):
             lattice.state[y] += self.start[y]
             lattice.state[(n - 1) * self.k + y] += self.end[y]
         return lattice
 
-    cdef int read(self, Lattice lattice, Py_ssize_t t, token, str prefix, int depth) except -1:
+    cdef int read(self, Lattice lattice, Py_ssize_t t, token, Names names, int depth) except -1:
         """Add the weights of a token's attributes, in their order."""
-        cdef double value
         if depth > MAX_DEPTH:
             raise ValueError(f"token {t}: features are nested deeper than {MAX_DEPTH} levels")
         if isinstance(token, (str, bytes)):
             raise TypeError(f"token {t} is the text {token!r}; wanted a list of attributes or a dict of features")
-        if not hasattr(token, "items"):
+        if isinstance(token, dict):
+            for name, value in (<dict>token).items():
+                self.read_feature(lattice, t, name, value, names, depth)
+        elif hasattr(token, "items"):
+            for name, value in token.items():
+                self.read_feature(lattice, t, name, value, names, depth)
+        else:
             for name in token:
-                if not isinstance(name, str):
-                    name = text_of(t, name)
-                self.add(lattice, t, name if prefix is None else prefix + name, 1.0)
-            return 0
-        for name, given in token.items():
-            if not isinstance(name, str):
-                name = text_of(t, name)
-            if prefix is not None:
-                name = prefix + name
-            if isinstance(given, str):
-                self.add(lattice, t, f"{name}:{given}", 1.0)
-            elif isinstance(given, bytes):
-                self.add(lattice, t, f"{name}:{text_of(t, given)}", 1.0)
-            elif isinstance(given, (list, tuple, set, frozenset)) or hasattr(given, "items"):
-                self.read(lattice, t, given, f"{name}:", depth + 1)
-            else:
-                try:
-                    value = given
-                except TypeError:
-                    raise TypeError(f"token {t}: feature {name!r} must be a number, text, list or dict, "
-                                    f"got {given!r}") from None
-                if not isfinite(value):
-                    raise ValueError(f"token {t}: feature {name!r} must be finite, got {given!r}")
-                self.add(lattice, t, name, value)
+                self.add(lattice, t, names.rows.get(name if isinstance(name, str) else text_of(t, name)), 1.0)
         return 0
 
-    cdef int add(self, Lattice lattice, Py_ssize_t t, name, double value) except -1:
-        cdef object found = self.names.get(name)
+    cdef int read_feature(self, Lattice lattice, Py_ssize_t t, name, given, Names names, int depth) except -1:
+        if not isinstance(name, str):
+            name = text_of(t, name)
+        # The usual kinds first: each other test costs as much as a look-up.
+        if isinstance(given, str):
+            return self.add(lattice, t, names.below(name).rows.get(given), 1.0)
+        if given is True or given is False:
+            return self.add(lattice, t, names.rows.get(name), 1.0) if given is True else 0
+        if isinstance(given, dict):
+            return self.read(lattice, t, given, names.below(name), depth + 1)
+        if not isinstance(given, (float, int)):
+            if isinstance(given, bytes):
+                return self.add(lattice, t, names.below(name).rows.get(text_of(t, given)), 1.0)
+            if isinstance(given, (list, tuple, set, frozenset)) or hasattr(given, "items"):
+                return self.read(lattice, t, given, names.below(name), depth + 1)
+        return self.add(lattice, t, names.rows.get(name), number_of(t, name, given))
+
+    cdef int add(self, Lattice lattice, Py_ssize_t t, found, double value) except -1:
+        """Add the weights of a row; None: of no row."""
         cdef Py_ssize_t row, at
         cdef double *scores
         if found is None:
@@ -374,6 +403,17 @@ cdef class Tagger:
         """The `k` best labellings, best first: list of (score, labels); fewer where there are no more."""
         cdef Lattice lattice = self.lattice(sequence)
         return best_paths(lattice.states, *self._pairs(lattice), self._labels, k)
+
+
+cdef double number_of(Py_ssize_t t, name, given) except? -1:
+    cdef double value
+    try:
+        value = given
+    except TypeError:
+        raise TypeError(f"token {t}: feature {name!r} must be a number, text, list or dict, got {given!r}") from None
+    if not isfinite(value):
+        raise ValueError(f"token {t}: feature {name!r} must be finite, got {given!r}")
+    return value
 
 
 cdef const void *address(ndarray array):

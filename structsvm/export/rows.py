@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["finite", "rows_of", "text_of"]
+__all__ = ["finite", "rows_below", "rows_of", "text_of"]
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
@@ -43,3 +44,10 @@ def text_of(t: int, name: object) -> str:
     if isinstance(name, bytes):
         return name.decode("utf-8", "surrogateescape")
     raise TypeError(f"token {t}: attributes must be str, got {name!r}")
+
+
+def rows_below(ordered: list[str], rows: dict[str, int], name: str) -> dict[str, int]:
+    """Rows of the names that begin with ``name:``, by what follows; `ordered` are all names, sorted."""
+    prefix, size = f"{name}:", len(name) + 1
+    first, last = bisect_left(ordered, prefix), bisect_left(ordered, f"{name};")  # ";" is the character after ":"
+    return {whole[size:]: rows[whole] for whole in ordered[first:last]}
