@@ -23,6 +23,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import entr
 
@@ -37,7 +38,7 @@ from structsvm.solvers.quasi_newton import Memory, steepest, within
 from structsvm.solvers.run import SLICE_SECONDS, Run
 
 if TYPE_CHECKING:
-    from structsvm.arrays import Floats, Integers, Weights
+    from structsvm.arrays import Floats, Integers
 
 # Without `max_iter` and `tol`: training ends once the gap is at most LEAST_GAP, or after so many passes.
 USUAL_PASSES = 20
@@ -59,7 +60,7 @@ class Point(NamedTuple):
 class SparseObjective:
     """Both objectives of a problem, by one round of expectations."""
 
-    def __init__(self, problem: Any, C: Floats, l1: float, l2: float) -> None:
+    def __init__(self, problem: Any, C: NDArray[np.float64], l1: float, l2: float) -> None:
         self.state = ExpectationState(problem, C)
         self.C, self.l1, self.l2 = C, l1, l2
 
@@ -133,7 +134,7 @@ class SparseLikelihoodRun(Run):
         self.steps: Iterator[None] | None = None
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> Any:
         return self.state.weights.copy()
 
     @property
