@@ -41,7 +41,7 @@ from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.examples import doubt_of_outputs
-from structsvm.tasks.common.solver import make_solver, solver_of
+from structsvm.tasks.common.solver import LIKELIHOODS, SOLVERS, make_solver, solver_of
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
@@ -219,11 +219,13 @@ GROUPS: dict[str, type[ParameterGroup]] = {"features": TokenFeatures}
 LENGTH = click.IntRange(2, MOST_TOKENS)
 
 
-@training(file=out.Input(exists=True, allow_dash=True), plot="Save the training history as a picture.")
+@training(
+    file=out.Input(exists=True, allow_dash=True),
+    solvers=(*SOLVERS, *LIKELIHOODS),
+    plot="Save the training history as a picture.",
+)
 @optional(
-    "--templates",
-    out.Input(),
-    "Features: rich, crf++, attributes, or a template file of CRF++ or Wapiti.  [default: rich]",
+    "--templates", out.Input(), "Features: rich, crf++, attributes, or a file of CRF++ or Wapiti.  [default: rich]"
 )
 @option_of(TokenFeatures, "min_count", "Drop rarer features.")
 @option_of(TokenFeatures, "hash_bits", "Hash features to 2**BITS numbers.")

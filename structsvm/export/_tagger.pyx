@@ -11,36 +11,41 @@ transitions that differ by more than RANGE, whose exponentials would vanish, tak
 
 from libc.math cimport exp, isfinite, log, INFINITY
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
 
 cimport cython
 
 import numpy as np
 
-from structsvm.export.rows import finite, rows_of
+from structsvm._arrays cimport array_data, ndarray
+
+from structsvm.export.paths import best_paths, path_score
+from structsvm.export.rows import finite, rows_below, rows_of, text_of
 
 cdef enum:
     MAX_DEPTH = 64              # nesting of feature dicts
+    MANY_NAMES = 4096           # names without attributes below that are remembered
     RANGE = 600                 # widest span of tabulated transitions: exp(-600) is a normal number
 
 
 @cython.final
 cdef class Lattice:
-    """Scores of one sequence; for tokens that have weights of pairs, their own transitions."""
-    cdef double *state          # (n, K)
-    cdef double **own           # n pointers to (K, K): transitions into the token; NULL: the tagger's
-    cdef Py_ssize_t n
+    """Scores of one sequence under a tagger's weights, which its methods take in the place of the sequence."""
+    cdef object tagger
+    cdef readonly Py_ssize_t n  # tokens
+    cdef Py_ssize_t k           # labels
+    cdef double *state          # (n, k)
+    cdef double *work           # (n + 4, k), scratch
+    cdef double **own           # n pointers to (k, k): transitions into the token; NULL: the tagger's
 
-    def __cinit__(self, Py_ssize_t n, Py_ssize_t k):
-        self.n = n
-        self.state = <double *>malloc(max(n * k, 1) * sizeof(double))
-        self.own = <double **>malloc(max(n, 1) * sizeof(double *))
-        if self.own != NULL:
-            memset(self.own, 0, max(n, 1) * sizeof(double *))
+    def __cinit__(self, tagger, Py_ssize_t n, Py_ssize_t k):
+        self.tagger, self.n, self.k = tagger, n, k
+        self.state = <double *>calloc((2 * n + 4) * k, sizeof(double))
+        self.own = <double **>calloc(max(n, 1), sizeof(double *))
         if self.state == NULL or self.own == NULL:
             raise MemoryError
-        memset(self.state, 0, n * k * sizeof(double))
+        self.work = self.state + n * k
 
     def __dealloc__(self):
         cdef Py_ssize_t t
@@ -49,6 +54,50 @@ cdef class Lattice:
             for t in range(self.n):
                 free(self.own[t])
             free(self.own)
+
+    @property
+    def states(self):
+        """Scores of the labels of each token: array (n, K)."""
+        return copied(self.state, self.n, self.k)
+
+    def into(self, Py_ssize_t t):
+        """Scores of label pairs into token t: array (K, K); None: the tagger's transitions."""
+        if not 0 <= t < self.n:
+            raise IndexError(f"t must be between 0 and {self.n - 1}, got {t}")
+        return None if self.own[t] == NULL else copied(self.own[t], self.k, self.k)
+
+
+cdef ndarray copied(const double *source, Py_ssize_t n, Py_ssize_t k):
+    cdef ndarray array = np.empty((n, k))
+    memcpy(array_data(array), source, n * k * sizeof(double))
+    return array
+
+
+@cython.final
+cdef class Names:
+    """Rows of the attributes whose names begin with a prefix, by the rest of the name.
+
+    Those below a name, for texts and nested features, are found once, among the sorted names.
+    """
+    cdef dict rows      # rest of the name -> row
+    cdef dict children  # name -> Names
+    cdef list ordered   # the rests of names, sorted; None before they are needed
+
+    def __cinit__(self, dict rows):
+        self.rows, self.children = rows, {}
+
+    cdef Names below(self, str name):
+        """The names that begin with ``name:``."""
+        found = self.children.get(name)
+        if found is not None:
+            return <Names>found
+        if self.ordered is None:
+            self.ordered = sorted(self.rows)
+        cdef Names names = Names(rows_below(self.ordered, self.rows, name))
+        # Names that no attribute has may be without end.
+        if names.rows or len(self.children) < MANY_NAMES:
+            self.children[name] = names
+        return names
 
 
 cdef double largest(const double *a, Py_ssize_t n) noexcept nogil:
@@ -79,45 +128,57 @@ cdef class Tagger:
         Rows of label pairs ``i * K + j`` from the label i of the token before to the token's label j.
 
     Tokens are iterables of attribute names, or mappings: numbers and bools are values of the attribute ``name``, texts
-    the attribute ``name:text``, lists, sets and mappings attributes below ``name:``. Names without a row count nothing.
+    the attribute ``name:text``, lists, sets and mappings attributes below ``name:``. Bytes are texts in UTF-8. Names
+    without a row count nothing. All methods take a sequence of tokens, or its `lattice`.
     """
     cdef list _labels
-    cdef dict names, numbers
-    cdef const int64_t[::1] starts, pair_starts
-    cdef const int32_t[::1] targets, pair_targets
-    cdef const double[::1] weights, pair_weights, start, end
-    cdef const double[:, ::1] transitions, table
-    cdef double top             # the largest transition
-    cdef bint tabulated, has_pairs
-    cdef tuple arguments
+    cdef Names names
+    cdef dict numbers           # of the labels
+    cdef Py_ssize_t k
+    cdef const int64_t *starts
+    cdef const int64_t *pair_starts     # NULL: there are no pairs
+    cdef const int32_t *targets
+    cdef const int32_t *pair_targets
+    cdef const double *weights
+    cdef const double *pair_weights
+    cdef const double *transitions
+    cdef const double *table            # exp(transitions - top)
+    cdef const double *start
+    cdef const double *end
+    cdef double top                     # the largest transition
+    cdef bint tabulated
+    cdef tuple arguments, arrays        # as given; behind the pointers
 
     def __init__(self, labels, attributes, starts, targets, weights, transitions, *, start=None, end=None,
                  pair_starts=None, pair_targets=None, pair_weights=None):
-        cdef Py_ssize_t k, n
-        self._labels = list(labels)
-        self.names = dict(attributes)
-        k, n = len(self._labels), len(self.names)
+        self._labels, names = list(labels), dict(attributes)
+        self.names = Names(names)
+        k, n = len(self._labels), len(names)
         self.numbers = {label: y for y, label in enumerate(self._labels)}
         if k == 0 or len(self.numbers) != k:
             raise ValueError("labels must be at least one, each once")
-        if not all(0 <= row < n for row in self.names.values()):
+        if not all(0 <= row < n for row in names.values()):
             raise ValueError(f"attributes must have rows between 0 and {n - 1}")
-        self.starts, self.targets, self.weights = rows_of(starts, targets, weights, n, k, "")
-        self.has_pairs = pair_starts is not None
-        if self.has_pairs:
-            self.pair_starts, self.pair_targets, self.pair_weights = rows_of(
-                pair_starts, pair_targets, pair_weights, n, k * k, "pair_")
-        given = []
+        rows = rows_of(starts, targets, weights, n, k, "")
+        pairs = () if pair_starts is None else rows_of(pair_starts, pair_targets, pair_weights, n, k * k, "pair_")
+        dense = []
         for name, array, shape in (("transitions", transitions, (k, k)), ("start", start, (k,)), ("end", end, (k,))):
             array = finite(np.ascontiguousarray(np.zeros(shape) if array is None else array, np.float64), name)
             if array.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-            given.append(array)
-        self.transitions, self.start, self.end = given
-        self.top = given[0].max()
-        self.tabulated = self.top - given[0].min() <= RANGE
-        self.table = np.exp(np.maximum(given[0] - self.top, -RANGE))
-        self.arguments = (self._labels, self.names, starts, targets, weights, transitions, start, end, pair_starts,
+            dense.append(array)
+        self.k, self.top = k, dense[0].max()
+        self.tabulated = self.top - dense[0].min() <= RANGE
+        dense.append(np.exp(np.maximum(dense[0] - self.top, -RANGE)))
+        self.arrays = (*dense, *rows, *pairs)
+        self.transitions, self.start = <const double *>address(dense[0]), <const double *>address(dense[1])
+        self.end, self.table = <const double *>address(dense[2]), <const double *>address(dense[3])
+        self.starts, self.targets = <const int64_t *>address(rows[0]), <const int32_t *>address(rows[1])
+        self.weights, self.pair_starts = <const double *>address(rows[2]), NULL
+        if pairs:
+            self.pair_starts, self.pair_targets = <const int64_t *>address(pairs[0]), <const int32_t *>address(pairs[1])
+            self.pair_weights = <const double *>address(pairs[2])
+        self.arguments = (self._labels, names, starts, targets, weights, transitions, start, end, pair_starts,
                           pair_targets, pair_weights)
 
     def __reduce__(self):
@@ -128,237 +189,235 @@ cdef class Tagger:
         """Labels in their order: list of str."""
         return list(self._labels)
 
-    cdef Lattice fill(self, sequence):
-        cdef list tokens = list(sequence)
-        cdef Py_ssize_t k = len(self._labels), n = len(tokens), t, y
-        cdef Lattice lattice = Lattice(n, k)
+    # ---- the lattice ----------------------------------------------------------------------------
+
+    cpdef Lattice lattice(self, sequence):
+        """Scores of a sequence, for several methods: `Lattice`."""
+        cdef list tokens
+        cdef Lattice lattice
+        cdef Py_ssize_t n, t, y
+        if isinstance(sequence, Lattice):
+            lattice = sequence
+            if lattice.tagger is not self:
+                raise ValueError("the lattice is another tagger's")
+            return lattice
+        tokens = list(sequence)
+        n = len(tokens)
+        lattice = Lattice(self, n, self.k)
         for t in range(n):
-            self.read(lattice, t, tokens[t], None, 0)
-        for y in range(k if n else 0):
+            self.read(lattice, t, tokens[t], self.names, 0)
+        for y in range(self.k if n else 0):
             lattice.state[y] += self.start[y]
-            lattice.state[(n - 1) * k + y] += self.end[y]
+            lattice.state[(n - 1) * self.k + y] += self.end[y]
         return lattice
 
-    cdef int read(self, Lattice lattice, Py_ssize_t t, token, str prefix, int depth) except -1:
+    cdef int read(self, Lattice lattice, Py_ssize_t t, token, Names names, int depth) except -1:
         """Add the weights of a token's attributes, in their order."""
-        cdef double value
         if depth > MAX_DEPTH:
             raise ValueError(f"token {t}: features are nested deeper than {MAX_DEPTH} levels")
-        if isinstance(token, str):
+        if isinstance(token, (str, bytes)):
             raise TypeError(f"token {t} is the text {token!r}; wanted a list of attributes or a dict of features")
-        if not hasattr(token, "items"):
+        if isinstance(token, dict):
+            for name, value in (<dict>token).items():
+                self.read_feature(lattice, t, name, value, names, depth)
+        elif hasattr(token, "items"):
+            for name, value in token.items():
+                self.read_feature(lattice, t, name, value, names, depth)
+        else:
             for name in token:
-                if not isinstance(name, str):
-                    raise TypeError(f"token {t}: attributes must be str, got {name!r}")
-                self.add(lattice, t, name if prefix is None else prefix + name, 1.0)
-            return 0
-        for name, given in token.items():
-            if not isinstance(name, str):
-                raise TypeError(f"token {t}: names of features must be str, got {name!r}")
-            if prefix is not None:
-                name = prefix + name
-            if isinstance(given, str):
-                self.add(lattice, t, f"{name}:{given}", 1.0)
-            elif isinstance(given, (list, tuple, set, frozenset)) or hasattr(given, "items"):
-                self.read(lattice, t, given, f"{name}:", depth + 1)
-            else:
-                try:
-                    value = given
-                except TypeError:
-                    raise TypeError(f"token {t}: feature {name!r} must be a number, text, list or dict, "
-                                    f"got {given!r}") from None
-                if not isfinite(value):
-                    raise ValueError(f"token {t}: feature {name!r} must be finite, got {given!r}")
-                self.add(lattice, t, name, value)
+                self.add(lattice, t, names.rows.get(name if isinstance(name, str) else text_of(t, name)), 1.0)
         return 0
 
-    cdef int add(self, Lattice lattice, Py_ssize_t t, name, double value) except -1:
-        cdef object found = self.names.get(name)
-        cdef Py_ssize_t k = len(self._labels), row, at
-        cdef double *scores = lattice.state + t * k
+    cdef int read_feature(self, Lattice lattice, Py_ssize_t t, name, given, Names names, int depth) except -1:
+        if not isinstance(name, str):
+            name = text_of(t, name)
+        # The usual kinds first: each other test costs as much as a look-up.
+        if isinstance(given, str):
+            return self.add(lattice, t, names.below(name).rows.get(given), 1.0)
+        if given is True or given is False:
+            return self.add(lattice, t, names.rows.get(name), 1.0) if given is True else 0
+        if isinstance(given, dict):
+            return self.read(lattice, t, given, names.below(name), depth + 1)
+        if not isinstance(given, (float, int)):
+            if isinstance(given, bytes):
+                return self.add(lattice, t, names.below(name).rows.get(text_of(t, given)), 1.0)
+            if isinstance(given, (list, tuple, set, frozenset)) or hasattr(given, "items"):
+                return self.read(lattice, t, given, names.below(name), depth + 1)
+        return self.add(lattice, t, names.rows.get(name), number_of(t, name, given))
+
+    cdef int add(self, Lattice lattice, Py_ssize_t t, found, double value) except -1:
+        """Add the weights of a row; None: of no row."""
+        cdef Py_ssize_t row, at
+        cdef double *scores
         if found is None:
             return 0
-        row = found
+        row, scores = found, lattice.state + t * self.k
         for at in range(self.starts[row], self.starts[row + 1]):
             scores[self.targets[at]] += self.weights[at] * value
-        if t and self.has_pairs and self.pair_starts[row] < self.pair_starts[row + 1]:
+        if t and self.pair_starts != NULL and self.pair_starts[row] < self.pair_starts[row + 1]:
             if lattice.own[t] == NULL:
-                lattice.own[t] = <double *>malloc(k * k * sizeof(double))
+                lattice.own[t] = <double *>malloc(self.k * self.k * sizeof(double))
                 if lattice.own[t] == NULL:
                     raise MemoryError
-                memcpy(lattice.own[t], &self.transitions[0, 0], k * k * sizeof(double))
+                memcpy(lattice.own[t], self.transitions, self.k * self.k * sizeof(double))
             for at in range(self.pair_starts[row], self.pair_starts[row + 1]):
                 lattice.own[t][self.pair_targets[at]] += self.pair_weights[at] * value
         return 0
 
     cdef const double *into(self, Lattice lattice, Py_ssize_t t) noexcept:
-        return lattice.own[t] if lattice.own[t] != NULL else &self.transitions[0, 0]
+        return lattice.own[t] if lattice.own[t] != NULL else self.transitions
 
-    cdef double total(self, const double *a, const double *shifted, double most, Lattice lattice, Py_ssize_t t,
-                      Py_ssize_t y, bint forwards) noexcept:
-        """log sum_i exp(a_i + w_iy), or with w_yi where not `forwards`; shifted_i = exp(a_i - most)."""
-        cdef Py_ssize_t k = len(self._labels), i
-        cdef Py_ssize_t first = y if forwards else y * k, step = k if forwards else 1
-        cdef const double *w
-        cdef double peak = -INFINITY, sum = 0
-        if self.tabulated and lattice.own[t] == NULL:
-            w = &self.table[0, 0] + first
-            for i in range(k):
-                sum += shifted[i] * w[i * step]
-            return most + self.top + log(sum)
-        w = self.into(lattice, t) + first
-        for i in range(k):
-            peak = max(peak, a[i] + w[i * step])
-        for i in range(k):
-            sum += exp(a[i] + w[i * step] - peak)
-        return peak + log(sum)
-
-    cdef double forward(self, Lattice lattice, double[:, ::1] alpha):
-        """alpha[t, j] = log sum over labels before t of exp(score up to and with label j at t). The log partition."""
-        cdef Py_ssize_t k = len(self._labels), t, y
-        cdef double[::1] shifted = np.empty(k)
-        cdef double most, sum = 0
-        for y in range(k):
-            alpha[0, y] = lattice.state[y]
-        for t in range(1, lattice.n):
-            most = largest(&alpha[t - 1, 0], k)
-            for y in range(k):
-                shifted[y] = exp(alpha[t - 1, y] - most)
-            for y in range(k):
-                alpha[t, y] = lattice.state[t * k + y] + self.total(
-                    &alpha[t - 1, 0], &shifted[0], most, lattice, t, y, True)
-        most = largest(&alpha[lattice.n - 1, 0], k)
-        for y in range(k):
-            sum += exp(alpha[lattice.n - 1, y] - most)
-        return most + log(sum)
-
-    cdef double path_score(self, Lattice lattice, labels):
-        cdef Py_ssize_t k = len(self._labels), t, y, before = 0
-        cdef double sum = 0
-        if len(labels) != lattice.n:
-            raise ValueError(f"labels must be as many as tokens, {lattice.n}, got {len(labels)}")
-        for t in range(lattice.n):
-            try:
-                y = self.numbers[labels[t]]
-            except KeyError:
-                raise ValueError(f"labels[{t}] is {labels[t]!r}, which the model does not have") from None
-            sum += lattice.state[t * k + y]
-            if t:
-                sum += self.into(lattice, t)[before * k + y]
-            before = y
-        return sum
+    # ---- the best labels ------------------------------------------------------------------------
 
     def tag(self, sequence):
         """Labels with the highest score: list of str, one per token."""
-        cdef Lattice lattice = self.fill(sequence)
-        cdef Py_ssize_t k = len(self._labels), t, i, j, argmax
-        cdef double score, most
-        cdef const double *w
-        cdef double[:, ::1] best
-        cdef int32_t[:, ::1] back
-        if lattice.n == 0:
+        cdef Lattice lattice = self.lattice(sequence)
+        cdef Py_ssize_t k = self.k, n = lattice.n, t, y
+        cdef int32_t *back
+        if n == 0:
             return []
-        best = np.empty((lattice.n, k))
-        back = np.zeros((lattice.n, k), np.int32)
-        for j in range(k):
-            best[0, j] = lattice.state[j]
-        for t in range(1, lattice.n):
-            w = self.into(lattice, t)
-            for j in range(k):
-                most, argmax = -INFINITY, 0
-                for i in range(k):
-                    score = best[t - 1, i] + w[i * k + j]
-                    if score > most:
-                        most, argmax = score, i
-                best[t, j] = most + lattice.state[t * k + j]
-                back[t, j] = argmax
-        most, argmax = -INFINITY, 0
-        for j in range(k):
-            if best[lattice.n - 1, j] > most:
-                most, argmax = best[lattice.n - 1, j], j
-        labels = [None] * lattice.n
-        for t in range(lattice.n - 1, -1, -1):
-            labels[t] = self._labels[argmax]
-            argmax = back[t, argmax]
+        back = <int32_t *>calloc(n * k, sizeof(int32_t))
+        if back == NULL:
+            raise MemoryError
+        y = self.best(lattice, back)
+        labels = [None] * n
+        for t in range(n - 1, -1, -1):
+            labels[t] = self._labels[y]
+            y = back[t * k + y]
+        free(back)
         return labels
 
-    def score(self, sequence, labels):
-        """Sum of the weights of `labels`."""
-        return self.path_score(self.fill(sequence), labels)
+    cdef Py_ssize_t best(self, Lattice lattice, int32_t *back) noexcept:
+        """The last label of the best path, by the labels before each: best_j = max_i (best_i + w_ij) + state_j."""
+        cdef Py_ssize_t k = self.k, t, i, j, last = 0
+        cdef double *before = lattice.work
+        cdef double *after = lattice.work + k
+        cdef const double *w
+        cdef const double *state = lattice.state
+        memcpy(before, state, k * sizeof(double))
+        for t in range(1, lattice.n):
+            w, state, back = self.into(lattice, t), state + k, back + k
+            for j in range(k):
+                after[j] = before[0] + w[j]
+            for i in range(1, k):
+                w += k
+                for j in range(k):
+                    if before[i] + w[j] > after[j]:
+                        after[j], back[j] = before[i] + w[j], <int32_t>i
+            for j in range(k):
+                after[j] += state[j]
+            before, after = after, before
+        for j in range(1, k):
+            if before[j] > before[last]:
+                last = j
+        return last
+
+    # ---- sums -----------------------------------------------------------------------------------
+
+    cdef int step(self, Lattice lattice, Py_ssize_t t, const double *a, double *shifted, double *out,
+                  bint forwards) except -1:
+        """out_j = log sum_i exp(a_i + w_ij), w the scores of pairs into token t; or with w_ji where not `forwards`."""
+        cdef Py_ssize_t k = self.k, i, j, row = k if forwards else 1, column = 1 if forwards else k
+        cdef const double *w = self.table
+        cdef double most = largest(a, k), peak, sum
+        if self.tabulated and lattice.own[t] == NULL:
+            for i in range(k):
+                shifted[i] = exp(a[i] - most)
+            for j in range(k):
+                sum = 0
+                for i in range(k):
+                    sum += shifted[i] * w[i * row + j * column]
+                out[j] = most + self.top + log(sum)
+            return 0
+        w = self.into(lattice, t)
+        for j in range(k):
+            peak, sum = -INFINITY, 0
+            for i in range(k):
+                peak = max(peak, a[i] + w[i * row + j * column])
+            for i in range(k):
+                sum += exp(a[i] + w[i * row + j * column] - peak)
+            out[j] = peak + log(sum)
+        return 0
+
+    cdef double forward(self, Lattice lattice) except? -1:
+        """alpha_tj = log sum over labels before t of exp(score up to and with label j at t). The log partition."""
+        cdef Py_ssize_t k = self.k, n = lattice.n, t, y
+        cdef double *alpha = lattice.work
+        cdef double *shifted = alpha + n * k
+        cdef double most, sum = 0
+        memcpy(alpha, lattice.state, k * sizeof(double))
+        for t in range(1, n):
+            self.step(lattice, t, alpha, shifted, alpha + k, True)
+            alpha += k
+            for y in range(k):
+                alpha[y] += lattice.state[t * k + y]
+        most = largest(alpha, k)
+        for y in range(k):
+            sum += exp(alpha[y] - most)
+        return most + log(sum)
 
     def log_partition(self, sequence):
         """log sum over all labellings of exp(score); 0 for no tokens."""
-        cdef Lattice lattice = self.fill(sequence)
-        return self.forward(lattice, np.empty((lattice.n, len(self._labels)))) if lattice.n else 0.0
-
-    def probability(self, sequence, labels):
-        """exp(score of `labels` - log_partition)."""
-        cdef Lattice lattice = self.fill(sequence)
-        cdef double score = self.path_score(lattice, labels)
-        if lattice.n == 0:
-            return 1.0
-        return exp(score - self.forward(lattice, np.empty((lattice.n, len(self._labels)))))
+        cdef Lattice lattice = self.lattice(sequence)
+        return self.forward(lattice) if lattice.n else 0.0
 
     def marginals(self, sequence):
         """Probability of each label at each token: array (n_tokens, K)."""
-        cdef Lattice lattice = self.fill(sequence)
-        cdef Py_ssize_t k = len(self._labels), n = lattice.n, t, y
-        cdef double log_z, most
-        cdef double[:, ::1] alpha = np.empty((n, k))
-        cdef double[::1] beta = np.zeros(k), after = np.empty(k), shifted = np.empty(k)
+        cdef Lattice lattice = self.lattice(sequence)
+        cdef Py_ssize_t k = self.k, n = lattice.n, t, y
+        cdef double log_z
+        cdef double *alpha = lattice.work
+        cdef double *beta = alpha + n * k + k
+        cdef double *after = beta + k
         if n == 0:
-            return np.asarray(alpha)
-        log_z = self.forward(lattice, alpha)
+            return np.empty((0, k))
+        log_z = self.forward(lattice)
         # beta_i = log sum_j exp(w_ij + after_j), where after_j is the score of label j at t + 1 and all that follows.
+        for y in range(k):
+            beta[y] = 0
         for t in range(n - 1, -1, -1):
             if t + 1 < n:
                 for y in range(k):
                     after[y] = lattice.state[(t + 1) * k + y] + beta[y]
-                most = largest(&after[0], k)
-                for y in range(k):
-                    shifted[y] = exp(after[y] - most)
-                for y in range(k):
-                    beta[y] = self.total(&after[0], &shifted[0], most, lattice, t + 1, y, False)
+                self.step(lattice, t + 1, after, beta - k, beta, False)
             for y in range(k):
-                alpha[t, y] = exp(alpha[t, y] + beta[y] - log_z)
-        return np.asarray(alpha)
+                alpha[t * k + y] = exp(alpha[t * k + y] + beta[y] - log_z)
+        return copied(alpha, n, k)
+
+    # ---- given and further labels, in Python -----------------------------------------------------
+
+    def _pairs(self, Lattice lattice):
+        return [lattice.into(t) for t in range(lattice.n)], self.arrays[0]
+
+    def score(self, sequence, labels):
+        """Sum of the weights of `labels`."""
+        cdef Lattice lattice = self.lattice(sequence)
+        return path_score(lattice.states, *self._pairs(lattice), self.numbers, labels)
+
+    def probability(self, sequence, labels):
+        """exp(score of `labels` - log_partition)."""
+        cdef Lattice lattice = self.lattice(sequence)
+        return exp(self.score(lattice, labels) - self.log_partition(lattice))
 
     def kbest(self, sequence, k):
         """The `k` best labellings, best first: list of (score, labels); fewer where there are no more."""
-        cdef Lattice lattice = self.fill(sequence)
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}")
-        if lattice.n == 0:
-            return [(0.0, [])]
-        n_labels = len(self._labels)
-        column = [[(lattice.state[y], -1, 0)] for y in range(n_labels)]
-        columns = [column]
-        for t in range(1, lattice.n):
-            previous, column = column, []
-            for y in range(n_labels):
-                ways = [
-                    (best[0] + self.into(lattice, t)[<Py_ssize_t>(i * n_labels + y)] + lattice.state[t * n_labels + y],
-                     i, rank)
-                    for i, ranked in enumerate(previous) for rank, best in enumerate(ranked)
-                ]
-                ways.sort(key=negative_score)
-                column.append(ways[:k])
-            columns.append(column)
-        ends = [(best[0], y, rank) for y, ranked in enumerate(column) for rank, best in enumerate(ranked)]
-        ends.sort(key=negative_score)
-        return [(score, self.followed(columns, y, rank)) for score, y, rank in ends[:k]]
-
-    cdef list followed(self, list columns, y, rank):
-        labels = []
-        for column in reversed(columns):
-            labels.append(self._labels[y])
-            _, y, rank = column[y][rank]
-        labels.reverse()
-        return labels
+        cdef Lattice lattice = self.lattice(sequence)
+        return best_paths(lattice.states, *self._pairs(lattice), self._labels, k)
 
 
-def negative_score(way):
-    return -way[0]
+cdef double number_of(Py_ssize_t t, name, given) except? -1:
+    cdef double value
+    try:
+        value = given
+    except TypeError:
+        raise TypeError(f"token {t}: feature {name!r} must be a number, text, list or dict, got {given!r}") from None
+    if not isfinite(value):
+        raise ValueError(f"token {t}: feature {name!r} must be finite, got {given!r}")
+    return value
+
+
+cdef const void *address(ndarray array):
+    return array_data(array)
 
 
 def rebuilt(labels, attributes, starts, targets, weights, transitions, start, end, pair_starts, pair_targets,

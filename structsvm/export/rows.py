@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["finite", "rows_of"]
+__all__ = ["finite", "rows_below", "rows_of", "text_of"]
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
@@ -36,3 +37,17 @@ def finite(array: NDArray[np.float64], name: str) -> NDArray[Any]:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite")
     return array
+
+
+def text_of(t: int, name: object) -> str:
+    """Return the text that bytes are in UTF-8. Raises TypeError, naming the token, for anything else."""
+    if isinstance(name, bytes):
+        return name.decode("utf-8", "surrogateescape")
+    raise TypeError(f"token {t}: attributes must be str, got {name!r}")
+
+
+def rows_below(ordered: list[str], rows: dict[str, int], name: str) -> dict[str, int]:
+    """Rows of the names that begin with ``name:``, by what follows; `ordered` are all names, sorted."""
+    prefix, size = f"{name}:", len(name) + 1
+    first, last = bisect_left(ordered, prefix), bisect_left(ordered, f"{name};")  # ";" is the character after ":"
+    return {whole[size:]: rows[whole] for whole in ordered[first:last]}

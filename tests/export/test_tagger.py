@@ -88,6 +88,53 @@ def test_ties_go_to_the_first_label():
     assert tagger.kbest([["x"]], 2) == [(0.0, ["a"]), (0.0, ["b"])]
 
 
+def test_names_below_names():
+    """A name that has colons is found however tokens nest it; one more or less character is another name."""
+    names = {"a:b:c": 0, "a:b": 1, "a": 2, "a:": 3, "a;": 4, "a:b:": 5, "ab:c": 6, ":x": 7}
+    weights = 2.0 ** np.arange(8)
+    tagger = Tagger(["y"], names, np.arange(9), np.zeros(8), weights, [[0.0]])
+    for token, found in (
+        ({"a": {"b": "c"}}, [0]),
+        ({"a:b": "c"}, [0]),
+        ({"a": "b:c"}, [0]),
+        ({"a": {"b": ["c"]}}, [0]),
+        ({"a": ["b:c", "b", ""]}, [0, 1, 3]),
+        ({b"a": b"b"}, [1]),
+        ({"a": {"b": True}}, [1]),
+        ({"a": True, "a;": 1}, [2, 4]),
+        ({"a": ""}, [3]),
+        ({"a": {"b": ""}}, [5]),
+        ({"ab": "c", "": "x"}, [6, 7]),
+        ({"b": "c", "a:b:c:d": 1, "a": {"c": 1}}, []),
+        ([b"a", "a;"], [2, 4]),
+        ({"a": False, "ab:c": np.True_}, [6]),
+    ):
+        assert tagger.score([token], ["y"]) == sum(weights[found]), token
+
+
+def test_names_without_end():
+    tagger, _ = parts(0)
+    for k in range(10_000):
+        assert tagger.log_partition([{str(k): "z"}, {"y": "z"}]) == tagger.log_partition([{}, {"y": "z"}])
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_lattice_stands_for_its_sequence(pairs):
+    tagger, _ = parts(1, pairs=pairs)
+    lattice, labels = tagger.lattice(SEQUENCE), ["a", "c", "b", "b"]
+    for _ in range(2):
+        assert tagger.tag(lattice) == tagger.tag(SEQUENCE)
+        assert tagger.score(lattice, labels) == tagger.score(SEQUENCE, labels)
+        assert tagger.probability(lattice, labels) == tagger.probability(SEQUENCE, labels)
+        assert np.array_equal(tagger.marginals(lattice), tagger.marginals(SEQUENCE))
+        assert tagger.kbest(lattice, 4) == tagger.kbest(SEQUENCE, 4)
+    assert [lattice.into(t) is None for t in range(4)] == ([True, False, False, False] if pairs else [True] * 4)
+    with pytest.raises(IndexError, match="between 0 and 3, got 4"):
+        lattice.into(4)
+    with pytest.raises(ValueError, match="another tagger's"):
+        parts(1)[0].tag(lattice)
+
+
 def test_no_tokens():
     tagger, _ = parts(0)
     assert tagger.tag([]) == []
