@@ -72,6 +72,8 @@ def read_attributes(source: Any) -> tuple[PlacedList, list[list[str]]]:
     ends += [len(labels)] if len(labels) > ends[-1] else []
     if not labels:
         raise no_tokens(name, is_blank=bool(text))
+    if not any(tokens):
+        raise ColumnFileError(f"{name}: no line has attributes: wanted a label, then attributes, between tabs")
     if has_values:
         tokens = [token if isinstance(token, dict) else _added_up([(of, 1.0) for of in token]) for token in tokens]
     X = PlacedList([tokens[a:b] for a, b in pairwise(ends)], places)

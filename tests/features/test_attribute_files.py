@@ -26,6 +26,7 @@ def flat(token):
 def test_written_files_are_read(tmp_path_factory, sequences):
     path = tmp_path_factory.mktemp("files") / "f"
     X, y = [[t for t, _ in s] for s in sequences], [[label for _, label in s] for s in sequences]
+    X[0][0] = ["some"]
     write_attributes(path, X, y)
     X_read, y_read = read_attributes(path)
     assert y_read == y
@@ -63,6 +64,8 @@ def test_refused(tmp_path, line, message):
 def test_no_tokens_and_bytes(tmp_path):
     with pytest.raises(ColumnFileError, match="no tokens"):
         read_attributes(io.StringIO("\n\n"))
+    with pytest.raises(ColumnFileError, match="no line has attributes"):
+        read_attributes(io.StringIO("the D\ndog N\n"))
     (tmp_path / "f").write_bytes(b"A\tx\nB\t\xff\n")
     with pytest.raises(ColumnFileError, match="f:2: "):
         read_attributes(tmp_path / "f")

@@ -111,6 +111,7 @@ def test_one_program_does_not_write_the_others_patterns(tmp_path):
         (b"0 U0:a", b"0 U0:_B-1", "m:14: .*each once"),
         (b"2.0000000000000000", b"x", "m:18: wanted a weight"),
         (b"2.0000000000000000", b"inf", "weight 2 is not finite"),
+        (b"0.1250000000000000\n", b"0.12", "m:23: .*cut off"),
         (b"A\nB\n", b"A\nA\n", "each once"),
     ],
 )
