@@ -224,7 +224,11 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
     solvers=(*SOLVERS, *LIKELIHOODS),
     plot="Save the training history as a picture.",
 )
-@optional("--templates", out.Input(), "Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
+@optional(
+    "--templates",
+    out.Input(),
+    "Features: rich, crf++, attributes, or a template file of CRF++ or Wapiti.  [default: rich]",
+)
 @option_of(TokenFeatures, "min_count", "Drop rarer features.")
 @option_of(TokenFeatures, "hash_bits", "Hash features to 2**BITS numbers.")
 @of_labeler("inference")

@@ -9,7 +9,7 @@ a class such as ``\a`` knows ASCII letters only, and ``.`` is one byte of UTF-8.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 __all__ = ["Command", "Pattern", "PatternError", "compile_regex", "parse_crfpp", "parse_wapiti", "read_wapiti_patterns"]
@@ -27,7 +27,10 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One ``%`` command: its kind (x, t, m), offset, column, whether it folds case, its regular expression."""
+    """One ``%`` command: its kind (x, t, m), offset, column, whether it folds case, its regular expression.
+
+    `source` is the regular expression as it is written.
+    """
 
     kind: str
     offset: int
@@ -35,6 +38,13 @@ class Command:
     folds: bool = False
     absolute: bool = False
     regex: re.Pattern[bytes] | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its letter, and its regular expression: ``x``, ``T,"^a"``."""
+        letter = self.kind.upper() if self.folds else self.kind
+        return letter if self.regex is None else f'{letter},"{self.source}"'
 
     def place(self, t: int, n_tokens: int) -> int:
         """Index of the token that position t reads; below 0 or from n_tokens on, a boundary."""
@@ -155,7 +165,8 @@ _COMMAND = re.compile(
 )
 
 
-def _wapiti_boundary(at: int, n_tokens: int) -> bytes:
+def wapiti_boundary(at: int, n_tokens: int) -> bytes:
+    """String of the place `at` outside a sequence."""
     sign, distance = (b"-", -at) if at < 0 else (b"+", at - n_tokens + 1)
     return b"_x" + sign + (b"%d" % distance if distance <= WAPITI_BOUNDARIES else b"#")
 
@@ -194,7 +205,7 @@ def parse_wapiti(line: str, where: str = "pattern") -> Pattern:
         commands.append(_command(match, line, where))
         end = match.end()
     literals.append(text[end:])
-    return Pattern(line, tuple(literals), tuple(commands), _wapiti_boundary)
+    return Pattern(line, tuple(literals), tuple(commands), wapiti_boundary)
 
 
 def _command(match: re.Match[bytes], line: str, where: str) -> Command:
@@ -209,10 +220,12 @@ def _command(match: re.Match[bytes], line: str, where: str) -> Command:
     if abs(offset) > FARTHEST or int(match["column"]) > FARTHEST:
         raise PatternError(f"{where}: {line!r}: offset and column must be within {FARTHEST:,}")
     try:
-        regex = None if kind == "x" else compile_regex(match["regex"][2:-1])
+        source = b"" if kind == "x" else match["regex"][2:-1]
+        regex = None if kind == "x" else compile_regex(source)
     except ValueError as error:
         raise PatternError(f"{where}: {line!r}: {error}") from None
-    return Command(kind, offset, int(match["column"]), letter.isupper(), bool(match["absolute"]), regex)
+    text = source.decode("utf-8", "surrogateescape")
+    return Command(kind, offset, int(match["column"]), letter.isupper(), bool(match["absolute"]), regex, text)
 
 
 def read_wapiti_patterns(text: str, name: str = "patterns") -> list[Pattern]:
@@ -224,8 +237,13 @@ def read_wapiti_patterns(text: str, name: str = "patterns") -> list[Pattern]:
     >>> [pattern.source for pattern in read_wapiti_patterns("U:%x[0,0]  # the word\n\n*\n")]
     ['u:%x[0,0]', '*']
     """
+    return [parse_wapiti(line, f"{name}:{number}") for number, line in wapiti_lines(text)]
+
+
+def wapiti_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines of a pattern file with their numbers, without comments; those with nothing left are left out."""
     lines = (raw.split("#", 1)[0].rstrip() for raw in text.split("\n"))
-    return [parse_wapiti(line, f"{name}:{number}") for number, line in enumerate(lines, 1) if line]
+    return ((number, line) for number, line in enumerate(lines, 1) if line)
 
 
 # ----------------------------------------------------------------------------------------- CRF++

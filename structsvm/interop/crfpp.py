@@ -11,11 +11,18 @@ import os
 import re
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.patterns import Pattern, PatternError, parse_crfpp
-from structsvm.interop.chain_model import MOST_LABELS, ChainModel, Floats, ModelFileError, Weights
+from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
+from structsvm.interop.trained import chain_of
+from structsvm.new_file import new_file
+
+if TYPE_CHECKING:
+    from structsvm.interop.trained import Trained
 
 __all__ = ["read_crfpp", "write_crfpp"]
 
@@ -38,6 +45,19 @@ def read_crfpp(path: str | os.PathLike[str], *, cost_factor: float = 1.0) -> Cha
     ------
     ModelFileError
         For a file that is damaged or of another kind; names file and line, or offset.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_crfpp, write_crfpp
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]
+    >>> labeler = SequenceLabeler(C=1.0, templates="crf++", random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> write_crfpp(labeler, path)
+    >>> read_crfpp(path).predict([["the", "dog"]])
+    [['D', 'N']]
     """
     if not (np.isfinite(cost_factor) and cost_factor > 0):
         raise ValueError(f"cost_factor must be a finite number above 0, got {cost_factor!r}")
@@ -50,27 +70,34 @@ def _model(
     labels: list[bytes],
     patterns: list[Pattern],
     starts: dict[bytes, int],
-    values: Floats,
+    values: NDArray[np.float64],
     cost_factor: float,
     where: str,
 ) -> ChainModel:
-    """Check what text and binary files share, and make the model."""
+    """Check what text and binary files share, and make the model, whose observations are in the order of weights."""
     K = len(labels)
     if not 1 <= K <= MOST_LABELS or len(set(labels)) < K:
         raise ModelFileError(f"{where}: {K:,} labels: wanted 1 to {MOST_LABELS:,}, each once")
     if not np.isfinite(values).all():
         raise ModelFileError(f"{where}: weight {int(np.argmin(np.isfinite(values)))} is not finite")
-    for key, start in starts.items():
-        size = K if key.startswith(b"U") else K * K
-        if key[:1] not in (b"U", b"B") or not 0 <= start <= len(values) - size:
-            raise ModelFileError(f"{where}: {key[:40]!r} has its weights at {start:,} of {len(values):,}")
+    keys, end = sorted(starts, key=starts.__getitem__), 0
+    for key in keys:
+        size, start = K if key.startswith(b"U") else K * K, starts[key]
+        if key[:1] not in (b"U", b"B") or not end <= start <= len(values) - size:
+            raise ModelFileError(
+                f"{where}: {key[:40]!r} has its weights at {start:,} of {len(values):,}, wanted from {end:,} on"
+            )
+        end = start + size
+    begins = np.array([starts[key] for key in keys], dtype=np.int64)
+    is_state = np.array([key.startswith(b"U") for key in keys], dtype=bool)
+    codes = np.flatnonzero(values)
     return ChainModel(
-        [label.decode("utf-8", "surrogateescape") for label in labels],
-        patterns,
-        {key: start for key, start in starts.items() if key.startswith(b"U")},
-        {key: start for key, start in starts.items() if key.startswith(b"B")},
-        Weights(np.arange(len(values)), values),
         "crfpp",
+        [label.decode("utf-8", "surrogateescape") for label in labels],
+        [key.decode("utf-8", "surrogateescape") for key in keys],
+        Weights.of_blocks(np.where(is_state, begins, -1), K, codes, values[codes]),
+        Weights.of_blocks(np.where(is_state, -1, begins), K * K, codes, values[codes]),
+        patterns=patterns,
         cost_factor=cost_factor,
     )
 
@@ -113,31 +140,66 @@ def _read_text(data: bytes, name: str, cost_factor: float) -> ChainModel:
     return _model(sections[1], patterns, starts, values, cost_factor, name)
 
 
-def write_crfpp(model: ChainModel, path: str | os.PathLike[str]) -> None:
+def write_crfpp(model: ChainModel | Trained, path: str | os.PathLike[str]) -> None:
     """Write a model as CRF++'s text, which ``crf_learn -C`` makes binary.
+
+    Parameters
+    ----------
+    model : ChainModel or SequenceLabeler
+        One that was read from a file of CRF++, or one that was trained on columns by templates of ``%x`` alone.
+    path : str or path
 
     Raises
     ------
     ValueError
-        For a model whose patterns are not CRF++'s.
+        For a model that CRF++ has no counterpart of; the message names the cause.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_crfpp, write_crfpp
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]
+    >>> labeler = SequenceLabeler(C=1.0, templates="crf++", random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> write_crfpp(labeler, path)
+    >>> read_crfpp(path).predict([["the", "dog"]])
+    [['D', 'N']]
     """
-    if model.kind != "crfpp":
-        raise ValueError(f"model: wanted one with CRF++'s templates, got one of kind {model.kind!r}")
-    starts = model.states | model.pairs
+    chain = chain_of(model, "crfpp")
+    broken = next((text for text in [*chain.labels, *chain.attributes] if "\n" in text or not text.strip()), None)
+    if broken is not None:
+        raise ValueError(f"model: {broken!r:.60} cannot stand on a line of CRF++'s text")
+    K, pairs = len(chain.labels), chain.pairs
+    sizes = np.array([K if name.startswith("U") else K * K for name in chain.attributes], dtype=np.int64)
+    ends = np.cumsum(sizes)
+    values = np.zeros(int(sizes.sum()))
+    values[(ends - sizes)[chain.states.rows()] + chain.states.targets] = chain.states.weights
+    if pairs is not None:
+        values[(ends - sizes)[pairs.rows()] + pairs.targets] = pairs.weights
+    starts = dict(zip(map(_bytes, chain.attributes), (ends - sizes).tolist(), strict=True))
     head = [
         f"version: {_VERSION}",
-        f"cost-factor: {model.cost_factor:g}",
-        f"maxid: {len(model.weights.values)}",
-        f"xsize: {max(1, model.n_columns)}",
+        f"cost-factor: {chain.cost_factor:g}",
+        f"maxid: {len(values)}",
+        f"xsize: {max(1, chain.n_columns)}",
     ]
     sections = [
-        [line.encode() for line in head],
-        [label.encode("utf-8", "surrogateescape") for label in model.labels],
-        [pattern.source.encode("utf-8", "surrogateescape") for pattern in model.patterns],
-        [b"%d %b" % (starts[key], key) for key in sorted(starts)],
-        [b"%.16f" % value for value in model.weights.values.tolist()],
+        map(str.encode, head),
+        map(_bytes, chain.labels),
+        [_bytes(pattern.source) for pattern in chain.patterns],
+        (b"%d %b" % (starts[key], key) for key in sorted(starts)),
+        (b"%.16f" % value for value in values.tolist()),
     ]
-    Path(path).write_bytes(b"\n\n".join(b"\n".join(section) for section in sections) + b"\n")
+    with new_file(path) as file:
+        for number, section in enumerate(sections):
+            file.write(b"\n" * (number > 0))
+            file.writelines(line + b"\n" for line in section)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 # ------------------------------------------------------------------------------------------ binary
@@ -164,7 +226,7 @@ def _read_binary(data: bytes, name: str, cost_factor: float) -> ChainModel:
             f"and {len(data) - at:,} bytes to the end"
         )
     starts = _double_array(data, at, n_array // 8, name)
-    values = np.frombuffer(data, "<f4", n_weights, at + n_array).astype(np.float32)
+    values = np.frombuffer(data, "<f4", n_weights, at + n_array).astype(np.float64)
     return _model(labels, patterns, starts, values, cost_factor, name)
 
 

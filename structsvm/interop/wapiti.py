@@ -6,11 +6,18 @@ import gzip
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.patterns import PatternError, parse_wapiti
 from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
+from structsvm.interop.trained import chain_of
+from structsvm.new_file import new_file
+
+if TYPE_CHECKING:
+    from structsvm.interop.trained import Trained
 
 __all__ = ["read_wapiti", "write_wapiti"]
 
@@ -67,6 +74,19 @@ def read_wapiti(path: str | os.PathLike[str]) -> ChainModel:
     ------
     ModelFileError
         For a file that is damaged or of another kind; names file and line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_wapiti, write_wapiti
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]
+    >>> labeler = SequenceLabeler(C=1.0, templates="*:%x[0,0]", random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> write_wapiti(labeler, path)
+    >>> read_wapiti(path).predict([["the", "dog"]])
+    [['D', 'N']]
     """
     name = os.fspath(path)
     data = Path(path).read_bytes()
@@ -80,7 +100,6 @@ def read_wapiti(path: str | os.PathLike[str]) -> ChainModel:
     n_patterns, _, *rest = reader.header(
         rb"#rdr#([0-9]{1,9})/([0-9]{1,9})(?:/([01]))?", "'#rdr#', counts of patterns and columns"
     )
-    independent = rest == [1]
     patterns = []
     for source in reader.strings(n_patterns, "patterns"):
         try:
@@ -88,17 +107,20 @@ def read_wapiti(path: str | os.PathLike[str]) -> ChainModel:
         except PatternError as error:
             raise ModelFileError(str(error)) from None
     labels = _database(reader, "labels")
-    if not labels or len(labels) > MOST_LABELS:
-        raise reader.error(f"{len(labels):,} labels: wanted 1 to {MOST_LABELS:,}")
-    states, pairs, n_codes = _blocks(reader, _database(reader, "observations"), len(labels))
+    K = len(labels)
+    if not labels or K > MOST_LABELS:
+        raise reader.error(f"{K:,} labels: wanted 1 to {MOST_LABELS:,}")
+    attributes = _database(reader, "observations")
+    states, pairs, n_codes = _blocks(reader, attributes, K)
+    codes, values = _weights(reader, n_weights, n_codes)
     return ChainModel(
-        [label.decode("utf-8", "surrogateescape") for label in labels],
-        patterns,
-        states,
-        pairs,
-        _weights(reader, n_weights, n_codes),
         "wapiti",
-        independent=independent,
+        labels,
+        attributes,
+        Weights.of_blocks(states, K, codes, values),
+        Weights.of_blocks(pairs, K * K, codes, values),
+        patterns=patterns,
+        independent=rest == [1],
     )
 
 
@@ -113,38 +135,41 @@ def _model_header(reader: _Reader) -> int:
     return numbers[-1]
 
 
-def _database(reader: _Reader, of: str) -> list[bytes]:
+def _database(reader: _Reader, of: str) -> list[str]:
     (count,) = reader.header(rb"#qrk#([0-9]{1,18})", f"'#qrk#' and the count of {of}")
     strings = reader.strings(count, of)
     if len(set(strings)) < len(strings):
         raise reader.error(f"one of the {of} stands twice")
-    return strings
+    return [string.decode("utf-8", "surrogateescape") for string in strings]
 
 
-def _blocks(reader: _Reader, observations: list[bytes], K: int) -> tuple[dict[bytes, int], dict[bytes, int], int]:
-    """Starts of the blocks of weights: u has K of them, b has K * K, * has both."""
-    states, pairs, end = {}, {}, 0
-    for name in observations:
-        if name[:1] not in (b"u", b"b", b"*"):
-            raise reader.error(f"observation {name[:40]!r} does not start with 'u', 'b' or '*'")
-        if name[:1] != b"b":
-            states[name] = end
-            end += K
-        if name[:1] != b"u":
-            pairs[name] = end
-            end += K * K
-    return states, pairs, end
+def _sizes(attributes: list[str], K: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Counts of weights of labels, and of pairs, per observation: u has K, b has K * K, * has both."""
+    kinds = np.array([name[:1] for name in attributes], dtype="U1")
+    return np.where(kinds != "b", K, 0), np.where(kinds != "u", K * K, 0)
 
 
-def _weights(reader: _Reader, count: int, n_codes: int) -> Weights:
+def _blocks(reader: _Reader, attributes: list[str], K: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """First numbers of the weights of labels, and of pairs, per observation, -1: none; and the count of all."""
+    strange = next((name for name in attributes if name[0] not in "ub*"), None)
+    if strange is not None:
+        raise reader.error(f"observation {strange[:40]!r} does not start with 'u', 'b' or '*'")
+    of_states, of_pairs = _sizes(attributes, K)
+    ends = np.cumsum(of_states + of_pairs)
+    begins = ends - of_states - of_pairs
+    states, pairs = np.where(of_states > 0, begins, -1), np.where(of_pairs > 0, begins + of_states, -1)
+    return states, pairs, int(ends[-1]) if len(ends) else 0
+
+
+def _weights(reader: _Reader, count: int, n_codes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Numbers of weights, ascending, and the weights."""
     if count > n_codes or count * len(b"0=0\n") > len(reader.data) - reader.at + 1:
         raise reader.error(f"{count:,} weights do not fit into the rest of the file, or exceed {n_codes:,} features")
     codes, values = np.zeros(count, dtype=np.int64), np.zeros(count)
     lines = reader.data[reader.at :].split(b"\n")
-    if len([line for line in lines if line.strip()]) != count:
-        raise reader.error(
-            f"{count:,} weights were announced, {len([li for li in lines if li.strip()]):,} lines follow"
-        )
+    n_lines = sum(1 for line in lines if line.strip())
+    if n_lines != count:
+        raise reader.error(f"{count:,} weights were announced, {n_lines:,} lines follow")
     for k, line in enumerate(lines[:count]):
         match = _WEIGHT.match(line)
         try:
@@ -159,7 +184,7 @@ def _weights(reader: _Reader, count: int, n_codes: int) -> Weights:
     codes, values = codes[order], values[order]
     if (np.diff(codes) == 0).any():
         raise reader.error("two weights have the same number")
-    return Weights(codes, values)
+    return codes, values
 
 
 def _number(text: bytes) -> float:
@@ -167,33 +192,64 @@ def _number(text: bytes) -> float:
     return float.fromhex(number) if "x" in number.lower() else float(number)
 
 
-def write_wapiti(model: ChainModel, path: str | os.PathLike[str]) -> None:
+# ---------------------------------------------------------------------------------------- writing
+
+
+def write_wapiti(model: ChainModel | Trained, path: str | os.PathLike[str]) -> None:
     """Write a model as Wapiti's text, to be used with ``wapiti label -m``.
+
+    Parameters
+    ----------
+    model : ChainModel or SequenceLabeler
+        One that was read from a Wapiti file, or a trained one. Of a model that was trained on columns the templates
+        become patterns; of one trained on dicts or lists of attributes there are none, and a line of data has the
+        token's observations: "u" and the attribute ("*" and the attribute for those with weights of pairs), "b" at
+        each token, "u__BOS__" and "u__EOS__" at the first and the last one (`ChainModel.attributes`).
+    path : str or path
 
     Raises
     ------
     ValueError
-        For a model whose templates are CRF++'s: boundaries of sequences have other names there.
+        For a model that Wapiti has no counterpart of; the message names the cause.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_wapiti, write_wapiti
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [["the", "cat"], ["a", "dog"]], [["D", "N"], ["D", "N"]]
+    >>> labeler = SequenceLabeler(C=1.0, templates="*:%x[0,0]", random_state=0).fit(X, y)
+    >>> path = Path(tempfile.mkdtemp()) / "model"
+    >>> write_wapiti(labeler, path)
+    >>> read_wapiti(path).predict([["the", "dog"]])
+    [['D', 'N']]
     """
-    if model.kind != "wapiti":
-        raise ValueError(f"model: wanted one with Wapiti's patterns, got one of kind {model.kind!r}")
-    names = sorted({*model.states, *model.pairs}, key=lambda name: model.states.get(name, model.pairs.get(name, 0)))
-    weights = model.weights
-    kept = weights.values != 0
-    n_columns = max(0, model.n_columns - 1)
-    lines = [f"#mdl#{0 if model.independent else 2}#{kept.sum()}\n".encode()]
-    lines.append(f"#rdr#{len(model.patterns)}/{n_columns}/{int(model.independent)}\n".encode())
-    lines += [_netstring(pattern.source.encode("utf-8", "surrogateescape")) for pattern in model.patterns]
-    lines.append(b"#qrk#%d\n" % len(model.labels))
-    lines += [_netstring(label.encode("utf-8", "surrogateescape")) for label in model.labels]
-    lines.append(b"#qrk#%d\n" % len(names))
-    lines += [_netstring(name) for name in names]
-    lines += [
-        f"{code}={value.hex()}\n".encode()
-        for code, value in zip(weights.codes[kept].tolist(), weights.values[kept].tolist(), strict=True)
-    ]
-    Path(path).write_bytes(b"".join(lines))
+    chain = chain_of(model, "wapiti")
+    K, attributes = len(chain.labels), chain.attributes
+    of_states, of_pairs = _sizes(attributes, K)
+    ends = np.cumsum(of_states + of_pairs)
+    begins = ends - of_states - of_pairs
+    states, pairs = chain.states, chain.pairs
+    codes, values = begins[states.rows()] + states.targets, states.weights
+    if pairs is not None:
+        codes = np.concatenate([codes, (begins + of_states)[pairs.rows()] + pairs.targets])
+        values = np.concatenate([values, pairs.weights])
+    order = np.argsort(codes, kind="stable")
+    n_columns = max(0, chain.n_columns - 1)
+    with new_file(path) as file:
+        file.write(b"#mdl#%d#%d\n" % (0 if chain.independent else 2, len(codes)))
+        file.write(b"#rdr#%d/%d/%d\n" % (len(chain.patterns), n_columns, chain.independent))
+        file.writelines(_netstring(pattern.source) for pattern in chain.patterns)
+        for names in (chain.labels, attributes):
+            file.write(b"#qrk#%d\n" % len(names))
+            file.writelines(map(_netstring, names))
+        file.writelines(
+            f"{code}={value.hex()}\n".encode()
+            for code, value in zip(codes[order].tolist(), values[order].tolist(), strict=True)
+        )
 
 
-def _netstring(string: bytes) -> bytes:
+def _netstring(text: str) -> bytes:
+    string = text.encode("utf-8", "surrogateescape")
     return b"%d:%b,\n" % (len(string), string)

@@ -56,7 +56,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     order : int, optional
         Number of previous labels that a score may depend on. Exact: 1 (default) or 2. Greedy: any, default 2.
     templates : str or path, optional
-        For column data: a built-in set ("rich", the default; "crf++"; "attributes") or CRF++ templates.
+        For column data: a built-in set ("rich", the default; "crf++"; "attributes"), or templates of CRF++ or Wapiti.
     features : TokenFeatures, optional
         How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
         Default: ``TokenFeatures()``.

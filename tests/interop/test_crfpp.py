@@ -1,6 +1,7 @@
 """CRF++'s model files: text and binary read alike, written, and refused when damaged."""
 
 import contextlib
+import itertools
 import random
 import struct
 
@@ -71,16 +72,18 @@ def read(tmp_path, data, **options):
 
 
 def test_scores(tmp_path, data):
-    emissions, transitions = read(tmp_path, data, cost_factor=2.0).scores(SEQUENCE)
-    assert emissions.tolist() == [[4.0, 0.5], [1.0, -2.0], [0.0, 0.0]]
-    np.testing.assert_array_equal(transitions, [[[0.0, 3.0], [-6.0, 0.25]]] * 2)
+    model = read(tmp_path, data, cost_factor=2.0)
+    states, pairs = [[4.0, 0.5], [1.0, -2.0], [0.0, 0.0]], [[0.0, 3.0], [-6.0, 0.25]]
+    for path in itertools.product((0, 1), repeat=3):
+        expected = sum(states[t][y] for t, y in enumerate(path)) + sum(pairs[a][b] for a, b in itertools.pairwise(path))
+        assert model.score(SEQUENCE, ["AB"[y] for y in path]) == expected
 
 
 def test_labels_and_probability(tmp_path, data):
     model = read(tmp_path, data)
-    labels, score = model.decode(SEQUENCE)
-    assert (labels, score) == (["A", "A", "B"], 4.0)
-    assert model.score(SEQUENCE, labels) == score
+    (labels,) = model.predict([SEQUENCE])
+    assert labels == ["A", "A", "B"]
+    assert model.score(SEQUENCE, labels) == 4.0
     np.testing.assert_allclose(model.predict_marginals([SEQUENCE])[0].sum(axis=1), 1)
 
 

@@ -41,18 +41,20 @@ def model(tmp_path):
 
 
 def test_scores(model):
-    emissions, transitions = model.scores(SEQUENCE)
-    assert emissions.tolist() == [[11.0, -0.5], [0.0, 2.09375], [3.0, -0.5]]
-    b = np.array([[0.0, 1.0], [-5.0, 0.0]])
-    assert transitions[0].tolist() == np.add(b, [[0.0, -2.5], [0.0, 0.0]]).tolist()
-    assert transitions[1].tolist() == b.tolist()
+    states, b = [[11.0, -0.5], [0.0, 2.09375], [3.0, -0.5]], np.array([[0.0, 1.0], [-5.0, 0.0]])
+    pairs = [np.add(b, [[0.0, -2.5], [0.0, 0.0]]), b]
+    for path in itertools.product((0, 1), repeat=3):
+        expected = sum(states[t][y] for t, y in enumerate(path))
+        expected += sum(pairs[t][a, b] for t, (a, b) in enumerate(itertools.pairwise(path)))
+        assert model.score(SEQUENCE, [model.labels[y] for y in path]) == expected
 
 
 def test_decoding_is_the_enumeration(model):
     paths = {path: model.score(SEQUENCE, path) for path in itertools.product(model.labels, repeat=3)}
-    labels, score = model.decode(SEQUENCE)
+    (labels,) = model.predict([SEQUENCE])
     assert tuple(labels) == max(paths, key=paths.__getitem__)
-    assert score == pytest.approx(max(paths.values()))
+    ((best, second),) = model.predict_kbest([SEQUENCE], 2)
+    assert [best[1], second[1]] == pytest.approx(sorted(paths.values())[:-3:-1])
     log_partition = np.logaddexp.reduce(list(paths.values()))
     assert model.log_partition(SEQUENCE) == pytest.approx(log_partition)
     expected = np.zeros((3, 2))
@@ -69,9 +71,9 @@ def test_ties_go_to_the_first_label(model):
 def test_written_files_are_read(model, tmp_path):
     write_wapiti(model, tmp_path / "w")
     again = read_wapiti(tmp_path / "w")
-    assert again.states == model.states
-    assert again.pairs == model.pairs
-    assert again.weights.values.tolist() == model.weights.values.tolist()
+    assert again.attributes == model.attributes
+    for ours, its in [(again.states, model.states), (again.pairs, model.pairs)]:
+        assert [array.tolist() for array in ours] == [array.tolist() for array in its]
     write_wapiti(again, tmp_path / "w2")
     assert (tmp_path / "w").read_bytes() == (tmp_path / "w2").read_bytes()
 
@@ -79,7 +81,10 @@ def test_written_files_are_read(model, tmp_path):
 def test_maximum_entropy_mode_takes_each_token_alone(tmp_path):
     text = b"#mdl#0#1\n#rdr#1/0/1\n10:u:%x[-1,0],\n#qrk#2\n1:A,\n1:B,\n#qrk#1\n7:uu:_x-1,\n1=0x1p+0\n"
     (tmp_path / "m").write_bytes(text)
-    assert read_wapiti(tmp_path / "m").decode([["a"], ["b"]]) == (["B", "B"], 2.0)
+    model = read_wapiti(tmp_path / "m")
+    assert model.predict([[["a"], ["b"]], []]) == [["B", "B"], []]
+    assert model.score([["a"], ["b"]], ["B", "B"]) == 2.0
+    assert model.predict_marginals([[["a"], ["b"]]])[0][:, 1] == pytest.approx(1 / (1 + np.exp(-1.0)))
 
 
 @pytest.mark.parametrize(
