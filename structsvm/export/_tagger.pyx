@@ -133,7 +133,7 @@ cdef class Tagger:
     """
     cdef list _labels
     cdef Names names
-    cdef dict numbers           # of the labels
+    cdef dict numbers           # label -> index
     cdef Py_ssize_t k
     cdef const int64_t *starts
     cdef const int64_t *pair_starts     # NULL: there are no pairs
