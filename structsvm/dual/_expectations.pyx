@@ -191,6 +191,12 @@ cdef class ExpectationState(WeightState):
         losses = self._round(self.weights, NULL, <float64_t*>array_data(gaps))
         return self.primal(self.weights, losses), gaps
 
+    def losses(self, weights):
+        """``(losses, gradient)`` at `weights`, by one round: of each example, and of sum_i C_i loss_i."""
+        cdef ndarray gradient = np.zeros(self.problem.n_features)
+        losses = self._round(self.problem._check_weights(weights), <float64_t*>array_data(gradient), NULL)
+        return losses, gradient
+
     def gradient(self, weights):
         """``(primal, dual, gradient)`` at `weights`, by one round of expectations.
 
@@ -200,8 +206,8 @@ cdef class ExpectationState(WeightState):
         below 0, as what agrees is a part of all outputs and weighs no more there: far from the optimum that says more.
         """
         cdef ndarray array = self.problem._check_weights(weights)
-        cdef ndarray gradient = np.zeros(self.problem.n_features)
-        primal = self.primal(array, self._round(array, <float64_t*>array_data(gradient), NULL))
+        losses, gradient = self.losses(array)
+        primal = self.primal(array, losses)
         gradient += array
         if self.base is not None:
             gradient -= self.base

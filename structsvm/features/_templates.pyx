@@ -5,8 +5,8 @@
 # Small products index an array directly, without hashing.
 #
 # The code of a string of a column is left + right + id; 0 .. left-1 stand for _B-1 .. _B-left (before the sequence),
-# left .. left+right-1 for _B+1 .. _B+right. Where names are hashed, codes are hashes of strings. A code of -1 is an
-# absent or unknown string: its features do not exist.
+# left .. left+right-1 for _B+1 .. _B+right, unless the places outside are strings like others. Where names are hashed,
+# codes are hashes of strings. A code of -1 is an absent or unknown string: its features do not exist.
 """Templates at tokens, for :mod:`structsvm.features.template_features`."""
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -293,8 +293,8 @@ cdef class TemplateReader:
         The source and the offset, -left <= offset <= right, of each.
     sources : int32 (n_sources, 2)
         The column of each, and which of that column's codes.
-    boundaries : int64 (left + right,)
-        The codes outside a sequence, those before it first.
+    boundaries : int64 (n_sources, left + right)
+        The codes outside a sequence of each source, those before it first.
     of_bigrams : bool
         Whether first tokens of sequences have no features.
     """
@@ -315,7 +315,8 @@ cdef class TemplateReader:
         self.n_templates, self.n_items, self.n_sources = len(seeds), len(items), len(sources)
         self.seeds, self.starts = <const uint64_t *>array_data(seeds), <const int32_t *>array_data(starts)
         self.items, self.sources = <const int32_t *>array_data(items), <const int32_t *>array_data(sources)
-        self.boundaries, self.left, self.right = <const int64_t *>array_data(boundaries), left, len(boundaries) - left
+        self.boundaries = <const int64_t *>array_data(boundaries)
+        self.left, self.right = left, boundaries.shape[1] - left
         self.of_bigrams, self.bits = of_bigrams, bits
 
     def __reduce__(self):
@@ -399,6 +400,7 @@ cdef class TemplateReader:
         cdef int64_t *rows = room       # row of a token outside the sequence: -1 - its code
         cdef int64_t *to = room
         cdef const int64_t *source
+        cdef const int64_t *outside
         cdef int status
         cdef uint64_t h
         for k in range(self.n_sources):
@@ -418,8 +420,9 @@ cdef class TemplateReader:
                         rows[i] = columns[j].rows[x] * columns[j].width
             to += size
             source = columns[j].codes + self.sources[2 * k + 1]
+            outside = self.boundaries + k * (self.left + self.right)
             for i in range(size):
-                to[i] = source[rows[i]] if rows[i] >= 0 else self.boundaries[-1 - rows[i]]
+                to[i] = source[rows[i]] if rows[i] >= 0 else outside[-1 - rows[i]]
         for k in range(self.n_items):
             places[k] = room + (self.items[2 * k] + 1) * size + self.left + self.items[2 * k + 1]
         for k in range(n_templates):

@@ -261,6 +261,26 @@ class FeatureEncoder:
         return [names[j] for j in self.bigram_features.tolist()]
 
     @property
+    def template_text(self) -> str:
+        """Text of the templates, a built-in set's too; empty without columns."""
+        return "" if self._layout is None else self._layout.text
+
+    def names_outside(self, before: str, after: str) -> tuple[list[str], list[str]]:
+        """Names of the features of templates, and of their bigrams, with other names of the places outside a sequence.
+
+        Such a place is called `before` or `after`, with the distance.
+        """
+        made = [self._vocabulary, self._bigrams]
+        layouts = [self._layout, self._bigram_layout]
+        first, second = (
+            vocabulary.named(layout.outside(before, after))
+            if isinstance(vocabulary, TemplateVocabulary) and layout is not None
+            else []
+            for vocabulary, layout in zip(made, layouts, strict=True)
+        )
+        return first, second
+
+    @property
     def bigram_features(self) -> NDArray[np.int32] | None:
         """The index of the feature that each bigram is; None for templates, and if `bigrams` names none."""
         return None if self._bigrams is None or isinstance(self._bigrams, TemplateEncoder) else self._bigrams

@@ -23,7 +23,7 @@ from structsvm.features._templates import TemplateReader, TemplateTable, merge_t
 from structsvm.features._tokens import are_within
 from structsvm.features.columns import Columns, Vocabulary
 from structsvm.features.numbering import number_features
-from structsvm.features.templates import FUNCTIONS, TemplateLayout
+from structsvm.features.templates import TemplateLayout, function_of
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, checked_arrays, strings
 
@@ -79,7 +79,7 @@ class CodesOfStrings:
 
     def _code(self, words: list[str]) -> NDArray[np.int64]:
         made: list[Sequence[str | None]] = [
-            words if function == "x" else FUNCTIONS[function](words) for _, function in self._sources
+            words if function == "x" else function_of(function)(words) for _, function in self._sources
         ]
         return np.ascontiguousarray(self._coder([i for i, _ in self._sources], made).T)
 
@@ -143,7 +143,8 @@ class HashedTemplates(TemplateEncoder):
     def make_ready(self) -> tuple[TemplateReader, Coder, NDArray[np.int32]]:
         layout = self._layout
         seeds = _hashes([repr(layout.keys[space]) for space in layout.template_space])
-        reader = layout.reader([], seeds, _hashes(layout.boundaries).view(np.int64), self._bits)
+        strings = layout.strings_outside or [layout.boundaries] * len(layout.sources)
+        reader = layout.reader([], seeds, [_hashes(some).view(np.int64) for some in strings], self._bits)
         return reader, self._code, np.arange(len(seeds), dtype=np.int32)
 
     @staticmethod
@@ -189,10 +190,14 @@ class TemplateVocabulary(TemplateEncoder):
 
     @property
     def names(self) -> list[str]:
-        """The features as CRF++ writes them, by index."""
+        """The features as CRF++ and Wapiti write them, by index."""
+        return self.named(self._layout.boundaries)
+
+    def named(self, boundaries: list[str]) -> list[str]:
+        """The features with these strings outside a sequence, by index."""
         layout = self._layout
         names = [""] * self.n_features
-        words = [[*layout.boundaries, *v.tolist()] for v in self._strings]
+        words = [[*boundaries, *v.tolist()] for v in self._strings]
         for (literals, _), space, ids, codes in zip(layout.keys, layout.spaces, self._ids, self._codes, strict=True):
             columns = [
                 [words[source][c] + literal for c in codes[:, k].tolist()]
@@ -200,7 +205,7 @@ class TemplateVocabulary(TemplateEncoder):
             ]
             for place, i in enumerate(ids.tolist()):
                 names[i] = literals[0] + "".join([column[place] for column in columns])
-        return names
+        return names if layout.strings_outside is None else list(map(_whole, names))
 
     @classmethod
     def fit(cls, layout: TemplateLayout, X: Columns, min_count: int) -> tuple[TemplateVocabulary, Tokens]:
@@ -236,7 +241,13 @@ class TemplateVocabulary(TemplateEncoder):
         def code(sources: list[int], made: list[Sequence[str | None]]) -> NDArray[np.int64]:
             return _after(margin, np.stack([interners[i].lookup(strings) for i, strings in zip(sources, made)]))
 
-        return self._layout.reader(tables), code, self.order()
+        outside = self._layout.strings_outside
+        if outside is None:
+            return self._layout.reader(tables), code, self.order()
+        places = [
+            _after(margin, interner.lookup(strings)) for interner, strings in zip(interners, outside, strict=True)
+        ]
+        return self._layout.reader(tables, boundaries=places), code, self.order()
 
     def to_arrays(self) -> dict[str, AnyArray]:
         """Named arrays, for model files."""
@@ -282,6 +293,11 @@ def _after(margin: int, ids: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.where(ids < 0, -1, ids.astype(np.int64) + margin)
 
 
+def _whole(name: str) -> str:
+    """A name whose bytes may have come one by one from several strings."""
+    return name if name.isascii() else name.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
 class _Met:
     """The features of templates that are met in columns, and how often.
 
@@ -306,20 +322,23 @@ class _Met:
         codes_of = {j: np.empty((len(vocabularies[j]), width), dtype=np.int64) for j, width in widths.items()}
         self._codes = [(j, np.arange(len(codes), dtype=np.int32), codes) for j, codes in codes_of.items()]
         words: dict[int, list[str]] = {}
-        for (function, j), (_, place) in zip(layout.sources, layout.places, strict=True):
+        outside, places = layout.strings_outside, []
+        for i, ((function, j), (_, place)) in enumerate(zip(layout.sources, layout.places, strict=True)):
             vocabulary = vocabularies[j]
             ids = np.arange(len(vocabulary), dtype=np.int32)
-            if function != "x":
+            if function != "x" or outside is not None:
                 if j not in words:
                     words[j] = vocabulary.tolist()
                 interner = Interner()
-                ids = interner.intern(FUNCTIONS[function](words[j]))
+                ids = interner.intern(words[j] if function == "x" else function_of(function)(words[j]))
+                if outside is not None:
+                    places.append(_after(margin, interner.intern(outside[i])))
                 vocabulary = Vocabulary(*interner.to_arrays())
             self.strings.append(vocabulary)
             codes_of[j][:, place] = _after(margin, ids)
         sizes = [len(v) + margin for v in self.strings]
         self._tables = [TemplateTable([sizes[i] for i in space]) for space in layout.spaces]
-        self._reader = layout.reader(self._tables)
+        self._reader = layout.reader(self._tables, boundaries=None if outside is None else places)
 
     def add(self, X: Columns) -> NDArray[np.int32]:
         """The feature of each template at each token."""

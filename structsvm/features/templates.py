@@ -1,7 +1,8 @@
 """Feature templates: which strings of which neighbours form a feature.
 
-Template files have CRF++'s format. In addition to ``%x[row,column]`` there are functions of the string
-at that position, such as ``%lower[0,0]`` (:data:`FUNCTIONS`), computed once per *distinct* string.
+Template files have CRF++'s format, or Wapiti's (`structsvm.features.patterns`). In addition to CRF++'s
+``%x[row,column]`` there are functions of the string at that position, such as ``%lower[0,0]`` (:data:`FUNCTIONS`).
+All functions, and Wapiti's commands, are computed once per *distinct* string.
 """
 
 from __future__ import annotations
@@ -11,12 +12,21 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from structsvm.features._templates import TemplateReader, TemplateTable
+from structsvm.features.patterns import (
+    Pattern,
+    PatternError,
+    parse_wapiti,
+    read_wapiti_patterns,
+    wapiti_boundary,
+    wapiti_lines,
+)
 
 __all__ = ["Item", "Template", "TemplateError", "built_in_templates", "parse_templates", "read_templates"]
 
@@ -39,7 +49,7 @@ class TemplateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One ``%function[row,column]``; function "x" is the string itself.
+    """One ``%function[row,column]``; function "x" is the string itself, ``t,"^a"`` a command of Wapiti.
 
     Examples
     --------
@@ -73,7 +83,12 @@ class Template:
     @property
     def is_bigram(self) -> bool:
         """Whether its features are conjoined with the labels of the token before and of this one."""
-        return self.literals[0].startswith("B")
+        return self.literals[0][:1] in ("B", "b", "*")
+
+    @property
+    def is_unigram(self) -> bool:
+        """Whether its features are conjoined with the label of the token; Wapiti's ``*`` does both."""
+        return self.literals[0][:1] not in ("B", "b")
 
     @property
     def space(self) -> tuple[Any, ...]:
@@ -83,22 +98,33 @@ class Template:
     def __str__(self) -> str:
         parts = [self.literals[0]]
         for item, literal in zip(self.items, self.literals[1:], strict=True):
-            parts.append(f"%{item.function}[{item.row},{item.column}]{literal}")
+            function, comma, regex = item.function.partition(",")
+            parts.append(f"%{function}[{item.row},{item.column}{comma}{regex}]{literal}")
         return "".join(parts)
+
+
+# What CRF++'s templates do not have.
+_OF_WAPITI = re.compile(r"[ub*]|.*%(?:[XtTmM]\[|x\[\s*@)")
+
+
+def is_of_wapiti(text: str) -> bool:
+    """Whether templates are Wapiti's patterns: lines of ``u``, ``b``, ``*``, or with ``%X``, ``%t``, ``%m``, ``@``."""
+    return any(_OF_WAPITI.match(line) for _, line in wapiti_lines(text))
 
 
 _ITEM = re.compile(r"%([a-z]+[0-9]*)\[(-?[0-9]{1,9}),([0-9]{1,9})\]")
 
 
 def parse_templates(text: str, name: str = "templates") -> tuple[list[Template], bool]:
-    r"""Parse the text of a CRF++ template file.
+    r"""Parse the text of a CRF++ template file, or of a pattern file of Wapiti.
 
     Parameters
     ----------
     text : str
-        Lines ``U00:%x[-2,0]``, ``U05:%x[-1,0]/%x[0,0]``, ``B01:%x[0,0]``, or ``B`` alone;
-        ``#`` starts a comment line. As in CRF++, templates with the same text around the
-        same columns share their features: ``U:%x[-1,0]`` and ``U:%x[1,0]`` form a bag of words.
+        Lines of Wapiti (`is_of_wapiti`), which form its observations, or of CRF++: ``U00:%x[-2,0]``,
+        ``U05:%x[-1,0]/%x[0,0]``, ``B01:%x[0,0]``, or ``B`` alone; ``#`` starts a comment line. As in CRF++,
+        templates with the same text around the same columns share their features: ``U:%x[-1,0]`` and
+        ``U:%x[1,0]`` form a bag of words.
     name : str
         For messages.
 
@@ -121,6 +147,8 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
     >>> len(templates), bigram
     (2, True)
     """
+    if is_of_wapiti(text):
+        return _parse_patterns(text, name)
     templates: list[Template] = []
     bigram = False
     for number, raw in enumerate(text.split("\n"), 1):
@@ -137,6 +165,30 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
     if len(templates) > MAX_TEMPLATES:
         raise TemplateError(f"{name}: more than {MAX_TEMPLATES} templates")
     return templates, bigram
+
+
+def _parse_patterns(text: str, name: str) -> tuple[list[Template], bool]:
+    """As `parse_templates`, of Wapiti."""
+    found: list[Template] = []
+    try:
+        found = [_of_pattern(parse_wapiti(line, f"{name}:{k}"), k, f"{name}:{k}") for k, line in wapiti_lines(text)]
+    except PatternError as error:
+        raise TemplateError(str(error)) from None
+    templates = [template for template in found if template.items or template.is_unigram]
+    if len(templates) > MAX_TEMPLATES:
+        raise TemplateError(f"{name}: more than {MAX_TEMPLATES} patterns")
+    return templates, any(template.is_bigram for template in found)
+
+
+def _of_pattern(pattern: Pattern, number: int, where: str) -> Template:
+    for command in pattern.commands:
+        if command.absolute:
+            raise TemplateError(f"{where}: {pattern.source!r}: offsets with '@' are for models of Wapiti, not to train")
+        if abs(command.offset) > MAX_ROW:
+            raise TemplateError(f"{where}: {pattern.source!r}: offset {command.offset} is not within +-{MAX_ROW}")
+    literals = tuple(literal.decode("utf-8", "surrogateescape") for literal in pattern.literals)
+    items = tuple(Item(command.name, command.offset, command.column) for command in pattern.commands)
+    return Template(literals, items, number)
 
 
 def _parse_template(line: str, number: int, where: str) -> Template:
@@ -202,6 +254,9 @@ def template_source(templates: Any) -> str | None:
                 "text of templates, nor a file"
             )
         parsed, bigram = read_templates(templates)
+        text = Path(templates).read_text(encoding="utf-8-sig")
+        if is_of_wapiti(text):
+            return "".join(f"{pattern.source}\n" for pattern in read_wapiti_patterns(text))
         lines = [str(template) for template in parsed] + ["B"] * bigram
         return "\n".join(lines) + "\n"
     raise TypeError(f"templates must be a str, a path or None, got {type(templates).__name__}")
@@ -358,6 +413,21 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 
+def function_of(name: str) -> Function:
+    """The function of an item, if it is not "x": one of `FUNCTIONS`, or a command of Wapiti."""
+    return FUNCTIONS[name] if name in FUNCTIONS else _command_of(name)
+
+
+@lru_cache(maxsize=MAX_TEMPLATES)
+def _command_of(name: str) -> Function:
+    """A command of Wapiti, which sees the bytes of a string."""
+    letter, comma, regex = name.partition(",")
+    value = parse_wapiti(f"u%{letter}[0,0{comma}{regex}]").commands[0].value
+    return lambda words: [
+        value(word.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape") for word in words
+    ]
+
+
 # -------------------------------------------------------------------------- layout
 
 
@@ -391,7 +461,11 @@ class TemplateLayout:
     @classmethod
     def build(cls, text: str, name: str, n_columns: int, of_bigrams: bool = False) -> TemplateLayout:
         templates, bigram = parse_templates(text, name)
-        templates = [template for template in templates if template.is_bigram == of_bigrams]
+        templates = [
+            template
+            for template in templates
+            if (template.is_bigram and template.items if of_bigrams else template.is_unigram)
+        ]
         keys: dict[tuple[Any, ...], int] = {}
         sources: dict[tuple[str, int], int] = {}
         spaces: list[list[int]] = []
@@ -430,15 +504,34 @@ class TemplateLayout:
 
     @property
     def boundaries(self) -> list[str]:
-        """Strings of the codes below left + right."""
-        before = [f"_B-{d + 1}" for d in range(self.left)]
-        return before + [f"_B+{d + 1}" for d in range(self.right)]
+        """Strings of the places outside a sequence: `left` before it, from the nearest on, and `right` after it."""
+        if is_of_wapiti(self.text):
+            places = [(-d - 1, 0) for d in range(self.left)] + [(d, 0) for d in range(self.right)]
+            return [wapiti_boundary(at, n).decode() for at, n in places]
+        return self.outside("_B-", "_B+")
+
+    def outside(self, before: str, after: str) -> list[str]:
+        """Such strings: `before` or `after` with the distance."""
+        return [f"{before}{d + 1}" for d in range(self.left)] + [f"{after}{d + 1}" for d in range(self.right)]
+
+    @property
+    def strings_outside(self) -> list[list[str]] | None:
+        """Strings that Wapiti's commands make of `boundaries`, per source. None: CRF++'s boundaries are no strings."""
+        if not is_of_wapiti(self.text):
+            return None
+        names = self.boundaries
+        return [names if function == "x" else _known(function_of(function)(names)) for function, _ in self.sources]
 
     def reader(
         self, tables: list[TemplateTable], seeds: Any = None, boundaries: Any = None, bits: int = 0
     ) -> TemplateReader:
-        """The reader of features: from a table per space; or hashed, from the hashes of templates and boundaries."""
-        n = len(self.templates)
+        """The reader of features: from a table per space; or hashed, from the hashes of templates.
+
+        `boundaries` are codes of the places outside a sequence, a row per source.
+        """
+        n, margin = len(self.templates), self.left + self.right
+        if boundaries is None:
+            boundaries = np.tile(np.arange(margin, dtype=np.int64), (len(self.sources), 1))
         starts = np.cumsum([0, *(len(template.items) for template in self.templates)], dtype=np.int32)
         items = [
             (source, item.row)
@@ -451,7 +544,7 @@ class TemplateLayout:
             starts,
             np.array(items, dtype=np.int32).reshape(-1, 2),
             np.array(self.places, dtype=np.int32).reshape(-1, 2),
-            np.arange(self.left + self.right, dtype=np.int64) if boundaries is None else boundaries,
+            np.ascontiguousarray(boundaries, dtype=np.int64).reshape(len(self.sources), margin),
             self.left,
             self.of_bigrams,
             bits,
@@ -471,3 +564,8 @@ class TemplateLayout:
             places.append((j, met[j]))
             met[j] += 1
         return places
+
+
+def _known(strings: list[str | None]) -> list[str]:
+    """The strings; Wapiti's commands always make one."""
+    return [string for string in strings if string is not None]

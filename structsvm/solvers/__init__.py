@@ -18,6 +18,7 @@ from structsvm.solvers.linear.tracking import Tracking
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
 from structsvm.solvers.run import Run
+from structsvm.solvers.sparse_likelihood import SparseLikelihood
 
 __all__ = [
     "SGDQN",
@@ -36,6 +37,7 @@ __all__ = [
     "Perceptron",
     "Run",
     "Solver",
+    "SparseLikelihood",
     "Tracking",
     "WestonWatkins",
 ]

@@ -22,6 +22,7 @@ from structsvm.solvers import (
     PassiveAggressive,
     Perceptron,
     Solver,
+    SparseLikelihood,
 )
 
 SOLVERS = {
@@ -31,6 +32,8 @@ SOLVERS = {
     "passive_aggressive": PassiveAggressive,
     "perceptron": Perceptron,
 }
+# Solvers of the log loss by name, beside the usual one.
+LIKELIHOODS = {"sparse_likelihood": SparseLikelihood}
 DEFAULT_C = 0.1
 LOG_C = 1.0  # for loss="log"
 # Parameters that say when training ends.
@@ -86,6 +89,11 @@ def is_log(loss: object) -> bool:
     return isinstance(loss, str) and loss == "log"
 
 
+def is_likelihood(solver: object) -> bool:
+    """Whether a solver, a name or an object, minimises the log loss."""
+    return solver.is_likelihood if isinstance(solver, Solver) else solver in LIKELIHOODS
+
+
 def check_alone(solver: object, given: Iterable[str]) -> None:
     """Raise ValueError for the first of given parameters beside a solver object, which has its own."""
     name = min(given, default=None)
@@ -118,9 +126,9 @@ def make_solver(params: Params, default_C: float = DEFAULT_C, *, closes_gap: boo
     """
     given, of_log = given_to_solver(params), is_log(params.loss)
     check_alone(params.solver, given)
-    if isinstance(params.solver, ConditionalLikelihood) and not of_log:
+    if is_likelihood(params.solver) and not of_log:
         raise ValueError(f"solver={params.solver!r} minimises the log loss; use it with loss='log'")
-    if of_log and params.solver != "larank" and not isinstance(params.solver, ConditionalLikelihood):
+    if of_log and params.solver != "larank" and not is_likelihood(params.solver):
         name = type(params.solver).__name__ if isinstance(params.solver, Solver) else params.solver
         raise ValueError(
             f"solver={name!r} trains a margin, and loss='log' has a solver of its own, ConditionalLikelihood: leave "
@@ -128,7 +136,7 @@ def make_solver(params: Params, default_C: float = DEFAULT_C, *, closes_gap: boo
         )
     if isinstance(params.solver, Solver):
         return params.solver
-    kind = ConditionalLikelihood if of_log else SOLVERS[params.solver]
+    kind = LIKELIHOODS.get(params.solver, ConditionalLikelihood) if of_log else SOLVERS[params.solver]
     if kind is Perceptron:
         wrong = sorted(given.keys() & {"C", "tol"})
         if wrong:

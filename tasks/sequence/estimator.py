@@ -46,15 +46,17 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         Weight of the sum of slacks, or of log losses. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 sequences, and 0.1 (log loss: 1) in `partial_fit`
         before any `fit`. None: as in `partial_fit`. A solver object has its own.
-    solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
-        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with its own
-        parameters (then leave those five unset, and search over ``solver__C``).
+    solver : str or Solver, default="larank"
+        "larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", or "sparse_likelihood" (the log
+        loss with the 1-norm, which leaves most weights 0): a name, to which `C`, `max_iter`, `tol`, `random_state` and
+        `checkpoint` apply. Or a solver object with its own parameters (then leave those five unset, and search over
+        ``solver__C``).
     inference : {"exact", "greedy"}, default="exact"
         Viterbi over whole sequences, or left to right with a history of `order` labels.
     order : int, optional
         Number of previous labels that a score may depend on. Exact: 1 (default) or 2. Greedy: any, default 2.
     templates : str or path, optional
-        For column data: a built-in set ("rich", the default; "crf++"; "attributes") or CRF++ templates.
+        For column data: a built-in set ("rich", the default; "crf++"; "attributes"), or templates of CRF++ or Wapiti.
     features : TokenFeatures, optional
         How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
         Default: ``TokenFeatures()``.
@@ -76,10 +78,10 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         which are found as well, share one. True: the length that nearly all training segments do not exceed, 4 to 8.
     loss : {"auto", "hamming", "zero_one", "log"}, default="auto"
         A margin of the number of wrong labels, or of 1 for any wrong sequence; or the log loss, with which the model
-        is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
-        `solver`, no `class_weight`). "auto": "log" and "hamming", each with its own C, with both models' log-odds
-        added (`structsvm.tasks.common.selection`); "hamming" alone if C is not "auto" or cannot be chosen, and
-        if the log loss is not possible.
+        is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` or `SparseLikelihood`
+        (exact inference, no other `solver`, no `class_weight`). "auto": "log" and "hamming", each with its own C, with
+        both models' log-odds added (`structsvm.tasks.common.selection`); "hamming" alone if C is not "auto" or cannot
+        be chosen, and if the log loss is not possible.
     probability : bool, default=True
         Whether training on a margin fits the temperature at which scores are probabilities: at the end, on sequences
         that are removed from the trained dual (exact inference and solvers with a dual; the log loss needs none).

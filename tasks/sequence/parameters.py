@@ -29,10 +29,10 @@ from structsvm.parameters import (
     group_of,
     parameter,
 )
-from structsvm.solvers import ConditionalLikelihood, Solver
+from structsvm.solvers import Solver
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, ByLabel, Training, check_settled
-from structsvm.tasks.common.solver import AUTO
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, ByLabel, Training, check_settled
+from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, is_likelihood
 from structsvm.tasks.sequence.constraints import constrained, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
@@ -100,7 +100,7 @@ class SequenceLabelerParameters(Training):
     """The parameters of `SequenceLabeler`."""
 
     C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
-    solver: str | Solver = parameter(*OF_SOLVER, default="larank")
+    solver: str | Solver = parameter(Options(*SOLVERS, *LIKELIHOODS), Kind(Solver, "a Solver"), default="larank")
     inference: str = parameter(Options("exact", "greedy"), default="exact")
     order: int | None = parameter(Interval(Integral, 0), NONE, default=None)
     templates: str | os.PathLike[str] | None = parameter(default=None)
@@ -136,7 +136,7 @@ def possible_losses(params: LabelerParams) -> tuple[str, ...]:
     """The losses that the other parameters leave to choose from."""
     if params.loss != AUTO:
         return (params.loss,)
-    if isinstance(params.solver, ConditionalLikelihood):
+    if is_likelihood(params.solver):
         return ("log",)
     of_margin = params.solver != "larank" or params.inference != "exact" or params.class_weight is not None
     return (USUAL_LOSS,) if of_margin else LOSSES
@@ -190,8 +190,9 @@ def make_oracle(
     order = 1 if params.order is None else params.order
     if not encoder.template_bigram:
         raise ValueError(
-            "the templates have no line that begins with 'B', and so ask for labels without transition weights; "
-            "inference='exact' is about transitions: add the line B, or use inference='greedy' with order=0"
+            "the templates have no line that begins with 'B' (Wapiti: 'b' or '*'), and so ask for labels without "
+            "transition weights; inference='exact' is about transitions: add the line B, or use inference='greedy' "
+            "with order=0"
         )
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")

@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 
+import crfsuite_files
 import model_files
 import shard_files
 import text_files
@@ -14,6 +15,7 @@ KINDS = {
         FileKind("resume", model_files.seeds, model_files.mutate_state, model_files.resume, ()),
         FileKind("checkpoint", model_files.checkpoints, model_files.mutate, model_files.read_checkpoint, ()),
         FileKind("shards", shard_files.folders, shard_files.mutate, shard_files.read, ()),
+        FileKind("crfsuite", crfsuite_files.models, crfsuite_files.mutate, crfsuite_files.read, (ValueError,)),
         *(
             FileKind(name, seeds.copy, text_files.mutate, text_files.reader(use), (ValueError,))
             for name, (seeds, use) in text_files.TEXTS.items()

@@ -11,7 +11,8 @@ import pytest
 FOLDER = Path(__file__).parent
 TEXTS = ["conllu", "columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "queries"]
 TEXTS += ["documents", "graphs", "bags", "meanings", "questions", "partial", "pieces", "alignments", "many", "matrix"]
-OTHERS = ["resume", "checkpoint", "shards", *(["tables"] if find_spec("pyarrow") and find_spec("narwhals") else [])]
+OTHERS = ["resume", "checkpoint", "shards", "crfsuite"]
+OTHERS += ["tables"] if find_spec("pyarrow") and find_spec("narwhals") else []
 
 FAULTY = """
 import os, signal, sys, time

@@ -45,6 +45,7 @@ from structsvm.solvers import (
     Pairwise,
     PassiveAggressive,
     Perceptron,
+    SparseLikelihood,
     Tracking,
     WestonWatkins,
 )
@@ -70,9 +71,11 @@ SOLVERS = {
         SGDQN,
         Tracking,
         ConditionalLikelihood,
+        SparseLikelihood,
     )
 }
 LINEAR = ["SGDQN", "Tracking"]
+LIKELIHOODS = ["ConditionalLikelihood", "SparseLikelihood"]
 
 
 def gram():
@@ -119,7 +122,7 @@ MISSING = {
     ),
 }
 for lacking in MISSING.keys() - {"expectations"}:
-    MISSING[lacking]["ConditionalLikelihood"] = "expectations"
+    MISSING[lacking] |= dict.fromkeys(LIKELIHOODS, "expectations")
 
 
 class Untouched(Monitor):
@@ -145,7 +148,7 @@ def test_what_is_missing_is_named_before_the_run(solver, problem, missing):
         for problem, solvers in MISSING.items()
         for solver in SOLVERS
         if solver not in solvers and not (problem.startswith("two, ") and solver in [*CONSTRAINTS, *LINEAR])
-        if problem != "expectations" or solver == "ConditionalLikelihood"  # the others want another formulation
+        if problem != "expectations" or solver in LIKELIHOODS  # the others want another formulation
     ],
 )
 def test_what_is_offered_is_enough(solver, problem):

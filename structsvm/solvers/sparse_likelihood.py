@@ -1,0 +1,332 @@
+"""The log loss with the 1-norm: conditional random fields most of whose weights are exactly 0.
+
+    P(w) = l1 |w|_1 + l2 / 2 |w|^2 + sum_i C_i loss_i(w)
+    D(p) = sum_i C_i H(p_i) - sum_j max(0, |u_j| - l1)^2 / (2 l2),      u = sum_i C_i F_i(p_i),
+
+where p_i is a distribution over the outputs of example i, F_i(p_i) the expectation of Psi less Psi of the true output,
+and with l2 = 0 every |u_j| is at most l1. At w, u(p_w) is the gradient of the sum of losses. Mixed with true outputs,
+
+    p_i = s p_w + (1 - s) [y_i],    u = s u(p_w),
+
+is feasible for s = l1 / max_j |u_j|, and its entropy follows from p_w(y_i) = exp(-loss_i) and H(p_w) alone:
+
+    H(p_i) = h(1 - s (1 - p_w(y_i))) + (1 - p_w(y_i)) h(s) + s (H(p_w) - h(p_w(y_i))),      h(q) = -q log q.
+
+So every round of expectations has a certificate of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import entr
+
+from structsvm._warnings import warn
+from structsvm.dual._expectations import ExpectationState
+from structsvm.dual._weights import WeightState, half_norm
+from structsvm.parameters import COUNT, NONE, POSITIVE, Checkpoints, Interval, Jobs, Seed, declared, parameter
+from structsvm.result import ConvergenceWarning
+from structsvm.solvers.base import DualSolver
+from structsvm.solvers.conditional_likelihood import LEAST_GAP
+from structsvm.solvers.quasi_newton import Memory, steepest, within
+from structsvm.solvers.run import SLICE_SECONDS, Run
+
+if TYPE_CHECKING:
+    from structsvm.arrays import Floats, Integers
+
+# Without `max_iter` and `tol`: training ends once the gap is at most LEAST_GAP, or after so many passes.
+USUAL_PASSES = 20
+# Iterations of a pass, at whose end the memory is empty, and halvings of a step.
+ITERATIONS, HALVINGS = 100, 20
+# Weights at 0 take part in a pass if the gradient is above this share of l1.
+NEAR = 0.9
+
+
+class Point(NamedTuple):
+    """Weights, the objectives there, and the gradient of all but the 1-norm."""
+
+    w: Floats
+    primal: float
+    dual: float
+    gradient: Floats
+
+
+class SparseObjective:
+    """Both objectives of a problem, by one round of expectations."""
+
+    def __init__(self, problem: Any, C: NDArray[np.float64], l1: float, l2: float) -> None:
+        self.state = ExpectationState(problem, C)
+        self.C, self.l1, self.l2 = C, l1, l2
+
+    def at(self, w: Floats) -> Point:
+        """The point of weights that the problem's precision represents."""
+        losses, gradient = self.state.losses(w.astype(self.state.problem.weight_dtype))
+        total = float(self.C @ losses)
+        dual = self.dual(losses, gradient, total - float(w @ gradient))
+        primal = self.l1 * float(np.abs(w).sum()) + total + self.state.constant
+        if self.l2 > 0.0:
+            primal += self.l2 * half_norm(w)
+            gradient += self.l2 * w
+        return Point(w, primal, dual, gradient)
+
+    def dual(self, losses: Floats, u: Floats, entropy: float) -> float:
+        """The dual at the best mixture of p_w, of this entropy, and the true outputs."""
+        true = np.exp(-losses)
+        others, rest = float(self.C @ (1.0 - true)), entropy - float(self.C @ entr(true))
+        sizes = np.abs(u)
+        sizes = sizes[sizes > self.l1]
+        largest = float(sizes.max(initial=self.l1))
+
+        def value(s: float) -> float:
+            beyond = np.maximum(s * sizes - self.l1, 0.0)
+            penalty = float(beyond @ beyond) / (2.0 * self.l2) if self.l2 > 0.0 else 0.0
+            mixed = float(self.C @ entr(1.0 - s * (1.0 - true)))
+            return mixed + others * float(entr(s)) + s * rest - penalty + self.state.constant
+
+        feasible = self.l1 / largest if self.l1 > 0.0 else 0.0
+        tried = [feasible]
+        if self.l2 > 0.0 and feasible < 1.0:
+            found = minimize_scalar(lambda s: -value(s), bounds=(feasible, 1.0), method="bounded")
+            tried += [1.0, float(found.x)]
+        return max(self.state.constant, *map(value, tried))
+
+
+class SparseState(WeightState):
+    """The weights, and the best dual objective found."""
+
+    dual = 0.0
+
+
+class Passes:
+    """The schedule of passes that visit all examples at once."""
+
+    def __init__(self, n_samples: int) -> None:
+        self.n_samples = self.next = n_samples
+
+    def get_state(self) -> Floats:
+        return np.empty(0)
+
+    def set_state(self, numbers: Floats) -> None:
+        self.next = self.n_samples
+
+
+class SparseLikelihoodRun(Run):
+    """A run whose passes are some iterations of OWL-QN each, on the weights that may leave 0."""
+
+    causes = "expect returns a sum over some of the outputs only, or an expectation that is not the log-sum's gradient"
+    has_dual = True
+    needs_rounds = True
+    warns_of_gap = True
+    state: SparseState
+    objective: SparseObjective
+
+    def __init__(self, solver: Any, problem: Any, state: SparseState, objective: SparseObjective) -> None:
+        super().__init__(solver, problem, state, Passes(problem.n_samples), C=objective.C)
+        self.objective = objective
+        self.point: Point | None = None
+        self.stuck = False  # whether rounding hides what any step would gain
+        self.steps: Iterator[None] | None = None
+
+    @property
+    def weights(self) -> Any:
+        return self.state.weights.copy()
+
+    @property
+    def gap_seen(self) -> float:
+        """The relative gap of the last point."""
+        self.certify()
+        return self.remaining
+
+    @property
+    def slack_rounding(self) -> float:
+        return float(np.sum(self.C) * np.finfo(self.problem.weight_dtype).eps)
+
+    def advance(self, seconds: float = SLICE_SECONDS) -> bool:
+        begin = time.perf_counter()
+        if self.steps is None:
+            self.dual_before = self.state.dual
+            self.steps = self._pass()
+        try:
+            for _ in self.steps:
+                if time.perf_counter() - begin > seconds:
+                    return False
+        finally:
+            self.seconds += time.perf_counter() - begin
+        self.steps = None
+        self.n_iter += 1
+        self.certify()
+        return True
+
+    def certify(self) -> None:
+        point = self._here()
+        self.primal, self.dual = point.primal, self.state.dual
+
+    def minimise(self, tol: float, most: int, tick: Any = bool) -> bool:
+        """Make passes until the relative gap is at most `tol`, or `most` iterations; return whether it is."""
+        for _ in range(0, most, ITERATIONS):
+            if self.gap_seen <= tol or self.stuck:
+                break
+            while not self.advance():
+                tick()
+        return self.gap_seen <= tol
+
+    def resume(self) -> None:
+        self.steps = None
+        super().resume()
+
+    def restore(self, arrays: Any, *, adapt: bool) -> None:
+        super().restore(arrays, adapt=adapt)
+        self.point, self.stuck, self.steps = None, False, None
+        self.state.dual = 0.0 if adapt else max(float(arrays["run"][3]), 0.0)
+
+    def norms(self) -> tuple[float, float]:
+        return half_norm(self.state.weights), np.nan
+
+    def _at(self, w: Floats) -> Point:
+        """The point of w, rounded to the precision of weights."""
+        point = self.objective.at(w.astype(self.problem.weight_dtype).astype(np.float64))
+        self.state.count_argmax(self.problem.n_samples)
+        self.state.dual = max(self.state.dual, point.dual)
+        return point
+
+    def _here(self) -> Point:
+        if self.point is None:
+            self.point = self._at(self.state.weights.astype(np.float64))
+        return self.point
+
+    def _pass(self) -> Iterator[None]:
+        """Iterations on the weights that are not 0 or may leave it, until others would gain more."""
+        objective, point = self.objective, self._here()
+        yield
+        chosen = np.flatnonzero((point.w != 0.0) | (np.abs(point.gradient) > NEAR * objective.l1))
+        memory, goal = Memory(), LEAST_GAP if self.solver.tol is None else self.solver.tol
+        for _ in range(ITERATIONS):
+            if point.primal - self.state.dual <= goal * point.primal:
+                return
+            slope = steepest(point.w[chosen], point.gradient[chosen], objective.l1)
+            others = np.abs(point.gradient)
+            others[chosen] = 0.0
+            if np.abs(slope).max(initial=0.0) < others.max(initial=0.0) - objective.l1:
+                return
+            found = self._step(point, chosen, slope, memory.direction(slope))
+            if found is None:
+                self.stuck = not memory.pairs
+                return
+            memory.add(found.w[chosen] - point.w[chosen], found.gradient[chosen] - point.gradient[chosen])
+            self.point = point = found
+            self.state.weights[:] = point.w
+            yield
+
+    def _step(self, point: Point, chosen: Integers, slope: Floats, direction: Floats) -> Point | None:
+        """The first point along the direction that gains enough, each half as far as the last; None: there is none.
+
+        Gains below what rounding of the objective hides are enough: the gradient is more precise.
+        """
+        w = point.w[chosen]
+        orthant, length = np.where(w == 0.0, -slope, w), 1.0
+        rounding = float(np.finfo(self.problem.weight_dtype).eps) * abs(point.primal)
+        for _ in range(HALVINGS):
+            moved = point.w.copy()
+            moved[chosen] = within(w + length * direction, orthant)
+            found = self._at(moved)
+            step = found.w[chosen] - w
+            if step.any() and found.primal <= point.primal + 1e-4 * float(slope @ step) + rounding:
+                return found
+            length *= 0.5
+        return None
+
+
+@declared
+class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
+    """Conditional random fields with few weights: the log loss and the 1-norm, on any oracle that has `expect`.
+
+    Minimises ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2 + C sum_i (log sum_y exp <w, Psi(x_i, y)> - <w, Psi(x_i,
+    y_i)>)``.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum of losses. CRFsuite's ``c1`` is l1_ratio / C, its ``c2`` (1 - l1_ratio) / (2 C).
+    l1_ratio : float, default=1.0
+        Share of the 1-norm in the penalty, above 0 (`ConditionalLikelihood` minimises without it) and at most 1.
+    max_iter : int, optional
+        Passes, of up to 40 iterations of OWL-QN each. None: until the gap is at most 1 % of the objective, up to 20;
+        with `tol`, up to 1000.
+    tol : float, optional
+        Relative duality gap, (primal - dual) / primal, to stop at. None: no such test.
+    random_state, n_jobs
+        As for other solvers; nothing is random here, and the rounds run in one thread.
+    checkpoint
+        As for `LaRank`.
+
+    Notes
+    -----
+    OWL-QN (Andrew and Gao 2007), on the weights that are not 0 or whose gradient is near or above the 1-norm's. Other
+    weights cost nothing but their gradient. The certificate mixes the distributions under w with the true outputs until
+    no gradient is above the norm's. With a small C all weights are 0. Outputs must be fully known, and training begins
+    at weights of 0: there is no `partial_fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import StructuredSVM
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> from structsvm.solvers import SparseLikelihood
+    >>> X, Y = [np.array([[1.0], [-1.0]]), np.array([[2.0]])], [[1, 0], [1]]
+    >>> model = StructuredSVM(ViterbiOracle(2, 1, loss="log"), SparseLikelihood(C=2.0, tol=0.01)).fit(X, Y)
+    >>> model.result_.status, int((model.coef_ != 0).sum())
+    ('converged', 1)
+    """
+
+    C: float = parameter(POSITIVE, default=1.0, kw_only=False)
+    l1_ratio: float = parameter(Interval(Real, 0.0, 1.0, closed="right"), default=1.0)
+    max_iter: int | None = parameter(COUNT, NONE, default=None)
+    tol: float | None = parameter(POSITIVE, NONE, default=None)
+
+    average = False
+    is_likelihood = True
+    rescaling = None
+    penalty = "linear"
+    needs = frozenset({"expectations"})
+    keeps_signs = False
+    takes_approximate = False
+    takes_base = False
+    state_kind = "weights"
+    usual_passes = USUAL_PASSES
+
+    def check(self, problem: Any) -> None:
+        super().check(problem)
+        if "marginals" in problem.offers:
+            raise ValueError(
+                f"SparseLikelihood needs outputs that are fully known, and some of {problem.owner} are known in part: "
+                "use ConditionalLikelihood"
+            )
+
+    def is_settled(self, run: Any) -> bool:
+        return run.stuck or (self.max_iter is None and self.tol is None and run.gap_seen <= LEAST_GAP)
+
+    def finish(self, run: Any, monitor: Any) -> None:
+        if run.stuck and self.tol is not None and run.gap_seen > self.tol:
+            warn(
+                f"SparseLikelihood stopped at a relative gap of {run.remaining:.3g}, above tol={self.tol:g}: the "
+                f"precision of {run.problem.weight_dtype} hides what more passes would gain; loosen tol",
+                ConvergenceWarning,
+            )
+
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> SparseLikelihoodRun:
+        if base is not None:
+            raise ValueError(
+                "SparseLikelihood begins at weights of 0, and has no partial_fit: the 1-norm is of the weights, not of "
+                "what a batch changes; use ConditionalLikelihood"
+            )
+        objective = SparseObjective(problem, self.costs(problem, sample_weight), self.l1_ratio, 1.0 - self.l1_ratio)
+        return SparseLikelihoodRun(self, problem, SparseState(problem), objective)
+
+    def schedule_on(self, state: Any, rounds: Any, C: Any) -> Passes:
+        return Passes(state.n_samples)

@@ -1,0 +1,170 @@
+"""CRF++'s model files: text and binary read alike, written, and refused when damaged."""
+
+import contextlib
+import itertools
+import random
+import struct
+
+import numpy as np
+import pytest
+
+from structsvm.interop import ModelFileError, read_crfpp, read_wapiti, write_crfpp, write_wapiti
+
+TEXT = b"""version: 100
+cost-factor: 1
+maxid: 8
+xsize: 1
+
+A
+B
+
+U0:%x[-1,0]
+B
+
+4 B
+2 U0:_B-1
+0 U0:a
+
+0.5000000000000000
+-1.0000000000000000
+2.0000000000000000
+0.2500000000000000
+0.0000000000000000
+1.5000000000000000
+-3.0000000000000000
+0.1250000000000000
+"""
+KEYS = {b"B": 4, b"U0:_B-1": 2, b"U0:a": 0}
+WEIGHTS = [0.5, -1.0, 2.0, 0.25, 0.0, 1.5, -3.0, 0.125]
+SEQUENCE = [["a"], ["b"], ["c"]]
+
+
+def double_array(keys):
+    """One base per node, 300 units apart: no unit is shared."""
+    units, base_of = {}, {b"": 1}
+    prefixes = sorted({key[:n] for key in keys for n in range(1, len(key) + 1)})
+    for number, prefix in enumerate(prefixes, 1):
+        base_of[prefix] = 1 + 300 * number
+    for prefix in prefixes:
+        parent = base_of[prefix[:-1]]
+        units[parent + prefix[-1] + 1] = (base_of[prefix], parent)
+    for key, start in keys.items():
+        units[base_of[key]] = (-start - 1, base_of[key])
+    units[0] = (1, 0)
+    return b"".join(struct.pack("<ii", *units.get(unit, (0, 0))) for unit in range(max(units) + 1))
+
+
+def binary():
+    labels, templates = b"A\0B\0", b"U0:%x[-1,0]\0B\0\0\0"
+    array = double_array(KEYS)
+    head = struct.pack("<IidIIII", 100, 0, 1.0, 8, 1, len(array), len(labels))
+    return head + labels + struct.pack("<I", len(templates)) + templates + array + struct.pack("<8f", *WEIGHTS)
+
+
+@pytest.fixture(params=[TEXT, binary()], ids=["text", "binary"])
+def data(request):
+    return request.param
+
+
+def read(tmp_path, data, **options):
+    (tmp_path / "m").write_bytes(data)
+    return read_crfpp(tmp_path / "m", **options)
+
+
+def test_scores(tmp_path, data):
+    model = read(tmp_path, data, cost_factor=2.0)
+    states, pairs = [[4.0, 0.5], [1.0, -2.0], [0.0, 0.0]], [[0.0, 3.0], [-6.0, 0.25]]
+    for path in itertools.product((0, 1), repeat=3):
+        expected = sum(states[t][y] for t, y in enumerate(path)) + sum(pairs[a][b] for a, b in itertools.pairwise(path))
+        assert model.score(SEQUENCE, ["AB"[y] for y in path]) == expected
+
+
+def test_labels_and_probability(tmp_path, data):
+    model = read(tmp_path, data)
+    (labels,) = model.predict([SEQUENCE])
+    assert labels == ["A", "A", "B"]
+    assert model.score(SEQUENCE, labels) == 4.0
+    np.testing.assert_allclose(model.predict_marginals([SEQUENCE])[0].sum(axis=1), 1)
+
+
+def test_written_files_are_read(tmp_path, data):
+    write_crfpp(read(tmp_path, data), tmp_path / "w")
+    assert (tmp_path / "w").read_bytes() == TEXT
+
+
+def test_one_program_does_not_write_the_others_patterns(tmp_path):
+    with pytest.raises(ValueError, match="patterns"):
+        write_wapiti(read(tmp_path, TEXT), tmp_path / "w")
+    (tmp_path / "v").write_bytes(b"#mdl#2#0\n#rdr#1/0/0\n1:u,\n#qrk#1\n1:A,\n#qrk#1\n1:u,\n")
+    with pytest.raises(ValueError, match="templates"):
+        write_crfpp(read_wapiti(tmp_path / "v"), tmp_path / "w")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"version: 100", b"version: 200", "m:1: "),
+        (b"maxid: 8", b"maxid: 9", "m:16: 8 weights"),
+        (b"U0:%x[-1,0]\n", b"U0:%y[-1,0]\n", "m:9: "),
+        (b"4 B\n", b"5 B\n", "weights at 5 of 8"),
+        (b"4 B\n", b"four B\n", "m:12: "),
+        (b"0 U0:a", b"0 U0:_B-1", "m:14: .*each once"),
+        (b"2.0000000000000000", b"x", "m:18: wanted a weight"),
+        (b"2.0000000000000000", b"inf", "weight 2 is not finite"),
+        (b"0.1250000000000000\n", b"0.12", "m:23: .*cut off"),
+        (b"A\nB\n", b"A\nA\n", "each once"),
+    ],
+)
+def test_damaged_text(tmp_path, old, new, message):
+    with pytest.raises(ModelFileError, match=message):
+        read(tmp_path, TEXT.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "message"),
+    [
+        (0, 99, "offset 0"),
+        (16, 1 << 31, "offset"),
+        (24, 1 << 31, "offset"),
+        (28, 1 << 31, "offset 32"),
+        (36, 99, "offset"),
+    ],
+)
+def test_damaged_binary(tmp_path, offset, value, message):
+    data = bytearray(binary())
+    struct.pack_into("<I", data, offset, value)
+    with pytest.raises(ModelFileError, match=message):
+        read(tmp_path, bytes(data))
+
+
+def test_loops_of_the_double_array(tmp_path):
+    data = binary()
+    start = len(data) - 32 - len(double_array(KEYS))
+    units = np.frombuffer(data, "<i4", (len(data) - 32 - start) // 4, start).reshape(-1, 2).copy()
+    unit = int(np.flatnonzero(units[:, 1] == 1)[0])
+    units[unit, 0] = 1  # its children are the root's
+    with pytest.raises(ModelFileError, match="loop"):
+        read(tmp_path, data[:start] + units.tobytes() + data[-32:])
+
+
+def test_mutated_files_are_read_or_refused_by_name(tmp_path, data):
+    rng = random.Random(1)
+    refused = 0
+    for _ in range(300):
+        changed = bytearray(data)
+        at = rng.randrange(min(len(data), 400))
+        changed[at : at + rng.randint(0, 4)] = bytes(rng.choices([0, 10, 48, 57, 255], k=rng.randint(0, 4)))
+        try:
+            model = read(tmp_path, bytes(changed))
+        except ModelFileError:
+            refused += 1
+        else:
+            with contextlib.suppress(ValueError):  # more columns than the sequence has
+                assert len(model.predict([SEQUENCE])[0]) == 3
+    assert refused
+
+
+@pytest.mark.parametrize("factor", [0, -1.0, float("nan"), float("inf")])
+def test_cost_factor(tmp_path, factor):
+    with pytest.raises(ValueError, match="cost_factor"):
+        read(tmp_path, TEXT, cost_factor=factor)

@@ -1,0 +1,173 @@
+"""The log loss with the 1-norm: its optimum, zeros and certificate, and a run that is resumed and moved."""
+
+import numpy as np
+import pytest
+from chain_reference import ReferenceChain
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from structsvm import ConvergenceWarning, StructuredSVM
+from structsvm.datasets import make_sequences
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import SparseLikelihood
+from structsvm.tasks import SequenceLabeler
+
+
+def chain_data(seed=0, n=8, K=2, F=3, T=4, **options):
+    rng = np.random.default_rng(seed)
+    X = [rng.normal(size=(t, F)).astype(np.float32) for t in rng.integers(1, T + 1, n)]
+    return ViterbiOracle(K, F, **options), X, [rng.integers(0, K, len(x)) for x in X]
+
+
+def bound(data):
+    oracle, X, Y = data
+    return oracle.bind(X, Y, **SparseLikelihood().formulation())
+
+
+def spaces_of(data):
+    oracle, X, Y = data
+    references = [ReferenceChain(x, oracle.n_labels, order=oracle.order, end=oracle.end) for x in X]
+    return [
+        np.array([r.joint_feature(z) for z in sorted(r.labellings(), key=lambda z: z != tuple(y))])
+        for r, y in zip(references, Y, strict=True)
+    ]
+
+
+def objective(w, spaces, C, ratio):
+    """The primal objective by enumeration, and the gradient of all but the 1-norm."""
+    value, gradient = ratio * np.abs(w).sum() + 0.5 * (1.0 - ratio) * w @ w, (1.0 - ratio) * w
+    for weight, psi in zip(C, spaces, strict=True):
+        scores = psi @ w
+        total = np.exp(scores - scores.max()).sum()
+        value += weight * (scores.max() + np.log(total) - scores[0])
+        gradient = gradient + weight * (np.exp(scores - scores.max()) / total @ psi - psi[0])
+    return value, gradient
+
+
+def optimum(n_features, spaces, C, ratio):
+    """The least objective by scipy, on w = p - q with p, q >= 0."""
+
+    def split(v):
+        w = v[:n_features] - v[n_features:]
+        value, gradient = objective(w, spaces, C, ratio)
+        norm = ratio * (v.sum() - np.abs(w).sum())
+        return value + norm, np.concatenate([gradient, -gradient]) + ratio
+
+    bounds = [(0.0, None)] * (2 * n_features)
+    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 10000, "maxfun": 100000}
+    found = minimize(split, np.zeros(2 * n_features), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return found.fun
+
+
+@pytest.mark.parametrize("options", [{}, {"order": 2}, {"end": True}], ids=str)
+@given(
+    seed=st.integers(0, 10**6), C=st.sampled_from([0.05, 0.5, 3.0, 20.0]), ratio=st.sampled_from([1.0, 0.9, 0.5, 0.01])
+)
+@settings(max_examples=8)
+def test_the_optimum_of_an_independent_solver(options, seed, C, ratio):
+    data = chain_data(seed, **options)
+    weight = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], 8)
+    run = SparseLikelihood(C, l1_ratio=ratio, tol=2e-3).solve(bound(data), sample_weight=weight)
+    assert run.status == "converged"
+    spaces = spaces_of(data)
+    expected = optimum(data[0].n_features, spaces, C * weight, ratio)
+    assert run.dual <= expected * (1 + 1e-5) + 1e-9
+    assert expected <= run.primal * (1 + 1e-5) + 1e-9
+    assert run.primal == pytest.approx(expected, rel=2.1e-3)
+    assert run.primal == pytest.approx(objective(run.weights.astype(float), spaces, C * weight, ratio)[0], rel=1e-5)
+
+
+def test_the_dual_is_that_of_the_mixture():
+    """At any weights the dual is the objective of distributions that are enumerated."""
+    data = chain_data(3)
+    run = SparseLikelihood(0.7).start(bound(data))
+    w = np.random.default_rng(0).normal(size=data[0].n_features).astype(np.float32).astype(float)
+    point = run.objective.at(w)
+    expected, u, shares = 0.0, np.zeros(len(w)), []
+    for psi in spaces_of(data):
+        p = np.exp(psi @ w - (psi @ w).max())
+        shares.append(p / p.sum())
+        u += 0.7 * (shares[-1] @ psi - psi[0])
+    s = min(1.0, 1.0 / np.abs(u).max())
+    for p in shares:
+        mixed = s * p
+        mixed[0] += 1.0 - s
+        expected -= 0.7 * mixed @ np.log(mixed)
+    assert s < 1.0
+    assert point.dual == pytest.approx(expected, rel=1e-5)
+
+
+def test_weights_are_zeros_up_to_the_largest_gradient_and_leave_zero_beyond():
+    problem = bound(chain_data(1))
+    largest = np.abs(SparseLikelihood(1.0).start(problem).objective.at(np.zeros(problem.n_features)).gradient).max()
+    below = SparseLikelihood(0.99 / largest, tol=1e-3).solve(problem)
+    assert below.status == "converged" and below.state.n_argmax == problem.n_samples and not below.weights.any()
+    above = SparseLikelihood(1.05 / largest, tol=1e-5).solve(problem)
+    assert 0 < np.count_nonzero(above.weights) < problem.n_features / 2
+
+
+def test_more_of_the_norm_leaves_more_zeros_and_jobs_change_nothing():
+    data = chain_data(2, n=30, K=3, F=20)
+    counts = []
+    for ratio in (0.01, 0.5, 1.0):
+        runs = [SparseLikelihood(1.0, l1_ratio=ratio, tol=1e-3, n_jobs=n).solve(bound(data)) for n in (1, 2)]
+        assert np.array_equal(runs[0].weights, runs[1].weights)
+        counts.append(np.count_nonzero(runs[0].weights))
+    assert counts == sorted(counts, reverse=True) and counts[-1] < counts[0]
+
+
+def test_a_run_between_two_passes_is_resumed_bit_for_bit():
+    data = chain_data(5, n=12, F=8)
+    whole = SparseLikelihood(50.0, max_iter=3).solve(bound(data))
+    first = SparseLikelihood(50.0, max_iter=2).solve(bound(data))
+    again = SparseLikelihood(50.0, max_iter=1).start(bound(data))
+    again.set_state(first.get_state())
+    again = SparseLikelihood(50.0, max_iter=1).solve(bound(data), run=again)
+    assert np.array_equal(whole.weights, again.weights)
+    assert (whole.n_iter, whole.primal) == (again.n_iter, again.primal)
+
+
+def test_a_larger_C_follows_in_fewer_rounds():
+    problem = bound(chain_data(4, n=30, K=3, F=20))
+    before = SparseLikelihood(1.0, tol=1e-3).solve(problem)
+    fresh = SparseLikelihood(1.3, tol=1e-3).solve(problem)
+    run = SparseLikelihood(1.3, tol=1e-3).start(problem)
+    run.follow(before)
+    n_before = run.state.n_argmax
+    run = SparseLikelihood(1.3, tol=1e-3).solve(problem, run=run)
+    assert run.primal == pytest.approx(fresh.primal, rel=2e-3) and run.dual <= run.primal
+    assert run.state.n_argmax - n_before < fresh.state.n_argmax
+
+
+def test_what_it_cannot_do_is_refused_or_said():
+    oracle, X, Y = chain_data()
+    model = StructuredSVM(oracle, SparseLikelihood()).fit(X, Y)
+    with pytest.raises(ValueError, match="SparseLikelihood begins at weights of 0, and has no partial_fit"):
+        model.partial_fit(X, Y)
+    with pytest.raises(ValueError, match="'l1_ratio' parameter of SparseLikelihood"):
+        SparseLikelihood(l1_ratio=0.0).solve(bound((oracle, X, Y)))
+    with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, above tol=1e-12"):
+        SparseLikelihood(20.0, tol=1e-12, max_iter=2).solve(bound((oracle, X, Y)))
+
+
+def test_outputs_known_in_part_are_refused():
+    X, y = [["a", "b"], ["b", "a"]], [["A", "B"], ["B", -1]]
+    with pytest.raises(ValueError, match=r"SparseLikelihood needs .*fully known"):
+        SequenceLabeler(solver="sparse_likelihood", loss="log", C=1.0, unknown=-1).fit(X, y)
+
+
+def test_a_labeler_by_name_chooses_its_C_and_stores_its_solver(tmp_path):
+    X, y = make_sequences(40, random_state=0)
+    labeler = SequenceLabeler(solver="sparse_likelihood", random_state=0).fit(X, y)
+    assert labeler.loss_ == "log" and len(labeler.validation_["C"]) > 2
+    weights = labeler._fitted().weights
+    assert 0 < np.count_nonzero(weights) < weights.size / 20
+    assert np.allclose(labeler.predict_marginals(X[:1])[0].sum(axis=1), 1.0, atol=1e-5)
+    own = SequenceLabeler(loss="log", solver=SparseLikelihood(labeler.C_)).fit(X, y)
+    own.save(tmp_path / "model")
+    again = SequenceLabeler.load(tmp_path / "model")
+    assert repr(again.solver) == repr(own.solver)
+    assert again.predict(X) == own.predict(X)
+    with pytest.raises(ValueError, match="minimises the log loss"):
+        SequenceLabeler(solver="sparse_likelihood", loss="hamming").fit(X, y)
