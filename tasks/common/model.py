@@ -7,7 +7,6 @@ training a chunker.
 from __future__ import annotations
 
 import copy
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from structsvm.checkpoint import checked_state
 from structsvm.features.dense import DenseRows, are_uneven
 from structsvm.features.tables.forms import Reading
-from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
+from structsvm.model_file import ModelFile, ModelFileError, name_of, read_model, under, unsound, write_model
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Text, Value
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from structsvm._problem import BoundProblem
     from structsvm.arrays import AnyArray, Floats, Integers, State, Weights
+    from structsvm.model_file import Destination, Origin
     from structsvm.parameters import ParameterGroup
     from structsvm.result import Result
     from structsvm.solvers import Solver
@@ -134,6 +134,7 @@ class TaskModel(ABC, Generic[E]):
     comparison: ClassVar[type[LossSearch] | None] = None  # search over losses, if "auto" leaves them open
     groups: ClassVar[tuple[type[ParameterGroup], ...]] = ()  # classes of groups among the parameters
     narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
+    needs_state: ClassVar[bool] = False  # whether a stream continues, or its attributes are read, from its state alone
     estimator: str
     record: ClassVar[Record]
 
@@ -353,7 +354,7 @@ class TaskModel(ABC, Generic[E]):
             return
         self.margin = self.with_loss(stored.loss)
         self.margin.set_training(stored)
-        if None in (self.margin.C, self.margin.result, self.margin.state):
+        if None in (self.margin.C, self.margin.result):
             raise ValueError("a part of a sum without its training")
 
     @classmethod
@@ -394,32 +395,46 @@ class TaskModel(ABC, Generic[E]):
         return None if names is None else [str(name) for name in names]
 
     def set_training(self, stored: Stored) -> None:
-        """Restore the last training."""
-        self.C, (self.result, self.state) = stored.C, stored.result
+        """Restore the last training, and the fingerprint of its problem even if there is no state."""
+        self.C, (self.result, self.state), self.fingerprint = stored.C, stored.result, stored.fingerprint
         if self.state is not None:
             self.state = checked_state(self.state, **self.state_sizes())
-            self.fingerprint = stored.fingerprint
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file; see `structsvm.model_file`.
+    def save(self, path: Destination, *, training_state: bool | None = None) -> None:
+        """Write the model file; see `structsvm.model_file`, and `contents` for `training_state`.
 
         Raises
         ------
         TypeError
             For what a file cannot hold, such as labels that are not strings, numbers or tuples. No file is touched.
         """
-        write_model(path, self.kind, *self.contents())
+        write_model(path, self.kind, *self.contents(training_state=training_state))
 
-    def contents(self) -> tuple[dict[str, object], dict[str, AnyArray]]:
-        """Header and arrays of the model file."""
-        own, arrays = self.record.write(self)
-        params, matrices = params_to_json(self.stored_params())
-        around, of_training = AROUND.write(self)
-        header = {"estimator": self.estimator, "params": params, **own, **around}
+    def contents(self, *, training_state: bool | None = None) -> tuple[dict[str, object], dict[str, AnyArray]]:
+        """Header and arrays of the model file.
+
+        The training state, from which a warm start resumes the run on the same data, is often larger than the model: it
+        is written if `training_state` is True, or None and the parameter `warm_start` is True.
+        """
+        if training_state is None:
+            training_state = bool(self.params.get("warm_start"))
+        model = self if training_state or self.needs_state else self.without_state()
+        own, arrays = model.record.write(model)
+        params, matrices = params_to_json(model.stored_params())
+        around, of_training = AROUND.write(model)
+        header = {"estimator": model.estimator, "params": params, **own, **around}
         return header, arrays | matrices | of_training
 
+    def without_state(self) -> Self:
+        """A copy of the model without what only training needs."""
+        model = self.copy()
+        model.state = None
+        if model.margin is not None:
+            model.margin = model.margin.without_state()
+        return model
+
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+    def load(cls, path: Origin, *, mmap: bool = False, trusted: bool = False) -> Self:
         """Read a model file; ModelFileError if it is not a complete, valid model of this kind.
 
         `trusted`: see `structsvm.load`.
@@ -427,13 +442,15 @@ class TaskModel(ABC, Generic[E]):
         return cls.of_contents(path, read_model(path, kind=cls.kind, mmap=mmap), trusted)
 
     @classmethod
-    def of_contents(cls, path: str | os.PathLike[str], file: ModelFile, trusted: bool) -> Self:
+    def of_contents(cls, path: Origin, file: ModelFile, trusted: bool) -> Self:
         """The model of `contents`, read from `path`; raises as `load`."""
         with unsound(path, cls.kind):
             header = file.meta
             suspicion = None if trusted else cls.suspicion(header)
             if suspicion is not None:
-                raise ModelFileError(f"{path}: {suspicion}; if you trust the file's author, load it with trusted=True")
+                raise ModelFileError(
+                    f"{name_of(path)}: {suspicion}; if you trust the file's author, load it with trusted=True"
+                )
             kind = cls.kind_in(header)
             model: Any = kind.from_record(kind.record.read(header, file.arrays))
             model.estimator = header["estimator"]

@@ -262,6 +262,12 @@ def start(job: Job) -> None:
     if job.passes is None:
         state = learner.state_for(job.problem)
         job.run = resumed(solver, job.problem, state, learner.fingerprint, sample_weight=job.weight)
+        if state is None and learner.fingerprint == job.problem.fingerprint():
+            warn(
+                "the model's file has no training state, so that training starts anew and stays close to its weights: "
+                "save(path, training_state=True), or --training-state, keeps what resumes the run",
+                AdviceWarning,
+            )
     if job.run is None:
         job.before = learner.copy()
         job.problem, job.weight, job.base = learner.recentred(job.problem, job.weight, solver)
@@ -305,12 +311,14 @@ def chosen_sum(model: TaskModel) -> ChosenSum | None:
 def other_part(job: Job, **settings: object) -> Job | None:
     """The training of the other part of a sum of losses, new or resumed, by a solver with these settings; or None.
 
-    On other examples a sum continues as one model.
+    On other examples, and without its training states, a sum continues as one model.
     """
     model, chosen = job.model, chosen_sum(job.model)
     if job.passes is not None or chosen is None:
         return None
     if job.fingerprint is not None and job.fingerprint != job.problem.fingerprint():
+        return None
+    if job.margin is not None and job.margin.state is None:
         return None
     part = job.margin if job.resume else None
     if part is None:

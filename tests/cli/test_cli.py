@@ -287,7 +287,7 @@ def test_quiet_and_plot(work):
 
 def test_warm_start_goes_on(work):
     run(work, "train", "sequence", "train.txt", "-m", "whole", "--max-iter", "5", "-C", "0.3", "-q")
-    run(work, "train", "sequence", "train.txt", "-m", "part", "--max-iter", "2", "-C", "0.3", "-q")
+    run(work, "train", "sequence", "train.txt", "-m", "part", "--max-iter", "2", "-C", "0.3", "-q", "--training-state")
     run(work, "train", "sequence", "train.txt", "-m", "part", "--warm-start", "part", "--max-iter", "3", "-q")
     whole, part = structsvm.load(work / "whole"), structsvm.load(work / "part")
     np.testing.assert_array_equal(whole.model_.weights, part.model_.weights)

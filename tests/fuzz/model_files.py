@@ -97,7 +97,7 @@ def of_training(name: str, model: Any, X: Any, y: Any, load: Any = None) -> Orig
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder) / "a.model"
-        model.fit(X, y, **about(model, X)).save(path)
+        model.fit(X, y, **about(model, X)).save(path, training_state=True)
         test = [tokens_of(tree) for tree in X[:3]] if y is None and isinstance(model, GrammarParser) else X[:3]
         record = model._fitted().record if hasattr(model, "_fitted") else None
         return original(name, path, test, (X, y, about(model, X)), load or {}, record)
