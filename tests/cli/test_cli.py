@@ -212,7 +212,15 @@ def test_labels_without_a_scheme_have_no_chunk_scores(tmp_path, labels):
     report, _ = run(tmp_path, "evaluate", "m", "tags")
     assert report.startswith("accuracy: 100.00%\nno chunk scores: the labels have no scheme of chunks")
     scores = json.loads(run(tmp_path, "evaluate", "m", "tags", "--json")[0])
-    assert scores == {"accuracy": 1.0, "n_sequences": 20, "n_tokens": 40, "n_unseen": 0, "n_unknown": 0}
+    assert scores == {
+        "accuracy": 1.0,
+        "records": 1.0,
+        "fields": 1.0,
+        "n_sequences": 20,
+        "n_tokens": 40,
+        "n_unseen": 0,
+        "n_unknown": 0,
+    }
 
 
 def test_inspect(work):
