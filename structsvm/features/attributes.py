@@ -82,9 +82,14 @@ class AttributeVocabulary:
         is_smaller = size < len(whole.data) + len(whole) and len(whole.data) <= MOST_SHARED * size
         return shared if is_smaller else whole.to_arrays("names")
 
+    def to_plain_arrays(self) -> dict[str, AnyArray]:
+        """Named arrays, for training states and models with a table of them: each name by itself."""
+        names = Vocabulary.from_strings(self._names)
+        return {"names": names.data, "name_starts": names.starts}
+
     @classmethod
     def from_arrays(cls, arrays: dict[str, AnyArray], n_features: int) -> AttributeVocabulary:
-        """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
+        """The inverse of :meth:`to_arrays` and :meth:`to_plain_arrays`; ValueError or KeyError for others."""
         if "keys" in arrays:
             names = _joined(arrays, n_features)
         else:

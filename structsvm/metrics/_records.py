@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import chain, groupby
-from typing import Any
 
 from structsvm.metrics._chunks import chunk_f1
 from structsvm.metrics._counts import AUTO, precision_recall_f1
@@ -75,7 +74,7 @@ def field_f1(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Schem
     return float(precision_recall_f1(len(fields[0] & fields[1]), len(fields[0]), len(fields[1]))[2])
 
 
-def runs(labels: Sequence[Hashable]) -> list[tuple[int, int, Any]]:
+def runs(labels: Sequence[Hashable]) -> list[tuple[int, int, Hashable]]:
     """The runs ``(start, stop, label)`` of equal labels other than "O"."""
     found, start = [], 0
     for label, run in groupby(labels):

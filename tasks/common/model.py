@@ -121,6 +121,8 @@ class TaskModel(ABC, Generic[E]):
         part. None: there is one part.
     n_unknown : int or None
         The number of labels of which the last training knew nothing; None: not trained here.
+    n_left_out : int or None
+        Features without weight that the model's file does not have; None: it has all.
     """
 
     kind: ClassVar[str]
@@ -135,6 +137,7 @@ class TaskModel(ABC, Generic[E]):
     groups: ClassVar[tuple[type[ParameterGroup], ...]] = ()  # classes of groups among the parameters
     narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
     needs_state: ClassVar[bool] = False  # whether a stream continues, or its attributes are read, from its state alone
+    prunes: ClassVar[bool] = False  # whether weights that no output feels become 0, where C is chosen
     estimator: str
     record: ClassVar[Record]
 
@@ -151,6 +154,7 @@ class TaskModel(ABC, Generic[E]):
     reading: Reading | None = None
     first_index: int | None = None
     n_unknown: int | None = None
+    n_left_out: int | None = None
 
     def __init__(self, *, params: dict[str, Any] | None = None) -> None:
         self.params = {} if params is None else params
@@ -288,6 +292,14 @@ class TaskModel(ABC, Generic[E]):
         """The predictions of examples scored by the task's own metric."""
         raise TypeError(f"{self.estimator} does not choose C")
 
+    def outputs_of(self, examples: E) -> Integers:
+        """The predicted outputs of examples, to compare models by: one integer per label."""
+        raise TypeError(f"{self.estimator} does not prune weights")
+
+    def pruned(self, size: float) -> Floats:
+        """The weights, with 0 for those below a size."""
+        return np.where(np.abs(self.weights) < size, self.weights.dtype.type(0.0), self.weights)
+
     def scale(self, examples: E) -> float:
         """The scale of 1 / C: roughly the size of ``|dPsi|^2 / loss``."""
         raise TypeError(f"{self.estimator} does not choose C")
@@ -418,7 +430,7 @@ class TaskModel(ABC, Generic[E]):
         """
         if training_state is None:
             training_state = bool(self.params.get("warm_start"))
-        model = self if training_state or self.needs_state else self.without_state()
+        model = self if training_state or self.needs_state else self.without_state().narrowed_by_weights()
         own, arrays = model.record.write(model)
         params, matrices = params_to_json(model.stored_params())
         around, of_training = AROUND.write(model)
@@ -432,6 +444,10 @@ class TaskModel(ABC, Generic[E]):
         if model.margin is not None:
             model.margin = model.margin.without_state()
         return model
+
+    def narrowed_by_weights(self) -> Self:
+        """The model without features that have no weight, where such were set to 0: what prediction needs."""
+        return self
 
     @classmethod
     def load(cls, path: Origin, *, mmap: bool = False, trusted: bool = False) -> Self:

@@ -1,6 +1,6 @@
-"""Training: one procedure for all models, from encoded examples to probabilities, in seven steps.
+"""Training: one procedure for all models, from encoded examples to probabilities, in eight steps.
 
-    complete -> choose -> start -> solve -> store -> add -> calibrate
+    complete -> choose -> start -> solve -> store -> add -> prune -> calibrate
 
 What a task varies is data of its model, or a method that the step calls. What only training needs is in the `Job`; a
 model is what predicts and is saved.
@@ -21,7 +21,8 @@ from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.examples import E
-from structsvm.tasks.common.selection.choice import ChosenLoss, ChosenSum
+from structsvm.tasks.common.selection.choice import ChosenLeast, ChosenLoss, ChosenSum
+from structsvm.tasks.common.selection.pruning import least_weight
 from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_choice
 from structsvm.tasks.common.solver import is_auto, is_log
 
@@ -159,6 +160,7 @@ def train(job: Job, monitor: Monitor | None = None) -> Run:
             solve(job, monitor)
             store(job)
             add(job, other, wait)
+        prune(job)
         calibrate(job)
     return job.run
 
@@ -213,6 +215,9 @@ def search(job: Job, monitor: Monitor) -> None:
         found = model.search(job.examples.fully_known(), solver.inner)
         try:
             model.choice = found.choose(monitor)
+            if model.prunes and model.choice is not None:
+                least = ChosenLeast(least_weight(found.held_out))
+                model.choice = dataclasses.replace(model.choice, others=(*model.choice.others, least))
             job.point = found.point(job.examples)
         except KeyboardInterrupt:
             part = found.part
@@ -262,7 +267,7 @@ def start(job: Job) -> None:
     if job.passes is None:
         state = learner.state_for(job.problem)
         job.run = resumed(solver, job.problem, state, learner.fingerprint, sample_weight=job.weight)
-        if state is None and learner.fingerprint == job.problem.fingerprint():
+        if state is None and (learner.n_left_out or learner.fingerprint == job.problem.fingerprint()):
             warn(
                 "the model's file has no training state, so that training starts anew and stays close to its weights: "
                 "save(path, training_state=True), or --training-state, keeps what resumes the run",
@@ -359,6 +364,14 @@ def add(job: Job, other: Job | None, wait: Callable[[], object]) -> None:
     if margin is not None:
         model.margin = margin
         model.weights = chosen.scales[model.loss] * model.weights + chosen.scales[margin.loss] * margin.weights
+
+
+def prune(job: Job) -> None:
+    """Set weights that no output feels to 0, where held-out examples have told which."""
+    model = job.model
+    least = None if job.passes is not None or model.choice is None else model.choice.get(ChosenLeast)
+    if least is not None:
+        model.weights = model.pruned(least.least_weight)
 
 
 def calibrate(job: Job) -> None:

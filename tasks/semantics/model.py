@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.attributes import AttributeVocabulary
-from structsvm.features.columns import Vocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
 from structsvm.stored_values import Array, Group, OneOf, Record, Stored, Value, checked_arrays, strings
@@ -317,8 +316,8 @@ class SemanticModel(BagModel, method=Ospas.name):
     @property
     def named_arrays(self) -> State:
         """The names of the symbols' attributes, and `tagger_arrays`."""
-        names = Vocabulary.from_strings(self.symbols.encoder.index)
-        return {"symbols.names": names.data, "symbols.name_starts": names.starts} | self.tagger_arrays
+        names = AttributeVocabulary(list(self.symbols.encoder.index)).to_plain_arrays()
+        return {f"symbols.{name}": array for name, array in names.items()} | self.tagger_arrays
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:

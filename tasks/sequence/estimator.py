@@ -117,10 +117,11 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         The C of the last training.
     validation_ : dict
         The table from which "auto" chose C: arrays "C", "score", "error" (standard errors of the scores) and "passes"
-        (over the part that was trained on), the "metric" and the number of examples "n_held_out"; with ``loss="auto"``
-        also the "loss" of these, "losses" (per loss: C, score, standard error), "tables" (per loss: rows of C, score,
-        error and passes), "sum", the score of the added models and its standard error, and "scales", the factors of
-        their weights in the sum.
+        (over the part that was trained on), the "metric" and the number of examples "n_held_out", and "least_weight",
+        the size below which weights are 0, as held-out labels do not feel them; with ``loss="auto"`` also the "loss" of
+        these, "losses" (per loss: C, score, standard error), "tables" (per loss: rows of C, score, error and passes),
+        "sum", the score of the added models and its standard error, and "scales", the factors of their weights in the
+        sum.
     loss_ : str
         The loss that the model was trained with; for a sum "log", with which `partial_fit` continues.
     result_ : Result

@@ -6,6 +6,7 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import count, pairwise
@@ -31,7 +32,20 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
-from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
+from structsvm.stored_values import (
+    Array,
+    Count,
+    Flag,
+    Group,
+    Matrix,
+    OneOf,
+    Part,
+    Record,
+    Stored,
+    Text,
+    Value,
+    matrix_of,
+)
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth, leaf
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
@@ -47,6 +61,7 @@ from structsvm.tasks.common.likelihood import (
 )
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.selection.choice import ChosenLeast
 from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
@@ -110,8 +125,8 @@ ORACLE = Record({
     "label_costs": Array("f8", ("n_labels",), needed=False),
 })  # fmt: skip
 RECORD = Record({
-    "weights": Array(
-        "f4", ("n_rows", "stride"), of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride)
+    "weights": Matrix(
+        "n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride)
     ),
     "phrases": Group(of=lambda model: None if model.segments is None else model.segments.phrases.to_arrays()),
     "labels": Labels(),
@@ -126,6 +141,7 @@ RECORD = Record({
         needed=False,
     ),
     "units": UNITS,
+    "n_left_out": Count(needed=False),
     "margin": MARGIN,
 })  # fmt: skip
 
@@ -161,7 +177,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     calibrates = False
     comparison = SumSearch
     groups = (TokenFeatures,)
-    sums_over_known = narrows = True
+    sums_over_known = narrows = prunes = True
     C_of_few = 1.0
 
     def __init__(
@@ -563,6 +579,38 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """The name that users have for each label."""
         return self.labels if self.segments is None else [self.segments.shown(tag) for tag in self.labels]
 
+    # ---- weights that are 0 ---------------------------------------------------------------------
+
+    def outputs_of(self, examples: LabeledSequences) -> Integers:
+        return self.predict_tokens(examples.tokens)
+
+    def pruned(self, size: float) -> Floats:
+        """The weights, with 0 for those of features below a size; those of transitions, which are few, stay."""
+        weights, stride = super().pruned(size), self.oracle.stride
+        history = slice(self.oracle.n_token_features * stride, self.oracle.first_bigram_row * stride)
+        weights[history] = self.weights[history]
+        return weights
+
+    def narrowed_by_weights(self) -> Self:
+        least = None if self.choice is None else self.choice.get(ChosenLeast)
+        if least is None or self.units is not None or not self.encoder.can_narrow:
+            return self
+        n = self.oracle.n_token_features
+        kept = np.count_nonzero(self.rows(0, n), axis=1) > 0
+        if self.encoder.bigram_features is not None:
+            kept[self.encoder.bigram_features] = True
+        kept[0] |= not kept.any()
+        if kept.all():
+            return self
+        model = self.copy()
+        model.encoder, model.oracle = self.encoder.narrowed(kept), copy.copy(self.oracle)
+        model.oracle.set_features(int(np.count_nonzero(kept)), self.oracle.n_bigrams)
+        table = self.weights.reshape(-1, self.oracle.stride)
+        model.weights = np.concatenate([table[:n][kept], table[n:]]).ravel()
+        model.columns = self.columns | {"n_features_in_": model.encoder.n_features}
+        model.n_left_out = (self.n_left_out or 0) + n - model.encoder.n_features
+        return model
+
     # ---- views of the weights -------------------------------------------------------------------
 
     def rows(self, first: int, count: int) -> Floats:
@@ -680,8 +728,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
         ]:
             if ours != its:
                 raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
-        weights = stored.arrays(n_rows=oracle.n_rows, stride=oracle.stride)["weights"].ravel()
+        shape = oracle.n_rows, oracle.stride
+        weights = matrix_of(stored.arrays(n_rows=shape[0], stride=shape[1]), "weights", shape).ravel()
         model = cls(encoder, labels, oracle, weights=weights, units=units, segments=segments)
+        model.n_left_out = stored.n_left_out
         model.set_margin(stored.margin)
         return model
 
@@ -784,7 +834,10 @@ def prepare_shards(
         if before.segments is not None or before.encoder.kind != "columns":
             raise ValueError("the model to resume was trained on other data than columns")
         if features_fingerprint(before.encoder, before.labels) != shards.fingerprint():
-            raise ValueError("the model to resume has other features or labels than the shards")
+            hint = "; its file has features with weights alone: save it with training_state=True" * bool(
+                before.n_left_out
+            )
+            raise ValueError(f"the model to resume has other features or labels than the shards{hint}")
         check_unchanged(params, before, shards.label_ids)
         model = before
     else:
