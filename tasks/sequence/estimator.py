@@ -68,8 +68,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         train on them unchanged, and constrain only predictions.
     segments : bool or int, default=False
         Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
-        beside those of tokens. y contains labels in a scheme, which `constraints` may name, or per sequence a list of
-        spans ``(start, stop, label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each
+        beside those of tokens. y contains labels in a scheme, which `constraints` may name; labels of which none looks
+        like a tag, each run of one label a segment; or per sequence a list of spans ``(start, stop, label)``, which
+        `predict` then returns; `classes_` are the tags B, I, E and S of each
         type. Exact inference of order 1, without `end`, bigrams and masks. A token's word is its feature "word", "w" or
         the like, or the first column; its part of speech the feature "pos", "tag" or the like, or the second column.
         An int is the length of the longest segments with their own weight and phrases, from 2 tokens on; longer ones,

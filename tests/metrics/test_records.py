@@ -19,7 +19,7 @@ def test_records_are_whole_sequences():
 
 
 def test_fields_are_runs_where_labels_have_no_scheme():
-    # Of 4 true fields and 5 found ones 3 are right: no, city and the last st.
+    # 3 fields are right, of 4 true and 5 found ones: no, city and the last st.
     assert field_f1(TRUE, FOUND) == pytest.approx(2 * 3 / (4 + 5))
     assert field_f1([[1, 1, 2]], [[1, 1, 2]]) == 1.0
     assert field_f1([["a", "a"]], [["a", "b"]]) == 0.0

@@ -11,7 +11,7 @@ import structsvm
 from structsvm import AdviceWarning, tasks
 from structsvm.model_file import read_model
 
-pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # of so few passes
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # passes are few
 each = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 # Their kind of state is a part of what predicts, or is not stored.
 STATELESS = ("ospas", "perceptron of meanings")
@@ -51,7 +51,7 @@ def test_a_model_without_its_state_says_so_where_it_would_resume(case, tmp_path)
         warnings.simplefilter("always")
         case.train(loaded)
     found = [one for one in said if one.category is AdviceWarning and "training_state=True" in str(one.message)]
-    assert len(found) == (not has_state and case is not CASES["ospas"])  # which resumes from its taggers
+    assert len(found) == (not has_state and case is not CASES["ospas"])  # it resumes from its taggers
     assert len(case.predicted(loaded))
 
 
