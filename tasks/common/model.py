@@ -123,6 +123,8 @@ class TaskModel(ABC, Generic[E]):
         The number of labels of which the last training knew nothing; None: not trained here.
     n_left_out : int or None
         Features without weight that the model's file does not have; None: it has all.
+    scaled : tuple or None
+        Weights, a temperature, and the weights divided by it, once these were asked for: `probable_weights`.
     """
 
     kind: ClassVar[str]
@@ -155,6 +157,7 @@ class TaskModel(ABC, Generic[E]):
     first_index: int | None = None
     n_unknown: int | None = None
     n_left_out: int | None = None
+    scaled: tuple[Floats, float, Floats] | None = None
 
     def __init__(self, *, params: dict[str, Any] | None = None) -> None:
         self.params = {} if params is None else params
@@ -263,6 +266,10 @@ class TaskModel(ABC, Generic[E]):
     def finish(self, job: Job[E]) -> None:
         """Learn what does not come from the run itself. If Ctrl-C ends this, the run's status becomes "interrupted"."""
         return
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, for copies and pickles, without what is computed again when it is needed."""
+        return {**self.__dict__, "scaled": None}
 
     def copy(self) -> Self:
         """A copy of the model, to be trained further while this one still predicts."""

@@ -383,7 +383,7 @@ def calibrate(job: Job) -> None:
     if learner is not model:
         model.__dict__.update({name: getattr(learner, name) for name in TRAINED})
         weights = model.weights if model.weights.flags.writeable else model.weights.copy()
-        model.weights = put_rows(weights, job.rows, learner.weights)
+        model.weights, model.scaled = put_rows(weights, job.rows, learner.weights), None
 
 
 # Attributes that a training sets beside weights.

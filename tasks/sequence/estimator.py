@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import chain, count, pairwise
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator
+from itertools import chain, count, islice, pairwise
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.sequence.examples import AllowedLike, LabeledSequences, LabelsLike, Masks, SequencesLike
+
+# Sequences of a stream that are labelled at once.
+BATCH = 256
 
 
 @declared
@@ -261,17 +265,40 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             allowed = model.segments.allowed(allowed, self.unknown)
         return allowed_masks(allowed, model.labels, self.unknown)
 
+    @overload
+    def predict(self, X: Iterator[object]) -> Iterator[list[Any]]: ...  # type: ignore[overload-overlap]
+    @overload
     def predict(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
-    ) -> list[list[Any]]:
+    ) -> list[list[Any]]: ...
+    def predict(
+        self,
+        X: SequencesLike | Iterator[object],
+        *,
+        lengths: ArrayLike | None = None,
+        allowed: AllowedLike | None = None,
+    ) -> list[list[Any]] | Iterator[list[Any]]:
         """Return the best labelling of each sequence: a list of label lists; an empty sequence has an empty one.
+
+        A generator, or another iterator, is read as its predictions are asked for: see `predict_iter`.
 
         `allowed` restricts labels (a partly annotated sequence): per sequence None, or a list with, per
         token, None, a label, or a collection of the labels that it may have.
         """
         model = self._fitted()
+        if isinstance(X, Iterator) and lengths is None and allowed is None:
+            return self.predict_iter(X)
         masks = self._masks(allowed)
         return Outputs(model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads))
+
+    def predict_iter(self, X: Iterable[object]) -> Iterator[list[Any]]:
+        """Yield the best labelling of each sequence, in memory for some hundred of them.
+
+        Each is that of `predict`. Sequences are read 256 at a time, when the first of their labellings is asked for.
+        """
+        sequences = iter(X)
+        while batch := list(islice(sequences, BATCH)):
+            yield from self.predict(batch)
 
     def predict_marginals(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
@@ -342,7 +369,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """Return the share of tokens whose label is right, or among those that y admits; tokens of which y says nothing
         are left out.
         """
-        predicted = self.predict(X, lengths=lengths)
+        predicted = self.predict(list(X) if isinstance(X, Iterator) else X, lengths=lengths)
         if predicted and self._fitted().has_spans:
             y, predicted = self._fitted().as_tags(y, predicted, X, lengths)
         elif lengths is not None:

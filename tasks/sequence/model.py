@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,7 +27,7 @@ from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
 from structsvm.metrics._counts import is_unknown
-from structsvm.metrics._schemes import BIOES, scheme_of
+from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -89,7 +90,6 @@ from structsvm.tasks.sequence.segments import (
     Segments,
     all_tags,
     given,
-    labels_of,
     part_of,
     usual_length,
 )
@@ -97,6 +97,7 @@ from structsvm.tasks.sequence.segments import (
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
     from structsvm.arrays import Floats, Integers, Weights
+    from structsvm.metrics._schemes import Part as TagPart
     from structsvm.metrics._schemes import Scheme
     from structsvm.oracles.chain import LabelChain
     from structsvm.solvers import Solver
@@ -384,7 +385,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             raise ValueError("predict_spans needs a model with segments=True")
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
-        found = list(map(BIOES.chunks, self.named(self.predict_tokens(tokens), tokens.offsets)))
+        found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
         decoder, places = self.oracle.chain(tokens.without_empty()), count()
@@ -397,12 +398,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]
     ) -> list[tuple[int, int, str, float]]:
         """Spans with their probabilities: the share of the labellings that have them."""
-        id_of = {label: k for k, label in enumerate(self.labels)}
-        total, chances = decoder.expect(weights, place)[0], []
+        tags, total, chances = self.tags_of_kinds, decoder.expect(weights, place)[0], []
         for start, stop, kind in spans:
+            first, inside, last, single = tags[kind]
+            ids = [single] if stop == start + 1 else [first, *[inside] * (stop - start - 2), last]
             may = np.ones((length, len(self.labels)), dtype=bool)
-            ids = [id_of[tag] for tag in labels_of([(start, stop, kind)], length, place)[start:stop]]
-            may[start:stop] = np.eye(len(self.labels), dtype=bool)[ids]
+            may[start:stop] = False
+            may[range(start, stop), ids] = True
             chances.append(float(np.exp(min(decoder.expect(weights, place, may)[0] - total, 0.0))))
         return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
 
@@ -539,10 +541,25 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def split(self, label_ids: Integers, offsets: Integers) -> list[list[Any]]:
         """Label lists, or lists of spans, from the label ids of all tokens."""
         if self.has_spans:
-            return list(map(BIOES.chunks, self.named(label_ids, offsets)))
+            return self.spans_of(label_ids, offsets)
         if self.segments is not None and self.segments.depends_on_neighbours:
             return list(map(self.segments.shown_labels, self.named(label_ids, offsets)))
         return self.named(label_ids, offsets, self.shown)
+
+    def spans_of(self, label_ids: Integers, offsets: Integers) -> list[list[Span]]:
+        """Lists of the spans ``(start, stop, type)`` of tags."""
+        parts, ids = self.parts_of_tags, label_ids.tolist()
+        return [list(chunks_of([parts[k] for k in ids[a:b]])) for a, b in pairwise(offsets.tolist())]
+
+    @cached_property
+    def parts_of_tags(self) -> list[TagPart]:
+        """The role and the type of each label, of segments."""
+        return [part_of(tag) for tag in self.labels]
+
+    @cached_property
+    def tags_of_kinds(self) -> dict[str, list[int]]:
+        """By type of segments, the ids of its tags: of the first, inside, last and single token."""
+        return {self.parts_of_tags[tags[0]].kind: tags for tags in self.oracle.tags.tolist()}
 
     def named(self, label_ids: Integers, offsets: Integers, names: Sequence[Hashable] | None = None) -> list[list[Any]]:
         """Lists of the names of labels, by default the model's own."""
@@ -574,7 +591,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         names = list(dict.fromkeys(map(str, self.shown)))
         return names, np.array([names.index(str(name)) for name in self.shown], dtype=np.int32)[label_ids]
 
-    @property
+    @cached_property
     def shown(self) -> Sequence[Hashable]:
         """The name that users have for each label."""
         return self.labels if self.segments is None else [self.segments.shown(tag) for tag in self.labels]

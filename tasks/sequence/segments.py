@@ -212,9 +212,8 @@ def _scheme_of(y: Sequence[Sequence[Any]], every: Collection[Any]) -> Scheme:
         strange = next((label for label in every if not isinstance(label, str)), None) or odd_one(every)[0]
         places = ((i, t, label) for i, labels in enumerate(y) for t, label in enumerate(labels))
         i, t = next((i, t) for i, t, label in places if strange in _labels_in(label))
-        raise type(error)(
-            f"sequence {i}, token {t}: segments need labels of a scheme, labels of which none looks like a tag, or spans: {error}"
-        ) from None
+        wanted = "labels of a scheme, labels of which none looks like a tag, or spans"
+        raise type(error)(f"sequence {i}, token {t}: segments need {wanted}: {error}") from None
 
 
 def _labels_in(some: object) -> Collection[Any]:

@@ -69,7 +69,11 @@ def test_columns_are_tokens_of_tuples():
     by_columns = made(templates="rich").fit(Columns.from_sequences(ROWS), BIO)
     by_tuples = made(templates="rich").fit(ROWS, BIO)
     assert by_columns.model_.weights.tobytes() == by_tuples.model_.weights.tobytes()
-    assert by_columns.predict(ROWS) == by_tuples.predict(iter(ROWS)) == by_tuples.predict(Columns.from_sequences(ROWS))
+    assert (
+        by_columns.predict(ROWS)
+        == list(by_tuples.predict(iter(ROWS)))
+        == by_tuples.predict(Columns.from_sequences(ROWS))
+    )
     assert by_columns.model_.segments.phrases.sources == [(0, "lower"), (0, "shape"), (1, "same")]
 
 
