@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from structsvm.adapter import by_place
 from structsvm.callbacks import with_callbacks
-from structsvm.model_file import ModelFileError, read_model
+from structsvm.model_file import ModelFileError, Origin, name_of, read_model, whole
 from structsvm.parameters import NONE, Kind, Verbose, WarmStart, declared, parameter
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
@@ -193,16 +192,17 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
 
     @classmethod
     def load(  # type: ignore[override]
-        cls, path: str | os.PathLike[str], *, oracle: Oracle, mmap: bool = False, trusted: bool = False
+        cls, path: Origin, *, oracle: Oracle, mmap: bool = False, trusted: bool = False
     ) -> Self:
         """Open a file written by `save`; the oracle must be given again."""
         model = StructuredModel.load(path, mmap=mmap, trusted=trusted)
         if model.oracle_name != type(oracle).__qualname__:
             raise ModelFileError(
-                f"{path}: the model is for the oracle {model.oracle_name!r:.80}, not {type(oracle).__qualname__!r}"
+                f"{name_of(path)}: the model is for the oracle {model.oracle_name!r:.80}, not "
+                f"{type(oracle).__qualname__!r}"
             )
         if model.weights.shape != (oracle.n_features,):
-            raise ModelFileError(f"{path}: no weights for the {oracle.n_features} features of the oracle")
+            raise ModelFileError(f"{name_of(path)}: no weights for the {oracle.n_features} features of the oracle")
         model.oracle = oracle
         return cls._loaded(path, model, oracle=oracle)
 
@@ -212,12 +212,13 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
         return tags
 
 
-def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False, trusted: bool = False) -> Any:
+def load(path: Origin, *, oracle: Any = None, mmap: bool = False, trusted: bool = False) -> Any:
     """Open a model file of any task.
 
     Parameters
     ----------
-    path : path-like
+    path : path-like, bytes, or binary file open for reading
+        The file, its contents, or a file or another stream that is read from its position to its end.
     oracle : Oracle, optional
         For models of `StructuredSVM`, whose oracle is code and is not in the file.
     mmap : bool, default=False
@@ -247,15 +248,16 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
     >>> structsvm.load(path).predict([["b", "a"]])
     [['x', 'y']]
     """
+    path = whole(path)
     file = read_model(path, mmap=True)
     kind = file.kind
     if kind == StructuredModel.kind:
         if oracle is None:
-            raise ModelFileError(f"{path}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
+            raise ModelFileError(f"{name_of(path)}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
         return StructuredSVM.load(path, oracle=oracle, mmap=mmap, trusted=trusted)
     names = names_of(kind)
     name = names[0] if len(names) == 1 else file.meta.get("estimator")
     if name not in names:
-        raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
+        raise ModelFileError(f"{name_of(path)}: a model of the task {kind!r}, which this version does not know")
     tasks = importlib.import_module("structsvm.tasks")
     return getattr(tasks, name).load(path, mmap=mmap, trusted=trusted)

@@ -23,6 +23,9 @@ detects accidents, not forgery. A forged file passes it, so safety does not depe
 field is checked on its own, before anything is allocated.
 """
 
+from __future__ import annotations
+
+import io
 import json
 import math
 import os
@@ -35,17 +38,31 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
 from mmap import ACCESS_READ
 from mmap import mmap as _map_file
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from structsvm.new_file import NotAFileError, new_file
 from structsvm.strict_json import json_problem, parse_json
 
-__all__ = ["ModelFile", "ModelFileError", "read_model", "under", "unsound", "write_model"]
+__all__ = [
+    "Destination",
+    "ModelFile",
+    "ModelFileError",
+    "Origin",
+    "name_of",
+    "read_model",
+    "under",
+    "unsound",
+    "whole",
+    "write_model",
+]
+
+# Where a model file is written to, and read from; bytes are the contents of a file.
+Destination: TypeAlias = str | os.PathLike[str] | BinaryIO
+Origin: TypeAlias = str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview
 
 SCHEMA = 1
 MAGIC = b"\x89SVM\r\n\x1a\n"
@@ -91,7 +108,7 @@ def unsound(path: Any, kind: str) -> Iterator[None]:
     except ModelFileError:
         raise
     except UNSOUND as error:
-        raise ModelFileError(f"{path}: not a sound {kind} model: {error}") from error
+        raise ModelFileError(f"{name_of(path)}: not a sound {kind} model: {error}") from error
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -140,7 +157,7 @@ class _Block(NamedTuple):
 
 
 def write_model(
-    path: str | os.PathLike[str],
+    path: Destination,
     kind: str,
     meta: dict[str, Any],
     arrays: dict[str, np.ndarray],
@@ -151,8 +168,8 @@ def write_model(
 
     Parameters
     ----------
-    path : str or path-like
-        File to create or to replace.
+    path : path-like, or binary file open for writing
+        File to create or to replace; a file or another stream is written to at its position.
     kind : str
         Name of the task, such as ``"sequence"``.
     meta : dict
@@ -167,7 +184,7 @@ def write_model(
     Raises
     ------
     TypeError
-        If `kind`, `meta` or `arrays` hold anything else. No file has been touched.
+        If `kind`, `meta` or `arrays` hold anything else, or `path` is a file of text. No file has been touched.
     ValueError
         If the header exceeds 16 MiB. No file has been touched.
     ModelFileError
@@ -175,7 +192,13 @@ def write_model(
     OSError
         If the file cannot be written.
     """
+    if isinstance(path, io.TextIOBase):
+        raise TypeError(f"{name_of(path)} is open for text: open it with mode 'wb'")
     chunks = _encode(kind, meta, arrays)
+    if hasattr(path, "write"):
+        for chunk in chunks:
+            path.write(memoryview(chunk))
+        return
     try:
         with new_file(path) as file:
             file.writelines(chunks)
@@ -256,7 +279,7 @@ def _encode_header(kind: str, meta: dict[str, Any], table: list[dict[str, Any]])
 
 
 def read_model(
-    path: str | os.PathLike[str],
+    path: Origin,
     *,
     kind: str | None = None,
     mmap: bool = False,
@@ -270,8 +293,8 @@ def read_model(
 
     Parameters
     ----------
-    path : str or path-like
-        File written by `write_model`.
+    path : path-like, bytes, or binary file open for reading
+        File written by `write_model`, its contents, or a stream that is read from its position to its end.
     kind : str, optional
         The task of the wanted model; None accepts any.
     mmap : bool, default=False
@@ -296,26 +319,59 @@ def read_model(
     OSError
         If the file is missing or cannot be read.
     """
-    path = os.fsdecode(path)
+    path = whole(path)
     try:
-        with _open_regular(path) as file:
-            status = os.fstat(file.fileno())
-            _check_regular(status.st_mode)
-            size = status.st_size
+        with _opened(path) as (file, size):
             header, start = _read_header(file, size)
             model = _decode(header, kind)
             blocks = _decode_table(header)
             _check_size(size, start + (blocks[-1].end if blocks else 0))
-            data = _map(file, start, size) if mmap else _load(file, size - start)
+            is_file = mmap and not isinstance(path, _CONTENTS)
+            data = _map(file, start, size) if is_file else _load(file, size - start)
         if verify or (verify is None and not mmap):
             _verify(data, blocks)
         model.arrays.update((block.name, _view(data, block)) for block in blocks)
     except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from None
+        raise ModelFileError(f"{name_of(path)}: {error}") from None
     return model
 
 
-def _open_regular(path: str) -> BufferedReader:
+_CONTENTS = (bytes, bytearray, memoryview)
+
+
+def whole(path: Any) -> Any:
+    """The contents of a file object, so that they can be read twice; a path or contents themselves.
+
+    Raises TypeError for anything else, and for a file of text.
+    """
+    if not hasattr(path, "read"):
+        return path if isinstance(path, _CONTENTS) else os.fsdecode(path)
+    contents = path.read()
+    if not isinstance(contents, _CONTENTS):
+        raise TypeError(f"{name_of(path)} is open for text: open it with mode 'rb'")
+    return contents
+
+
+def name_of(path: Any) -> str:
+    """The name of a model file in messages."""
+    if isinstance(path, (str, os.PathLike)):
+        return os.fsdecode(path)
+    return f"<{len(path)} bytes>" if isinstance(path, _CONTENTS) else str(getattr(path, "name", "<stream>"))
+
+
+@contextmanager
+def _opened(path: Any) -> Iterator[tuple[BinaryIO, int]]:
+    """A regular file, or contents, open for reading, and their size."""
+    if isinstance(path, _CONTENTS):
+        yield io.BytesIO(path), memoryview(path).nbytes
+        return
+    with _open_regular(path) as file:
+        status = os.fstat(file.fileno())
+        _check_regular(status.st_mode)
+        yield file, status.st_size
+
+
+def _open_regular(path: str) -> BinaryIO:
     # Checked before opening, since opening a device can have side effects, and by the caller
     # again; O_NONBLOCK, so that a FIFO created in between does not hang.
     _check_regular(os.stat(path).st_mode)
@@ -337,7 +393,7 @@ def _check_size(size: int, wanted: int) -> None:
         raise ModelFileError(f"has {size - wanted} bytes more than its header describes")
 
 
-def _read_header(file: BufferedReader, size: int) -> tuple[dict[str, Any], int]:
+def _read_header(file: Any, size: int) -> tuple[dict[str, Any], int]:
     """Return the header and the position of the data."""
     prefix = file.read(_PREFIX.size)
     if prefix[:8] != MAGIC[: len(prefix)] or not prefix:
@@ -448,7 +504,7 @@ def _field(record: dict[str, Any], key: str, wanted: type) -> Any:
     return value
 
 
-def _load(file: BufferedReader, nbytes: int) -> np.ndarray:
+def _load(file: Any, nbytes: int) -> np.ndarray:
     """Read the data, whose size has been checked against the file's, into aligned memory."""
     try:
         buffer = np.empty(nbytes + ALIGN, np.uint8)
@@ -461,7 +517,7 @@ def _load(file: BufferedReader, nbytes: int) -> np.ndarray:
     return data
 
 
-def _map(file: BufferedReader, start: int, size: int) -> np.ndarray:
+def _map(file: Any, start: int, size: int) -> np.ndarray:
     mapped = _map_file(file.fileno(), 0, access=ACCESS_READ)
     if len(mapped) != size:
         raise ModelFileError("changed its size while it was read")

@@ -40,11 +40,13 @@ if TYPE_CHECKING:
     from structsvm.arrays import AnyArray, Arrays, CheckedArray
 
 __all__ = [
+    "INTEGERS",
     "Array",
     "Count",
     "Field",
     "Flag",
     "Group",
+    "Matrix",
     "Names",
     "Number",
     "OneOf",
@@ -57,7 +59,10 @@ __all__ = [
     "Value",
     "checked_arrays",
     "csr",
+    "least",
+    "matrix_of",
     "optional",
+    "short_strings",
     "strings",
 ]
 
@@ -118,15 +123,19 @@ def csr(
     n_columns: int | str,
     *,
     dtype: str = "f4 f8",
+    integers: str = "i4 i8",
     ascends: bool = False,
     of: str | None = None,
 ) -> Table:
-    """The entries of a sparse matrix: ``NAME.data``, ``NAME.indices``, ``NAME.indptr``; `of`: its attribute."""
+    """The entries of a sparse matrix: ``NAME.data``, ``NAME.indices``, ``NAME.indptr``; `of`: its attribute.
+
+    `integers`: codes of the indices.
+    """
     entries, of = f"entries of {name}", of or name
     by = f"{name}.indptr" if ascends else None
     return {
         f"{name}.data": Array(dtype, (entries,), of=f"{of}.data"),
-        f"{name}.indices": Array("i4 i8", (entries,), within=(0, n_columns), ascends_by=by, of=f"{of}.indices"),
+        f"{name}.indices": Array(integers, (entries,), within=(0, n_columns), ascends_by=by, of=f"{of}.indices"),
         f"{name}.indptr": Array("i4 i8", (f"{n_rows}+1",), rises_to=entries, of=f"{of}.indptr"),
     }
 
@@ -135,6 +144,20 @@ def strings(data: str, starts: str, count: int | str) -> Table:
     """The entries of strings: all their bytes, and where each begins."""
     size = f"bytes of {data}"
     return {starts: Array("i8", (f"{count}+1",), rises_to=size), data: Array("u1", (size,))}
+
+
+INTEGERS = "u1 u2 i4 i8"
+
+
+def least(values: Any) -> Any:
+    """Counts or indices in the first of the types u1, u2, i4 and i8 that holds them."""
+    top = int(values.max(initial=0))
+    return values.astype(next(code for code in INTEGERS.split() if top <= np.iinfo(code).max))
+
+
+def short_strings(data: str, lengths: str, count: int | str) -> Table:
+    """The entries of strings: all their bytes, and the length of each, which `least` returned."""
+    return {lengths: Array(INTEGERS, (count,), within=(0, None)), data: Array("u1", (f"bytes of {data}",))}
 
 
 def optional(table: Table) -> Table:
@@ -164,6 +187,8 @@ def checked_arrays(
             raise ValueError(f"array {prefix + name!r} {problem}")
     for name, array in checked.items():
         by = table[name].ascends_by
+        if by is not None and by not in checked:
+            raise ValueError(f"array {prefix + by!r} is missing")
         if by is not None and not _ascends(array, checked[by]):
             raise ValueError(f"array {prefix + name!r} must ascend within each row")
     return checked
@@ -421,6 +446,57 @@ class TextOr(Text):
             arrays[name] = value if isinstance(value, np.ndarray) else value.toarray()
 
 
+# A matrix is stored by its entries if they take no more than this share of its bytes.
+SPARSE = 0.5
+
+
+@dataclass(frozen=True)
+class Matrix(Field):
+    """A matrix of float32, whole or by its entries other than 0; see `matrix_of`.
+
+    Attributes
+    ----------
+    rows, columns : str
+        Names of its sizes.
+    """
+
+    rows: str
+    columns: str
+
+    def table(self, name: str) -> Table:
+        """Its arrays: itself, or its entries."""
+        size = self.rows, self.columns
+        entries = csr(name, *size, dtype="f4", integers=INTEGERS, ascends=True)
+        return optional({name: Array("f4", size), **entries})
+
+    def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
+        n_rows, n_columns = value.shape
+        code = least(np.array([n_columns - 1])).dtype
+        size = np.count_nonzero(value) * (value.itemsize + code.itemsize) + 4 * (n_rows + 1)
+        if size > SPARSE * value.nbytes:
+            arrays[name] = value
+            return
+        rows, columns = np.nonzero(value)
+        ends = np.cumsum(np.bincount(rows, minlength=n_rows))
+        arrays[f"{name}.data"], arrays[f"{name}.indices"] = value[rows, columns], columns.astype(code)
+        arrays[f"{name}.indptr"] = np.concatenate([[0], ends]).astype(np.int32)
+
+    def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
+        return None  # its arrays are read with all others of the record
+
+
+def matrix_of(arrays: Mapping[str, Any], name: str, shape: tuple[int, int]) -> Any:
+    """The matrix that `Matrix` wrote, of the arrays that `Stored.arrays` returns; ValueError if it is missing."""
+    if arrays[name] is not None:
+        return arrays[name]
+    data, columns, ends = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    if data is None or columns is None or ends is None:
+        raise ValueError(f"array {name!r} is missing")
+    matrix = np.zeros(shape, dtype=data.dtype)
+    matrix[np.repeat(np.arange(shape[0]), np.diff(ends)), columns] = data
+    return matrix
+
+
 class Stored(dict[str, Any]):
     """The values of a record's header, by name; they are its attributes too.
 
@@ -470,8 +546,14 @@ class Record(Field):
     @property
     def table(self) -> dict[str, Array]:
         """Its arrays, but for those of records within."""
-        found = {name: getattr(field, "array", field) for name, field in self.fields.items()}
-        return {array.name or name: array for name, array in found.items() if isinstance(array, Array)}
+        found: dict[str, Array] = {}
+        for name, field in self.fields.items():
+            array = getattr(field, "array", field)
+            if isinstance(field, Matrix):
+                found |= field.table(name)
+            elif isinstance(array, Array):
+                found[array.name or name] = array
+        return found
 
     @property
     def has_header(self) -> bool:

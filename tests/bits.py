@@ -31,7 +31,7 @@ def fitted(case, path):
 
 
 def resumed(case, path):
-    case.fit(**case.passes(1)).save(path)
+    case.fit(**case.passes(1)).save(path, training_state=True)
     model = loaded(case, path).set_params(**case.make(**case.passes(2, warm_start=True)).get_params(deep=False))
     return case.train(model)
 
@@ -99,7 +99,7 @@ def record(only):
                 with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     model = train(case, Path(folder) / "m")
-                    model.save(Path(folder) / "m")
+                    model.save(Path(folder) / "m", training_state=True)
                     said = case.predicted(model) + case.predicted(loaded(case, Path(folder) / "m"))
                     found[key] = sums_of(Path(folder) / "m") | {"said": checksum(said.encode())}
     return found

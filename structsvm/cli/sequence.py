@@ -34,7 +34,7 @@ from structsvm.cli.training import (
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_form
 from structsvm.features.tables.forms import Reading
-from structsvm.metrics import Scheme, chunk_scores, scheme_of, token_accuracy
+from structsvm.metrics import Scheme, chunk_scores, field_f1, record_accuracy, scheme_of, token_accuracy
 from structsvm.metrics._counts import mark_for, say_unseen
 from structsvm.metrics._labels import known_tokens
 from structsvm.metrics._schemes import why_none
@@ -151,6 +151,11 @@ def scored(
         scores = replace(scores, accuracy=found["accuracy"])
         found, text = out.named(scores, "accuracy", "f1", "precision", "recall"), scores.report()
     n_unseen = say_unseen(chain.from_iterable(gold), set(known), "tokens")
+    found["records"] = record_accuracy(gold, predicted, None)
+    found["fields"] = field_f1(gold, predicted) if scheme is None else found["f1"]
+    if scheme is None:  # the other text is conlleval's
+        text += f"\nrecords:  {100.0 * found['records']:6.2f}%"
+        text += f"\nfields:   {100.0 * found['fields']:6.2f} F1 of runs of labels"
     found |= {"n_sequences": n_sequences, "n_tokens": n_tokens, "n_unseen": n_unseen}
     found |= {"n_unknown": n_tokens - sum(map(len, gold))}
     return found, text, lambda: out.compared("ConfusionDisplay", (7, 6), gold, predicted)

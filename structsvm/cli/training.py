@@ -35,7 +35,7 @@ trained on, start from what it has learnt on others. --model may replace it."""
 MODEL = out.Output(replaces="warm_start")
 
 # Options that are no parameters of a model.
-NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot", "checkpoint_every", "encoding")
+NOT_OF_MODELS = ("model", "quiet", "warm_start", "training_state", "plot", "checkpoint_every", "encoding")
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
@@ -224,6 +224,7 @@ def training(
         optional("--checkpoint", out.NEW, "Store the state of training here; resume from it."),
         count("--checkpoint-every", 1, "Passes between checkpoints."),
         optional("--warm-start", out.FILE, WARM_START),
+        flag("--training-state", "Keep in the model file what a later --warm-start needs to resume this run."),
     ]
     options += [] if plot is None else [optional("--plot", out.NEW, plot)]
 
@@ -236,8 +237,9 @@ def training(
             out.drawable(plot)
             source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT
             params.pop("encoding")  # `out.source` takes it
+            keeps_state = params.pop("training_state")
             given = {name: value for name, value in params.items() if source(name) is not default}
-            job = Training(model, warm_start, plot, quiet, params["checkpoint"])
+            job = Training(model, warm_start, plot, quiet, params["checkpoint"], keeps_state)
             refuse(given, (not job.checkpoint and "stream" not in given, "checkpoint_every", "without --checkpoint"))
             if job.checkpoint and "checkpoint_every" in given:
                 given["checkpoint"] = Checkpoint(job.checkpoint, given.pop("checkpoint_every"))
@@ -280,6 +282,7 @@ class Training:
     plot: str | None
     quiet: bool
     checkpoint: str | None
+    keeps_state: bool = False
     read: Any = None  # the examples as they were read, whose places errors name
     is_saved: bool = False
     begin: float = field(default_factory=time.perf_counter)
@@ -341,6 +344,7 @@ class Training:
         ``describe(model)`` returns the text about a trained model, ``draw(model)`` its picture.
         """
         path = self.model_path
+        self.keeps_state |= interrupted is not None
         self.save(model, is_first=interrupted is None)
         if model.choice is not None:
             self.say(model.choice.text)
@@ -362,7 +366,7 @@ class Training:
         """
         try:
             with out.held_interrupts(is_first) as came:
-                model.save(self.model_path)
+                model.save(self.model_path, training_state=self.keeps_state)
                 self.is_saved = True
         except (OSError, ValueError, MemoryError) as error:
             where = "" if self.model_path in str(error) else f"{self.model_path}: "

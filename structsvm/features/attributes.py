@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from structsvm.features._attributes import AttributeBuffer
 from structsvm.features.columns import Vocabulary
 from structsvm.features.numbering import number_features
 from structsvm.features.tokens import Tokens
-from structsvm.stored_values import checked_arrays, strings
+from structsvm.stored_values import INTEGERS, Array, checked_arrays, least
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
 
-NAMES = strings("names", "name_starts", "n_features")
+# Names are at most so many times as long as the arrays of their parts: a forged file must not unfold to more.
+MOST_SHARED = 64
 
 
 class AttributeVocabulary:
@@ -52,6 +54,10 @@ class AttributeVocabulary:
         tokens = Tokens(*buffer.finish(index_of), len(kept))
         return cls([names[i] for i in kept.tolist()]), tokens, np.flatnonzero(np.isin(kept, numbers))
 
+    def narrowed(self, kept: NDArray[np.bool_]) -> AttributeVocabulary:
+        """The vocabulary of some features alone, renumbered."""
+        return AttributeVocabulary(list(compress(self._names, kept.tolist())))
+
     def transform(self, sequences: Iterable[Any]) -> Tokens:
         """Encode sequences; unknown features are dropped."""
         if self._index is None:
@@ -61,20 +67,51 @@ class AttributeVocabulary:
         return Tokens(*buffer.finish(), len(self))
 
     def to_arrays(self) -> dict[str, AnyArray]:
-        """Named arrays, for model files."""
+        """Named arrays, for model files: names, or their beginnings and ends, which many of them share."""
+        whole = Vocabulary.from_strings(self._names)
+        cuts = [max(name.rfind(":"), name.rfind("=")) + 1 for name in self._names]
+        shared: dict[str, AnyArray] = {}
+        for part, texts in (
+            ("keys", [name[:cut] for name, cut in zip(self._names, cuts, strict=True)]),
+            ("values", [name[cut:] for name, cut in zip(self._names, cuts, strict=True)]),
+        ):
+            number = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+            shared |= Vocabulary.from_strings(number).to_arrays(part)
+            shared[f"{part}.ids"] = least(np.array([number[text] for text in texts], dtype=np.int64))
+        size = sum(array.nbytes for array in shared.values())
+        is_smaller = size < len(whole.data) + len(whole) and len(whole.data) <= MOST_SHARED * size
+        return shared if is_smaller else whole.to_arrays("names")
+
+    def to_plain_arrays(self) -> dict[str, AnyArray]:
+        """Named arrays, for training states and models with a table of them: each name by itself."""
         names = Vocabulary.from_strings(self._names)
         return {"names": names.data, "name_starts": names.starts}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, AnyArray], n_features: int) -> AttributeVocabulary:
-        """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
-        stored = checked_arrays(arrays, NAMES, n_features=n_features)
-        names = Vocabulary(
-            stored["names"], stored["name_starts"]
-        ).tolist()  # UTF-8, or UnicodeDecodeError, a ValueError
+        """The inverse of :meth:`to_arrays` and :meth:`to_plain_arrays`; ValueError or KeyError for others."""
+        if "keys" in arrays:
+            names = _joined(arrays, n_features)
+        else:
+            names = Vocabulary.from_arrays(arrays, "names", "name_starts", n_features).tolist()
         if len(set(names)) != len(names):
-            raise ValueError("array 'names' has a name twice")
+            raise ValueError("the name of a feature is there twice")
         return cls(names)
+
+
+def _joined(arrays: dict[str, AnyArray], n_features: int) -> list[str]:
+    """Names from their beginnings and ends; ValueError for what no vocabulary has written."""
+    parts, n_bytes, size = [], 0, 0
+    for part in ("keys", "values"):
+        texts, name = Vocabulary.from_arrays(arrays, part, "", f"n_{part}"), f"{part}.ids"
+        ids = checked_arrays(arrays, {name: Array(INTEGERS, (n_features,), within=(0, len(texts)))})[name]
+        parts.append((texts.tolist(), ids.tolist()))  # UTF-8, or UnicodeDecodeError, a ValueError
+        n_bytes += int(np.diff(texts.starts)[ids].sum())
+        size += len(texts.data) + ids.nbytes + len(texts)
+    if n_bytes > MOST_SHARED * size:
+        raise ValueError(f"names of {n_bytes} bytes from arrays of {size}")
+    (keys, key_ids), (values, value_ids) = parts
+    return [keys[k] + values[v] for k, v in zip(key_ids, value_ids, strict=True)]
 
 
 def hash_attributes(sequences: Iterable[Any], bits: int) -> tuple[Tokens, NDArray[np.intp]]:

@@ -35,6 +35,7 @@ from structsvm.features.tables.conllu import conllu_columns
 from structsvm.features.tables.forms import Form, Reading
 from structsvm.features.tables.frames import frame_columns
 from structsvm.features.text.encodings import Encoded, NotTextError, without_marks
+from structsvm.stored_values import checked_arrays, least, short_strings, strings
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
@@ -85,6 +86,26 @@ class Vocabulary:
         starts = np.zeros(len(coded) + 1, dtype=np.int64)
         np.cumsum([len(s) for s in coded], out=starts[1:])
         return cls(np.frombuffer(b"".join(coded), dtype=np.uint8), starts)
+
+    def to_arrays(self, name: str) -> dict[str, AnyArray]:
+        """Named arrays, for model files: the bytes, and the length of each string."""
+        return {name: self.data, f"{name}.lengths": least(np.diff(self.starts))}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, AnyArray], name: str, starts: str, count: int | str) -> Vocabulary:
+        """The inverse of :meth:`to_arrays`; earlier files have `starts` in place of lengths.
+
+        Raises ValueError for anything else, but for bytes that are not UTF-8.
+        """
+        if starts in arrays:
+            stored = checked_arrays(arrays, strings(name, starts, count))
+            return cls(stored[name], stored[starts])
+        lengths = f"{name}.lengths"
+        stored = checked_arrays(arrays, short_strings(name, lengths, count))
+        ends = np.concatenate([[0], np.cumsum(stored[lengths], dtype=np.int64)])
+        if ends[-1] != len(stored[name]) or (ends < 0).any():
+            raise ValueError(f"array {lengths!r} does not add up to the {len(stored[name])} bytes of {name!r}")
+        return cls(stored[name], ends)
 
     def take(self, ids: AnyArray) -> Vocabulary:
         """The vocabulary of the strings `ids`, in that order."""

@@ -6,6 +6,7 @@ feature dicts, dense rows, and CSR rows. All end as one CSR layout over all toke
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -284,6 +285,25 @@ class FeatureEncoder:
     def bigram_features(self) -> NDArray[np.int32] | None:
         """The index of the feature that each bigram is; None for templates, and if `bigrams` names none."""
         return None if self._bigrams is None or isinstance(self._bigrams, TemplateEncoder) else self._bigrams
+
+    def narrowed(self, kept: NDArray[np.bool_]) -> FeatureEncoder:
+        """The encoder of some features alone, renumbered; of those that `bigrams` names all must be kept.
+
+        ValueError where features have no names of their own: hashed ones, and columns of numbers.
+        """
+        if not isinstance(self._vocabulary, (AttributeVocabulary, TemplateVocabulary)):
+            raise ValueError("features without names cannot be left out")
+        other, bigrams = copy.copy(self), self._bigrams
+        if self.bigram_features is not None:
+            bigrams = (np.cumsum(kept) - 1)[self.bigram_features].astype(np.int32)
+        about = {"_vocabulary": self._vocabulary.narrowed(kept), "_bigrams": bigrams}
+        other.__dict__.update(about, n_features=int(np.count_nonzero(kept)))
+        return other
+
+    @property
+    def can_narrow(self) -> bool:
+        """Whether features can be left out; see `narrowed`."""
+        return isinstance(self._vocabulary, (AttributeVocabulary, TemplateVocabulary))
 
     # ------------------------------------------------------------------- dispatch
 

@@ -25,7 +25,7 @@ from structsvm.features.columns import Columns, Vocabulary
 from structsvm.features.numbering import number_features
 from structsvm.features.templates import TemplateLayout, function_of
 from structsvm.features.tokens import Tokens
-from structsvm.stored_values import Array, checked_arrays, strings
+from structsvm.stored_values import INTEGERS, Array, checked_arrays, least
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
@@ -223,6 +223,15 @@ class TemplateVocabulary(TemplateEncoder):
         """The same vocabulary, of columns that were counted in parts; see `count`."""
         return _numbered(layout, merged(layout, parts), min_count)[0]
 
+    def narrowed(self, kept: NDArray[np.bool_]) -> TemplateVocabulary:
+        """The vocabulary of some features alone, renumbered."""
+        index_of = (np.cumsum(kept) - 1).astype(np.int32)
+        chosen = [kept[ids] for ids in self._ids]
+        ids = [index_of[ids[own]] for ids, own in zip(self._ids, chosen, strict=True)]
+        codes = [codes[own] for codes, own in zip(self._codes, chosen, strict=True)]
+        strings, codes = _without_unused(self._layout, self._strings, codes)
+        return TemplateVocabulary(self._layout, strings, ids, codes)
+
     def order(self) -> NDArray[np.int32]:
         """The templates by the typical index of their features, which fall in frequency as 1 / (index + 1)."""
         typical = [len(ids) / (1.0 / (ids + 1.0)).sum() if len(ids) else 0.0 for ids in self._ids]
@@ -250,42 +259,50 @@ class TemplateVocabulary(TemplateEncoder):
         return self._layout.reader(tables, boundaries=places), code, self.order()
 
     def to_arrays(self) -> dict[str, AnyArray]:
-        """Named arrays, for model files."""
+        """Named arrays, for model files: the space of each feature, and by space the codes of its features."""
         arrays: dict[str, AnyArray] = {}
         for i, vocabulary in enumerate(self._strings):
-            arrays[f"strings_{i}"] = vocabulary.data
-            arrays[f"string_starts_{i}"] = vocabulary.starts
+            arrays |= vocabulary.to_arrays(f"strings_{i}")
+        spaces = np.zeros(self.n_features, dtype=np.int64)
         for i, (ids, codes) in enumerate(zip(self._ids, self._codes, strict=True)):
-            arrays[f"feature_ids_{i}"] = ids
-            arrays[f"feature_codes_{i}"] = codes
-        return arrays
+            spaces[ids] = i
+            arrays[f"feature_codes_{i}"] = least(codes[np.argsort(ids)])
+        return arrays | {"feature_spaces": least(spaces)}
 
     @classmethod
     def from_arrays(cls, layout: TemplateLayout, arrays: dict[str, AnyArray], n_features: int) -> TemplateVocabulary:
         """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
-        margin = layout.left + layout.right
-        table: dict[str, Array] = {}
-        sizes = {"n_features": n_features}
-        for i in range(len(layout.sources)):
-            table |= strings(f"strings_{i}", f"string_starts_{i}", f"n_strings_{i}")
-        found = checked_arrays(arrays, table)
-        words = [Vocabulary(found[f"strings_{i}"], found[f"string_starts_{i}"]) for i in range(len(layout.sources))]
+        words = [
+            Vocabulary.from_arrays(arrays, f"strings_{i}", f"string_starts_{i}", f"n_strings_{i}")
+            for i in range(len(layout.sources))
+        ]
         for vocabulary in words:
             vocabulary.tolist()  # UTF-8, or UnicodeDecodeError, a ValueError
-        table = {}
-        for i, space in enumerate(layout.spaces):
-            sizes[f"codes_{i}"] = max((len(words[source]) for source in space), default=0) + margin
-            table[f"feature_ids_{i}"] = Array("i4", (f"n_ids_{i}",), within=(0, "n_features"))
-            table[f"feature_codes_{i}"] = Array("i4", (f"n_ids_{i}", len(space)), within=(0, f"codes_{i}"))
-        found = checked_arrays(arrays, table, **sizes)
-        all_ids = [found[f"feature_ids_{i}"] for i in range(len(layout.spaces))]
-        all_codes = [found[f"feature_codes_{i}"] for i in range(len(layout.spaces))]
-        everything = np.concatenate([*all_ids, np.zeros(0, np.int32)])
-        if len(everything) != n_features or len(np.unique(everything)) != n_features:
-            raise ValueError(f"arrays 'feature_ids_...' are not each of the {n_features} features once")
+        all_ids = _ids_of(layout, arrays, n_features)
+        margin, all_codes = layout.left + layout.right, []
+        for i, (space, ids) in enumerate(zip(layout.spaces, all_ids, strict=True)):
+            n_codes = max((len(words[source]) for source in space), default=0) + margin
+            name = f"feature_codes_{i}"
+            table = {name: Array(INTEGERS, (len(ids), len(space)), within=(0, n_codes))}
+            all_codes.append(checked_arrays(arrays, table)[name].astype(np.int32))
         self = cls(layout, words, all_ids, all_codes)
         self.prepare()  # checks every code
         return self
+
+
+def _ids_of(layout: TemplateLayout, arrays: dict[str, AnyArray], n_features: int) -> list[NDArray[np.int32]]:
+    """The features of each space; earlier files have a list of them for each."""
+    n_spaces = len(layout.spaces)
+    if "feature_spaces" in arrays:
+        table = {"feature_spaces": Array(INTEGERS, (n_features,), within=(0, n_spaces))}
+        spaces = checked_arrays(arrays, table)["feature_spaces"]
+        return [np.flatnonzero(spaces == i).astype(np.int32) for i in range(n_spaces)]
+    names = [f"feature_ids_{i}" for i in range(n_spaces)]
+    found = checked_arrays(arrays, {name: Array("i4", (f"n of {name}",), within=(0, n_features)) for name in names})
+    everything = np.concatenate([*found.values(), np.zeros(0, np.int32)])
+    if len(everything) != n_features or len(np.unique(everything)) != n_features:
+        raise ValueError(f"arrays 'feature_ids_...' are not each of the {n_features} features once")
+    return [found[name] for name in names]
 
 
 def _after(margin: int, ids: NDArray[np.int32]) -> NDArray[np.int64]:

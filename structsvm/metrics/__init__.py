@@ -35,6 +35,7 @@ from structsvm.metrics._rankings import (
     precision_at_k,
     ranking_scores,
 )
+from structsvm.metrics._records import field_f1, record_accuracy
 from structsvm.metrics._schemes import Scheme, scheme_of
 from structsvm.metrics._scorers import (
     SCORERS,
@@ -45,6 +46,7 @@ from structsvm.metrics._scorers import (
     chunk_f1_scorer,
     chunk_precision_scorer,
     chunk_recall_scorer,
+    field_f1_scorer,
     flat_f1_scorer,
     flat_precision_scorer,
     flat_recall_scorer,
@@ -62,6 +64,7 @@ from structsvm.metrics._scorers import (
     pair_f1_scorer,
     path_loss_scorer,
     q_scorer,
+    record_accuracy_scorer,
     token_accuracy_scorer,
     tree_loss_scorer,
     uas_scorer,
@@ -110,6 +113,8 @@ __all__ = [
     "chunk_recall_scorer",
     "chunk_scores",
     "dependency_scores",
+    "field_f1",
+    "field_f1_scorer",
     "flat_classification_report",
     "flat_f1_score",
     "flat_f1_scorer",
@@ -147,6 +152,8 @@ __all__ = [
     "q_score",
     "q_scorer",
     "ranking_scores",
+    "record_accuracy",
+    "record_accuracy_scorer",
     "scheme_of",
     "token_accuracy",
     "token_accuracy_scorer",

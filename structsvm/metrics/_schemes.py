@@ -175,6 +175,41 @@ class Scheme:
         return self.name if shown == "B-X" else f"{self.name} {shown}"
 
 
+@dataclass(frozen=True)
+class Runs(Scheme):
+    """Labels without tags, of which each run of one label is a chunk; all but ``O`` are types.
+
+    Examples
+    --------
+    >>> from structsvm.metrics._schemes import Runs
+    >>> Runs().chunks(["street", "street", "O", "city"])
+    [(0, 2, 'street'), (3, 4, 'city')]
+    """
+
+    name: str = "io"
+
+    def part(self, label: object) -> Part | None:
+        if not isinstance(label, str) or not label:
+            return None
+        return OUTSIDE if label == "O" else Part("I", label)
+
+    def label(self, role: str, kind: str) -> str:
+        return "O" if role == "O" else kind
+
+    def __str__(self) -> str:
+        return "runs"
+
+
+def name_no_tags(labels: Iterable[object]) -> bool:
+    """Whether none of some labels, which are texts, is O with a type, or a tag of any scheme with or without one."""
+    every = [Scheme(name, separator, is_suffix) for (is_suffix, separator), name in product(FORMS, READ)]
+    return all(
+        isinstance(label, str) and bool(label) and all(scheme.part(label) is None for scheme in every)
+        for label in labels
+        if label != "O"
+    )
+
+
 # ``(is_suffix, separator)``, in the order in which they are tried.
 FORMS = tuple(product((False, True), "-_"))
 BIO, BIOES = Scheme("bio"), Scheme("bioes")

@@ -18,6 +18,7 @@ from structsvm.metrics._labels import check_sequences, token_accuracy
 from structsvm.metrics._matchings import matching_f1, matching_scores
 from structsvm.metrics._meanings import meaning_scores
 from structsvm.metrics._rankings import break_even_point, ranking_scores
+from structsvm.metrics._records import field_f1, record_accuracy
 from structsvm.metrics._schemes import scheme_of
 from structsvm.metrics._taxonomies import hierarchical_scores, path_loss, tree_loss
 from structsvm.metrics._tokens import flat_f1_score, flat_precision_score, flat_recall_score
@@ -151,6 +152,8 @@ flat_recall_scorer = LabelScorer("flat_recall", flat_recall_score, of_predict=LE
 chunk_f1_scorer = ChunkScorer("chunk_f1", chunk_f1, of_predict=LENGTHS)
 chunk_precision_scorer = ChunkScorer("chunk_precision", chunk_precision, of_predict=LENGTHS)
 chunk_recall_scorer = ChunkScorer("chunk_recall", chunk_recall, of_predict=LENGTHS)
+record_accuracy_scorer = LabelScorer("record_accuracy", record_accuracy, of_predict=LENGTHS)
+field_f1_scorer = ChunkScorer("field_f1", field_f1, of_predict=LENGTHS)
 # Trees, bracketed and of dependencies.
 bracket_f1_scorer = Scorer("bracket_f1", bracket_scores, "f1")
 uas_scorer = Scorer("uas", dependency_scores, "uas")

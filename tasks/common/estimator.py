@@ -24,7 +24,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.dual.parallel import in_own_threads
 from structsvm.features.inputs.places import located
-from structsvm.model_file import ModelFile, ModelFileError, unsound
+from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from structsvm.arrays import AnyArray, Floats, LabelArray
+    from structsvm.model_file import Destination, Origin
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
@@ -310,21 +311,28 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     # ---- files ----------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model and its training state, which `warm_start` resumes, to one file.
+    def save(self, path: Destination, *, training_state: bool | None = None) -> None:
+        """Write the model to one file: arrays and a JSON header, no pickle. `structsvm.load` opens it.
 
-        Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
+        Parameters
+        ----------
+        path : path-like, or binary file open for writing
+            A path has the old file until the new one is complete.
+        training_state : bool, optional
+            Whether the file also holds the state of training, from which ``warm_start=True`` resumes the run on the
+            same data; it is often the larger half. Without it, further training starts from the weights and stays close
+            to them, as `partial_fit` does. None: if `warm_start` is True.
 
         Raises
         ------
         TypeError
             For what a file cannot contain, such as labels that are not strings, numbers or tuples. No file is changed.
         """
-        self._to_store().save(path)
+        self._to_store().save(path, training_state=training_state)
 
-    def contents(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def contents(self, *, training_state: bool | None = None) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Header and arrays of the file that `save` writes, for a file that holds several estimators."""
-        return self._to_store().contents()
+        return self._to_store().contents(training_state=training_state)
 
     def _to_store(self) -> TaskModel:
         model = self._fitted().copy()
@@ -332,7 +340,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return model
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+    def load(cls, path: Origin, *, mmap: bool = False, trusted: bool = False) -> Self:
         """Open a file written by `save`; ModelFileError if it is not a complete, valid model of this class.
 
         `trusted`: see `structsvm.load`.
@@ -342,7 +350,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     @classmethod
     def of_contents(
         cls,
-        path: str | os.PathLike[str],
+        path: Origin,
         header: dict[str, Any],
         arrays: dict[str, AnyArray],
         trusted: bool = False,
@@ -352,10 +360,10 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return cls._loaded(path, cls._model_class.of_contents(path, file, trusted))
 
     @classmethod
-    def _loaded(cls, path: str | os.PathLike[str], model: TaskModel, **given: object) -> Self:
+    def _loaded(cls, path: Origin, model: TaskModel, **given: object) -> Self:
         """The estimator of a model, with its parameters and those that are given."""
         if model.estimator != cls.__name__:
-            raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
+            raise ModelFileError(f"{name_of(path)}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
         with unsound(path, model.kind):
             known = cls().get_params(deep=False).keys()
             self = cls(**{name: value for name, value in snapshot(model.params).items() if name in known} | given)
@@ -363,8 +371,9 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             self._adopt(model)
         if others := sorted(model.params.keys() - known):
             warn(
-                f"{path}: of another version, whose {cls.__name__} had the parameters {', '.join(others):.300}; the "
-                "model predicts as it did, and a training from nothing has the defaults of what replaced them",
+                f"{name_of(path)}: of another version, whose {cls.__name__} had the parameters "
+                f"{', '.join(others):.300}; the model predicts as it did, and a training from nothing has the defaults "
+                "of what replaced them",
                 AdviceWarning,
             )
         return self

@@ -99,7 +99,13 @@ def probable_weights(model: TaskModel, asked: str) -> Floats:
             f"{asked} needs probabilities, and the scores of this model are margins: train with loss='log', or by "
             "fit with probability=True and a solver that has a dual, or call calibrate on labelled data"
         )
-    return model.weights / model.weights.dtype.type(model.temperature)
+    if model.temperature == 1.0:
+        return model.weights
+    scaled = model.scaled
+    if scaled is None or scaled[0] is not model.weights or scaled[1] != model.temperature:
+        weights = model.weights / model.weights.dtype.type(model.temperature)
+        scaled = model.scaled = model.weights, model.temperature, weights
+    return scaled[2]
 
 
 def ranking_weights(model: TaskModel, *, probabilities: bool) -> Floats:

@@ -7,7 +7,6 @@ training a chunker.
 from __future__ import annotations
 
 import copy
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from structsvm.checkpoint import checked_state
 from structsvm.features.dense import DenseRows, are_uneven
 from structsvm.features.tables.forms import Reading
-from structsvm.model_file import ModelFile, ModelFileError, read_model, under, unsound, write_model
+from structsvm.model_file import ModelFile, ModelFileError, name_of, read_model, under, unsound, write_model
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Text, Value
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from structsvm._problem import BoundProblem
     from structsvm.arrays import AnyArray, Floats, Integers, State, Weights
+    from structsvm.model_file import Destination, Origin
     from structsvm.parameters import ParameterGroup
     from structsvm.result import Result
     from structsvm.solvers import Solver
@@ -121,6 +121,10 @@ class TaskModel(ABC, Generic[E]):
         part. None: there is one part.
     n_unknown : int or None
         The number of labels of which the last training knew nothing; None: not trained here.
+    n_left_out : int or None
+        Features without weight that the model's file does not have; None: it has all.
+    scaled : tuple or None
+        Weights, a temperature, and the weights divided by it, once these were asked for: `probable_weights`.
     """
 
     kind: ClassVar[str]
@@ -134,6 +138,8 @@ class TaskModel(ABC, Generic[E]):
     comparison: ClassVar[type[LossSearch] | None] = None  # search over losses, if "auto" leaves them open
     groups: ClassVar[tuple[type[ParameterGroup], ...]] = ()  # classes of groups among the parameters
     narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
+    needs_state: ClassVar[bool] = False  # whether a stream continues, or its attributes are read, from its state alone
+    prunes: ClassVar[bool] = False  # whether weights that no output feels become 0, where C is chosen
     estimator: str
     record: ClassVar[Record]
 
@@ -150,6 +156,8 @@ class TaskModel(ABC, Generic[E]):
     reading: Reading | None = None
     first_index: int | None = None
     n_unknown: int | None = None
+    n_left_out: int | None = None
+    scaled: tuple[Floats, float, Floats] | None = None
 
     def __init__(self, *, params: dict[str, Any] | None = None) -> None:
         self.params = {} if params is None else params
@@ -259,6 +267,10 @@ class TaskModel(ABC, Generic[E]):
         """Learn what does not come from the run itself. If Ctrl-C ends this, the run's status becomes "interrupted"."""
         return
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, for copies and pickles, without what is computed again when it is needed."""
+        return {**self.__dict__, "scaled": None}
+
     def copy(self) -> Self:
         """A copy of the model, to be trained further while this one still predicts."""
         return copy.copy(self)
@@ -286,6 +298,14 @@ class TaskModel(ABC, Generic[E]):
     def held_out_scores(self, examples: E) -> Held:
         """The predictions of examples scored by the task's own metric."""
         raise TypeError(f"{self.estimator} does not choose C")
+
+    def outputs_of(self, examples: E) -> Integers:
+        """The predicted outputs of examples, to compare models by: one integer per label."""
+        raise TypeError(f"{self.estimator} does not prune weights")
+
+    def pruned(self, size: float) -> Floats:
+        """The weights, with 0 for those below a size."""
+        return np.where(np.abs(self.weights) < size, self.weights.dtype.type(0.0), self.weights)
 
     def scale(self, examples: E) -> float:
         """The scale of 1 / C: roughly the size of ``|dPsi|^2 / loss``."""
@@ -353,7 +373,7 @@ class TaskModel(ABC, Generic[E]):
             return
         self.margin = self.with_loss(stored.loss)
         self.margin.set_training(stored)
-        if None in (self.margin.C, self.margin.result, self.margin.state):
+        if None in (self.margin.C, self.margin.result):
             raise ValueError("a part of a sum without its training")
 
     @classmethod
@@ -394,32 +414,50 @@ class TaskModel(ABC, Generic[E]):
         return None if names is None else [str(name) for name in names]
 
     def set_training(self, stored: Stored) -> None:
-        """Restore the last training."""
-        self.C, (self.result, self.state) = stored.C, stored.result
+        """Restore the last training, and the fingerprint of its problem even if there is no state."""
+        self.C, (self.result, self.state), self.fingerprint = stored.C, stored.result, stored.fingerprint
         if self.state is not None:
             self.state = checked_state(self.state, **self.state_sizes())
-            self.fingerprint = stored.fingerprint
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file; see `structsvm.model_file`.
+    def save(self, path: Destination, *, training_state: bool | None = None) -> None:
+        """Write the model file; see `structsvm.model_file`, and `contents` for `training_state`.
 
         Raises
         ------
         TypeError
             For what a file cannot hold, such as labels that are not strings, numbers or tuples. No file is touched.
         """
-        write_model(path, self.kind, *self.contents())
+        write_model(path, self.kind, *self.contents(training_state=training_state))
 
-    def contents(self) -> tuple[dict[str, object], dict[str, AnyArray]]:
-        """Header and arrays of the model file."""
-        own, arrays = self.record.write(self)
-        params, matrices = params_to_json(self.stored_params())
-        around, of_training = AROUND.write(self)
-        header = {"estimator": self.estimator, "params": params, **own, **around}
+    def contents(self, *, training_state: bool | None = None) -> tuple[dict[str, object], dict[str, AnyArray]]:
+        """Header and arrays of the model file.
+
+        The training state, from which a warm start resumes the run on the same data, is often larger than the model: it
+        is written if `training_state` is True, or None and the parameter `warm_start` is True.
+        """
+        if training_state is None:
+            training_state = bool(self.params.get("warm_start"))
+        model = self if training_state or self.needs_state else self.without_state().narrowed_by_weights()
+        own, arrays = model.record.write(model)
+        params, matrices = params_to_json(model.stored_params())
+        around, of_training = AROUND.write(model)
+        header = {"estimator": model.estimator, "params": params, **own, **around}
         return header, arrays | matrices | of_training
 
+    def without_state(self) -> Self:
+        """A copy of the model without what only training needs."""
+        model = self.copy()
+        model.state = None
+        if model.margin is not None:
+            model.margin = model.margin.without_state()
+        return model
+
+    def narrowed_by_weights(self) -> Self:
+        """The model without features that have no weight, where such were set to 0: what prediction needs."""
+        return self
+
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+    def load(cls, path: Origin, *, mmap: bool = False, trusted: bool = False) -> Self:
         """Read a model file; ModelFileError if it is not a complete, valid model of this kind.
 
         `trusted`: see `structsvm.load`.
@@ -427,13 +465,15 @@ class TaskModel(ABC, Generic[E]):
         return cls.of_contents(path, read_model(path, kind=cls.kind, mmap=mmap), trusted)
 
     @classmethod
-    def of_contents(cls, path: str | os.PathLike[str], file: ModelFile, trusted: bool) -> Self:
+    def of_contents(cls, path: Origin, file: ModelFile, trusted: bool) -> Self:
         """The model of `contents`, read from `path`; raises as `load`."""
         with unsound(path, cls.kind):
             header = file.meta
             suspicion = None if trusted else cls.suspicion(header)
             if suspicion is not None:
-                raise ModelFileError(f"{path}: {suspicion}; if you trust the file's author, load it with trusted=True")
+                raise ModelFileError(
+                    f"{name_of(path)}: {suspicion}; if you trust the file's author, load it with trusted=True"
+                )
             kind = cls.kind_in(header)
             model: Any = kind.from_record(kind.record.read(header, file.arrays))
             model.estimator = header["estimator"]

@@ -1,6 +1,6 @@
-"""Training: one procedure for all models, from encoded examples to probabilities, in seven steps.
+"""Training: one procedure for all models, from encoded examples to probabilities, in eight steps.
 
-    complete -> choose -> start -> solve -> store -> add -> calibrate
+    complete -> choose -> start -> solve -> store -> add -> prune -> calibrate
 
 What a task varies is data of its model, or a method that the step calls. What only training needs is in the `Job`; a
 model is what predicts and is saved.
@@ -21,7 +21,8 @@ from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.examples import E
-from structsvm.tasks.common.selection.choice import ChosenLoss, ChosenSum
+from structsvm.tasks.common.selection.choice import ChosenLeast, ChosenLoss, ChosenSum
+from structsvm.tasks.common.selection.pruning import least_weight
 from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_choice
 from structsvm.tasks.common.solver import is_auto, is_log
 
@@ -159,6 +160,7 @@ def train(job: Job, monitor: Monitor | None = None) -> Run:
             solve(job, monitor)
             store(job)
             add(job, other, wait)
+        prune(job)
         calibrate(job)
     return job.run
 
@@ -213,6 +215,9 @@ def search(job: Job, monitor: Monitor) -> None:
         found = model.search(job.examples.fully_known(), solver.inner)
         try:
             model.choice = found.choose(monitor)
+            if model.prunes and model.choice is not None:
+                least = ChosenLeast(least_weight(found.held_out))
+                model.choice = dataclasses.replace(model.choice, others=(*model.choice.others, least))
             job.point = found.point(job.examples)
         except KeyboardInterrupt:
             part = found.part
@@ -262,6 +267,12 @@ def start(job: Job) -> None:
     if job.passes is None:
         state = learner.state_for(job.problem)
         job.run = resumed(solver, job.problem, state, learner.fingerprint, sample_weight=job.weight)
+        if state is None and (learner.n_left_out or learner.fingerprint == job.problem.fingerprint()):
+            warn(
+                "the model's file has no training state, so that training starts anew and stays close to its weights: "
+                "save(path, training_state=True), or --training-state, keeps what resumes the run",
+                AdviceWarning,
+            )
     if job.run is None:
         job.before = learner.copy()
         job.problem, job.weight, job.base = learner.recentred(job.problem, job.weight, solver)
@@ -305,12 +316,14 @@ def chosen_sum(model: TaskModel) -> ChosenSum | None:
 def other_part(job: Job, **settings: object) -> Job | None:
     """The training of the other part of a sum of losses, new or resumed, by a solver with these settings; or None.
 
-    On other examples a sum continues as one model.
+    On other examples, and without its training states, a sum continues as one model.
     """
     model, chosen = job.model, chosen_sum(job.model)
     if job.passes is not None or chosen is None:
         return None
     if job.fingerprint is not None and job.fingerprint != job.problem.fingerprint():
+        return None
+    if job.margin is not None and job.margin.state is None:
         return None
     part = job.margin if job.resume else None
     if part is None:
@@ -353,6 +366,14 @@ def add(job: Job, other: Job | None, wait: Callable[[], object]) -> None:
         model.weights = chosen.scales[model.loss] * model.weights + chosen.scales[margin.loss] * margin.weights
 
 
+def prune(job: Job) -> None:
+    """Set weights that no output feels to 0, where held-out examples have told which."""
+    model = job.model
+    least = None if job.passes is not None or model.choice is None else model.choice.get(ChosenLeast)
+    if least is not None:
+        model.weights = model.pruned(least.least_weight)
+
+
 def calibrate(job: Job) -> None:
     """Fit the temperature, and learn what else does not come from the run itself; of a batch, write back."""
     learner, model = job.learner, job.model
@@ -362,7 +383,7 @@ def calibrate(job: Job) -> None:
     if learner is not model:
         model.__dict__.update({name: getattr(learner, name) for name in TRAINED})
         weights = model.weights if model.weights.flags.writeable else model.weights.copy()
-        model.weights = put_rows(weights, job.rows, learner.weights)
+        model.weights, model.scaled = put_rows(weights, job.rows, learner.weights), None
 
 
 # Attributes that a training sets beside weights.

@@ -106,6 +106,7 @@ class ConceptModel(TaskModel[Scenes]):
     """
 
     kind = "concepts"
+    needs_state = True
     estimator = "ConceptLabeler"
     record = RECORD
 

@@ -62,6 +62,7 @@ class LinearModel(TaskModel[LabeledRows]):
     """
 
     kind = "binary"
+    needs_state = True
     estimator = "SGDQNClassifier"
     record = RECORD
     has_temperature = True

@@ -464,7 +464,7 @@ cdef class OspasState(State):
 
     def to_arrays(self):
         """Return what `resume` continues from as a dict of arrays."""
-        names = AttributeVocabulary(list(self.encoder.index)).to_arrays()
+        names = AttributeVocabulary(list(self.encoder.index)).to_plain_arrays()
         arrays = {"seed": np.array([self.seed], dtype=np.uint64)}
         arrays.update({f"symbols.{name}": array for name, array in self.symbols.get_state().items()})
         arrays.update({f"roles.{name}": array for name, array in (names | self.roles.get_state()).items()})

@@ -316,7 +316,7 @@ class SemanticModel(BagModel, method=Ospas.name):
     @property
     def named_arrays(self) -> State:
         """The names of the symbols' attributes, and `tagger_arrays`."""
-        names = AttributeVocabulary(list(self.symbols.encoder.index)).to_arrays()
+        names = AttributeVocabulary(list(self.symbols.encoder.index)).to_plain_arrays()
         return {f"symbols.{name}": array for name, array in names.items()} | self.tagger_arrays
 
     @classmethod

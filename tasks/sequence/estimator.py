@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import chain, count, pairwise
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator
+from itertools import chain, count, islice, pairwise
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.sequence.examples import AllowedLike, LabeledSequences, LabelsLike, Masks, SequencesLike
+
+# Sequences of a stream that are labelled at once.
+BATCH = 256
 
 
 @declared
@@ -70,8 +74,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         train on them unchanged, and constrain only predictions.
     segments : bool or int, default=False
         Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
-        beside those of tokens. y contains labels in a scheme, which `constraints` may name, or per sequence a list of
-        spans ``(start, stop, label)``, which `predict` then returns; `classes_` are the tags B, I, E and S of each
+        beside those of tokens. y contains labels in a scheme, which `constraints` may name; labels of which none looks
+        like a tag, each run of one label a segment; or per sequence a list of spans ``(start, stop, label)``, which
+        `predict` then returns; `classes_` are the tags B, I, E and S of each
         type. Exact inference of order 1, without `end`, bigrams and masks. A token's word is its feature "word", "w" or
         the like, or the first column; its part of speech the feature "pos", "tag" or the like, or the second column.
         An int is the length of the longest segments with their own weight and phrases, from 2 tokens on; longer ones,
@@ -119,10 +124,11 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         The C of the last training.
     validation_ : dict
         The table from which "auto" chose C: arrays "C", "score", "error" (standard errors of the scores) and "passes"
-        (over the part that was trained on), the "metric" and the number of examples "n_held_out"; with ``loss="auto"``
-        also the "loss" of these, "losses" (per loss: C, score, standard error), "tables" (per loss: rows of C, score,
-        error and passes), "sum", the score of the added models and its standard error, and "scales", the factors of
-        their weights in the sum.
+        (over the part that was trained on), the "metric" and the number of examples "n_held_out", and "least_weight",
+        the size below which weights are 0, as held-out labels do not feel them; with ``loss="auto"`` also the "loss" of
+        these, "losses" (per loss: C, score, standard error), "tables" (per loss: rows of C, score, error and passes),
+        "sum", the score of the added models and its standard error, and "scales", the factors of their weights in the
+        sum.
     loss_ : str
         The loss that the model was trained with; for a sum "log", with which `partial_fit` continues.
     result_ : Result
@@ -261,17 +267,40 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             allowed = model.segments.allowed(allowed, self.unknown)
         return allowed_masks(allowed, model.labels, self.unknown)
 
+    @overload
+    def predict(self, X: Iterator[object]) -> Iterator[list[Any]]: ...  # type: ignore[overload-overlap]
+    @overload
     def predict(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
-    ) -> list[list[Any]]:
+    ) -> list[list[Any]]: ...
+    def predict(
+        self,
+        X: SequencesLike | Iterator[object],
+        *,
+        lengths: ArrayLike | None = None,
+        allowed: AllowedLike | None = None,
+    ) -> list[list[Any]] | Iterator[list[Any]]:
         """Return the best labelling of each sequence: a list of label lists; an empty sequence has an empty one.
+
+        A generator, or another iterator, is read as its predictions are asked for: see `predict_iter`.
 
         `allowed` restricts labels (a partly annotated sequence): per sequence None, or a list with, per
         token, None, a label, or a collection of the labels that it may have.
         """
         model = self._fitted()
+        if isinstance(X, Iterator) and lengths is None and allowed is None:
+            return self.predict_iter(X)
         masks = self._masks(allowed)
         return Outputs(model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads))
+
+    def predict_iter(self, X: Iterable[object]) -> Iterator[list[Any]]:
+        """Yield the best labelling of each sequence, in memory for some hundred of them.
+
+        Each is that of `predict`. Sequences are read 256 at a time, when the first of their labellings is asked for.
+        """
+        sequences = iter(X)
+        while batch := list(islice(sequences, BATCH)):
+            yield from self.predict(batch)
 
     def predict_marginals(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
@@ -342,7 +371,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """Return the share of tokens whose label is right, or among those that y admits; tokens of which y says nothing
         are left out.
         """
-        predicted = self.predict(X, lengths=lengths)
+        predicted = self.predict(list(X) if isinstance(X, Iterator) else X, lengths=lengths)
         if predicted and self._fitted().has_spans:
             y, predicted = self._fitted().as_tags(y, predicted, X, lengths)
         elif lengths is not None:

@@ -6,8 +6,10 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,13 +27,26 @@ from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
 from structsvm.metrics._counts import is_unknown
-from structsvm.metrics._schemes import BIOES, scheme_of
+from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
-from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
+from structsvm.stored_values import (
+    Array,
+    Count,
+    Flag,
+    Group,
+    Matrix,
+    OneOf,
+    Part,
+    Record,
+    Stored,
+    Text,
+    Value,
+    matrix_of,
+)
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth, leaf
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
@@ -47,6 +62,7 @@ from structsvm.tasks.common.likelihood import (
 )
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.selection.choice import ChosenLeast
 from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
@@ -74,7 +90,6 @@ from structsvm.tasks.sequence.segments import (
     Segments,
     all_tags,
     given,
-    labels_of,
     part_of,
     usual_length,
 )
@@ -82,6 +97,7 @@ from structsvm.tasks.sequence.segments import (
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
     from structsvm.arrays import Floats, Integers, Weights
+    from structsvm.metrics._schemes import Part as TagPart
     from structsvm.metrics._schemes import Scheme
     from structsvm.oracles.chain import LabelChain
     from structsvm.solvers import Solver
@@ -110,8 +126,8 @@ ORACLE = Record({
     "label_costs": Array("f8", ("n_labels",), needed=False),
 })  # fmt: skip
 RECORD = Record({
-    "weights": Array(
-        "f4", ("n_rows", "stride"), of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride)
+    "weights": Matrix(
+        "n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride)
     ),
     "phrases": Group(of=lambda model: None if model.segments is None else model.segments.phrases.to_arrays()),
     "labels": Labels(),
@@ -126,6 +142,7 @@ RECORD = Record({
         needed=False,
     ),
     "units": UNITS,
+    "n_left_out": Count(needed=False),
     "margin": MARGIN,
 })  # fmt: skip
 
@@ -161,7 +178,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     calibrates = False
     comparison = SumSearch
     groups = (TokenFeatures,)
-    sums_over_known = narrows = True
+    sums_over_known = narrows = prunes = True
     C_of_few = 1.0
 
     def __init__(
@@ -368,7 +385,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             raise ValueError("predict_spans needs a model with segments=True")
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
-        found = list(map(BIOES.chunks, self.named(self.predict_tokens(tokens), tokens.offsets)))
+        found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
         decoder, places = self.oracle.chain(tokens.without_empty()), count()
@@ -381,12 +398,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]
     ) -> list[tuple[int, int, str, float]]:
         """Spans with their probabilities: the share of the labellings that have them."""
-        id_of = {label: k for k, label in enumerate(self.labels)}
-        total, chances = decoder.expect(weights, place)[0], []
+        tags, total, chances = self.tags_of_kinds, decoder.expect(weights, place)[0], []
         for start, stop, kind in spans:
+            first, inside, last, single = tags[kind]
+            ids = [single] if stop == start + 1 else [first, *[inside] * (stop - start - 2), last]
             may = np.ones((length, len(self.labels)), dtype=bool)
-            ids = [id_of[tag] for tag in labels_of([(start, stop, kind)], length, place)[start:stop]]
-            may[start:stop] = np.eye(len(self.labels), dtype=bool)[ids]
+            may[start:stop] = False
+            may[range(start, stop), ids] = True
             chances.append(float(np.exp(min(decoder.expect(weights, place, may)[0] - total, 0.0))))
         return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
 
@@ -523,10 +541,25 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def split(self, label_ids: Integers, offsets: Integers) -> list[list[Any]]:
         """Label lists, or lists of spans, from the label ids of all tokens."""
         if self.has_spans:
-            return list(map(BIOES.chunks, self.named(label_ids, offsets)))
+            return self.spans_of(label_ids, offsets)
         if self.segments is not None and self.segments.depends_on_neighbours:
             return list(map(self.segments.shown_labels, self.named(label_ids, offsets)))
         return self.named(label_ids, offsets, self.shown)
+
+    def spans_of(self, label_ids: Integers, offsets: Integers) -> list[list[Span]]:
+        """Lists of the spans ``(start, stop, type)`` of tags."""
+        parts, ids = self.parts_of_tags, label_ids.tolist()
+        return [list(chunks_of([parts[k] for k in ids[a:b]])) for a, b in pairwise(offsets.tolist())]
+
+    @cached_property
+    def parts_of_tags(self) -> list[TagPart]:
+        """The role and the type of each label, of segments."""
+        return [part_of(tag) for tag in self.labels]
+
+    @cached_property
+    def tags_of_kinds(self) -> dict[str, list[int]]:
+        """By type of segments, the ids of its tags: of the first, inside, last and single token."""
+        return {self.parts_of_tags[tags[0]].kind: tags for tags in self.oracle.tags.tolist()}
 
     def named(self, label_ids: Integers, offsets: Integers, names: Sequence[Hashable] | None = None) -> list[list[Any]]:
         """Lists of the names of labels, by default the model's own."""
@@ -558,10 +591,42 @@ class SequenceModel(TaskModel[LabeledSequences]):
         names = list(dict.fromkeys(map(str, self.shown)))
         return names, np.array([names.index(str(name)) for name in self.shown], dtype=np.int32)[label_ids]
 
-    @property
+    @cached_property
     def shown(self) -> Sequence[Hashable]:
         """The name that users have for each label."""
         return self.labels if self.segments is None else [self.segments.shown(tag) for tag in self.labels]
+
+    # ---- weights that are 0 ---------------------------------------------------------------------
+
+    def outputs_of(self, examples: LabeledSequences) -> Integers:
+        return self.predict_tokens(examples.tokens)
+
+    def pruned(self, size: float) -> Floats:
+        """The weights, with 0 for those of features below a size; those of transitions, which are few, stay."""
+        weights, stride = super().pruned(size), self.oracle.stride
+        history = slice(self.oracle.n_token_features * stride, self.oracle.first_bigram_row * stride)
+        weights[history] = self.weights[history]
+        return weights
+
+    def narrowed_by_weights(self) -> Self:
+        least = None if self.choice is None else self.choice.get(ChosenLeast)
+        if least is None or self.units is not None or not self.encoder.can_narrow:
+            return self
+        n = self.oracle.n_token_features
+        kept = np.count_nonzero(self.rows(0, n), axis=1) > 0
+        if self.encoder.bigram_features is not None:
+            kept[self.encoder.bigram_features] = True
+        kept[0] |= not kept.any()
+        if kept.all():
+            return self
+        model = self.copy()
+        model.encoder, model.oracle = self.encoder.narrowed(kept), copy.copy(self.oracle)
+        model.oracle.set_features(int(np.count_nonzero(kept)), self.oracle.n_bigrams)
+        table = self.weights.reshape(-1, self.oracle.stride)
+        model.weights = np.concatenate([table[:n][kept], table[n:]]).ravel()
+        model.columns = self.columns | {"n_features_in_": model.encoder.n_features}
+        model.n_left_out = (self.n_left_out or 0) + n - model.encoder.n_features
+        return model
 
     # ---- views of the weights -------------------------------------------------------------------
 
@@ -680,8 +745,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
         ]:
             if ours != its:
                 raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
-        weights = stored.arrays(n_rows=oracle.n_rows, stride=oracle.stride)["weights"].ravel()
+        shape = oracle.n_rows, oracle.stride
+        weights = matrix_of(stored.arrays(n_rows=shape[0], stride=shape[1]), "weights", shape).ravel()
         model = cls(encoder, labels, oracle, weights=weights, units=units, segments=segments)
+        model.n_left_out = stored.n_left_out
         model.set_margin(stored.margin)
         return model
 
@@ -784,7 +851,10 @@ def prepare_shards(
         if before.segments is not None or before.encoder.kind != "columns":
             raise ValueError("the model to resume was trained on other data than columns")
         if features_fingerprint(before.encoder, before.labels) != shards.fingerprint():
-            raise ValueError("the model to resume has other features or labels than the shards")
+            hint = "; its file has features with weights alone: save it with training_state=True" * bool(
+                before.n_left_out
+            )
+            raise ValueError(f"the model to resume has other features or labels than the shards{hint}")
         check_unchanged(params, before, shards.label_ids)
         model = before
     else:

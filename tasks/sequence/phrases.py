@@ -8,6 +8,7 @@ so that a phrase is as likely to be a segment where it is met again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, Self
 
@@ -71,18 +72,23 @@ class Phrases:
         grown = [_Grown(tokens.offsets, *_names(X, source, tokens.n_tokens)) for source in sources]
         for one in grown:
             one.start()
-            self.names.append(one.names)
+            self.names.append(list(one.number))
             self.keys.append([one.grow() for _ in range(2, max_length + 1)])
         return self, self._gathered(tokens, grown)
 
     def transform(self, X: SequencesLike, tokens: Tokens) -> Tokens:
         """The phrases of encoded sequences, by the token that they end at."""
         grown = [_Grown(tokens.offsets, *_names(X, source, tokens.n_tokens)) for source in self.sources]
-        for one, names, keys in zip(grown, self.names, self.keys, strict=True):
-            one.start(names)
+        for one, number, keys in zip(grown, self.numbers, self.keys, strict=True):
+            one.start(number)
             for known in keys:
                 one.grow(known)
         return self._gathered(tokens, grown)
+
+    @cached_property
+    def numbers(self) -> list[dict[str, int]]:
+        """The number of each name, by kind."""
+        return [{name: k for k, name in enumerate(names)} for names in self.names]
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -171,14 +177,13 @@ class _Grown:
         self.found: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
         self.length = 1
 
-    def start(self, names: list[str] | None = None) -> None:
-        """Set what names tokens have: those of a list, or those that are seen often enough."""
-        if names is None:
+    def start(self, number: dict[str, int] | None = None) -> None:
+        """Set what names tokens have: those with a number, or those that are seen often enough."""
+        if number is None:
             counts = np.bincount(self.ids[self.ids >= 0], minlength=len(self.texts))
-            names = [self.texts[k] for k in np.flatnonzero(counts >= FEWEST_SEEN).tolist()]
-        number = {name: k for k, name in enumerate(names)}
+            number = {self.texts[k]: n for n, k in enumerate(np.flatnonzero(counts >= FEWEST_SEEN).tolist())}
         of_text = np.array([*(number.get(text, -1) for text in self.texts), -1], dtype=np.int64)
-        self.names, self.n = names, len(names)
+        self.number, self.n = number, len(number)
         self.of_token = self.runs = of_text[self.ids]
 
     def grow(self, known: Integers | None = None) -> Integers:

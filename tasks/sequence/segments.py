@@ -1,7 +1,8 @@
 """Segments in a label-sequence model (``segments=True``): labels that are the tags of segments, and phrases.
 
 Tokens are scored by tags, of each type B (first), I (inside), E (last) and S (single), whatever form y has: labels in
-any scheme (`structsvm.metrics.Scheme`), or lists of spans ``(start, stop, label)``.
+any scheme (`structsvm.metrics.Scheme`), labels without tags, of which each run of one label is a segment, or lists of
+spans ``(start, stop, label)``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ from numpy.typing import NDArray
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.metrics._counts import AUTO, is_unknown, say_unknown
-from structsvm.metrics._schemes import BIO, BIOES, FORMS, OUTSIDE, SCHEMES, Scheme, odd_one, scheme_for
+from structsvm.metrics._schemes import (
+    BIO,
+    BIOES,
+    FORMS,
+    OUTSIDE,
+    SCHEMES,
+    Runs,
+    Scheme,
+    name_no_tags,
+    odd_one,
+    scheme_for,
+)
 from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.sequence.constraints import constrained
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
@@ -38,7 +50,8 @@ if TYPE_CHECKING:
 TAGS = "BIES"
 SPANS = "spans"
 # The schemes of files, by their texts.
-BY_TEXT = {str(scheme): scheme for scheme in (Scheme(name, sep, end) for name, (end, sep) in product(SCHEMES, FORMS))}
+WITH_TAGS = [Scheme(name, sep, end) for name, (end, sep) in product(SCHEMES, FORMS)]
+BY_TEXT: dict[str, Scheme] = {str(scheme): scheme for scheme in [*WITH_TAGS, Runs()]}
 # The roles in a chunk that labels of schemes without B, E or S may stand for, by their own roles.
 ROLES = {
     "bio": {"B": "BS", "I": "IE"},
@@ -190,14 +203,17 @@ def _unmarked(y: list[Sequence[Any]], unknown: object) -> list[Sequence[Any]]:
 
 
 def _scheme_of(y: Sequence[Sequence[Any]], every: Collection[Any]) -> Scheme:
-    """The scheme of labels; errors name the sequence and the token of a label without one."""
+    """The scheme of labels; of labels without any tag their runs. Errors name sequence and token of other labels."""
+    if {*every} - {"O"} and name_no_tags(every):
+        return Runs()
     try:
         return scheme_for(every)
     except (TypeError, ValueError) as error:
         strange = next((label for label in every if not isinstance(label, str)), None) or odd_one(every)[0]
         places = ((i, t, label) for i, labels in enumerate(y) for t, label in enumerate(labels))
         i, t = next((i, t) for i, t, label in places if strange in _labels_in(label))
-        raise type(error)(f"sequence {i}, token {t}: segments need labels of a scheme, or spans: {error}") from None
+        wanted = "labels of a scheme, labels of which none looks like a tag, or spans"
+        raise type(error)(f"sequence {i}, token {t}: segments need {wanted}: {error}") from None
 
 
 def _labels_in(some: object) -> Collection[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from structsvm.arrays import AnyArray
+    from structsvm.model_file import Destination, Origin
     from structsvm.tasks.common.inspection.weights import Explanation
     from structsvm.tasks.tagged.sentences import SentenceLike
 
@@ -169,8 +169,8 @@ class TaggedParser(BaseEstimator):
         tags.target_tags.single_output, tags.target_tags.multi_output = False, True
         return tags
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write tagger and parser to one file; `structsvm.load` opens it.
+    def save(self, path: Destination, *, training_state: bool | None = None) -> None:
+        """Write tagger and parser to one file; `structsvm.load` opens it. `training_state`: see their `save`.
 
         Raises
         ------
@@ -187,12 +187,12 @@ class TaggedParser(BaseEstimator):
             if type(part) not in kinds:
                 wanted = " or ".join(kind.__name__ for kind in kinds)
                 raise TypeError(f"a model file cannot hold a {name} that is no {wanted}: {type(part).__name__}")
-            header[name], own = part.contents()
+            header[name], own = part.contents(training_state=training_state)
             arrays |= {f"{name}.{key}": array for key, array in own.items()}
         write_model(path, KIND, header, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+    def load(cls, path: Origin, *, mmap: bool = False, trusted: bool = False) -> Self:
         """Open a file written by `save`; ModelFileError if it is not a complete, valid model of this class.
 
         `trusted`: see `structsvm.load`.

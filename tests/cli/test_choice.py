@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     ],
 )
 def test_a_line_says_what_was_chosen(folder, task, file, options):
-    out, err = run(folder, "train", task, file, "-m", "m", *options)
+    out, err = run(folder, "train", task, file, "-m", "m", "--training-state", *options)
     adds = task in ("sequence", "taxonomy") and not options
     (found,) = re.finditer(SUM if adds else LINE, out)
     assert err == ""
@@ -60,7 +60,7 @@ def test_a_line_says_what_was_chosen(folder, task, file, options):
             loss: result.n_iter + 1 for loss, result in model.results_.items()
         }
     width = ["--gamma", "0.5"] if task in {"multiclass", "binary"} else []
-    fixed, _ = run(folder, "train", task, file, "-m", "m", "-C", "0.5", *width)
+    fixed, _ = run(folder, "train", task, file, "-m", "m", "--training-state", "-C", "0.5", *width)
     assert "held-out" not in fixed and structsvm.load(folder / "m").C_ == 0.5
 
 

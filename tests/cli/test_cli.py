@@ -212,7 +212,15 @@ def test_labels_without_a_scheme_have_no_chunk_scores(tmp_path, labels):
     report, _ = run(tmp_path, "evaluate", "m", "tags")
     assert report.startswith("accuracy: 100.00%\nno chunk scores: the labels have no scheme of chunks")
     scores = json.loads(run(tmp_path, "evaluate", "m", "tags", "--json")[0])
-    assert scores == {"accuracy": 1.0, "n_sequences": 20, "n_tokens": 40, "n_unseen": 0, "n_unknown": 0}
+    assert scores == {
+        "accuracy": 1.0,
+        "records": 1.0,
+        "fields": 1.0,
+        "n_sequences": 20,
+        "n_tokens": 40,
+        "n_unseen": 0,
+        "n_unknown": 0,
+    }
 
 
 def test_inspect(work):
@@ -287,7 +295,7 @@ def test_quiet_and_plot(work):
 
 def test_warm_start_goes_on(work):
     run(work, "train", "sequence", "train.txt", "-m", "whole", "--max-iter", "5", "-C", "0.3", "-q")
-    run(work, "train", "sequence", "train.txt", "-m", "part", "--max-iter", "2", "-C", "0.3", "-q")
+    run(work, "train", "sequence", "train.txt", "-m", "part", "--max-iter", "2", "-C", "0.3", "-q", "--training-state")
     run(work, "train", "sequence", "train.txt", "-m", "part", "--warm-start", "part", "--max-iter", "3", "-q")
     whole, part = structsvm.load(work / "whole"), structsvm.load(work / "part")
     np.testing.assert_array_equal(whole.model_.weights, part.model_.weights)

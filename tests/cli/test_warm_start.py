@@ -83,7 +83,7 @@ def test_warm_start(tmp_path, task, options):
     options = [*write_files(tmp_path, task), *options]
     train = ["train", task, "a", "--quiet", "--max-iter"]
     run(tmp_path, *train, 2, *options, "-m", "whole")
-    run(tmp_path, *train, 1, *options, "-m", "part")
+    run(tmp_path, *train, 1, *options, "-m", "part", "--training-state")
     run(tmp_path, *train, 1, "--warm-start", "part", "-m", "resumed")
     np.testing.assert_array_equal(learnt(tmp_path / "resumed"), learnt(tmp_path / "whole"))
     assert structsvm.load(tmp_path / "resumed").n_iter_ == 2
@@ -133,7 +133,7 @@ def test_formulations_of_grammars(tmp_path):
         (["-C", 1, "--solver", "frank_wolfe", "--penalty", "quadratic"], "FrankWolfe has no 'penalty'"),
     ]:
         assert message in run(tmp_path, *slack, *options, "-m", "m", status=2)[1]
-    run(tmp_path, *slack, "-C", 0.5, "--max-iter", 1, "-m", "part")
+    run(tmp_path, *slack, "-C", 0.5, "--max-iter", 1, "-m", "part", "--training-state")
     run(tmp_path, *slack, "-C", 0.5, "--max-iter", 2, "-m", "whole")
     continuing = ["train", "grammar", "a", "-q", "--warm-start", "part"]
     run(tmp_path, *continuing, "-m", "resumed")

@@ -89,15 +89,16 @@ def seeds() -> list[Original]:
     return [
         *(of_training(name, case.make(), case.X, case.y, case.load) for name, case in TABLE.items()),
         *(of_training(type(model).__name__, model, *data) for model, *data in trainings()),
+        *(of_training(f"small {name}", *data, training_state=False) for name, *data in small_ones()),
     ]
 
 
-def of_training(name: str, model: Any, X: Any, y: Any, load: Any = None) -> Original:
+def of_training(name: str, model: Any, X: Any, y: Any, load: Any = None, *, training_state: bool = True) -> Original:
     """The file of a model that is trained on X and y."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder) / "a.model"
-        model.fit(X, y, **about(model, X)).save(path)
+        model.fit(X, y, **about(model, X)).save(path, training_state=training_state)
         test = [tokens_of(tree) for tree in X[:3]] if y is None and isinstance(model, GrammarParser) else X[:3]
         record = model._fitted().record if hasattr(model, "_fitted") else None
         return original(name, path, test, (X, y, about(model, X)), load or {}, record)
@@ -106,6 +107,15 @@ def of_training(name: str, model: Any, X: Any, y: Any, load: Any = None) -> Orig
 def about(model: Any, X: Any) -> dict[str, Any]:
     """Keywords that `fit` needs beside X and y: the rows of a ranker are of one query."""
     return {"group": [len(X)]} if isinstance(model, Ranker) else {}
+
+
+def small_ones() -> Iterator[tuple[str, Any, Any, Any]]:
+    """Estimators whose files leave out weights that are 0, and names without weight."""
+    X, y = make_sequences(40, n_labels=3, n_words=60, mean_length=4.0, random_state=0)
+    dicts = [[{"w": word[0], "n": str(len(word[0]))} for word in words] for words in X]
+    yield "columns", SequenceLabeler(max_iter=2, random_state=0), X, y
+    yield "dicts", SequenceLabeler(max_iter=2, random_state=0), dicts, y
+    yield "segments", SequenceLabeler(segments=True, max_iter=2, random_state=0), X, y
 
 
 def trainings() -> Iterator[tuple[Any, Any, Any]]:

@@ -29,6 +29,8 @@ CASES = {
     "flat_f1": (*LABELS, metrics.flat_f1_score(*LABELS)),
     "flat_precision": (*LABELS, metrics.flat_precision_score(*LABELS)),
     "flat_recall": (*LABELS, metrics.flat_recall_score(*LABELS)),
+    "record_accuracy": ([["a", "b"], ["a"]], [["a", "a"], ["a"]], 0.5),
+    "field_f1": (*LABELS, 0.5),
     "chunk_f1": (*LABELS, 0.5),
     "chunk_precision": (*LABELS, 0.5),
     "chunk_recall": (*LABELS, 0.5),

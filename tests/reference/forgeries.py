@@ -80,8 +80,9 @@ def forgeries(array, wanted):
         yield np.full_like(array, -np.inf)
     low, high = wanted.within
     if low is not None and array.size:
-        yield np.full_like(array, np.iinfo(array.dtype).min if array.dtype.kind == "i" else -1)
-        if high is not None and array.dtype.kind == "i":
+        if array.dtype.kind != "u":
+            yield np.full_like(array, np.iinfo(array.dtype).min if array.dtype.kind == "i" else -1)
+        if high is not None and array.dtype.kind in "iu":
             yield np.full_like(array, np.iinfo(array.dtype).max)
     if wanted.some:
         yield np.zeros_like(array)

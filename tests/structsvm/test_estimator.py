@@ -240,7 +240,7 @@ def test_files_that_do_not_fit(tmp_path):
 
 def test_hostile_files(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    StructuredSVM(Multiclass(), LaRank(random_state=0)).fit(X, y).save(tmp_path / "m")
+    StructuredSVM(Multiclass(), LaRank(random_state=0)).fit(X, y).save(tmp_path / "m", training_state=True)
     file = read_model(tmp_path / "m")
     strange = [
         None,

@@ -147,6 +147,24 @@ class ChosenThreshold(Chosen):
 
 
 @dataclass(frozen=True)
+class ChosenLeast(Chosen):
+    """The size of weights below which they are 0, as outputs do not feel them.
+
+    Attributes
+    ----------
+    least_weight : float
+    """
+
+    least_weight: float
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        if not 0.0 <= (least := float(value["least_weight"])) < np.inf:
+            raise ValueError(f"weights below {least} are 0")
+        return cls(least)
+
+
+@dataclass(frozen=True)
 class Choice:
     """A C, the table from which it was chosen, and what was chosen with it.
 
@@ -221,7 +239,12 @@ class Choice:
             raise TypeError(f"a choice of C by {value['metric']!r:.80} of {value['n_held_out']!r:.80} examples")
         if float(value["C"]) not in [row.C for row in table]:
             raise ValueError(f"a choice of C = {value['C']!r:.80}")
-        kinds = (ChosenSum if value.keys() & {"scales", "tables"} else ChosenLoss, ChosenGamma, ChosenThreshold)
+        kinds = (
+            ChosenSum if value.keys() & {"scales", "tables"} else ChosenLoss,
+            ChosenGamma,
+            ChosenThreshold,
+            ChosenLeast,
+        )
         others = [kind.from_json(value) for kind in kinds if any(part.name in value for part in fields(kind))]
         return cls(float(value["C"]), value["metric"], table, value["n_held_out"], tuple(others))
 

@@ -313,6 +313,11 @@ class Search:
         self.keep()
         self.states = [part.run.get_state() for part in self.parts]
 
+    @property
+    def held_out(self) -> list[tuple[TaskModel, Examples]]:
+        """Per split, the model at the best value and the examples that it was not trained on."""
+        return [(model, part.others) for model, part in zip(self.models, self.parts, strict=True)]
+
     def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
         """The training state that was reached with the best value, and the rows of these examples that it is of.
 
@@ -416,6 +421,11 @@ class LossSearch:
     @property
     def part(self) -> Part | None:
         return self.search.part
+
+    @property
+    def held_out(self) -> list[tuple[TaskModel, Examples]]:
+        """See `Search.held_out`; of the chosen loss."""
+        return self.search.held_out
 
     def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
         """See `Search.point`; of the loss that training continues with."""

@@ -20,7 +20,7 @@ def saved(case, path):
     """The model file of a case, of two passes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        case.fit(**case.passes(2)).save(path)
+        case.fit(**case.passes(2)).save(path, training_state=True)
     return path
 
 

@@ -694,7 +694,7 @@ def test_save_and_load(tmp_path, options):
     parser = GrammarParser(random_state=0, max_iter=None if "solver" in options else 2, **options)
     if isinstance(parser.solver, LaRank):
         parser.random_state = None
-    parser.fit(TRAIN[:60]).save(tmp_path / "m.model")
+    parser.fit(TRAIN[:60]).save(tmp_path / "m.model", training_state=True)
     for mmap in (False, True):
         other = structsvm.load(tmp_path / "m.model", mmap=mmap)
         assert isinstance(other, GrammarParser) and repr(other) == repr(parser)

@@ -191,7 +191,7 @@ def test_a_loss_that_nothing_bounds_has_the_hinge_of_the_roc_area(loss, tmp_path
     )
     primal = made("roc_area", C=model.C_).fit(*train).result_.primal
     assert model.result_.primal == pytest.approx(primal, rel=2e-3)
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", training_state=True)
     loaded = structsvm.load(tmp_path / "m").set_params(warm_start=True)
     loaded.fit(*train)
     np.testing.assert_allclose(loaded.coef_, model.coef_, rtol=0.05, atol=0.03)

@@ -162,7 +162,7 @@ def test_sample_weights_streams_and_files(tmp_path):
     double = SequenceLabeler(2.0, loss="log", random_state=0, max_iter=4).fit(X, known)
     weighted = SequenceLabeler(1.0, loss="log", random_state=0, max_iter=4).fit(X, known, np.full(len(X), 2.0))
     np.testing.assert_array_equal(double.emission_, weighted.emission_)
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_state=True)
     loaded = structsvm.load(tmp_path / "model").set_params(warm_start=True, max_iter=4)
     np.testing.assert_array_equal(
         loaded.fit(X, known).emission_, model.set_params(warm_start=True).fit(X, known).emission_

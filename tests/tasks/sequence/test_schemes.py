@@ -7,6 +7,7 @@ import pytest
 import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.metrics import Scheme, chunk_f1, chunk_f1_scorer, token_accuracy
+from structsvm.metrics._schemes import Runs
 from structsvm.tasks import SequenceLabeler
 
 ROWS, IN_BIO = make_sequences(60, n_words=60, random_state=0)
@@ -92,6 +93,9 @@ def test_labels_without_a_scheme_have_no_chunks(labels):
     assert model.validation_["metric"] == "accuracy" and model.model_.scheme is None
     with pytest.raises(ValueError, match="no scheme of chunks"):
         chunk_f1_scorer(model, X, y)
+    if labels in (["NN", "VB"], ["PER", "O"]):  # no tags: runs of labels
+        assert SequenceLabeler(segments=True, max_iter=1).fit(X, y).model_.scheme == Runs()
+        return
     with pytest.raises(ValueError, match="sequence 0, token 0: segments need labels of a scheme"):
         SequenceLabeler(segments=True).fit(X, y)
 

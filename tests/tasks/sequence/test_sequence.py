@@ -503,7 +503,7 @@ def test_what_becomes_of_broken_labels(inference, tmp_path):
     assert np.array_equal(model.model_.weights, free.model_.weights)
     for labels in model.predict(names(X)):
         assert Scheme("bio").repaired(labels) == labels
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_state=True)
     again = structsvm.load(tmp_path / "model").set_params(warm_start=True)
     whole = fitted(names(X), broken, broken="predict", **options | {"max_iter": 4})
     assert np.array_equal(again.fit(names(X), broken).model_.weights, whole.model_.weights)
@@ -636,7 +636,7 @@ def test_going_on_is_one_run_bit_for_bit(tmp_path, inference, solver, mmap, bigr
 
     whole = labeler(5).fit(names(X), y)
     part = labeler(2, warm_start=True).fit(names(X), y)
-    part.save(tmp_path / "part.model")
+    part.save(tmp_path / "part.model", training_state=True)
     loaded = SequenceLabeler.load(tmp_path / "part.model", mmap=mmap)
     assert loaded.warm_start and loaded.solver.max_iter == 2
     loaded.set_params(solver__max_iter=3).fit(names(X), y)
@@ -764,7 +764,7 @@ def test_ctrl_c_leaves_a_partial_model(params, tmp_path, monkeypatch):
     assert late < 2.0
     assert model.result_.status == "interrupted"
     assert model.score(columns[:100], y_long[:100]) > 0.5
-    model.save(tmp_path / "partial.model")
+    model.save(tmp_path / "partial.model", training_state=True)
     loaded = SequenceLabeler.load(tmp_path / "partial.model")
     np.testing.assert_array_equal(loaded.model_.weights, model.model_.weights)
     loaded.set_params(warm_start=True, max_iter=1, tol=None).fit(columns, y_long)
