@@ -24,8 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import entr
 
 from structsvm._warnings import warn
 from structsvm.dual._expectations import ExpectationState
@@ -77,6 +75,9 @@ class SparseObjective:
 
     def dual(self, losses: Floats, u: Floats, entropy: float) -> float:
         """The dual at the best mixture of p_w, of this entropy, and the true outputs."""
+        from scipy.optimize import minimize_scalar  # the command line imports solvers
+        from scipy.special import entr
+
         true = np.exp(-losses)
         others, rest = float(self.C @ (1.0 - true)), entropy - float(self.C @ entr(true))
         sizes = np.abs(u)
@@ -205,7 +206,7 @@ class SparseLikelihoodRun(Run):
         objective, point = self.objective, self._here()
         yield
         chosen = np.flatnonzero((point.w != 0.0) | (np.abs(point.gradient) > NEAR * objective.l1))
-        memory, goal = Memory(), LEAST_GAP if self.solver.tol is None else self.solver.tol
+        memory, goal = Memory(), self.goal or self.solver.tol or LEAST_GAP
         for _ in range(ITERATIONS):
             if point.primal - self.state.dual <= goal * point.primal:
                 return
@@ -327,6 +328,12 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
             )
         objective = SparseObjective(problem, self.costs(problem, sample_weight), self.l1_ratio, 1.0 - self.l1_ratio)
         return SparseLikelihoodRun(self, problem, SparseState(problem), objective)
+
+    def idle_C(self, problem: Any, *, sample_weight: Any = None) -> float:  # noqa: N802
+        """The greatest C at which all weights stay 0: l1_ratio over the largest derivative of the losses there."""
+        unit = SparseObjective(problem, self.costs(problem, sample_weight) / self.C, self.l1_ratio, 0.0)
+        largest = float(np.abs(unit.at(np.zeros(problem.n_features)).gradient).max(initial=0.0))
+        return self.l1_ratio / largest if largest > 0.0 else 0.0
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Passes:
         return Passes(state.n_samples)

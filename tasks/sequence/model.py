@@ -31,6 +31,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
+from structsvm.solvers import SparseLikelihood
 from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth, leaf
@@ -48,6 +49,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import Held, Search, total_variance
+from structsvm.tasks.common.selection.sparse import SparseSearch
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
@@ -231,7 +233,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if examples.has_unknown and not is_log(self.loss):
             model, examples = self.copy(), examples.fragments()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
-        return Search(model, examples, solver)
+        kind = SparseSearch if isinstance(solver, SparseLikelihood) else Search
+        return kind(model, examples, solver)
 
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from structsvm import ConvergenceWarning, StructuredSVM
 from structsvm.datasets import make_sequences
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.solvers import SparseLikelihood
+from structsvm.solvers import ConditionalLikelihood, SparseLikelihood
 from structsvm.tasks import SequenceLabeler
 
 
@@ -105,6 +105,18 @@ def test_weights_are_zeros_up_to_the_largest_gradient_and_leave_zero_beyond():
     assert below.status == "converged" and below.state.n_argmax == problem.n_samples and not below.weights.any()
     above = SparseLikelihood(1.05 / largest, tol=1e-5).solve(problem)
     assert 0 < np.count_nonzero(above.weights) < problem.n_features / 2
+
+
+def test_the_C_at_which_weights_leave_0():
+    problem, weight = bound(chain_data(1)), np.arange(8.0)
+    for ratio in (1.0, 0.5):
+        idle = SparseLikelihood(7.0, l1_ratio=ratio).idle_C(problem, sample_weight=weight)
+        below, above = (
+            SparseLikelihood(factor * idle, l1_ratio=ratio, tol=1e-5).solve(problem, sample_weight=weight)
+            for factor in (0.99, 1.1)
+        )
+        assert not below.weights.any() and above.weights.any()
+    assert ConditionalLikelihood(7.0).idle_C(problem) == 0.0
 
 
 def test_more_of_the_norm_leaves_more_zeros_and_jobs_change_nothing():
