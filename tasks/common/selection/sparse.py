@@ -77,5 +77,5 @@ def held_out_loss(part: Part, solver: Solver) -> float:
     """The log loss of a part's held-out examples."""
     problem, weight = part.model.bind(part.others, solver)
     weight = np.ones(problem.n_samples) if weight is None else weight
-    losses, _ = ExpectationState(problem, weight).losses(problem.from_oracle(part.model.weights))
+    losses, _ = ExpectationState(problem, weight, stores=False).losses(problem.from_oracle(part.model.weights))
     return float(weight @ losses)
