@@ -127,6 +127,10 @@ class Solver(Parameters, ABC):
             Weights to start from.
         """
 
+    def idle_C(self, problem: Any, *, sample_weight: Any = None) -> float:  # noqa: N802
+        """The greatest C at which all weights stay 0; 0: there is none."""
+        return 0.0
+
     @abstractmethod
     def formulation(self) -> dict[str, Any]:
         """The arguments for `Oracle.bind` that this solver needs."""

@@ -33,6 +33,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
+from structsvm.solvers import SparseLikelihood
 from structsvm.stored_values import (
     Array,
     Count,
@@ -64,6 +65,7 @@ from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.choice import ChosenLeast
 from structsvm.tasks.common.selection.search import Held, Search, total_variance
+from structsvm.tasks.common.selection.sparse import SparseSearch
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
@@ -248,7 +250,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if examples.has_unknown and not is_log(self.loss):
             model, examples = self.copy(), examples.fragments()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
-        return Search(model, examples, solver)
+        kind = SparseSearch if isinstance(solver, SparseLikelihood) else Search
+        return kind(model, examples, solver)
 
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""

@@ -30,6 +30,7 @@ from structsvm.tasks.common.selection.search import (
     round_values,
     total_variance,
 )
+from structsvm.tasks.common.selection.sparse import SparseSearch, are_near
 from structsvm.tasks.common.selection.sums import SumSearch
 
 each = pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES.keys())
@@ -434,6 +435,21 @@ def test_a_path_is_longer_where_the_metric_is_a_log_loss(name, loss, longest, mo
     assert (table["metric"] == "log loss") == (longest > selection.LONGEST) and len(table["C"]) == longest
 
 
+BLANK = {
+    "nothing is found": ([0.0, 0.0, 0.0, 0.0, 0.5, 0.4, 0.4, 0.9], 7, 7),
+    "one label throughout": ([0.2, 0.2, 0.2, 0.2, 0.5, 0.4, 0.4, 0.9], 3, 7),
+}
+
+
+@pytest.mark.parametrize(("scores", "of_margin", "of_norm"), BLANK.values(), ids=BLANK.keys())
+@pytest.mark.parametrize("params", [{"loss": "hamming"}, {"loss": "log"}, {"solver": "sparse_likelihood"}], ids=str)
+def test_a_path_goes_on_until_something_is_learnt(params, scores, of_margin, of_norm, monkeypatch):
+    falling = iter(scores)
+    monkeypatch.setattr(selection, "ratio", lambda a, b: (next(falling), 0.1))
+    table = CHOICES["sequence"].fit(**{"loss": "auto"} | params).validation_
+    assert len(table["C"]) == (of_norm if "solver" in params else of_margin)
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=2, max_size=30))
 def test_ratios_and_their_errors(counts):
     a, b = np.array(counts, dtype=float).T
@@ -473,3 +489,20 @@ def test_what_has_no_weight_has_no_influence(name):
         assert model.C_ in model.validation_["C"]
         tables.append(model.validation_)
     np.testing.assert_equal(*tables)
+
+
+def test_of_values_that_score_the_same_the_one_with_the_least_log_loss_is_chosen(monkeypatch):
+    case, found, choice_of = CHOICES["sequence"], [], SparseSearch.choice_of
+
+    def watched(self, C):
+        found.append((self, C))
+        return choice_of(self, C)
+
+    monkeypatch.setattr(SparseSearch, "choice_of", watched)
+    labeler = tasks.SequenceLabeler(solver="sparse_likelihood", random_state=0).fit(case.X, case.y)
+    search, best = found[-1]
+    near = [C for C, trial in search.trials.items() if are_near(search.trials[best].held, trial.held)]
+    assert min(near, key=lambda C: search.trials[C].loss) == labeler.C_ and best in near and len(near) > 1
+    assert search.held is search.trials[labeler.C_].held
+    idle, first = search.solver.idle_C(search.parts[0].problem), labeler.validation_["C"][0]
+    assert idle < first <= 10.0 * max(idle, search.lowest / search.scale)
