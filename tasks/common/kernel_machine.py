@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.features.inputs.outliers import TINY
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.parameters import WITH_GAMMA, kernel_params
@@ -25,7 +26,7 @@ from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
-from structsvm.tasks.common.units import TINY, moments
+from structsvm.tasks.common.units import moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
