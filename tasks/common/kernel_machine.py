@@ -179,6 +179,11 @@ class KernelMachine:
         return np.where(largest > 0.0, largest, largest.max(initial=0.0)) if largest.any() else None
 
     @property
+    def linear_vectors(self) -> Matrix:
+        """Vectors whose products with rows as given are the linear kernel of the support patterns."""
+        return self.vectors if self.column_scale is None else self.vectors / self.column_scale.astype(np.float64) ** 2
+
+    @property
     def support_objects(self) -> NDArray[np.object_]:
         """The support patterns, where they are no rows of numbers."""
         objects = [] if self.objects is None else self.objects

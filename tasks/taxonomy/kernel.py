@@ -115,7 +115,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
         """
         if self.machine.kernel.name != "linear":
             raise AttributeError("there are no weights: the model has support vectors of a kernel that is not linear")
-        weights = self._outputs.T @ self.machine.coef @ self.machine.vectors
+        weights = self._outputs.T @ self.machine.coef @ self.machine.linear_vectors
         return weights.toarray() if is_sparse(weights) else weights
 
     # ---- model files ----------------------------------------------------------------------------
