@@ -21,6 +21,7 @@ from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.registry import names_of
 
 
@@ -173,7 +174,7 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
             raise ValueError(f"the oracle has {self._structure.n_features} features now, and the model {len(weights)}")
         if isinstance(X, (str, bytes)) or not (hasattr(X, "__len__") or isinstance(X, Iterable)):
             raise ValueError(f"X must be a list or another collection, got {X!r:.80}")
-        return [self._argmax(i, x, weights) for i, x in enumerate(by_place(X))]
+        return Outputs(self._argmax(i, x, weights) for i, x in enumerate(by_place(X)))
 
     def _argmax(self, i: int, x: Any, weights: Any) -> Any:
         try:

@@ -251,6 +251,10 @@ class FeatureEncoder:
             return [f"hash:{j}" for j in range(self.n_features)]
         return [""] * self.n_features if self._vocabulary is None else self._vocabulary.names
 
+    def name_of(self, j: int) -> str:
+        """The name of a feature, by its index."""
+        return self.feature_names[j]
+
     @property
     def bigram_names(self) -> list[str]:
         """Names of the attributes that are conjoined with pairs of labels, by index (built on each call)."""

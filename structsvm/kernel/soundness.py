@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.features.inputs.outliers import warn_of_outliers, without_outliers
 from structsvm.kernel._kernels import Kernel, Rows
 
 if TYPE_CHECKING:
@@ -20,12 +21,24 @@ TRIED, BLOCK = 64, 256
 REMEDY = "distances D become a kernel as np.exp(-gamma * D**2), other similarities S as S @ S.T"
 
 
-def check_kernel_values(kernel: Kernel, X: Matrix) -> None:
-    """Raise ValueError if a precomputed kernel, whose rows X are, or a callable is none; see `check_matrix`."""
+SEEN = "the kernel sees them as they are"
+
+
+def check_inputs(kernel: Kernel, X: Matrix, sizes: Floats | None = None) -> None:
+    """Raise ValueError if a precomputed kernel, whose rows X are, or a callable is none; see `check_matrix`.
+
+    Warns of outliers in rows, to which kernels, that have no units, are exposed: of a later batch beside `sizes`, those
+    of columns in training.
+    """
     if kernel.name == "precomputed":
         check_matrix(np.asarray(X))
-    elif callable(kernel.name):
+        return
+    if callable(kernel.name):
         check_function(kernel, X)
+    if sizes is None:
+        warn_of_outliers(X, SEEN)
+    else:
+        without_outliers(X, sizes, outcome=SEEN)
 
 
 def check_matrix(K: Floats) -> None:

@@ -30,7 +30,7 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import OF_C, Training, check_settled
 from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
-from structsvm.tasks.common.units import Units, check_scale
+from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -227,6 +227,9 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
             units = Units.of_matrix(X, has_intercept, weight) if self.standardize else None
             model = AmbiguousModel(labels, X.shape[1], has_intercept=has_intercept, loss=loss, units=units)
             model.columns = columns
+            settle_sizes(model, X)
+        else:
+            X = later_rows(model, X, is_cut=self.standardize)
         n_unknown = sum(len(bag) == len(labels) for bag in bags)
         return model, BaggedRows(model.rows(X), bags, n_unknown, weight=weight)
 

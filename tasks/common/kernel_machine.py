@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.features.inputs.outliers import TINY
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.parameters import WITH_GAMMA, kernel_params
@@ -25,7 +26,7 @@ from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
-from structsvm.tasks.common.units import TINY, moments
+from structsvm.tasks.common.units import moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -176,6 +177,11 @@ class KernelMachine:
         largest = abs(self.vectors).max(axis=0)
         largest = np.asarray(largest.todense() if is_sparse(largest) else largest, dtype=np.float64).ravel()
         return np.where(largest > 0.0, largest, largest.max(initial=0.0)) if largest.any() else None
+
+    @property
+    def linear_vectors(self) -> Matrix:
+        """Vectors whose products with rows as given are the linear kernel of the support patterns."""
+        return self.vectors if self.column_scale is None else self.vectors / self.column_scale.astype(np.float64) ** 2
 
     @property
     def support_objects(self) -> NDArray[np.object_]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.training import Job
+    from structsvm.tasks.common.units import Units
 
 
 class Outcome(Field):
@@ -119,6 +120,10 @@ class TaskModel(ABC, Generic[E]):
     margin : TaskModel or None
         The part of a sum of losses that was trained on a margin; `result` and `state` are then those of the log loss's
         part. None: there is one part.
+    units : Units or None
+        The units of columns of numbers; None: they have none.
+    largest : float or None
+        The largest number in the rows of the first training, without outliers; None: not known.
     n_unknown : int or None
         The number of labels of which the last training knew nothing; None: not trained here.
     n_left_out : int or None
@@ -155,6 +160,8 @@ class TaskModel(ABC, Generic[E]):
     margin: Any = None
     reading: Reading | None = None
     first_index: int | None = None
+    units: Units | None = None
+    largest: float | None = None
     n_unknown: int | None = None
     n_left_out: int | None = None
     scaled: tuple[Floats, float, Floats] | None = None
@@ -197,7 +204,7 @@ class TaskModel(ABC, Generic[E]):
     @property
     def usual_sizes(self) -> Floats | None:
         """Sizes that values of each column of X had in training; None: not known."""
-        units = getattr(self, "units", None)
+        units = self.units
         return None if units is None or units.centre is None else units.usual
 
     # ---- training: see `structsvm.tasks.common.training` ------------------------------------------

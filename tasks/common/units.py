@@ -15,13 +15,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import LEAST_INPUTS, MANY_UNKNOWN, AdviceWarning, warn
 from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments, is_filled
+from structsvm.features.inputs.outliers import (
+    CUT,
+    HUGE,
+    KEPT,
+    MOST_COMPARED,
+    MOST_LOOKED_AT,
+    MOST_NAMED,
+    TINY,
+    Limits,
+    Sizes,
+    cut_columns,
+    cut_off,
+    limits_of_columns,
+    limits_of_sparse,
+    limits_of_tokens,
+    say_outliers,
+    table,
+    warn_of_outliers,
+    without_outliers,
+)
 from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE, is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.features.word_codes import VectorUnits
@@ -36,8 +56,8 @@ if TYPE_CHECKING:
     from structsvm.features.encoder import FeatureEncoder
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
+    from structsvm.tasks.common.model import TaskModel
 
-TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 # Units in a file; a model may have none.
 UNITS = Record(
     {
@@ -45,6 +65,7 @@ UNITS = Record(
         "centre": Array("f4 f8", ("n_columns",), needed=False),
         "low": Array("f4 f8", ("n_columns",), needed=False),
         "high": Array("f4 f8", ("n_columns",), needed=False),
+        "far": Array("f4 f8", ("n_columns",), needed=False),
     },
     needed=False,
 )
@@ -52,21 +73,13 @@ UNITS = Record(
 CONSTANT, SMALLEST = {4: 1e-6, 8: 1e-13}, 1e-30
 # Rows with a smaller share of numbers that are not zero are those of attributes.
 ATTRIBUTES = 0.05
-# A number so many times the one below which 9 of 10 are is an outlier; a named one so many times the others' size is
-# large.
-OUTLIER, USUAL, LARGE = 1000.0, 0.9, 1000.0
+# A mean so many times the deviation is far from 0.
+FAR = 10.0
+# A named number so many times the others' size is large.
+LARGE = 1000.0
 # A number of a vector beside attributes, which count 1, drowns them when its size is beyond this: with one of 10, the
 # score of a parser of drawn trees falls by one point, with 50 by twenty. Smaller ones weigh as the vectors' user says.
 DROWNING = 10.0
-# Rows of a prediction that are looked at, and rows that tell which columns may have outliers.
-MOST_LOOKED_AT = 1000
-MOST_NAMED = 3  # features in a warning
-# Rows so many that copies among them hardly move a mean, and take long to find.
-MOST_COMPARED = 1 << 17
-
-
-# The least and the largest value of each column that is taken as it is.
-Limits: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 class Units(NamedTuple):
@@ -79,12 +92,15 @@ class Units(NamedTuple):
         None: zeros stay zeros.
     low, high : ndarray of shape (n_columns,), or None
         Values beyond them are taken as them; None: there are no outliers, and no named numbers.
+    far : ndarray of shape (n_columns,), or None
+        Means of columns that are not shifted, where some are far from 0.
     """
 
     scale: Floats
     centre: Floats | None = None
     low: Floats | None = None
     high: Floats | None = None
+    far: Floats | None = None
 
     @classmethod
     def of_rows(cls, rows: DenseRows | SparseRows, *, short: bool = False, alike: bool = False) -> Self | None:
@@ -104,7 +120,9 @@ class Units(NamedTuple):
         if alike and size.any():
             size = np.where(size > 0.0, math.sqrt(float(np.mean(size[size > 0.0] ** 2))), 0.0)
         length = math.sqrt(max(int(np.count_nonzero(size)), 1)) if short else 1.0
-        return cls(np.where(size > 0.0, size, 1.0) * length, mean * rows.has_intercept, *limits or ())
+        scale = np.where(size > 0.0, size, 1.0) * length
+        is_far = not rows.has_intercept and bool((np.abs(mean) > FAR * scale).any())
+        return cls(scale, mean * rows.has_intercept, *limits or (None, None), mean if is_far else None)
 
     @classmethod
     def of_matrix(cls, X: Matrix, has_intercept: bool, weight: Weights | None = None, **options: bool) -> Self | None:
@@ -179,9 +197,16 @@ class Units(NamedTuple):
         )
 
     @property
+    def middle(self) -> Floats | float:
+        """Where the values of each column lie."""
+        if self.far is not None:
+            return self.far
+        return 0.0 if self.centre is None else self.centre
+
+    @property
     def usual(self) -> Floats:
         """A size that values of each column have."""
-        return self.scale + (0.0 if self.centre is None else np.abs(self.centre))
+        return self.scale + np.abs(self.middle)
 
     def left(self, values: Floats) -> Floats:
         """Numbers as they came, from those in these units."""
@@ -207,6 +232,45 @@ def check_scale(X: Matrix) -> None:
     check_squares(values)
     if values.any() and max(values.max(), -values.min()) < (LEAST_OF_SPARSE if is_sparse(X) else LEAST_SIZE):
         raise ValueError("the squares of X underflow float32; scale the features up")
+
+
+def settle_sizes(model: TaskModel[Any], X: Matrix) -> None:
+    """Store how large values are after a first training has settled the units of columns.
+
+    Warns of outliers where columns have no units, as outliers are left as they are there.
+    """
+    if model.units is None:
+        warn_of_outliers(X)
+    rows = cut_rows(model.units, X)
+    model.largest = float(max(rows.max(), -rows.min())) if 0 not in rows.shape else None
+
+
+def later_rows(model: TaskModel[Any], X: Matrix, *, is_cut: bool = True) -> Matrix:
+    """The rows of a later batch without the outliers among them, see `without_outliers`; `is_cut`: or with them.
+
+    In columns with units outliers are told by these, in others by the largest value of training.
+    """
+    outcome, units = CUT if is_cut else KEPT, model.units
+    if units is not None and units.centre is not None:
+        X = X.toarray() if is_sparse(X) else X
+        return without_outliers(X, units.scale, units.middle, outcome=outcome)
+    if model.largest:
+        return without_outliers(X, model.largest, outcome=outcome)
+    if not is_cut:
+        warn_of_outliers(X)
+        return X
+    rows = rows_of(X, has_intercept=False)  # a file contains no such size: the batch itself tells
+    if isinstance(rows, DenseRows):
+        return cut_columns(X, limits_of_columns(X))
+    limits = limits_of_sparse(rows.indices, rows.values, rows.n_features)
+    return X if limits is None else cut_rows(Units(np.ones(rows.n_features), None, *limits), X)
+
+
+def later_tokens(units: Units | None, tokens: Tokens, name: Callable[[int], str] = str) -> Tokens:
+    """The tokens of a later batch without outliers; features without units had the value 1."""
+    if units is None:
+        return without_outliers(tokens, 1.0, name=name)
+    return without_outliers(tokens, units.scale, units.middle, name)
 
 
 def warn_of_other_units(X: Matrix, usual: Floats) -> None:
@@ -280,124 +344,6 @@ def moments(values: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return mean, np.where(size > np.maximum(least, SMALLEST), size, 0.0)
 
 
-def cut_off(tokens: Tokens, limits: Limits | None) -> Tokens:
-    """The tokens without values beyond the limits of their columns, which they become."""
-    if limits is None or tokens.values is None:
-        return tokens
-    values = np.empty_like(tokens.values)
-    for piece in pieces(tokens.n_entries):
-        low, high = (of_columns[tokens.indices[piece]] for of_columns in limits)
-        np.clip(tokens.values[piece], low, high, out=values[piece])
-    return replace(tokens, values=values)
-
-
-def cut_columns(values: NDArray[Any], limits: Limits | None) -> NDArray[Any]:
-    """The columns without values beyond their limits, which they become."""
-    return values if limits is None else np.clip(values, *(limit.astype(values.dtype) for limit in limits))
-
-
-def limits_of_columns(values: Floats) -> Limits | None:
-    """The least and the largest number of each column without its outliers; None if there are none. Warns of them.
-
-    An outlier is `OUTLIER` times as far from the median as `USUAL` of the numbers are; where most are equal, of those
-    that are not.
-    """
-    if not values.size:
-        return None
-    found, limits = _dense_outliers(values)
-    _warn_of_outliers(found, str)
-    return limits if found else None
-
-
-def _dense_outliers(values: Floats) -> tuple[list[Outliers], Limits]:
-    """The columns with outliers, as `limits_of_columns` defines them, and the limits of all columns."""
-    some = np.linspace(0, len(values) - 1, min(len(values), MOST_LOOKED_AT)).astype(np.intp)
-    sample = values[some]
-    middle = np.median(sample.astype(np.float64), axis=0)
-    farthest = np.maximum(values.max(axis=0) - middle, middle - values.min(axis=0))
-    most = float(np.finfo(values.dtype).max)
-    low, high = (np.full(values.shape[1], end, dtype=values.dtype) for end in (-most, most))
-    said: list[Outliers] = []
-    for j in np.flatnonzero(farthest > 0.5 * OUTLIER * usual_of(np.abs(sample - middle))).tolist():
-        column = values[:, j].astype(np.float64)
-        far = np.abs(column - np.median(column))
-        usual = float(usual_of(far[:, np.newaxis])[0])
-        beyond = far > OUTLIER * usual
-        if beyond.any():
-            low[j], high[j] = column[~beyond].min(), column[~beyond].max()
-            said.append(Outliers(j, int(beyond.sum()), float(np.abs(column[beyond]).max()), usual))
-    return said, (low, high)
-
-
-def usual_of(sizes: Floats) -> Floats:
-    """The size in each column below which `USUAL` of all are, or where it is 0, of those that are not 0."""
-    sizes = np.sort(sizes, axis=0)
-    n, n_zeros = len(sizes), np.count_nonzero(sizes == 0.0, axis=0)
-    of_all, of_others = int(USUAL * (n - 1)), n_zeros + (USUAL * (n - n_zeros - 1)).astype(np.intp)
-    place = np.where(n_zeros > of_all, np.minimum(of_others, n - 1), of_all)
-    return np.take_along_axis(sizes, place[np.newaxis], axis=0)[0]
-
-
-def limits_of_tokens(tokens: Tokens) -> Limits | None:
-    """`limits_of_columns` of tokens that are rows of numbers; with many zeros, of the size of the nonzeros."""
-    if tokens.values is None or not tokens.n_entries:
-        return None
-    if tokens.n_entries > FILLED * max(tokens.n_tokens, 1) * tokens.n_features:
-        return limits_of_columns(table(tokens))
-    sizes = Sizes.of(tokens.indices, tokens.values)
-    if not sizes.n_beyond.any():
-        return None
-    _warn_of_outliers(sizes.outliers(), str)
-    return sizes.limits(tokens.n_features, only_beyond=True)
-
-
-def limits_of_sparse(columns: Integers, values: Floats, n_columns: int) -> Limits | None:
-    """The limits of columns of sparse rows, which no scale brings to one size; None without outliers. Warns of them.
-
-    An outlier is `OUTLIER` times as large as `USUAL` of the nonzeros, those of its column and those of all columns. The
-    only nonzero of a column becomes the size that is usual in all.
-    """
-    found = _sparse_outliers(columns, values)
-    if found is None:
-        return None
-    _warn_of_outliers(found.outliers(), str)
-    return found.limits(n_columns, only_beyond=True)
-
-
-def warn_of_outliers(X: Matrix) -> None:
-    """Warn of rows whose columns have outliers, to which kernels, that have no units, are exposed."""
-    if X.shape[0] < LEAST_EXAMPLES:
-        return
-    if is_filled(X):
-        found = _dense_outliers(X)[0]
-    else:
-        columns, values = (X.indices, X.data) if is_sparse(X) else _nonzeros(X)
-        sizes = _sparse_outliers(columns, values)
-        found = [] if sizes is None else sizes.outliers()
-    _warn_of_outliers(found, str, "the kernel sees them as they are")
-
-
-def _nonzeros(X: Matrix) -> tuple[Integers, Floats]:
-    """The columns and the values of the nonzeros of dense rows."""
-    rows, columns = np.nonzero(X)
-    return columns, X[rows, columns]
-
-
-def _sparse_outliers(columns: Integers, values: Floats) -> Sizes | None:
-    """The sizes of columns of sparse rows that have outliers, as `limits_of_sparse` defines them."""
-    sizes = np.abs(values)
-    some = sizes[np.linspace(0, len(sizes) - 1, min(len(sizes), MOST_COMPARED)).astype(np.intp)]
-    some = np.sort(some[some > 0.0])
-    if not len(some):
-        return None
-    usual = float(some[int(USUAL * (len(some) - 1))])
-    is_far = sizes > OUTLIER * usual
-    if not is_far.any():
-        return None
-    chosen = np.isin(columns, columns[is_far]) & (sizes > 0.0)
-    return Sizes.of(columns[chosen], values[chosen], usual)
-
-
 def limits_of(tokens: Tokens, encoder: FeatureEncoder) -> Limits:
     """The limits of named features, beyond which values are cut off: for numbers `OUTLIER` times their usual size.
 
@@ -410,7 +356,7 @@ def limits_of(tokens: Tokens, encoder: FeatureEncoder) -> Limits:
     usual = sizes.usual
     size = float(np.median(np.concatenate([usual, np.ones(np.count_nonzero(others))]))) if len(usual) else 1.0
     names = encoder.feature_names
-    _warn_of_outliers(sizes.outliers(), names.__getitem__)
+    say_outliers(sizes.outliers(), names.__getitem__)
     _warn_of_large(names, sizes.columns, usual > LARGE * size, usual)
     return sizes.limits(tokens.n_features)
 
@@ -432,83 +378,9 @@ def units_of_vectors(numbers: NDArray[np.float32], names: list[str]) -> VectorUn
     size = np.sqrt(squares.sum(axis=0) / np.count_nonzero(own, axis=0))
     scale = np.ones(len(names), dtype=np.float32)
     scale[chosen] = np.where(size > DROWNING, np.minimum(size, HUGE), 1.0)
-    _warn_of_outliers(sizes.outliers(), names.__getitem__)
+    say_outliers(sizes.outliers(), names.__getitem__)
     _warn_of_large(names, chosen, size > LARGE, sizes.usual)
     return VectorUnits(scale, limit)
-
-
-class Outliers(NamedTuple):
-    """The outliers of a column, for a warning."""
-
-    column: int
-    n: int
-    largest: float
-    usual: float
-
-
-class Sizes(NamedTuple):
-    """The sizes of the numbers of some columns.
-
-    Attributes
-    ----------
-    columns : ndarray of shape (n,)
-    usual, largest, below : ndarray of shape (n,)
-        Below which `USUAL` of the column's sizes are; the largest of all, and of those that are no outliers.
-    n_beyond : ndarray of shape (n,)
-        Outliers of each.
-    """
-
-    columns: Integers
-    usual: Floats
-    largest: Floats
-    below: Floats
-    n_beyond: Integers
-
-    @classmethod
-    def of(cls, columns: Integers, values: Floats, usual_of_all: float = 0.0) -> Self:
-        """The sizes of numbers, from the column and the value of each.
-
-        `usual_of_all`: outliers are `OUTLIER` times this size, too, and it is that of a column with one number.
-        """
-        sizes = np.abs(values)
-        order = np.lexsort((sizes, columns))
-        columns, sizes = columns[order], sizes[order]
-        found, starts = np.unique(columns, return_index=True)
-        ends = np.append(starts[1:], len(columns)).astype(np.intp)
-        usual = sizes[starts + (USUAL * (ends - starts - 1)).astype(np.intp)]
-        if usual_of_all:
-            usual = np.where(ends - starts == 1, usual_of_all, usual)
-        beyond = sizes > OUTLIER * np.maximum(usual.astype(np.float64), usual_of_all).repeat(ends - starts)
-        n_beyond = np.add.reduceat(beyond, starts, dtype=np.intp) if len(starts) else starts
-        below = np.where(n_beyond < ends - starts, sizes[ends - 1 - n_beyond], usual)
-        return cls(found, usual, sizes[ends - 1], below, n_beyond)
-
-    def limits(self, n_columns: int, *, only_beyond: bool = False) -> Limits:
-        """The limits of all columns: of those with outliers the largest other size, else `OUTLIER` times the usual one.
-
-        `only_beyond`: these alone have limits.
-        """
-        limit = np.full(n_columns, HUGE, dtype=np.float32)
-        otherwise = HUGE if only_beyond else OUTLIER * self.usual.astype(np.float64)
-        limit[self.columns] = np.clip(np.where(self.n_beyond > 0, self.below, otherwise), TINY, HUGE)
-        return -limit, limit
-
-    def outliers(self) -> list[Outliers]:
-        """The columns that have some."""
-        table = zip(self.columns.tolist(), self.n_beyond.tolist(), self.largest.tolist(), self.usual.tolist())
-        return [Outliers(*row) for row in table if row[1]]
-
-
-def _warn_of_outliers(
-    found: list[Outliers], name: Callable[[int], str], outcome: str = "they are taken as the largest of the others"
-) -> None:
-    """Warn of columns with outliers, the first ones by their names, and of what becomes of them."""
-    for column, n, largest, usual in found[:MOST_NAMED]:
-        warn(
-            f"feature {name(column)!r:.80} has {n} values of up to {largest:.3g}, where most are at most {usual:.3g}: "
-            f"{outcome}. Correct them, or give the logarithm",
-            AdviceWarning,
-        )
 
 
 def _warn_of_large(names: list[str], columns: Integers, is_large: Any, usual: Floats) -> None:
@@ -522,17 +394,3 @@ def _warn_of_large(names: list[str], columns: Integers, is_large: Any, usual: Fl
             "identifiers, subtract the mean; what names something is better given as a string",
             AdviceWarning,
         )
-
-
-def table(tokens: Tokens) -> NDArray[np.float32]:
-    """The rows of tokens as an array (n_tokens, n_features)."""
-    n, d = tokens.n_tokens, tokens.n_features
-    if tokens.n_entries == n * d:
-        values = np.ones(n * d, np.float32) if tokens.values is None else tokens.values
-        return values.reshape(n, d)
-    rows = np.zeros((n, d), dtype=np.float32)
-    for piece in pieces(n, d):
-        ends = tokens.indptr[piece.start : piece.stop + 1]
-        at, entries = np.repeat(np.arange(piece.start, piece.stop), np.diff(ends)), slice(ends[0], ends[-1])
-        rows[at, tokens.indices[entries]] = 1.0 if tokens.values is None else tokens.values[entries]
-    return rows

@@ -18,6 +18,7 @@ from structsvm.dual.parallel import renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.dense import DenseRows, warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.inputs.outliers import table
 from structsvm.features.ranges import pieces
 from structsvm.features.sparse import SparseRows
 from structsvm.metrics._counts import AUTO
@@ -49,7 +50,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES, Held, total_variance
-from structsvm.tasks.common.units import UNITS, Units, table
+from structsvm.tasks.common.units import UNITS, Units, later_tokens
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_before
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
@@ -241,8 +242,8 @@ class GraphModel(TaskModel[LabeledGraphs]):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def encode(self, inputs: Inputs) -> Graphs:
-        """Graphs as the oracle takes them; a warning where most nodes have none of the model's features."""
+    def encode(self, inputs: Inputs, *, to_learn: bool = False) -> Graphs:
+        """Graphs as the oracle takes them, `to_learn` without outliers; warns if most nodes have no known feature."""
         if inputs.forms and inputs.has_grids != self.grids:
             raise ValueError(f"the model was trained on {'grids' if self.grids else 'graphs that are no grids'}")
         if any(map(len, inputs.edges)) and inputs.n_edge_features != len(self.edge_units.shift) - (
@@ -255,10 +256,13 @@ class GraphModel(TaskModel[LabeledGraphs]):
         tokens = by_graph(self.encoder.transform, inputs.rows)
         if self.encoder.kind != "numeric":
             warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "nodes")
+        if to_learn:
+            tokens = later_tokens(self.units, tokens, self.encoder.name_of)
         graphs = assembled(inputs, node_rows(self.units.applied(tokens), self.units), len(self.edge_units.shift))
         if self.contrast is not None:
             graphs.edge_features[:, -1] = np.exp(-0.5 * between(graphs) / self.contrast)
-        return with_edges(graphs, self.edge_units.applied(graphs.edge_features))
+        edges = self.edge_units.later(graphs.edge_features) if to_learn else graphs.edge_features
+        return with_edges(graphs, self.edge_units.applied(edges))
 
     def inputs(self, X: GraphsLike) -> tuple[Inputs, bool]:
         """Graphs in parts, and whether X is one graph."""
@@ -500,7 +504,7 @@ def _prepared(
     if before is not None:
         check_unchanged(params, before, SETTLED)
         check_classes(classes, before.labels)
-        graphs = before.encode(inputs)
+        graphs = before.encode(inputs, to_learn=True)
         return before, LabeledGraphs(graphs, *encode_labels(labels, before.labels, unknown)[1:]), inputs, is_one
     for i, form in enumerate(inputs.forms):
         if not form.n_nodes:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, check_squares
+from structsvm.features.inputs.outliers import TINY, cut_columns, limits_of_columns, without_outliers
 from structsvm.features.ranges import pieces
 from structsvm.stored_values import Array, Record
-from structsvm.tasks.common.units import TINY, cut_columns, limits_of_columns, moments
+from structsvm.tasks.common.units import moments
 
 EDGE_UNITS = Record(
     {
@@ -67,6 +68,10 @@ class EdgeUnits(NamedTuple):
     @property
     def n_columns(self) -> int:
         return 1 + len(self.shift) * (1 + self.both)
+
+    def later(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The features of a later batch without outliers."""
+        return without_outliers(features, self.scale, self.shift)
 
     def applied(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """The columns of edges."""

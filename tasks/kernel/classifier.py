@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 
 from structsvm.kernel.objects import are_objects, values_for, values_of
-from structsvm.kernel.soundness import check_kernel_values, warn_of_equal
+from structsvm.kernel.soundness import check_inputs, warn_of_equal
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
-from structsvm.tasks.common.units import warn_of_outliers
 from structsvm.tasks.kernel.model import KernelModel
 
 if TYPE_CHECKING:
@@ -35,9 +34,7 @@ class KernelClassifier(Classifier):
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix")
         kernel = kernel_of(self, X)
-        check_kernel_values(kernel, X)
-        if self.kernel != "precomputed":
-            warn_of_outliers(X)
+        check_inputs(kernel, X, None if before is None else before.vector_sizes)
         if before is None:
             if self.kernel == "rbf":
                 warn_of_equal(kernel, X)

@@ -51,15 +51,16 @@ class KernelModel(KernelMachine, MachineModel):
 
         Machines of two labels each have a row per pair.
         """
+        vectors = self.linear_vectors
         if self.intercept.ndim == 1:
-            weights, intercept = dense(self.coef @ self.vectors), self.intercept
+            weights, intercept = dense(self.coef @ vectors), self.intercept
             if self.n_labels > 2:
                 return weights, intercept
             return weights[1:] - weights[:1], intercept[1:] - intercept[:1]
         of = [np.flatnonzero(self.support_labels == label) for label in range(self.n_labels)]
         pairs = list(combinations(range(self.n_labels), 2))
         rows = [
-            dense(self.coef[[k]][:, of[m]] @ self.vectors[of[m]] - self.coef[[m]][:, of[k]] @ self.vectors[of[k]])
+            dense(self.coef[[k]][:, of[m]] @ vectors[of[m]] - self.coef[[m]][:, of[k]] @ vectors[of[k]])
             for k, m in pairs
         ]
         return np.concatenate(rows), np.array([self.intercept[k, m] for k, m in pairs])

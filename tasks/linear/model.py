@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -24,7 +25,9 @@ from structsvm.tasks.common.units import (
     check_scale,
     cut_rows,
     distinct_places,
+    later_rows,
     rows_in,
+    settle_sizes,
     undone,
     units_of,
 )
@@ -68,7 +71,6 @@ class LinearModel(TaskModel[LabeledRows]):
     has_temperature = True
     calibration = RetrainedCalibration()
     calibrates = False  # unless asked to
-    units: Units | None = None
 
     def __init__(self, labels: LabelArray) -> None:
         super().__init__()
@@ -89,17 +91,24 @@ class LinearModel(TaskModel[LabeledRows]):
         """Leave out examples of weight 0; the first data settle the units of columns."""
         examples = job.examples = job.examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.
-        if not self.is_trained:
-            check_scale(examples.rows)
-        if self.is_trained or not self.params.get("standardize", True):
+        standardizes = self.params.get("standardize", True)
+        if self.is_trained:
+            job.examples = replace(examples, rows=later_rows(self, examples.rows, is_cut=standardizes))
             return
+        check_scale(examples.rows)
+        if standardizes:
+            self.set_units(examples, job.solver.has_intercept)
+        settle_sizes(self, examples.rows)
+
+    def set_units(self, examples: LabeledRows, has_intercept: bool) -> None:
+        """Find the units of dense columns, one for all of them where nearest neighbours do not gain by their own."""
         if not is_filled(examples.rows):
-            self.units = Units.of_matrix(examples.rows, job.solver.has_intercept)
-        else:
-            places = distinct_places(examples.rows)
-            X, label_ids = examples.rows[places], examples.label_ids[places]
-            alike = not deviations_bring_labels_together(X, label_ids)
-            self.units = Units.of_rows(rows_of(X, job.solver.has_intercept), short=True, alike=alike)
+            self.units = Units.of_matrix(examples.rows, has_intercept)
+            return
+        places = distinct_places(examples.rows)
+        X, label_ids = examples.rows[places], examples.label_ids[places]
+        alike = not deviations_bring_labels_together(X, label_ids)
+        self.units = Units.of_rows(rows_of(X, has_intercept), short=True, alike=alike)
 
     def bind(self, examples: LabeledRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of rows in units."""

@@ -17,7 +17,7 @@ from structsvm.tasks.common.estimator import TaskEstimator, share_of
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
-from structsvm.tasks.common.units import Units, check_scale
+from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets, without_unseen
 
 if TYPE_CHECKING:
@@ -197,8 +197,10 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
             model.columns = columns
             if self.standardize:
                 model.units = Units.of_matrix(X, model.has_intercept, weight, short=True)
+            settle_sizes(model, X)
         else:
             check_unchanged(self, model, ("loss", "interactions"))
+            X = later_rows(model, X, is_cut=self.standardize)
         return model, LabelSets(model.rows(X), Y, weight=weight)
 
     # ---- what was learnt ------------------------------------------------------------------------

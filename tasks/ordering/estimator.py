@@ -190,6 +190,10 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
             check_scale(sets.pairs)
         if before is None and self.standardize:
             model.set_units(sets if weight is None else sets.take(np.flatnonzero(weight)))
+        if before is None:
+            model.settle_sizes(sets)
+        else:
+            sets = model.later(sets, is_cut=self.standardize)
         return model, OrderedSets(model.in_units(sets), orders, weight=weight)
 
     # ---- prediction -----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
@@ -14,6 +15,16 @@ from scipy.sparse import csr_array
 from structsvm.dual._rounds import log_losses
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.dense import FILLED, DenseRows
+from structsvm.features.inputs.outliers import (
+    CUT,
+    KEPT,
+    cut_columns,
+    limits_of_columns,
+    middle_of,
+    warn_of_outliers,
+    without_outliers,
+)
+from structsvm.features.sparse import as_rows
 from structsvm.oracles.ordering import NOTHING, ItemSets, OrderingOracle, square
 from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, OneOf, Record, Stored
@@ -31,7 +42,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.search import Held, first_scale
 from structsvm.tasks.common.solver import is_log
-from structsvm.tasks.common.units import UNITS, Units, cut_columns, limits_of_columns, undone, units_of
+from structsvm.tasks.common.units import UNITS, Units, settle_sizes, undone, units_of
 
 if TYPE_CHECKING:
     from structsvm.arrays import Floats, Integers, MatrixLike, Weights
@@ -107,6 +118,7 @@ class OrderingModel(TaskModel[OrderedSets]):
         self.oracle = OrderingOracle(n_item_features, n_pair_features, loss)
         self.units: Units | None = None
         self.pair_units: Units | None = None
+        self.largest_pair: float | None = None
         self.weights = np.zeros(self.oracle.n_features)
         self.columns = {"n_features_in_": n_item_features}
         self.temperature = temperature_of_loss(self.oracle)
@@ -134,6 +146,36 @@ class OrderingModel(TaskModel[OrderedSets]):
             self.units = None if units is None else Units(units.scale, units.centre, *limits or ())
         if sets.pairs.shape[1]:  # both signs: which item of a pair is the first says nothing
             self.pair_units = Units.of_rows(DenseRows(np.concatenate([sets.pairs, -sets.pairs])))
+
+    def later(self, sets: ItemSets, *, is_cut: bool) -> ItemSets:
+        """The sets of a later batch without the outliers among them, `is_cut`, or with them; warns of these.
+
+        The features of items are told by their distance from the middle of their set, as units are.
+        """
+        outcome = CUT if is_cut else KEPT
+        rows, pairs = sets.rows, sets.pairs
+        if self.units is not None:
+            values = matrix(sets).toarray()
+            middles = np.repeat(
+                [middle_of(values[a:b]) for a, b in pairwise(sets.bounds)], np.diff(sets.bounds), axis=0
+            )
+            far = values - middles
+            near = without_outliers(far, self.units.scale, outcome=outcome)
+            if near is not far:
+                rows = as_rows(np.where(near == far, values, near + middles), rows.n_features)
+        if self.largest:
+            rows = without_outliers(rows, self.largest, outcome=outcome)
+        if self.pair_units is not None or self.largest_pair:
+            size = self.largest_pair if self.pair_units is None else self.pair_units.scale
+            pairs = without_outliers(pairs, size, outcome=outcome)
+        return ItemSets(rows, sets.bounds, pairs)
+
+    def settle_sizes(self, sets: ItemSets) -> None:
+        """`units.settle_sizes` of items, and of pairs."""
+        settle_sizes(self, matrix(sets))
+        if self.pair_units is None:
+            warn_of_outliers(sets.pairs)
+            self.largest_pair = float(np.abs(sets.pairs).max(initial=0.0))
 
     def in_units(self, sets: ItemSets) -> ItemSets:
         """Sets of items in the units of the weights."""

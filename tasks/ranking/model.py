@@ -27,7 +27,17 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenThreshold
 from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
-from structsvm.tasks.common.units import UNITS, Units, check_scale, cut_rows, rows_in, undone, units_of
+from structsvm.tasks.common.units import (
+    UNITS,
+    Units,
+    check_scale,
+    cut_rows,
+    later_rows,
+    rows_in,
+    settle_sizes,
+    undone,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
@@ -350,6 +360,9 @@ def prepare(
         model = RankerModel(X.shape[1], params.loss, params.k)
         if params.standardize:
             model.set_units(X, weight)
+        settle_sizes(model, X)
+    else:
+        X = later_rows(model, X, is_cut=params.standardize)
     says = grades if params.loss != "map" else 1.0 * (grades > 0.0)
     are_equal = np.maximum.reduceat(says, bounds[:-1]) == np.minimum.reduceat(says, bounds[:-1])
     if are_equal.all():

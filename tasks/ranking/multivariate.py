@@ -16,7 +16,7 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.parameters import OF_C, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO, make_solver
-from structsvm.tasks.common.units import check_scale
+from structsvm.tasks.common.units import check_scale, later_rows, settle_sizes
 from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
 
 if TYPE_CHECKING:
@@ -141,6 +141,9 @@ class MultivariateClassifier(Training, Classifier):
             check_scale(X)
             if self.standardize:
                 model.set_units(X, weight)
+            settle_sizes(model, X)
+        else:
+            X = later_rows(model, X, is_cut=self.standardize)
         counts = np.bincount(label_ids, weights=weight, minlength=2)
         if not counts.all():
             raise ValueError(

@@ -23,6 +23,7 @@ from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.dense import warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.inputs.outliers import table
 from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
@@ -68,7 +69,7 @@ from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sparse import SparseSearch
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
-from structsvm.tasks.common.units import UNITS, Units, table, units_of
+from structsvm.tasks.common.units import UNITS, Units, later_tokens, units_of
 from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
@@ -459,6 +460,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
             warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
         return self.in_units(tokens if self.segments is None else self.segments.with_phrases(X, tokens))
 
+    def later(self, tokens: Tokens) -> Tokens:
+        """The tokens of a later batch without outliers."""
+        return later_tokens(self.units, tokens, self.encoder.name_of)
+
     def in_units(self, tokens: Tokens) -> Tokens:
         """Encoded tokens as the oracle takes them; bigrams are in the units of the features that they are."""
         if self.units is None:
@@ -800,7 +805,7 @@ def prepare(
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
     if before is not None:
         check_classes(classes, before.labels)
-        tokens = before.in_units(before.encoder.transform(X, lengths))
+        tokens = before.in_units(before.later(before.encoder.transform(X, lengths)))
         labels, label_ids, sets = encode_known(y, tokens, before.labels, unknown)
         if params.broken == "repair":
             check_whole(sets)
@@ -900,7 +905,7 @@ def prepare_segments(
     if before is not None:
         if before.segments is None:
             check_settled([("segments", params.segments, False)])
-        tokens = before.in_units(before.segments.with_phrases(X, before.encoder.transform(X, lengths)))
+        tokens = before.in_units(before.segments.with_phrases(X, before.later(before.encoder.transform(X, lengths))))
         y, form = given(y, tokens.lengths, params.constraints, before.segments, unknown)
         tags = dataclasses.replace(before.segments, form=form).tags(y, tokens.lengths, params.broken)
         check_classes(None if classes is None else all_tags([], classes, before.segments.scheme), before.labels)

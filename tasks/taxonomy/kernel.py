@@ -21,13 +21,12 @@ from scipy.sparse import csr_array
 
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import Kernel
-from structsvm.kernel.soundness import check_kernel_values
+from structsvm.kernel.soundness import check_inputs
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.stored_values import Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows, kernel_of
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.solver import check_alone, given_to_solver
-from structsvm.tasks.common.units import warn_of_outliers
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, structure_of
 
@@ -76,9 +75,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
             )
         taxonomy, structure = structure_of(params, labels, y)
         kernel = kernel_of(params, X)
-        check_kernel_values(kernel, X)
-        if kernel.name != "precomputed":
-            warn_of_outliers(X)
+        check_inputs(kernel, X, None if before is None else before.usual_sizes)
         if before is None:
             model = cls(taxonomy, labels, kernel, **structure)
         else:
@@ -118,7 +115,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
         """
         if self.machine.kernel.name != "linear":
             raise AttributeError("there are no weights: the model has support vectors of a kernel that is not linear")
-        weights = self._outputs.T @ self.machine.coef @ self.machine.vectors
+        weights = self._outputs.T @ self.machine.coef @ self.machine.linear_vectors
         return weights.toarray() if is_sparse(weights) else weights
 
     # ---- model files ----------------------------------------------------------------------------

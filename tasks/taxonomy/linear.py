@@ -21,7 +21,7 @@ from structsvm.tasks.common.model import MARGIN
 from structsvm.tasks.common.selection.search import total_variance
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
-from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
+from structsvm.tasks.common.units import UNITS, Units, later_rows, rows_in, settle_sizes, undone, units_of
 from structsvm.tasks.taxonomy.examples import Documents
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, USUAL_LOSS, TaxonomyModel, structure_of
@@ -107,7 +107,6 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
     calibration = DocumentCalibration()
     comparison = SumSearch
     sums_over_known = narrows = True
-    units: Units | None = None
 
     def set_rows(self, rows: WeightRows, stored: Stored | None = None) -> None:
         """Set which weights there are, all of them 0 unless a file contains them."""
@@ -162,10 +161,12 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
                 else:
                     model.units = Units.of_matrix(X, has_intercept=False)
                 documents = rows_in(model.units, X, structure["intercept"], as_documents)
+            settle_sizes(model, X)
         else:
             if is_auto(params.loss):
                 structure["loss"] = model.loss
             model.check_same(taxonomy, structure)
+            X = later_rows(model, X, is_cut=params.standardize and model.rows.row is None)
             documents = rows_in(model.units, X, structure["intercept"], as_documents)
         return model, Documents(model.rows.encode(documents), label_ids, len(labels), sets, weight=weight)
 

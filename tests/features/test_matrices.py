@@ -7,9 +7,10 @@ from feature_reference import copied_by_arrays, same
 from structsvm.features import ranges
 from structsvm.features.dense import DenseRows
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.inputs.outliers import table
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.selection.search import total_variance
-from structsvm.tasks.common.units import Units, table
+from structsvm.tasks.common.units import Units
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, bool, np.int64])

@@ -1,1 +1,3 @@
-"""Users' inputs in messages: the places where a reader found them, and the columns that training had and they lack."""
+"""Users' inputs in messages: the places where a reader found them, the columns that training had and they lack, and
+values that are outliers.
+"""

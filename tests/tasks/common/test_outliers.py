@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from cases import CASES, CHOICES, rows_of, taking_part
 from scipy.sparse import csr_array
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
 import structsvm
-from structsvm import AdviceWarning
+from structsvm import AdviceWarning, tasks
 from structsvm.features.dense import DenseRows
-from structsvm.tasks import GraphLabeler, ItemOrderer, Ranker, SequenceLabeler, TokenFeatures
+from structsvm.features.inputs.outliers import OUTLIER, limits_of_columns, usual_of
+from structsvm.tasks import GraphLabeler, ItemOrderer, Ranker, SequenceLabeler, TokenFeatures, registry
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
-from structsvm.tasks.common.units import OUTLIER, Units, limits_of_columns, usual_of
+from structsvm.tasks.common.units import Units
 
 rng = np.random.default_rng(0)
 # Fewer rows are used as given, and kernels see columns as they came.
@@ -170,19 +173,11 @@ def test_scores_of_a_ranker_are_cut_off_too():
     assert np.isfinite(model.predict(X)).all() and np.abs(model.predict(X)).max() < 100.0
 
 
-# Classifiers of rows, those of sets apart, and whether they have limits; kernels see columns as they came.
-OF_SPARSE_ROWS = {
-    "MultivariateClassifier": True,
-    "MultilabelClassifier": True,
-    "AmbiguousClassifier": True,
-    "TaxonomyClassifier": True,
-    "SGDQNClassifier": True,
-    "TrackingClassifier": True,
-    "LaRankClassifier": False,
-    "CrammerSingerClassifier": False,
-    "WestonWatkinsClassifier": False,
-    "PairwiseClassifier": False,
-    "LaSVMClassifier": False,
+# Classifiers of rows; those without a switch are kernel machines, which see columns as they came.
+OF_ROWS = {
+    entry.name: kind
+    for entry in registry.ESTIMATORS
+    if is_classifier((kind := getattr(tasks, entry.name))()) and get_tags(kind()).input_tags.two_d_array
 }
 
 
@@ -198,10 +193,10 @@ def sparse_rows(value=None, *, alone=False):
 
 
 @pytest.mark.parametrize(("form", "alone"), [(csr_array, False), (csr_array, True), (np.asarray, False)])
-@pytest.mark.parametrize(("name", "has_limits"), OF_SPARSE_ROWS.items(), ids=OF_SPARSE_ROWS)
-def test_one_huge_value_of_sparse_rows(name, has_limits, form, alone, tmp_path):
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_one_huge_value_of_sparse_rows(name, form, alone, tmp_path):
     """It is said by the column; models with limits are as good as without it, and so are their files."""
-    estimator = getattr(structsvm.tasks, name)()
+    estimator = OF_ROWS[name]()
     (X, y), (bad, _) = sparse_rows(alone=alone), sparse_rows(1e30, alone=alone)
     targets = [[label] for label in y.tolist()] if name == "MultilabelClassifier" else y
     told = estimator.fit(form(X), targets).score(form(X), targets)
@@ -209,7 +204,7 @@ def test_one_huge_value_of_sparse_rows(name, has_limits, form, alone, tmp_path):
         warnings.simplefilter("always")
         estimator.fit(form(bad), targets)
     assert any("feature '0' has 1 values of up to 1e+30" in str(one.message) for one in said)
-    if not has_limits:
+    if "standardize" not in estimator.get_params():
         return
     assert estimator.score(form(X), targets) > told - 0.1
     before = [np.asarray(one).tolist() for one in estimator.predict(form(bad))]

@@ -182,7 +182,7 @@ def test_of_many_rows_one_part_judges(monkeypatch):
 def test_where_columns_are_as_given():
     few = {"max_weights": 8}
     sparse, kernel, short = fit(csr_array(X)), fit(kernel="linear", C=1.0), fit(**few)
-    assert sparse.model_.units is None and short.model_.units is None and not hasattr(kernel.model_, "units")
+    assert sparse.model_.units is None and short.model_.units is None and kernel.model_.units is None
     np.testing.assert_array_equal(fit(standardize=False, **few).coef_.toarray(), short.coef_.toarray())
     assert fit(standardize=False).model_.units is None
     assert fit(X[: LEAST_EXAMPLES - 1], y[: LEAST_EXAMPLES - 1]).model_.units is None

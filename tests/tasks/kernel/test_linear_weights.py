@@ -6,6 +6,8 @@ from kernel_kinds import KINDS, machine
 from scipy.sparse import csr_array
 from sklearn.feature_selection import RFE, SelectFromModel
 
+from structsvm.tasks import TaxonomyClassifier
+
 rng = np.random.default_rng(0)
 LABELS = rng.integers(0, 3, 90)
 X = rng.normal(size=(90, 6)).astype(np.float32)
@@ -46,3 +48,19 @@ def test_other_kernels_have_none(kind):
     assert not hasattr(model, "coef_")
     with pytest.raises(AttributeError, match="with kernel='linear' only"):
         _ = model._linear()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in [*KINDS, TaxonomyClassifier] if kind().get_params().get("C") == "auto"])
+def test_weights_are_of_columns_as_given(kind, tmp_path):
+    """Where the kernel sees columns in units of their deviations, and from files."""
+    rows = X * [1.0, 1e4, 1.0, 1e-2, 1.0, 1.0]
+    model = kind(kernel="linear").fit(rows, LABELS > 0)
+    machine = model.model_ if kind is not TaxonomyClassifier else model.model_.machine
+    assert machine.column_scale is not None
+    scores = rows @ model.coef_.T + getattr(model, "intercept_", 0.0)
+    found = model.decision_function(rows)
+    scores = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+    found = found if found.ndim == 1 else found[:, 1] - found[:, 0]
+    np.testing.assert_allclose(scores, found, atol=1e-3 * np.abs(found).max())
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(kind.load(tmp_path / "m").coef_, model.coef_)

@@ -8,8 +8,9 @@ from scipy.sparse import csr_array
 
 import structsvm
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.inputs.outliers import table
 from structsvm.tasks import SequenceLabeler, TokenFeatures
-from structsvm.tasks.common.units import Units, table
+from structsvm.tasks.common.units import Units
 from structsvm.tasks.sequence.model import SequenceModel
 
 rng = np.random.default_rng(0)
