@@ -22,8 +22,9 @@ from structsvm.features._strings import Interner, hash_strings
 from structsvm.features._templates import TemplateReader, TemplateTable, merge_templates
 from structsvm.features._tokens import are_within
 from structsvm.features.columns import Columns, Vocabulary
+from structsvm.features.functions.strings import FUNCTIONS
 from structsvm.features.numbering import number_features
-from structsvm.features.templates import FUNCTIONS, TemplateLayout
+from structsvm.features.templates import TemplateLayout
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, checked_arrays, strings
 
@@ -123,6 +124,7 @@ class TemplateEncoder:
     def transform(self, X: Columns) -> Tokens:
         """Encode columns; features that are not known are dropped."""
         reader, codes_of, order = self._ready or self.prepare()
+        X = self._layout.widened(X)
         found = reader.read(X.ids, X.offsets, [codes(X) for codes in codes_of])
         arrays = merge_templates(found, X.n_tokens, order, once=self.counts_once)
         return Tokens(X.offsets, *arrays, self.n_features)
@@ -205,6 +207,7 @@ class TemplateVocabulary(TemplateEncoder):
     @classmethod
     def fit(cls, layout: TemplateLayout, X: Columns, min_count: int) -> tuple[TemplateVocabulary, Tokens]:
         """Assign indices to the features that occur `min_count` times or more, and encode them."""
+        X = layout.widened(X)
         met = _Met(layout, X.vocabularies)
         found = met.add(X)
         vocabulary, maps = met.numbered(min_count)
@@ -355,7 +358,7 @@ class Counts(NamedTuple):
 def count(layout: TemplateLayout, pieces: Iterable[Columns]) -> Counts:
     """Count features in columns in pieces whose ids are of one set of strings."""
     met = None
-    for X in pieces:
+    for X in map(layout.widened, pieces):
         met = _Met(layout, X.vocabularies) if met is None else met
         met.add(X)
     if met is None:
