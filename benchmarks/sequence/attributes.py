@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from structsvm.features.templates import FUNCTIONS, built_in_templates, parse_templates
+from structsvm.features.functions.strings import FUNCTIONS
+from structsvm.features.templates import built_in_templates, parse_templates
 
 
 def attribute_lists(encoder, tokens):

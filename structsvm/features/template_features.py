@@ -123,6 +123,7 @@ class TemplateEncoder:
     def transform(self, X: Columns) -> Tokens:
         """Encode columns; features that are not known are dropped."""
         reader, codes_of, order = self._ready or self.prepare()
+        X = self._layout.widened(X)
         found = reader.read(X.ids, X.offsets, [codes(X) for codes in codes_of])
         arrays = merge_templates(found, X.n_tokens, order, once=self.counts_once)
         return Tokens(X.offsets, *arrays, self.n_features)
@@ -210,6 +211,7 @@ class TemplateVocabulary(TemplateEncoder):
     @classmethod
     def fit(cls, layout: TemplateLayout, X: Columns, min_count: int) -> tuple[TemplateVocabulary, Tokens]:
         """Assign indices to the features that occur `min_count` times or more, and encode them."""
+        X = layout.widened(X)
         met = _Met(layout, X.vocabularies)
         found = met.add(X)
         vocabulary, maps = met.numbered(min_count)
@@ -391,7 +393,7 @@ class Counts(NamedTuple):
 def count(layout: TemplateLayout, pieces: Iterable[Columns]) -> Counts:
     """Count features in columns in pieces whose ids are of one set of strings."""
     met = None
-    for X in pieces:
+    for X in map(layout.widened, pieces):
         met = _Met(layout, X.vocabularies) if met is None else met
         met.add(X)
     if met is None:

@@ -1,8 +1,9 @@
 """Feature templates: which strings of which neighbours form a feature.
 
 Template files have CRF++'s format, or Wapiti's (`structsvm.features.patterns`). In addition to CRF++'s
-``%x[row,column]`` there are functions of the string at that position, such as ``%lower[0,0]`` (:data:`FUNCTIONS`).
-All functions, and Wapiti's commands, are computed once per *distinct* string.
+``%x[row,column]`` there are functions of the string at that position, such as ``%lower[0,0]``, and of its place in the
+sequence, such as ``%start[0,0]`` (:mod:`structsvm.features.functions`). The latter are columns of their own, behind
+those of the data. All functions of strings, and Wapiti's commands, are computed once per *distinct* string.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,9 @@ from typing import Any
 import numpy as np
 
 from structsvm.features._templates import TemplateReader, TemplateTable
+from structsvm.features.columns import Columns, Vocabulary
+from structsvm.features.functions.places import PLACES, Placed
+from structsvm.features.functions.strings import FUNCTIONS, Function
 from structsvm.features.patterns import (
     Pattern,
     PatternError,
@@ -199,8 +202,8 @@ def _parse_template(line: str, number: int, where: str) -> Template:
         literals.append(line[end : match.start()])
         end = match.end()
         item = Item(match[1], int(match[2]), int(match[3]))
-        if item.function != "x" and item.function not in FUNCTIONS:
-            known = ", ".join(["x", *FUNCTIONS])
+        if item.function != "x" and item.function not in (FUNCTIONS | PLACES):
+            known = ", ".join(["x", *FUNCTIONS, *PLACES])
             raise TemplateError(f"{where}: {line!r}: no function {item.function!r} (there are {known})")
         if abs(item.row) > MAX_ROW:
             raise TemplateError(f"{where}: {line!r}: row {item.row} is not within +-{MAX_ROW}")
@@ -307,7 +310,64 @@ U43:%digit[0,0]
 U44:%capital[0,0]
 U45:%hyphen[0,0]
 """
-BUILT_IN_TEMPLATES = ("rich", "crf++", "attributes")
+# A record: the word as a pattern, shape and marks in a window of +-2, the place in the record; then pairs of labels.
+_RECORD = """
+U:word=%x[0,0]
+U:pattern[-2]=%pattern[-2,0]
+U:pattern[-1]=%pattern[-1,0]
+U:pattern=%pattern[0,0]
+U:pattern[1]=%pattern[1,0]
+U:pattern[2]=%pattern[2,0]
+U:pattern[-1]/pattern=%pattern[-1,0]/%pattern[0,0]
+U:pattern/pattern[1]=%pattern[0,0]/%pattern[1,0]
+U:prefix1=%prefix1[0,0]
+U:prefix2=%prefix2[0,0]
+U:prefix3=%prefix3[0,0]
+U:prefix4=%prefix4[0,0]
+U:suffix1=%suffix1[0,0]
+U:suffix2=%suffix2[0,0]
+U:suffix3=%suffix3[0,0]
+U:suffix4=%suffix4[0,0]
+U:shape[-1]=%shape[-1,0]
+U:shape=%shape[0,0]
+U:shape[1]=%shape[1,0]
+U:shape[-1]/shape/shape[1]=%shape[-1,0]/%shape[0,0]/%shape[1,0]
+U:form=%form[0,0]
+U:form[-1]/form=%form[-1,0]/%form[0,0]
+U:form/form[1]=%form[0,0]/%form[1,0]
+U:length=%length[0,0]
+U:vowels=%vowels[0,0]
+U:opening=%opening[0,0]
+U:opening[1]=%opening[1,0]
+U:closing[-1]=%closing[-1,0]
+U:closing=%closing[0,0]
+U:closing[1]=%closing[1,0]
+U:closing[-1]/closing=%closing[-1,0]/%closing[0,0]
+U:closing[-1]/pattern=%closing[-1,0]/%pattern[0,0]
+U:closing/shape=%closing[0,0]/%shape[0,0]
+U:start=%start[0,0]
+U:end=%end[0,0]
+U:size=%size[0,0]
+U:start/shape=%start[0,0]/%shape[0,0]
+U:end/shape=%end[0,0]/%shape[0,0]
+U:start/pattern=%start[0,0]/%pattern[0,0]
+U:end/pattern=%end[0,0]/%pattern[0,0]
+U:tenth/shape=%tenth[0,0]/%shape[0,0]
+U:numbers=%numbers[0,0]
+U:numbers/shape=%numbers[0,0]/%shape[0,0]
+U:fields/shape=%fields[0,0]/%shape[0,0]
+U:before=%before[0,0]
+U:behind=%behind[0,0]
+U:before/behind=%before[0,0]/%behind[0,0]
+U:again/shape=%again[0,0]/%shape[0,0]
+"""
+_RECORD_PAIRS = """B:closing[-1]=%closing[-1,0]
+B:closing=%closing[0,0]
+B:shape=%shape[0,0]
+B:start=%start[0,0]
+B:end=%end[0,0]
+"""
+BUILT_IN_TEMPLATES = ("rich", "crf++", "attributes", "records", "record-tokens")
 
 
 def built_in_templates(name: str, n_columns: int) -> str:
@@ -319,6 +379,12 @@ def built_in_templates(name: str, n_columns: int) -> str:
         bigrams and trigrams; of further columns a window of +-1.
     ``"crf++"``
         CRF++'s chunking example, for a word and a tag column (words alone: the word part).
+    ``"records"``
+        For short strings whose labels go by position, shape and marks, such as addresses, names, references: functions
+        of the first column and of places (`structsvm.features.functions`), some with pairs of labels; further columns
+        as in ``"rich"``.
+    ``"record-tokens"``
+        The same without attributes of pairs of labels: for segments and shards.
     ``"attributes"``
         Every column of the current token.
 
@@ -332,85 +398,14 @@ def built_in_templates(name: str, n_columns: int) -> str:
         return "\n".join(f"U{j:02d}:%x[0,{j}]" for j in range(n_columns)) + "\nB\n"
     if name not in BUILT_IN_TEMPLATES:
         raise TemplateError(f"no templates {name!r} (there are {', '.join(BUILT_IN_TEMPLATES)})")
-    text = _WORDS + (_TAGS if n_columns > 1 else "")
+    is_record = name.startswith("record")
+    text = (_RECORD if is_record else _WORDS) + (_TAGS if n_columns > 1 else "")
     if name == "rich":
         text += _SPELLING
+    if name != "crf++":
         for j in range(2, n_columns):
             text += "".join(f"U5{row + 1}c{j}:%x[{row},{j}]\n" for row in (-1, 0, 1))
-    return text + "B\n"
-
-
-# ----------------------------------------------------- functions of a string
-# Each maps the strings of a vocabulary to strings, or to None for no feature.
-
-Function = Callable[[list[str]], list["str | None"]]
-
-
-def _prefix(k: int) -> Function:
-    return lambda words: [w[:k] if len(w) >= k else None for w in words]
-
-
-def _suffix(k: int) -> Function:
-    return lambda words: [w[-k:] if len(w) >= k else None for w in words]
-
-
-class _ShapeTable(dict[int, str]):
-    """str.translate table: X upper case, x other letters, d digits, the rest unchanged."""
-
-    def __missing__(self, code: int) -> str:
-        c = chr(code)
-        if c.isdigit():
-            kind = "d"
-        elif c.isalpha():
-            kind = "X" if c.isupper() or c.istitle() else "x"
-        else:
-            kind = c
-        self[code] = kind
-        return kind
-
-
-_RUN = re.compile(r"(.)\1+", re.DOTALL)
-
-
-def _shape(words: list[str]) -> list[str | None]:
-    table = _ShapeTable()
-    short: dict[str, str] = {}  # many words have one long shape
-    shapes: list[str | None] = []
-    for word in words:
-        long = word.translate(table)
-        shape = short.get(long)
-        if shape is None:
-            shape = short[long] = _RUN.sub(r"\1", long)
-        shapes.append(shape)
-    return shapes
-
-
-def _digit(words: list[str]) -> list[str | None]:
-    some = re.compile(r"\d").search
-    return ["all" if w.isdigit() else "some" if some(w) else None for w in words]
-
-
-def _capital(words: list[str]) -> list[str | None]:
-    kinds: list[str | None] = []
-    for w in words:
-        if w == w.lower():
-            kinds.append(None)
-        elif w.isupper() and len(w) > 1:
-            kinds.append("all")
-        else:
-            kinds.append("first" if w[0].isupper() else "inside")
-    return kinds
-
-
-FUNCTIONS: dict[str, Function] = {
-    "lower": lambda words: [w.lower() for w in words],
-    "shape": _shape,
-    **{f"prefix{k}": _prefix(k) for k in (1, 2, 3, 4, 5, 6)},
-    **{f"suffix{k}": _suffix(k) for k in (1, 2, 3, 4, 5, 6)},
-    "digit": _digit,
-    "capital": _capital,
-    "hyphen": lambda words: ["some" if "-" in w else None for w in words],
-}
+    return text + _RECORD_PAIRS * (name == "records") + "B\n"
 
 
 def function_of(name: str) -> Function:
@@ -436,7 +431,8 @@ class TemplateLayout:
     """Templates in the form that the tables need: the unigram ones, or with ``of_bigrams`` the others.
 
     ``sources`` are the (function, column) pairs that are read; a space is a list of
-    sources, one per item of its templates; ``keys`` identify spaces.
+    sources, one per item of its templates; ``keys`` identify spaces. ``placed`` are the
+    functions of places and their columns: function k is a source as column n_columns + k.
     """
 
     text: str
@@ -450,6 +446,7 @@ class TemplateLayout:
     left: int
     right: int
     of_bigrams: bool
+    placed: list[tuple[str, int]]
 
     @classmethod
     def resolve(cls, templates: str | None, n_columns: int) -> TemplateLayout:
@@ -468,19 +465,24 @@ class TemplateLayout:
         ]
         keys: dict[tuple[Any, ...], int] = {}
         sources: dict[tuple[str, int], int] = {}
+        placed: dict[tuple[str, int], int] = {}
         spaces: list[list[int]] = []
         template_space = []
         for template in templates:
+            its = []
             for item in template.items:
                 if item.column >= n_columns:
                     raise TemplateError(
                         f"{name}:{template.line}: {str(template)!r}: column {item.column} of "
                         f"data with {n_columns} columns (counted from 0, without the label)"
                     )
-                sources.setdefault((item.function, item.column), len(sources))
+                source = item.function, item.column
+                if item.function in PLACES:
+                    source = "x", n_columns + placed.setdefault(source, len(placed))
+                its.append(sources.setdefault(source, len(sources)))
             if template.space not in keys:
                 keys[template.space] = len(keys)
-                spaces.append([sources[item.function, item.column] for item in template.items])
+                spaces.append(its)
             template_space.append(keys[template.space])
         rows = [item.row for template in templates for item in template.items]
         return cls(
@@ -495,7 +497,20 @@ class TemplateLayout:
             max([0, *(-row for row in rows)]),
             max([0, *rows]),
             of_bigrams,
+            list(placed),
         )
+
+    def widened(self, X: Columns) -> Columns:
+        """The columns that the templates read: those of X, and behind them what functions of places return."""
+        if not self.placed:
+            return X
+        of_column = {j: Placed(X.ids[:, j], X.offsets, X.vocabularies[j].tolist()) for _, j in self.placed}
+        ids, vocabularies = [X.ids], [*X.vocabularies]
+        for function, j in self.placed:
+            codes, strings = PLACES[function](of_column[j])
+            ids.append(codes.astype(np.int32)[:, np.newaxis])
+            vocabularies.append(Vocabulary.from_strings(strings))
+        return Columns(X.offsets, np.hstack(ids), tuple(vocabularies), X.name)
 
     def for_bigrams(self, name: str) -> TemplateLayout | None:
         """The layout of the same text's bigram templates; None if it has none."""

@@ -24,7 +24,10 @@ from structsvm.features import template_features
 from structsvm.features._strings import hash_strings
 from structsvm.features.columns import Columns, Vocabulary, read_columns
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.features.templates import FUNCTIONS, TemplateError, TemplateLayout
+from structsvm.features.functions.places import PLACES
+from structsvm.features.functions.strings import FUNCTIONS
+from structsvm.features.template_features import TemplateVocabulary, count
+from structsvm.features.templates import TemplateError, TemplateLayout, built_in_templates
 
 
 @given(st.sampled_from(TEMPLATES), row_lists, row_lists, st.integers(1, 3))
@@ -220,6 +223,36 @@ def test_functions_see_each_string_once(monkeypatch):
     encoder.fit_transform([["a", "B"]])
     encoder.transform([["B", "c", "a"], ["c"]])
     assert seen == ["a", "B", "c"]
+
+
+@pytest.mark.parametrize("function", PLACES)
+def test_places_of_long_sequences(function):
+    """Counts end in a string of their own, and sequences do not see one another."""
+    rng = np.random.default_rng(0)
+    kinds = np.array(["Main", "12th", "St.,", "(a)", "a", "-", "x."])
+    sentences = [rng.choice(kinds, n).tolist() for n in (1, 2, 9, 15, 200, 3, 66, 1)]
+    text = f"U:%{function}[0,0]\n"
+    encoder = FeatureEncoder(text)
+    tokens = encoder.fit_transform(sentences)
+    wanted = reference_templates(text, [[(word,) for word in sentence] for sentence in sentences])
+    assert decoded(tokens, encoder.feature_names) == wanted
+    for i, sentence in enumerate(sentences):  # alone, as in a stream, with ids of its own
+        assert same(encoder.transform([sentence]), tokens[i : i + 1])
+    hashed = FeatureEncoder(text, hash_bits=16)
+    whole = hashed.fit_transform(sentences)
+    assert all(same(hashed.transform([sentence]), whole[i : i + 1]) for i, sentence in enumerate(sentences))
+
+
+def test_records_in_pieces_as_in_one():
+    """What shards count, piece by piece, is the vocabulary of all."""
+    sentences = [["12", "Main", "St.,"], ["(a)", "b", "b", "1"], ["x"]]
+    X = Columns.from_sequences(sentences)
+    layout = TemplateLayout.resolve("record-tokens", 1)
+    parts = [count(layout, [X[:1], X[1:2]]), count(layout, [Columns.from_sequences(sentences[2:])])]
+    whole = FeatureEncoder("record-tokens").fit(X)
+    assert TemplateVocabulary.of_counts(layout, parts, 1).names == whole.feature_names
+    assert "U:start/pattern=0/00" in whole.feature_names
+    assert "B:" not in built_in_templates("record-tokens", 3)
 
 
 def test_hashed_bigrams():

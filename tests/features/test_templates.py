@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structsvm.features.functions.strings import FUNCTIONS
 from structsvm.features.templates import (
     BUILT_IN_TEMPLATES,
-    FUNCTIONS,
     Item,
     TemplateError,
     built_in_templates,
@@ -112,3 +112,20 @@ def test_functions_by_example():
         "all", "first", "inside", "first", None, None,
     ]  # fmt: skip
     assert [of("hyphen", w) for w in ("a-b", "ab")] == ["some", None]
+    assert [of("form", w) for w in ("Main", "60611-1234", "5th", "a.b", "O'Neill")] == [
+        "Xx3", "d5-d4", "dx2", "x.x", "X'Xx4",
+    ]  # fmt: skip
+    assert of("form", "x" * 99) == "x6"
+    words = ("Main,", "(12th).", "St.", "-", "a-b", "_")
+    assert [of("opening", w) for w in words] == [None, "(", None, None, None, None]
+    assert [of("closing", w) for w in words] == [",", ").", ".", "-", None, "_"]
+    assert [of("pattern", w) for w in words] == ["main", "00th", "st", "-", "a-b", "_"]
+    assert [of("vowels", w) for w in ("Str.", "Ave", "Öp", "zéro", "12", "-")] == [
+        "none",
+        "some",
+        "none",
+        "some",
+        None,
+        None,
+    ]
+    assert [of("length", w) for w in ("a", "a" * 9, "a" * 10, "a" * 50)] == ["1", "9", "10+", "10+"]

@@ -8,7 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.features.templates import FUNCTIONS, parse_templates
+from structsvm.features.functions.places import PLACES
+from structsvm.features.functions.strings import FUNCTIONS
+from structsvm.features.templates import parse_templates
 
 
 def reference_templates(text, sequences, bigrams=False):
@@ -29,7 +31,9 @@ def reference_templates(text, sequences, bigrams=False):
                         value = f"_B+{p - len(rows) + 1}"
                     else:
                         value = rows[p][item.column]
-                        if item.function != "x":
+                        if item.function in PLACES:
+                            value = place_reference(item.function, [row[item.column] for row in rows], p)
+                        elif item.function != "x":
                             value = FUNCTIONS[item.function]([value])[0]
                     if value is None:
                         break
@@ -39,6 +43,41 @@ def reference_templates(text, sequences, bigrams=False):
             tokens.append(dict(Counter(names)))
         out.append(tokens)
     return out
+
+
+def place_reference(function, words, t):
+    """What a function of places says of word t, by looking at the others one by one."""
+    marks = FUNCTIONS["closing"](words)
+    patterns = FUNCTIONS["pattern"](words)
+    numbers = [any(c.isdigit() for c in word) for word in words]
+    fields = [mark not in (None, ".") for mark in marks]
+
+    def limited(count, most):
+        return str(count) if count < most else f"{most}+"
+
+    match function:
+        case "start":
+            return limited(t, 8)
+        case "end":
+            return limited(len(words) - 1 - t, 8)
+        case "tenth":
+            return str(10 * t // len(words))
+        case "size":
+            sizes = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 32, 40, 50, 65)
+            return str(max(size for size in sizes if size <= len(words)))
+        case "numbers":
+            return f"{limited(sum(numbers[:t]), 2)}-{limited(sum(numbers[t + 1 :]), 2)}"
+        case "fields":
+            return f"{limited(sum(fields[:t]), 4)}-{limited(sum(fields[t:]), 4)}"
+        case "again":
+            if patterns.count(patterns[t]) == 1:
+                return "once"
+            return "again" if patterns[t] in patterns[:t] else "first"
+        case "before":
+            return next((mark for mark in reversed(marks[:t]) if mark), "none")
+        case "behind":
+            return next((mark for mark in marks[t:] if mark), "none")
+    raise AssertionError(f"no reference of {function!r}")
 
 
 def reference_token(token, prefix=""):
@@ -122,9 +161,11 @@ TEMPLATES = [
     "U\nU1:%x[0,0]%x[0,0]\n",  # a constant
     "U0:%lower[0,0]/%suffix2[-1,0]\nU1:%capital[0,0]\nU2:%shape[1,0]/%prefix3[2,0]",
     "U0:%x[0,0]\nB1:%x[0,0]\nB\nB2:%lower[-1,0]/%x[0,1]\nB1:%x[1,0]",
+    "".join(f"U{name}:%{name}[0,0]/%{name}[-1,1]\nB{name}:%x[0,0]/%{name}[1,0]\n" for name in PLACES) + "B",
+    "".join(f"U{name}:%{name}[0,0]\n" for name in ("form", "opening", "closing", "pattern", "vowels", "length")),
     "U9:%x[-4,0]/%x[-3,0]/%x[-2,0]/%x[-1,0]/%x[0,0]/%x[1,0]/%x[2,1]/%x[5,0]",
 ]
-words = st.text("abAB1-é", min_size=1, max_size=3)
+words = st.text("abAB1-é.", min_size=1, max_size=3)
 row_lists = st.lists(
     st.lists(st.tuples(words, st.sampled_from(["N", "V", "D"])), min_size=1, max_size=6),
     min_size=1,

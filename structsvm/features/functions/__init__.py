@@ -1,0 +1,1 @@
+"""Functions of templates: of a string, and of a token's place in its sequence."""
