@@ -68,7 +68,7 @@ FIRST = ("Upper", "Lower", "Old", "New", "East", "West", "Saint", "Great", "Litt
 ONSETS = ("b", "br", "d", "f", "g", "gr", "h", "k", "l", "m", "n", "p", "r", "s", "st", "t", "w")
 ENDS = ("ham", "ton", "ville", "berg", "field", "mouth", "dale", "ford", "wick", "stead", "by", "hurst")
 
-# What is asked: its word in meanings, and what the question begins with.
+# Kinds of answers: the word in meanings, and beginnings of the question.
 ASKED = {
     "latlong": ("where are", "show me", "find"),
     "count": ("how many", "count the", "what is the number of"),

@@ -28,7 +28,7 @@ def test_meanings_are_texts_of_trees_and_names_stand_in_the_questions(language):
 def test_the_share_of_names_that_no_training_question_has(unseen):
     data = make_queries(2000, 1000, unseen=unseen, random_state=1)
     known = set(names_in(data.y_train))
-    assert len(known) > 1500  # of some 1,900
+    assert len(known) > 1500  # about 1,900 names are drawn
     of_test = names_in(data.y_test)
     assert abs(sum(name not in known for name in of_test) / len(of_test) - unseen) < 0.05
 
