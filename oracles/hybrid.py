@@ -632,7 +632,7 @@ class HybridTrees(Oracle):
     def _blocks(self) -> list[tuple[int, list[str], list[str]]]:
         """Blocks of the layout: where each begins, the names of its rows, and the names of its columns."""
         lay, units = self.layout, self.units
-        kinds = [unit.name for unit in units.units]
+        kinds = [unit.label for unit in units.units]
         kinds += [f"names like {kinds[units.members[kind][0]]}" for kind in range(len(kinds), units.n_kinds)]
         slots = [f"argument {s + 1} of {kinds[u]}" for u, s in units.slots]
         attributes, borders = ([name.translate(MARKS) for name in names] for names in (self.attributes, self.borders))
@@ -784,7 +784,7 @@ class HybridTrees(Oracle):
             is_empty = kind == Kind.NOTHING
             number = units[-1 - own[0] if is_empty else node]
             words: list[int] = [] if is_empty else [*own]
-            name = self.units.units[number].name if isinstance(number, int) else format_meaning(number)
+            name = self.units.units[number].label if isinstance(number, int) else format_meaning(number)
             nodes.append((name, len(open_nodes), words))
             fillings.append((slot if slot == ROOT else int(slots[slot]), number))
             open_nodes.append((number, words, {}, [*reversed(below)], slot))

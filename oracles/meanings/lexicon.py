@@ -141,7 +141,7 @@ class Lexicon:
         return self
 
     def _find_looks(self, kinds: Iterable[int], sentences: Sequence[Any], bags: Sequence[Any]) -> dict[int, list[str]]:
-        """What names of some kinds look like in sentences, where that says that they are names."""
+        """Looks of the names of some kinds in sentences, where these say that words are names."""
         named: dict[int, Counter[str]] = {kind: Counter() for kind in kinds}
         n_looks: Counter[str] = Counter()
         for words, bag in zip(sentences, bags, strict=True) if named else ():

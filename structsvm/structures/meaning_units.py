@@ -53,6 +53,18 @@ class Unit(NamedTuple):
         return symbol_of(self.tree) if self.places is None else Symbol(self.name, len(self.places))
 
     @property
+    def pattern(self) -> str:
+        """Its text, with `_1`, `_2` ... for its slots."""
+        if not self.places:
+            return format_meaning(self.tree)
+        return format_meaning((self.name, *[f"_{s + 1}" if isinstance(s, int) else s for s in self.places]))
+
+    @property
+    def label(self) -> str:
+        """Its name; with constants that belong to it, its pattern."""
+        return self.name if all(isinstance(place, int) for place in self.places or ()) else self.pattern
+
+    @property
     def words(self) -> list[str]:
         """The words that the constant of a leaf is written with."""
         tree = self.tree
@@ -211,10 +223,24 @@ class MeaningUnits:
             found[around(self.units[units[0]].tree)].append(kind)
         return found
 
+    def described(self) -> dict[str, list[str]]:
+        """From texts of units to names: relations with `_1`, `_2` ... for their slots, names of a kind as one unit."""
+        found: dict[str, list[str]] = {}
+        for unit, kind in zip(self.units, self.kinds, strict=True):
+            if kind < len(self.units):
+                found.setdefault(unit.pattern, [])
+                continue
+            before = around(unit.tree)
+            first = self.units[self.members[kind][0]].tree
+            text = format_meaning((*before, "_")) if before else f"names like {first}"
+            found.setdefault(text, []).append(unit.tree if isinstance(unit.tree, str) else unit.tree[-1])
+        return found
+
     def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:
         """How names of a kind are written: from words to a tree, None for words that make no name.
 
-        With their case, unless no name has capitals, and without the mark that ends a question.
+        With their case, unless no name has capitals, or all have and the words have none; without the mark that ends a
+        question.
         """
         trees = [self.units[unit].tree for unit in self.members[kind]]
         wrapper = around(trees[0])
@@ -223,11 +249,14 @@ class MeaningUnits:
         joint = "_" if any("_" in constant for constant in constants) else " "
         numbers = {constant.strip("'\"").isdecimal() for constant in constants}
         is_folded = all(constant == constant.casefold() for constant in constants)
+        is_titled = all(word[:1] == word[:1].upper() for text in constants for word in text.strip("'\"").split(joint))
         ends = END_MARKS if not any(constant.strip("'\"")[-1:] in END_MARKS for constant in constants) else ""
 
         def written(words: Sequence[str]) -> Meaning | None:
             stripped = [word.strip("'\"") for word in words]
             stripped[-1] = stripped[-1].rstrip(ends)
+            if is_titled and not any(map(str.isupper, "".join(stripped))):
+                stripped = [word[:1].upper() + word[1:] for word in stripped]
             text = joint.join(stripped)
             if not all(re.search(r"[^\W_]", word) and not re.search(r"[(),'\"]", word) for word in stripped):
                 return None

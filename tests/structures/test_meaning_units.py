@@ -135,6 +135,10 @@ def test_names_and_values_of_keys():
     (slot,) = [units.first_slot[u] for u, unit in enumerate(units.units) if unit.name == "a"]
     assert len(units.fillers[slot]) == 69
     assert units.kinds_like(parse_meaning("tag('name','Upper Mill')")) == [*units.members]
+    found = units.described()
+    assert found.keys() >= {"a(_1)", "tag('cuisine','greek')", "tag('name',_)"} and len(found) == 6 + 9 + 1
+    assert found["tag('name',_)"][:2] == ["'N0'", "'N1'"] and found["a(_1)"] == []
+    assert [*MeaningUnits([parse_meaning("f(a,g(b,b),a)")]).described()][:2] == ["f(_1,_2,_1)", "g(_1,_1)"]
 
 
 @pytest.mark.parametrize(
@@ -142,6 +146,8 @@ def test_names_and_values_of_keys():
     [
         (("'Paris'", "'Old Town'", "'Bo'"), ["Upper", "Mill?"], "'Upper Mill'"),
         (("'Paris'", "'St.'", "'Bo'"), ["St."], "'St.'"),
+        (("'Paris'", "'Old Town'", "'Bo'"), ["upper", "mill"], "'Upper Mill'"),
+        (("'Paris'", "'of Town'", "'Bo'"), ["upper", "mill"], "'upper mill'"),
         (("paris", "rome", "oslo"), ["Upper"], "upper"),
         (("san_diego", "rome", "oslo"), ["Upper", "Mill"], "upper_mill"),
     ],
