@@ -248,8 +248,12 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         ]
 
     def score(self, X: Iterable[SentenceLike], y: Iterable[BagLike]) -> float:
-        """Return the F1 of the meanings; see `structsvm.metrics.meaning_scores`."""
-        return meaning_scores(y, self.predict(X)).f1
+        """Return the F1 of the meanings; see `structsvm.metrics.meaning_scores`.
+
+        Arguments may stand in any order where the grammar says so.
+        """
+        grammar = self._fitted().grammar
+        return meaning_scores(y, self.predict(X), any_order=() if grammar is None else grammar.any_order).f1
 
     # ---- views ----------------------------------------------------------------------------------
 
