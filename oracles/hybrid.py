@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from structsvm.features.word_codes import shape
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
-from structsvm.oracles.meanings.lexicon import Copy, Lexicon
+from structsvm.oracles.meanings.lexicon import Copy, Lexicon, looks_in, plain
 from structsvm.oracles.meanings.search import ALL, best_first, counted, ways_within
+from structsvm.oracles.meanings.words import as_written
 from structsvm.protocol import Oracle, Rescaling
 from structsvm.structures.meaning_units import ROOT, MeaningUnits, Unit
 from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
@@ -180,7 +181,9 @@ class HybridTrees(Oracle):
         self._kinds = np.array(units.kinds, dtype=np.int64)
         self._inner, self._leaves = self._fillings()
         # Kinds that words may be: a name of each, and how its names are written.
-        self._examples = {kind: units.members[kind][0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}}
+        self._examples = {
+            kind: units.members.get(kind, [kind])[0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}
+        }
         self._written = {kind: units.spelling(kind) for kind in lexicon.new}
         self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
         self._free: dict[frozenset[int], Forest] = {}
@@ -245,15 +248,35 @@ class HybridTrees(Oracle):
         return (slot + 1) * self.units.n_kinds + self.units.kinds[unit]
 
     def copies(self, words: Sequence[str], unknown: Any = ()) -> list[Copy]:
-        """The names of phrases that are not units, and those that words which are not known, or are `unknown`, may be.
+        """The names of phrases that are not units, and those that stretches of words may be.
 
-        These alone, or with those beside.
+        Those that look like names, see `Lexicon`, known ones as well; and words which are not known, or are `unknown`,
+        alone or with those beside.
         """
         listed = {copy[1:]: copy for copy in self.lexicon.new_in(words)}
         if not self.lexicon.new:
             return [*listed.values()]
-        n = len(words)
         listed_at = self.lexicon.listed_at(words)
+        of_look: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        of_look[""] = self._unknown_spans(words, unknown, listed_at)
+        for a, b, look in looks_in(words) if self.lexicon.looks else ():
+            if listed_at.keys().isdisjoint(range(a, b)):
+                of_look[look].add((a, b))
+        spans: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for kind in self._written:
+            for span in set().union(*[of_look.get(look, ()) for look in self.lexicon.looks.get(kind, ("",))]):
+                spans[span].append(kind)
+        found = []
+        for (a, b), kinds in sorted(spans.items()):
+            for kind in kinds:
+                tree = self._written[kind]([*map(as_written, words[a:b])])
+                if tree is not None and self._may_be_copied(tree, kind, words[a:b], unknown):
+                    found.append(Copy(tree, kind, a, b))
+        return [*listed.values(), *(copy for copy in found if copy[1:] not in listed)]
+
+    def _unknown_spans(self, words: Sequence[str], unknown: Any, listed_at: Container[int]) -> set[tuple[int, int]]:
+        """Words which are not known, or are `unknown`: alone, those in a row, and with a word before or after them."""
+        n = len(words)
         is_new = [
             t not in listed_at and (word in unknown or f"w:{word}" not in self.attributes)
             for t, word in enumerate(words)
@@ -263,13 +286,21 @@ class HybridTrees(Oracle):
             if is_new[t]:
                 end = next((k for k in range(t, n) if not is_new[k]), n)
                 spans |= {(t, t + 1), (t, end), (max(t - 1, 0), end), (t, min(end + 1, n))}
-        found = []
-        for a, b in sorted(span for span in spans if span[1] - span[0] <= LONGEST_COPY):
-            for kind, written in self._written.items():
-                tree = written(words[a:b])
-                if tree is not None and (unknown or Unit(format_meaning(tree), None) not in self.units.number):
-                    found.append(Copy(tree, kind, a, b))
-        return [*listed.values(), *(copy for copy in found if copy[1:] not in listed)]
+        return {span for span in spans if span[1] - span[0] <= LONGEST_COPY}
+
+    def _may_be_copied(self, tree: Meaning, kind: int, words: Sequence[str], unknown: Any) -> bool:
+        """Whether a name is new, has `unknown` words, or is of a kind with looks and not known in another spelling."""
+        leaf = self.units.number.get(Unit(format_meaning(tree), None))
+        if kind not in self.lexicon.looks:
+            return bool(unknown) or leaf is None
+        known = self.lexicon.written.get(plain(words), ())
+        return all(other == leaf for other in known if self.units.kinds[other] == kind)
+
+    def hidden(self, copies: Iterable[Copy]) -> frozenset[int]:
+        """Names of kinds with looks that are copied: nothing else says them."""
+        units, looks = self.units, self.lexicon.looks
+        leaves = {units.number.get(units.split(copy.tree)[0], -1): copy.kind for copy in copies if copy.kind in looks}
+        return frozenset(leaf for leaf, kind in leaves.items() if leaf >= 0 and units.kinds[leaf] == kind)
 
     def free(self, leaves: Iterable[int], copies: Sequence[Copy] = ()) -> Forest:
         """The forest of all meanings with these leaves; the last nodes are the copies."""
@@ -318,11 +349,16 @@ class HybridTrees(Oracle):
         )
 
     def known(
-        self, trees: Iterable[Meaning], copies: Sequence[Copy] = (), priors: dict[Meaning, float] | None = None
+        self,
+        trees: Iterable[Meaning],
+        copies: Sequence[Copy] = (),
+        priors: dict[Meaning, float] | None = None,
+        hidden: Container[int] = (),
     ) -> Forest:
         """The forest of some meanings, whose common parts are there once; KeyError for a unit that is not known.
 
-        A name may be said by a copy, too. `priors` are added to the scores of the meanings.
+        A name may be said by a copy, too; those of `hidden` by nothing else. `priors` are added to the scores of the
+        meanings.
         """
         units = self.units
         nodes: list[int] = []
@@ -349,7 +385,8 @@ class HybridTrees(Oracle):
                 node, is_done = waiting.pop()
                 if node in place:
                     continue
-                ways, own_copies = units.splits(node), copied.get(node, ())
+                own_copies = copied.get(node, ())
+                ways = [way for way in units.splits(node) if way[0] not in hidden]
                 if not ways and not own_copies:
                     raise KeyError(units.split(node)[0])
                 if not is_done:
@@ -377,25 +414,30 @@ class HybridTrees(Oracle):
 
     def _meant(self, words: Sequence[str]) -> tuple[Forest, list[Copy]]:
         copies = self.copies(words)
-        return self.free(self.lexicon.called(words), copies), copies
+        return self.free(self.lexicon.called(words) - self.hidden(copies), copies), copies
 
     # ---- inference ------------------------------------------------------------------------------
 
     def log_sum(self, words: Sequence[str], w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None) -> float:
         """The log of the sum over all derivations, or over those of some meanings, of exp of their score."""
-        forest = self.meant(words) if meanings is None else self.known(meanings, self.copies(words))
+        if meanings is None:
+            forest = self.meant(words)
+        else:
+            forest = self.known(meanings, copies := self.copies(words), hidden=self.hidden(copies))
         return self.sums.log_sum(self.encode(words), forest, w)
 
     def expect(self, x: Any, w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None) -> tuple[float, Any]:
         """``(log_sum, expectation)`` of the joint feature, over the derivations of `log_sum`; (-inf, None) of none."""
-        encoded, copies, leaves = self._read_sentence(x)
-        forest = self.free(leaves, copies) if meanings is None else self.known(meanings, copies)
+        encoded, copies, leaves, hidden = self._read_sentence(x)
+        forest = self.free(leaves, copies) if meanings is None else self.known(meanings, copies, hidden=hidden)
         return self.sums.expect(encoded, forest, w)
 
-    def _read_sentence(self, x: Any) -> tuple[Any, list[Copy], set[int]]:
-        """Attributes of an input, names that may be copied, leaves that are called."""
+    def _read_sentence(self, x: Any) -> tuple[Any, list[Copy], set[int], frozenset[int]]:
+        """Attributes of an input, names that may be copied, leaves that are called, names that are only copied."""
         words, unknown = x if isinstance(x, Sentence) else (x, ())
-        return self.encode(words, unknown), self.copies(words, unknown), self.lexicon.called(words)
+        copies = self.copies(words, unknown)
+        hidden = self.hidden(copies)
+        return self.encode(words, unknown), copies, self.lexicon.called(words) - hidden, hidden
 
     def joint_feature(self, x: Any, y: Parse) -> Any:
         return y.features
@@ -422,8 +464,8 @@ class HybridTrees(Oracle):
         """
         if isinstance(known, Parse):
             return known
-        encoded, copies, _ = self._read_sentence(x)
-        forest = self.known(known, copies, known if isinstance(known, dict) else None)
+        encoded, copies, _, hidden = self._read_sentence(x)
+        forest = self.known(known, copies, known if isinstance(known, dict) else None, hidden)
         found = next(self._search(encoded, forest, copies, w), None)
         if found is None:
             raise ValueError("none of its meanings has a derivation over the sentence, or scores overflow")
@@ -433,7 +475,7 @@ class HybridTrees(Oracle):
         self, x: Any, w: NDArray[np.float64], y_true: Parse | None = None, rescaling: Rescaling | None = None
     ) -> Parse | None:
         """The best derivation; None if there is none. With `y_true`, the best of score and loss together."""
-        encoded, copies, leaves = self._read_sentence(x)
+        encoded, copies, leaves, _ = self._read_sentence(x)
         if y_true is not None:
             leaves |= {u for _, u in y_true.fillings if isinstance(u, int) and self.arity[u] == 0}
         forest = self.free(leaves, copies)
@@ -590,7 +632,7 @@ class HybridTrees(Oracle):
     def _blocks(self) -> list[tuple[int, list[str], list[str]]]:
         """Blocks of the layout: where each begins, the names of its rows, and the names of its columns."""
         lay, units = self.layout, self.units
-        kinds = [unit.name for unit in units.units]
+        kinds = [unit.label for unit in units.units]
         kinds += [f"names like {kinds[units.members[kind][0]]}" for kind in range(len(kinds), units.n_kinds)]
         slots = [f"argument {s + 1} of {kinds[u]}" for u, s in units.slots]
         attributes, borders = ([name.translate(MARKS) for name in names] for names in (self.attributes, self.borders))
@@ -657,6 +699,7 @@ class HybridTrees(Oracle):
         met: set[Meaning] = set()
         total, left, lowest = None, 1.0, -np.inf
         encoded, (forest, copies) = self.encode(words), self._meant(words)
+        hidden = self.hidden(copies)
         search = self._search(encoded, forest, copies, w, most, least, is_distinct=True)
         for derivation, *_ in takewhile(is_text, search):
             meaning = derivation.meaning
@@ -670,7 +713,9 @@ class HybridTrees(Oracle):
             if total is None:
                 total = self.sums.log_sum(encoded, forest, w)
                 lowest = derivation.score + np.log(UNLIKELY)
-            p = min(float(np.exp(self.sums.log_sum(encoded, self.known([meaning], copies), w) - total)), 1.0)
+            p = min(
+                float(np.exp(self.sums.log_sum(encoded, self.known([meaning], copies, hidden=hidden), w) - total)), 1.0
+            )
             found = sorted([*found, (derivation, p)], key=lambda pair: -pair[1])
             left -= p
             if len(found) >= (considered or k) or (len(found) >= k and found[k - 1][1] >= left):
@@ -739,7 +784,7 @@ class HybridTrees(Oracle):
             is_empty = kind == Kind.NOTHING
             number = units[-1 - own[0] if is_empty else node]
             words: list[int] = [] if is_empty else [*own]
-            name = self.units.units[number].name if isinstance(number, int) else format_meaning(number)
+            name = self.units.units[number].label if isinstance(number, int) else format_meaning(number)
             nodes.append((name, len(open_nodes), words))
             fillings.append((slot if slot == ROOT else int(slots[slot]), number))
             open_nodes.append((number, words, {}, [*reversed(below)], slot))

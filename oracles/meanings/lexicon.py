@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from structsvm.oracles.meanings.words import look_of
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
 
@@ -18,6 +19,9 @@ LONGEST_NAME = 6
 CALLED = 0.1
 # A leaf that is not written like its words is always looked for if it is in this share of the sentences.
 COMMON = 0.02
+# A look (see `look_of`) says that words are a name of a kind if they are one `LIFT` times as often as any words, and
+# `FEWEST_NAMES` have it. Once such looks cover `SURE_LOOKS` of the names, words of other looks are none.
+LIFT, FEWEST_NAMES, SURE_LOOKS = 2.0, 3, 0.9
 # Kinds of names that words which are not known, or those of a phrase, may be: each is tried at each place.
 MOST_KINDS = 1000
 
@@ -45,6 +49,9 @@ class Lexicon:
     phrases : dict, optional
         From tuples of words to the leaf that they say, a tree: one of the units, or a name like some of them, else
         ValueError.
+    looks : dict, optional
+        From kinds of names to what they look like when written, see `look_of`; "" stands for unknown words that look
+        like anything, as do names of all other kinds.
 
     Examples
     --------
@@ -63,8 +70,10 @@ class Lexicon:
         always: Iterable[int],
         new: Iterable[int] = (),
         phrases: dict[tuple[str, ...], Meaning] | None = None,
+        looks: dict[int, list[str]] | None = None,
     ) -> None:
         self.units, self.calls, self.always, self.new = units, calls, sorted(always), sorted(new)
+        self.looks = looks or {}
         self.written: dict[str, list[int]] = defaultdict(list)
         for number, unit in enumerate(units.units):
             if unit.n_slots == 0 and unit.words:
@@ -109,25 +118,46 @@ class Lexicon:
             share.update(leaves)
             seen.update(leaves.keys())
             written.update(leaves.keys() & self.called(words))
-            for word in dict.fromkeys(words):
+            for word in dict.fromkeys(map(str, words)):
                 n_words[word] += 1
                 together[word].update(leaves)
-        for word, of_word in together.items():
-            called = sorted(leaf for leaf, p in of_word.items() if p >= CALLED * n_words[word])
-            if called:
-                self.calls[word] = called
         common = COMMON * len(sentences)
         self.always = sorted(u for u, p in share.items() if p >= common and written[u] < 0.2 * seen[u])
         members: dict[int, list[int]] = defaultdict(list)
         for unit in seen:
             if units.kinds[unit] >= len(units.units):
                 members[units.kinds[unit]].append(unit)
-        self.new = sorted(
-            kind
-            for kind, of_kind in members.items()
-            if len(of_kind) >= 3 and 2 * sum(written[u] for u in of_kind) >= sum(seen[u] for u in of_kind)
-        )
+        may = {k: sum(written[u] for u in of_kind) for k, of_kind in sorted(members.items()) if len(of_kind) >= 3}
+        likely = [kind for kind, n in may.items() if 2 * n >= sum(share[u] for u in members[kind])]
+        self.looks = self._find_looks(likely, sentences, bags)
+        self.new = [k for k, n in may.items() if 2 * n >= sum(seen[u] for u in members[k]) or k in self.looks]
+        alone = {
+            u for u in seen if units.kinds[u] in self.looks and 2 * written[u] >= share[u]
+        }  # called by nothing else
+        for word, of_word in together.items():
+            called = sorted(leaf for leaf, p in of_word.items() if p >= CALLED * n_words[word] and leaf not in alone)
+            if called:
+                self.calls[word] = called
         return self
+
+    def _find_looks(self, kinds: Iterable[int], sentences: Sequence[Any], bags: Sequence[Any]) -> dict[int, list[str]]:
+        """Looks of the names of some kinds in sentences, where these say that words are names."""
+        named: dict[int, Counter[str]] = {kind: Counter() for kind in kinds}
+        n_looks: Counter[str] = Counter()
+        for words, bag in zip(sentences, bags, strict=True) if named else ():
+            n_looks.update(look for _, _, look in looks_in(words))
+            for i, j, leaf in self.written_in(words):
+                kind = self.units.kinds[leaf]
+                if leaf in bag and kind in named and plain(words[i : i + 1]) and plain(words[j - 1 : j]):
+                    named[kind][look_of(words[i:j])] += 1
+        found = {}
+        for kind, of_kind in named.items():
+            usual = of_kind.total() / max(n_looks.total(), 1)
+            own = [look for look, n in of_kind.items() if n >= FEWEST_NAMES and n >= LIFT * usual * n_looks[look]]
+            if own:
+                is_sure = sum(of_kind[look] for look in own) >= SURE_LOOKS * of_kind.total()
+                found[kind] = own if is_sure else ["", *own]
+        return found
 
     def with_those_of(self, other: Lexicon, units: MeaningUnits) -> Lexicon:
         """Also what an earlier lexicon of `units` calls; of its leaves no other is always looked for than was there."""
@@ -140,9 +170,9 @@ class Lexicon:
         kinds = {units.kinds[u]: self.units.kinds[v] for u, v in number.items()}
         taken = {*self.new, *(kinds[kind] for kind in other.new if kind in kinds)}
         taken = {kind for kind in taken if kind >= len(self.units.units)}
-        return Lexicon(
-            self.units, {word: sorted(leaves) for word, leaves in calls.items()}, always, taken, self.phrases
-        )
+        looks = {kinds[kind]: own for kind, own in other.looks.items() if kinds.get(kind) in taken} | self.looks
+        known = {word: sorted(leaves) for word, leaves in calls.items()}
+        return Lexicon(self.units, known, always, taken, self.phrases, looks)
 
     @property
     def kinds_of_phrases(self) -> set[int]:
@@ -181,10 +211,10 @@ class Lexicon:
 
     def written_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
         """``(begin, end, leaf)`` of the leaves that are written in a sentence."""
-        plain = ["".join(c for c in word if c.isalnum()) for word in words]
+        spelt = [plain([word]) for word in words]
         for i in range(len(words)):
             text = ""
-            for j, word in enumerate(plain[i : i + LONGEST_NAME], start=i + 1):
+            for j, word in enumerate(spelt[i : i + LONGEST_NAME], start=i + 1):
                 text += word
                 for leaf in self.written.get(text, ()):
                     yield i, j, leaf
@@ -197,3 +227,15 @@ class Lexicon:
         found.update(leaf for _, _, leaf in self.written_in(words))
         found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
         return found - {-1}
+
+
+def plain(words: Sequence[str]) -> str:
+    """Letters and digits of words."""
+    return "".join(c for word in words for c in word if c.isalnum())
+
+
+def looks_in(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """``(begin, end, look)`` of the stretches of words that may be a name."""
+    for i in range(len(words)):
+        for j in range(i + 1, min(i + LONGEST_NAME, len(words)) + 1):
+            yield i, j, look_of(words[i:j])

@@ -81,7 +81,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Describe the model, with the heaviest words of each symbol or unit."""
     if isinstance(model, HybridModel):
         units, layout, attributes = model.hybrid.units.units, model.hybrid.layout, [*model.hybrid.attributes]
-        names, arities, what = [unit.name for unit in units], [unit.n_slots or None for unit in units], "units"
+        names, arities, what = [unit.label for unit in units], [unit.n_slots or None for unit in units], "units"
         weights = model.weights[: layout.begin].reshape(layout.n_units, layout.n_attributes).T
         text = f"{np.count_nonzero(model.weights)} weights that are not 0, {len(units)} units"
     else:
@@ -91,6 +91,11 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         text = f"{len(attributes)} features of words, {len(names) - 1} symbols"
     shown = out.chosen(only, names, what)
     out.heading(model, f"task: semantics; {text}")
+    if isinstance(model, HybridModel) and not only:
+        for kind, looks in model.hybrid.lexicon.looks.items():
+            members = model.hybrid.units.members[kind]
+            like = ", ".join(look for look in looks if look)
+            click.echo(f"{len(members)} names like {units[members[0]].name}: copied where words look like {like}")
     for k, name in shown:
         best = [f for f in np.argsort(-weights[:, k], kind="stable")[:top] if weights[f, k] > 0.0]
         kind = "" if arities[k] is None else f" ({arities[k]} arguments)"

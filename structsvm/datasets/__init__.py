@@ -25,6 +25,7 @@ from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._homologues import Homologues, make_alignment, write_alignments
 from structsvm.datasets._house import AmbiguousSentences, make_ambig_house
 from structsvm.datasets._meanings import GeoQuery, Sportscast, SportsGame, fetch_geoquery, fetch_robocup
+from structsvm.datasets._queries import MapQueries, make_queries
 from structsvm.datasets._rankings import QueryRows, fetch_rank_lightgbm, make_rankings
 from structsvm.datasets._sequences import (
     LabelledGraphs,
@@ -79,6 +80,7 @@ __all__ = [
     "LabelledRecords",
     "LabelledRows",
     "LetterSequences",
+    "MapQueries",
     "QueryRows",
     "SportsGame",
     "Sportscast",
@@ -125,6 +127,7 @@ __all__ = [
     "make_label_sets",
     "make_noisy_grids",
     "make_orderings",
+    "make_queries",
     "make_rankings",
     "make_sequences",
     "make_snakes",

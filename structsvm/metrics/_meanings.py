@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from structsvm.metrics._counts import paired, precision_recall_f1
-from structsvm.structures.meanings import MeaningGrammar, as_meaning
+from structsvm.structures.meanings import MeaningGrammar, as_meaning, in_one_order
 
 Meaning = str | tuple[object, ...]
 Meanings = Iterable[Meaning | Iterable[Meaning]]
@@ -53,7 +53,9 @@ def _meanings(y: Meaning | Iterable[Meaning], name: str, i: int) -> list[Meaning
         raise type(error)(f"{name}[{i}]: {error}") from None
 
 
-def meaning_scores(y_true: Meanings, y_pred: Meanings, *, grammar: MeaningGrammar | None = None) -> MeaningScores:
+def meaning_scores(
+    y_true: Meanings, y_pred: Meanings, *, grammar: MeaningGrammar | None = None, any_order: Iterable[str] = ()
+) -> MeaningScores:
     """Precision, recall and F1 of predicted meaning representations.
 
     A prediction is right if it equals a true meaning of its sentence, as trees; each true meaning counts once.
@@ -64,6 +66,8 @@ def meaning_scores(y_true: Meanings, y_pred: Meanings, *, grammar: MeaningGramma
         One item per sentence; a meaning is text or nested tuples (see `structsvm.structures.meanings`).
     grammar : MeaningGrammar, optional
         Predictions that it does not accept are invalid, and excluded from the precision. None: all are valid.
+    any_order : list of str, optional
+        Names of relations whose arguments may stand in any order, as ``["and"]``, beside those that the grammar names.
 
     Returns
     -------
@@ -80,11 +84,17 @@ def meaning_scores(y_true: Meanings, y_pred: Meanings, *, grammar: MeaningGramma
     >>> from structsvm.metrics import meaning_scores
     >>> meaning_scores([["kick(pink1)"], ["pass(pink1,pink2)"]], [["kick(pink1)"], []]).recall
     0.5
+    >>> meaning_scores([["and(a,b)"]], [["and(b,a)"]], any_order=["and"]).f1
+    1.0
     """
+    if isinstance(any_order, str):
+        raise TypeError(f"any_order must be a list of names of relations, got the text {any_order!r:.80}")
+    names = {*any_order} | (set() if grammar is None else grammar.any_order)
     n_true = n_valid = n_correct = 0
     for i, (true, pred) in enumerate(zip(*paired(y_true, y_pred, "sentences"), strict=True)):
-        wanted = Counter(_meanings(true, "y_true", i))
-        found = Counter(tree for tree in _meanings(pred, "y_pred", i) if grammar is None or grammar.accepts(tree))
+        valid = [tree for tree in _meanings(pred, "y_pred", i) if grammar is None or grammar.accepts(tree)]
+        wanted = Counter(in_one_order(tree, names) for tree in _meanings(true, "y_true", i))
+        found = Counter(in_one_order(tree, names) for tree in valid)
         n_true += wanted.total()
         n_valid += found.total()
         n_correct += (wanted & found).total()

@@ -1,12 +1,17 @@
-"""Units of a meaning language, read off meanings: relations with slots for their arguments, and leaves without any."""
+"""Units of a meaning language, found in meanings: relations with slots for their arguments, and leaves without any.
+
+Some arguments select what the others may be, as the key in ``tag('cuisine','greek')``: these belong to their relation.
+They are found by description length, see `selectors`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
+from math import lgamma, log
 from typing import Any, NamedTuple
 
 from structsvm.structures.meanings import Meaning, MeaningGrammar, Symbol, format_meaning, parse_meaning, symbol_of
@@ -15,21 +20,28 @@ from structsvm.structures.meanings import Meaning, MeaningGrammar, Symbol, forma
 ROOT = -1
 # Ways to fill a slot, of all slots; and pairs of slots that take the same unit: what is quadratic in the meanings.
 MOST_FILLINGS, MOST_PAIRS = 2_000_000, 50_000_000
+# Share of constants among the values of an argument that may belong to its relation; and the number of meanings from
+# which on an argument that is the same constant in all of them does.
+CONSTANT, FEWEST_ROWS = 0.9, 20
+# How readily a code expects new symbols.
+NOVELTY = 0.1, 1.0, 10.0, 100.0, 1000.0
+# Marks at the end of words that are no part of a name, unless one of its kind ends with them.
+END_MARKS = ".,;:?!"
 
 
 class Unit(NamedTuple):
     """The label of a node of a hybrid tree.
 
-    `name` is a relation, or the text of a leaf; `places` has the slot of each argument: equal arguments share one. A
-    leaf has None there, or nothing if it is a relation without arguments.
+    `name` is a relation, or the text of a leaf; `places` has the slot of each argument, an int, or the constant that it
+    always is: equal arguments share a slot. A leaf has None there, or nothing if it is a relation without arguments.
     """
 
     name: str
-    places: tuple[int, ...] | None
+    places: tuple[Any, ...] | None
 
     @property
     def n_slots(self) -> int:
-        return len(set(self.places or ()))
+        return len({place for place in self.places or () if isinstance(place, int)})
 
     @property
     def tree(self) -> Meaning:
@@ -39,6 +51,18 @@ class Unit(NamedTuple):
     @property
     def symbol(self) -> Symbol:
         return symbol_of(self.tree) if self.places is None else Symbol(self.name, len(self.places))
+
+    @property
+    def pattern(self) -> str:
+        """Its text, with `_1`, `_2` ... for its slots."""
+        if not self.places:
+            return format_meaning(self.tree)
+        return format_meaning((self.name, *[f"_{s + 1}" if isinstance(s, int) else s for s in self.places]))
+
+    @property
+    def label(self) -> str:
+        """Its name; with constants that belong to it, its pattern."""
+        return self.name if all(isinstance(place, int) for place in self.places or ()) else self.pattern
 
     @property
     def words(self) -> list[str]:
@@ -83,12 +107,14 @@ class MeaningUnits:
     def __init__(self, trees: Iterable[Meaning], grammar: MeaningGrammar | None = None) -> None:
         trees = list(dict.fromkeys(trees))
         self.names = wrappers(trees)
+        self.selectors = selectors(trees, self.names)
         self.units: list[Unit] = []
         self.number: dict[Unit, int] = {}
         self.slots: list[tuple[int, int]] = []
         self.first_slot: list[int] = []
         self.alike: dict[tuple[str, int], list[int]] = defaultdict(list)
         self.pairs: dict[tuple[int, int], None] = {}
+        self.n_met: Counter[int] = Counter()
         for tree in trees:
             self._register(tree)
         self.fillers: dict[int, list[int]] = defaultdict(list)
@@ -117,11 +143,20 @@ class MeaningUnits:
         """The unit at the root of a tree, and what fills its slots."""
         if isinstance(tree, str):
             return Unit(tree, None), []
-        if tree[0] in self.names and len(tree) == 2 and isinstance(tree[1], str):
+        if self._is_constant(tree):
+            return Unit(format_meaning(tree), None), []
+        fixed = self.selectors.get(symbol_of(tree), ())
+        is_fixed = [k in fixed and self._is_constant(part) for k, part in enumerate(tree[1:])]
+        if fixed and isinstance(tree[-1], str) and all(is_fixed[:-1]):
             return Unit(format_meaning(tree), None), []
         slots: dict[Meaning, int] = {}
-        places = tuple([slots.setdefault(part, len(slots)) for part in tree[1:]])
+        places = tuple(
+            [part if own else slots.setdefault(part, len(slots)) for part, own in zip(tree[1:], is_fixed, strict=True)]
+        )
         return Unit(tree[0], places), list(slots)
+
+    def _is_constant(self, tree: Meaning) -> bool:
+        return isinstance(tree, str) or (tree[0] in self.names and len(tree) == 2 and isinstance(tree[1], str))
 
     def splits(self, tree: Meaning) -> list[tuple[int, list[Meaning]]]:
         """The ids of all units that may be at the root of a tree, each with what fills its slots.
@@ -134,15 +169,15 @@ class MeaningUnits:
         found = []
         for number in self.alike[unit.name, len(unit.places)]:
             places = self.units[number].places or ()
-            filled = dict(zip(places, tree[1:], strict=True))
-            if all(filled[place] == part for place, part in zip(places, tree[1:], strict=True)):
+            filled = {s: part for s, part in zip(places, tree[1:], strict=True) if isinstance(s, int)}
+            if all(filled.get(place, place) == part for place, part in zip(places, tree[1:], strict=True)):
                 found.append((number, [filled[s] for s in sorted(filled)]))
         return found
 
     def join(self, unit: int, parts: Sequence[Meaning]) -> Meaning:
         """The inverse of `split`: the tree of a unit whose slots are filled."""
         name, places = self.units[unit]
-        return self._leaves[unit] if not places else (name, *[parts[s] for s in places])
+        return self._leaves[unit] if not places else (name, *[parts[s] if isinstance(s, int) else s for s in places])
 
     @cached_property
     def _leaves(self) -> list[Any]:
@@ -178,37 +213,58 @@ class MeaningUnits:
         unit, parts = self.split(tree)
         if unit in self.number and not parts:
             return [self.kinds[self.number[unit]]]
-        if not isinstance(tree, str) and (len(tree) != 2 or not isinstance(tree[1], str)):
-            return []
-        return self._kinds_around.get(None if isinstance(tree, str) else tree[0], [])
+        return [] if parts else self._kinds_around.get(around(tree), [])
 
     @cached_property
-    def _kinds_around(self) -> dict[str | None, list[int]]:
-        """From the relation around names, None for bare ones, to their kinds."""
-        found: dict[str | None, list[int]] = defaultdict(list)
+    def _kinds_around(self) -> dict[tuple[str, ...], list[int]]:
+        """From what stands around names to their kinds."""
+        found: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for kind, units in sorted(self.members.items()):
-            tree = self.units[units[0]].tree
-            found[None if isinstance(tree, str) else tree[0]].append(kind)
+            found[around(self.units[units[0]].tree)].append(kind)
+        return found
+
+    def described(self) -> dict[str, list[str]]:
+        """From texts of units to names: relations with `_1`, `_2` ... for their slots, names of a kind as one unit."""
+        found: dict[str, list[str]] = {}
+        for unit, kind in zip(self.units, self.kinds, strict=True):
+            if kind < len(self.units):
+                found.setdefault(unit.pattern, [])
+                continue
+            before = around(unit.tree)
+            first = self.units[self.members[kind][0]].tree
+            text = format_meaning((*before, "_")) if before else f"names like {first}"
+            found.setdefault(text, []).append(unit.tree if isinstance(unit.tree, str) else unit.tree[-1])
         return found
 
     def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:
-        """How names of a kind are written: from words to a tree, None for words that make no name."""
+        """How names of a kind are written: from words to a tree, None for words that make no name.
+
+        With their case, unless no name has capitals, or all have and the words have none; without the mark that ends a
+        question.
+        """
         trees = [self.units[unit].tree for unit in self.members[kind]]
-        wrapper = trees[0][0] if not isinstance(trees[0], str) else None
+        wrapper = around(trees[0])
         constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
         is_quoted = all(constant[0] in "'\"" for constant in constants)
         joint = "_" if any("_" in constant for constant in constants) else " "
         numbers = {constant.strip("'\"").isdecimal() for constant in constants}
+        is_folded = all(constant == constant.casefold() for constant in constants)
+        is_titled = all(word[:1] == word[:1].upper() for text in constants for word in text.strip("'\"").split(joint))
+        ends = END_MARKS if not any(constant.strip("'\"")[-1:] in END_MARKS for constant in constants) else ""
 
         def written(words: Sequence[str]) -> Meaning | None:
             stripped = [word.strip("'\"") for word in words]
+            stripped[-1] = stripped[-1].rstrip(ends)
+            if is_titled and not any(map(str.isupper, "".join(stripped))):
+                stripped = [word[:1].upper() + word[1:] for word in stripped]
             text = joint.join(stripped)
             if not all(re.search(r"[^\W_]", word) and not re.search(r"[(),'\"]", word) for word in stripped):
                 return None
             if text.isdecimal() not in numbers:
                 return None
+            text = text.casefold() if is_folded else text
             constant = f"'{text}'" if is_quoted or " " in text else text
-            return constant if wrapper is None else (wrapper, constant)
+            return (*wrapper, constant) if wrapper else constant
 
         return written
 
@@ -230,6 +286,7 @@ class MeaningUnits:
             unit, parts = self.split(node)
             number = self._add(unit)
             self.pairs[slot, number] = None
+            self.n_met[number] += 1
             waiting += [(self.first_slot[number] + s, part) for s, part in enumerate(parts)]
 
     def _fill(self, slot: int, units: list[int]) -> None:
@@ -246,13 +303,13 @@ class MeaningUnits:
             for category, pattern in productions:
                 if isinstance(pattern, str):
                     named[category].append(str(pattern))
-        places: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+        places: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
         categories: dict[Meaning, set[str]] = {}
         n_places = 0
         for number, unit in enumerate(self.units):
             if unit.places is None:
                 tree = unit.tree
-                name, constant = (None, tree) if isinstance(tree, str) else (tree[0], tree[1])
+                name, constant = around(tree), tree if isinstance(tree, str) else tree[-1]
                 if constant not in categories:
                     categories[constant] = grammar.categories(constant)
                 n_places += len(categories[constant])
@@ -267,7 +324,7 @@ class MeaningUnits:
         for (category, name), numbers in places.items():
             slots = dict.fromkeys(chain.from_iterable(slots_of[number] for number in numbers))
             for constant in named[category] if len(numbers) > 1 else ():
-                unit = Unit(constant if name is None else format_meaning((name, constant)), None)
+                unit = Unit(format_meaning((*name, constant)) if name else constant, None)
                 if unit not in self.number:
                     number = self._add(unit)
                     for slot in slots:
@@ -296,30 +353,40 @@ class MeaningUnits:
     def _find_kinds(self) -> list[int]:
         """The kind of each unit; slots that took one name of a kind take all of them.
 
-        Names of a kind stand in the same relation of `wrappers`, or none, and fill most often one of the same slots.
+        Names of a kind stand in the same relation of `wrappers`, or none, and fill most often one of the same slots; or
+        arguments that belong to their relation select them, and new ones keep coming.
         """
         leaves = {number for number, unit in enumerate(self.units) if unit.places is None and unit.words}
         taken = {slot: frozenset(units) & leaves for slot, units in self.fillers.items()}
         group = {slot: min([slot, *others]) for slot, others in similar_slots(taken).items()}
         for slot in sorted(group):
             group[slot] = group[group[slot]]
-        numbers: dict[Any, int] = {}
+        alike: dict[Any, list[int]] = defaultdict(list)
         kinds = list(range(len(self.units)))
         groups_of: dict[int, list[int]] = defaultdict(list)
         for slot in sorted(taken):
             for leaf in taken[slot]:
                 groups_of[leaf].append(group[slot])
         for leaf in sorted(leaves):
-            groups = Counter(groups_of[leaf])
-            tree = self.units[leaf].tree
-            described = tree[0] if not isinstance(tree, str) else None, groups.most_common(1)[0][0]
-            kinds[leaf] = len(self.units) + numbers.setdefault(described, len(numbers))
-            self.members[kinds[leaf]].append(leaf)
+            before, slots = around(self.units[leaf].tree), Counter(groups_of[leaf])
+            alike[before, None if len(before) > 1 else slots.most_common(1)[0][0]].append(leaf)
+        for (before, _), leaves_alike in alike.items():
+            if len(before) < 2 or self._is_open(leaves_alike):
+                kind = len(self.units) + len(self.members)
+                self.members[kind] = leaves_alike
+                for leaf in leaves_alike:
+                    kinds[leaf] = kind
+        of_leaf = {leaf: k for k, leaves_alike in enumerate(alike.values()) for leaf in leaves_alike}
+        of_group = [*alike.values()]
         for slot, units in self.fillers.items():
             present = set(units)
-            for kind in sorted({kinds[unit] for unit in present & leaves}):
-                self._fill(slot, [unit for unit in self.members[kind] if unit not in present])
+            for k in sorted({of_leaf[unit] for unit in present & leaves}):
+                self._fill(slot, [unit for unit in of_group[k] if unit not in present])
         return kinds
+
+    def _is_open(self, leaves: Sequence[int]) -> bool:
+        """Whether half of the leaves, or more, were met once: others will come."""
+        return 2 * sum(self.n_met[leaf] <= 1 for leaf in leaves) >= len(leaves)
 
 
 def similar_slots(taken: dict[int, frozenset[int]]) -> dict[int, list[int]]:
@@ -363,3 +430,78 @@ def wrappers(trees: Iterable[Meaning]) -> set[str]:
         for name, of_name in constants.items()
         if name not in refused and 2 * sum(len(places[c]) == 1 for c in of_name) > len(of_name)
     }
+
+
+def around(tree: Meaning) -> tuple[str, ...]:
+    """The relation of a name, with the arguments before its constant; nothing for a bare one."""
+    return () if isinstance(tree, str) else tree[:-1]
+
+
+def selectors(trees: Iterable[Meaning], names: Container[str] = ()) -> dict[Symbol, frozenset[int]]:
+    """From relations to the arguments, by index, that belong to them: constants that select what the others may be.
+
+    Constants are names, too, with the relations `names` around them. An argument that is the same constant in all of
+    `FEWEST_ROWS` meanings belongs to its relation, as well.
+    """
+    rows: dict[Symbol, list[list[Any]]] = defaultdict(list)
+    waiting = list(trees)
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, str):
+            rows[symbol_of(node)].append([described(node, k, names) for k in range(1, len(node))])
+            waiting += node[1:]
+    new = log(1 + len({part for of_symbol in rows.values() for row in of_symbol for part in row}))
+    found = {symbol: selecting([*zip(*of_symbol, strict=True)], new) for symbol, of_symbol in rows.items()}
+    return {symbol: columns for symbol, columns in found.items() if columns}
+
+
+def described(node: Meaning, k: int, names: Container[str]) -> Any:
+    """The k-th argument as `selectors` counts it: a constant's text, another relation, or equal to an earlier one."""
+    part, first = node[k], node.index(node[k], 1)
+    if first < k:
+        return "=", first
+    if isinstance(part, str) or (part[0] in names and len(part) == 2 and isinstance(part[1], str)):
+        return format_meaning(part)
+    return part[0], None
+
+
+def selecting(columns: Sequence[Sequence[Any]], new: float) -> frozenset[int]:
+    """The columns, of constants, that shorten the description of the others: one by one the best, until none does.
+
+    A column's choice costs the log of the number of rows for each of its values; `new` is the cost of a new symbol.
+    """
+    open_ones, n_rows = [*range(len(columns))], len(columns[0]) if columns else 0
+    constants = {k for k in open_ones if CONSTANT * n_rows <= sum(isinstance(part, str) for part in columns[k])}
+    single = {k for k in constants if len({*columns[k]}) == 1}
+    chosen: list[int] = []
+    values: list[Any] = [()] * n_rows
+    while True:
+        gains = {}
+        for k in sorted(constants - single - {*chosen}):
+            selected = [(*value, part) for value, part in zip(values, columns[k], strict=True)]
+            others = [columns[j] for j in open_ones if j != k]
+            gains[k] = sum(bits(other, values, new) - bits(other, selected, new) for other in others)
+            gains[k] -= len({*columns[k]}) * log(n_rows)
+        best = max(gains, key=lambda k: (gains[k], -k), default=-1)
+        if best < 0 or gains[best] <= 0.0:
+            break
+        values = [(*value, part) for value, part in zip(values, columns[best], strict=True)]
+        open_ones.remove(best)
+        chosen.append(best)
+    is_whole = len(single) == len(columns) or n_rows < FEWEST_ROWS
+    return frozenset(chosen if is_whole else [*chosen, *single])
+
+
+def bits(column: Sequence[Any], values: Sequence[Any], new: float) -> float:
+    """Description length of a column given values, in nats: each value has a code of its own, learnt as it goes.
+
+    After n symbols of a value the next one costs log(n + a) - log c if c of them are equal to it, and
+    log(n + a) - log a + `new` if none is; a, of `NOVELTY`, is the best for the column.
+    """
+    counts: dict[Any, Counter[Any]] = defaultdict(Counter)
+    for value, part in zip(values, column, strict=True):
+        counts[value][part] += 1
+    sizes = [(of_value.total(), len(of_value)) for of_value in counts.values()]
+    repeated = sum(lgamma(n) for of_value in counts.values() for n in of_value.values())
+    apart = min(sum(lgamma(n + a) - lgamma(a) - d * log(a) for n, d in sizes) for a in NOVELTY)
+    return apart - repeated + new * sum(d for _, d in sizes)

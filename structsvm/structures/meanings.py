@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ Meaning = str | tuple[Any, ...]
 MAX_DEPTH = 100
 # Symbols of a grammar in each category and argument where they may stand: quadratic in its lines at worst.
 MOST_HEADS = 2_000_000
+# Beginning of the line of a grammar that names relations whose arguments may stand in any order.
+ANY_ORDER = "%any_order "
 # Meanings that an order of arguments is read from, at least.
 FEWEST_MEANINGS = 20
 
@@ -151,6 +153,21 @@ def _check_tree(tree: tuple[Any, ...], depth: int) -> None:
             raise ValueError(f"{part!r:.80} is no name of a constant as it would be read; write it as text")
 
 
+def in_one_order(tree: Meaning, names: Container[str]) -> Meaning:
+    """The same meaning with the arguments of some relations in alphabetical order.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import in_one_order, parse_meaning
+    >>> in_one_order(parse_meaning("f(and(b,a),c)"), {"and"})
+    ('f', ('and', 'a', 'b'), 'c')
+    """
+    if isinstance(tree, str):
+        return tree
+    parts = [in_one_order(part, names) for part in tree[1:]]
+    return tree[0], *(sorted(parts, key=format_meaning) if tree[0] in names else parts)
+
+
 class Symbol(NamedTuple):
     """A meaning of a word: a relation with `arity` arguments, or a constant (arity None).
 
@@ -219,9 +236,15 @@ class MeaningGrammar:
         Productions, one per line, ``LHS -> RHS``; empty lines and lines that begin with # are skipped. Either terminals
         are quoted and other names are nonterminals (``S -> 'kick' '(' Player ')'``), or nonterminals begin with @
         and all other tokens are terminals (``City -> loc_2 ( @State )``; a count and a tab may precede it).
-        The first production's left-hand side is the start symbol.
+        The first production's left-hand side is the start symbol. A line ``%any_order and or`` names relations whose
+        arguments may stand in any order.
     name : str
         Its name in messages.
+
+    Attributes
+    ----------
+    any_order : set of str
+        Relations whose arguments may stand in any order, for scores.
 
     Raises
     ------
@@ -242,6 +265,7 @@ class MeaningGrammar:
         lines = [(k, line) for k, line in lines if line and not line.startswith("#")]
         marked = any("@" in line.split("->")[-1] for _, line in lines)
         self.start: str | None = None
+        self.any_order: set[str] = set()
         self.by_symbol: dict[Symbol, list[tuple[str, Meaning]]] = defaultdict(
             list
         )  # symbol at the root -> (category, pattern)
@@ -262,6 +286,9 @@ class MeaningGrammar:
             raise ValueError(f"{name}: {error}") from None
 
     def _add(self, line: str, marked: bool) -> None:
+        if line.startswith(ANY_ORDER) and "->" not in line:
+            self.any_order |= {*line.split()[1:]}
+            return
         left, arrow, right = line.rsplit("\t", maxsplit=1)[-1].partition("->")
         left, right = left.strip(), right.strip()
         if not arrow or not left or not right:

@@ -74,6 +74,9 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
     ----------
     symbols_ : list of str
         The learnt symbols, the empty one ``"-"`` first.
+    units_ : dict of str to list of str
+        The units that were found in the meanings, of ``method="hybrid"``: relations with ``_1``, ``_2`` ... for their
+        slots, leaves, and names of a kind as one unit, ``tag('name',_)``, with those of training.
     relations_ : dict of str to set of int
         The numbers of arguments that each relation was seen with.
     result_ : Result
@@ -245,8 +248,12 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         ]
 
     def score(self, X: Iterable[SentenceLike], y: Iterable[BagLike]) -> float:
-        """Return the F1 of the meanings; see `structsvm.metrics.meaning_scores`."""
-        return meaning_scores(y, self.predict(X)).f1
+        """Return the F1 of the meanings; see `structsvm.metrics.meaning_scores`.
+
+        Arguments may stand in any order where the grammar says so.
+        """
+        grammar = self._fitted().grammar
+        return meaning_scores(y, self.predict(X), any_order=() if grammar is None else grammar.any_order).f1
 
     # ---- views ----------------------------------------------------------------------------------
 
@@ -256,6 +263,13 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         if isinstance(model, HybridModel):
             return [unit.name for unit in model.hybrid.units.units]
         return [symbol.name for symbol in model.symbols.labels]
+
+    @property
+    def units_(self) -> dict[str, list[str]]:
+        model = self._fitted()
+        if not isinstance(model, HybridModel):
+            raise AttributeError(f"units_ is for models of method='hybrid', this is one of {model.method!r}")
+        return model.hybrid.units.described()
 
     @property
     def relations_(self) -> dict[str, set[int]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from structsvm.features._attributes import AttributeBuffer
 from structsvm.features.sparse import SparseRows
+from structsvm.oracles.meanings.words import Folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,14 +40,14 @@ def split_sentence(sentence: object, where: str, *, lowercase: bool, allow_empty
             raise TypeError(f"{where} has the token {token!r:.80}, expected a str or a tuple of str")
         if len(token) != len(tokens[0]):
             raise ValueError(f"{where} has tokens of {len(tokens[0])} and of {len(token)} columns")
-    return [(token[0].casefold(), *token[1:]) for token in tokens] if lowercase else tokens
+    return [(Folded(token[0]), *token[1:]) for token in tokens] if lowercase else tokens
 
 
 def symbol_attributes(tokens: Tokens, window: int, ngrams: int) -> list[list[str]]:
     """Attributes of each word: every column within `window` words, and the words' n-grams that end with this word."""
     n = len(tokens)
     if window == 0 and ngrams == 1 and len(tokens[0]) == 1:
-        return [[word] for (word,) in tokens]
+        return [[str(word)] for (word,) in tokens]
     columns = [[PADDING] * window + [token[c] for token in tokens] + [PADDING] * window for c in range(len(tokens[0]))]
     words = [PADDING] * (ngrams - 1) + [token[0] for token in tokens]
     out = []

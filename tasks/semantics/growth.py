@@ -88,6 +88,6 @@ def same(old: HybridTrees, new: HybridTrees) -> bool:
     return (
         (old.units.units, old.units.kinds, old.units.fillers) == (new.units.units, new.units.kinds, new.units.fillers)
         and (list(old.attributes), list(old.borders)) == (list(new.attributes), list(new.borders))
-        and (old.lexicon.calls, old.lexicon.always, old.lexicon.new)
-        == (new.lexicon.calls, new.lexicon.always, new.lexicon.new)
+        and (old.lexicon.calls, old.lexicon.always, old.lexicon.new, old.lexicon.looks)
+        == (new.lexicon.calls, new.lexicon.always, new.lexicon.new, new.lexicon.looks)
     )

@@ -69,6 +69,14 @@ MARGIN_C = 3.0
 # Temperatures: the precision of their logarithm; no probability counts as less than this.
 PRECISE, SURELY = 0.05, 1e-6
 
+
+def looks_from(stored: Any) -> dict[int, list[str]]:
+    """The looks of names in a header; ValueError for what they cannot be."""
+    if not all(type(kind) is int and all(type(look) is str for look in own) for kind, *own in stored):
+        raise ValueError("looks of names that are none")
+    return {kind: own for kind, *own in stored}
+
+
 RECORD = Record({
     "method": OneOf((Hybrid.name,)),
     **SETTINGS,
@@ -78,6 +86,12 @@ RECORD = Record({
     "calls": Value(dict, of="hybrid.lexicon.calls"),
     "always": Value(list, of="hybrid.lexicon.always"),
     "new": Value(list, of="hybrid.lexicon.new"),
+    "looks": Value(
+        looks_from,
+        lambda looks: [[kind, *own] for kind, own in sorted(looks.items())],
+        needed=False,
+        of=lambda model: model.hybrid.lexicon.looks or None,
+    ),
     "attributes": Names(of="hybrid.attributes"),
     "borders": Names(of="hybrid.borders"),
     "indices": Array(
@@ -350,7 +364,10 @@ class HybridModel(BagModel, method=Hybrid.name):
                 raise ValueError("a leaf of the lexicon that is none")
         if not (all(type(kind) is int for kind in stored.new) and units.members.keys() >= {*stored.new}):
             raise ValueError("a kind of names that is none")
-        lexicon = Lexicon(units, stored.calls, stored.always, {*stored.new}, model._phrases())
+        looks = stored.looks or {}
+        if not looks.keys() <= {*stored.new}:
+            raise ValueError("looks of a kind of names that is none")
+        lexicon = Lexicon(units, stored.calls, stored.always, {*stored.new}, model._phrases(), looks)
         model.hybrid = HybridTrees(units, lexicon, stored.attributes, stored.borders, inside="inside" in features)
         found = stored.arrays(n_features=model.hybrid.n_features)
         model.weights = np.zeros(model.hybrid.n_features)

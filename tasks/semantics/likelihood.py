@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Floats, State, Weights
     from structsvm.oracles._hybrid import Forest
+    from structsvm.oracles.meanings.lexicon import Copy
     from structsvm.structures.meanings import Meaning, MeaningGrammar
     from structsvm.tasks.semantics.features import Tokens
 
@@ -235,8 +236,10 @@ class HybridProblem(BoundProblem):
         self.less_known = [hybrid.encode(words, once) for words in sentences]
         # Units that the words seen once may be, if they were not known.
         self.copies = [hybrid.copies(words, once & set(words)) for words in sentences]
+        # Names with a look are always copied.
+        self.looking = [hybrid.copies(words) if hybrid.lexicon.looks else [] for words in sentences]
         self.priors = rarities(units, bags)
-        self.known = [hybrid.known(trees, (), priors) for trees, priors in zip(bags, self.priors, strict=True)]
+        self.known = [self._known(i, copies) for i, copies in enumerate(self.looking)]
         self.leaves = [
             frozenset(hybrid.lexicon.called(words) | (leaves & set(forest.units.tolist())))
             for words, forest in zip(sentences, self.known, strict=True)
@@ -245,10 +248,14 @@ class HybridProblem(BoundProblem):
     def of_pass(self, i: int, k: int) -> OfPass:
         """Sentence i in the k-th pass: its attributes, the forests of its bag and of all that it may mean."""
         if k % 2 == 0:
-            return self.encoded[i], self.known[i], self.hybrid.free(self.leaves[i])
+            copies = self.looking[i]
+            return self.encoded[i], self.known[i], self.hybrid.free(self.leaves[i] - self.hybrid.hidden(copies), copies)
         copies = self.copies[i]
-        known = self.hybrid.known(self.bags[i], copies, self.priors[i]) if copies else self.known[i]
-        return self.less_known[i], known, self.hybrid.free(self.leaves[i], copies)
+        known = self._known(i, copies) if copies else self.known[i]
+        return self.less_known[i], known, self.hybrid.free(self.leaves[i] - self.hybrid.hidden(copies), copies)
+
+    def _known(self, i: int, copies: Sequence[Copy]) -> Forest:
+        return self.hybrid.known(self.bags[i], copies, self.priors[i], self.hybrid.hidden(copies))
 
     def structure_fingerprint(self) -> int:
         """A checksum of units and features."""

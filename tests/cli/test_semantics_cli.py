@@ -12,7 +12,7 @@ import pytest
 from command_line import COMMAND, run
 
 import structsvm
-from structsvm.datasets import make_ambig_house
+from structsvm.datasets import make_ambig_house, make_queries
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.structures.bag_lines import read_bags, write_bags
 
@@ -68,6 +68,22 @@ def test_inspect(data):
     assert "58 symbols" in out and "move (2 arguments): " in out and "goes 0." in out and "john: john" in out
     _, err = run(data, "inspect", "house.model", "--label", "nothing", status=1)
     assert "'nothing' is not one of the symbols" in err
+
+
+def test_units_that_were_found_are_shown(tmp_path):
+    """Terms as leaves, names of a key by what they look like, and terms of a key around others by their key."""
+    data = make_queries(200, 1, language="lambda", random_state=0)
+    bags = [[meaning.replace("has(A,fee,no)", "has(A,fee,not(yes))")] for (meaning,) in data.y_train]
+    write_bags(tmp_path / "t.jsonl", data.X_train, bags)
+    run(tmp_path, "train", "semantics", "t.jsonl", "-m", "m", "--max-iter", "1")
+    parser = structsvm.load(tmp_path / "m")
+    out = run(tmp_path, "inspect", "m")[0]
+    assert " names like in(A,'" in out and ": copied where words look like Xx\n" in out
+    for unit in ("has(A,cuisine,greek)", "has(A,fee,_1)"):
+        assert f"\n{unit}" in out and unit in parser.units_
+    assert len(parser.units_["in(A,_)"]) > 80
+    with pytest.raises(AttributeError, match="units_ is for models of method='hybrid', this is one of 'ospas'"):
+        _ = structsvm.tasks.SemanticParser(method="ospas").fit(["anna runs"], ["run(anna)"]).units_
 
 
 def test_options(data, tmp_path):

@@ -43,3 +43,21 @@ def test_what_cannot_be_scored():
         meaning_scores([["a"]], [["f("]])
     with pytest.raises(TypeError, match=r"y_true\[0\]: "):
         meaning_scores([[3]], [["a"]])
+
+
+@pytest.mark.parametrize("by_grammar", [False, True])
+def test_arguments_in_any_order(by_grammar):
+    """Where the metric or the grammar says so, at any depth; each argument as often as it comes; nothing else."""
+    rules = "S -> 'f' '(' C ',' C ')'\nC -> 'and' '(' C ',' C ',' C ')'\nC -> 'a'\nC -> 'b'\nC -> 'f' '(' C ',' C ')'"
+    said = {"grammar": MeaningGrammar(f"%any_order and or\n{rules}")} if by_grammar else {"any_order": ["and", "or"]}
+    true = "f(and(a,f(and(a,a,b),b),b),a)"
+    for text, is_right in (
+        (true, True),
+        ("f(and(f(and(b,a,a),b),b,a),a)", True),
+        ("f(a,and(a,f(and(a,a,b),b),b))", False),  # f in another order
+        ("f(and(a,f(and(a,b,b),b),b),a)", False),
+    ):
+        assert meaning_scores([true], [text], **said).n_correct == is_right
+        assert meaning_scores([true], [text]).n_correct == (text == true)
+    with pytest.raises(TypeError, match="any_order must be a list of names of relations, got the text 'and'"):
+        meaning_scores([true], [true], any_order="and")

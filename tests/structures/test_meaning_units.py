@@ -1,10 +1,11 @@
-"""Units of many meanings: what would be quadratic in them is refused."""
+"""Units found in meanings; of many of them, what would be quadratic is refused."""
 
+import numpy as np
 import pytest
 
 from structsvm.structures import meaning_units
-from structsvm.structures.meaning_units import MeaningUnits, Unit, similar_slots
-from structsvm.structures.meanings import MeaningGrammar, parse_meaning
+from structsvm.structures.meaning_units import MeaningUnits, Unit, selectors, similar_slots
+from structsvm.structures.meanings import MeaningGrammar, Symbol, parse_meaning
 
 
 def test_slots_of_one_unit_are_like_no_other():
@@ -84,3 +85,74 @@ def test_categories_of_names_are_counted_before_they_are_held(monkeypatch):
     monkeypatch.setattr(meaning_units, "MOST_FILLINGS", 9 * 21 - 1)
     with pytest.raises(ValueError, match="the names are in more than 188 categories of the grammar"):
         MeaningUnits(trees, grammar)
+
+
+KEYS = {"cuisine": ("greek", "thai", "french"), "shop": ("books", "bikes", "wine"), "sport": ("golf", "chess", "judo")}
+# Languages of meanings: a term of a key and a value, the units that it is made of, and the arguments that select.
+TERMS = [
+    ("find0(tag('{key}','{value}'))", {"find0", "tag('cuisine','greek')"}, {Symbol("tag", 2): {0}}),
+    ("find0(tag({value},{key}))", {"find0", "tag", "greek"}, {Symbol("tag", 2): {1}}),
+    ("find0(has(X,{key},{value}))", {"find0", "has(X,cuisine,greek)"}, {Symbol("has", 3): {0, 1}}),
+    ("find0(tag(key('{key}'),value('{value}')))", {"find0", "tag", "value('greek')"}, {Symbol("tag", 2): {0}}),
+    ("find0({value},not(eq({key},{value})))", {"find0", "greek", "not", "eq(cuisine,greek)"}, {Symbol("eq", 2): {0}}),
+]
+
+
+@pytest.mark.parametrize(("pattern", "names", "selecting"), TERMS, ids=range(len(TERMS)))
+def test_arguments_that_select_belong_to_their_relation(pattern, names, selecting):
+    pairs = [(key, value) for key, values in KEYS.items() for value in values] * 8
+    texts = [pattern.format(key=key, value=value) for key, value in pairs]
+    trees = [parse_meaning(text.replace("find0", f"find{k // 9}")) for k, text in enumerate(texts)]
+    units = MeaningUnits(trees)
+    assert units.selectors == selecting
+    for tree in trees:
+        unit, parts = units.split(tree)
+        assert units.join(units.number[unit], parts) == tree
+    tree = trees[0]
+    assert {units.units[u].name for u in units.unit_ids(tree)} == names
+    if "tag" in names:  # a relation per key, with a slot that takes its values
+        (unit,) = [u for u in units.unit_ids(tree) if units.units[u].name == "tag"]
+        taken = {units.units[u].name for u in units.fillers[units.first_slot[unit]]}
+        assert units.units[unit].n_slots == 1 and len(taken) == 3 and not any("books" in name for name in taken)
+
+
+@pytest.mark.parametrize("n", [20, 100, 400])
+def test_arguments_that_select_nothing_stay_slots(n):
+    rng = np.random.default_rng(n)
+    trees = [parse_meaning(f"get(p{rng.integers(6)},t{rng.integers(9)},f{rng.integers(5)})") for _ in range(n)]
+    assert selectors(trees) == {}
+    assert selectors([("same", "a", "b")] * n) == selectors(["bare"]) == selectors([("none",)]) == {}
+    assert selectors([parse_meaning(f"in(X,c{k})") for k in range(n)]) == {Symbol("in", 2): {0}}
+    assert selectors([parse_meaning(f"in(X,c{k})") for k in range(19)]) == {}
+
+
+def test_names_and_values_of_keys():
+    """Values that come again have kinds of their own, names that keep coming are of one."""
+    trees = [parse_meaning(f"{a}(tag('{key}','{v}'))") for a in "abcdef" for key in KEYS for v in KEYS[key]]
+    trees += [parse_meaning(f"a(tag('name','N{k}'))") for k in range(60)]
+    units = MeaningUnits(trees)
+    assert [len(members) for members in units.members.values()] == [60]
+    (slot,) = [units.first_slot[u] for u, unit in enumerate(units.units) if unit.name == "a"]
+    assert len(units.fillers[slot]) == 69
+    assert units.kinds_like(parse_meaning("tag('name','Upper Mill')")) == [*units.members]
+    found = units.described()
+    assert found.keys() >= {"a(_1)", "tag('cuisine','greek')", "tag('name',_)"} and len(found) == 6 + 9 + 1
+    assert found["tag('name',_)"][:2] == ["'N0'", "'N1'"] and found["a(_1)"] == []
+    assert [*MeaningUnits([parse_meaning("f(a,g(b,b),a)")]).described()][:2] == ["f(_1,_2,_1)", "g(_1,_1)"]
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "wanted"),
+    [
+        (("'Paris'", "'Old Town'", "'Bo'"), ["Upper", "Mill?"], "'Upper Mill'"),
+        (("'Paris'", "'St.'", "'Bo'"), ["St."], "'St.'"),
+        (("'Paris'", "'Old Town'", "'Bo'"), ["upper", "mill"], "'Upper Mill'"),
+        (("'Paris'", "'of Town'", "'Bo'"), ["upper", "mill"], "'upper mill'"),
+        (("paris", "rome", "oslo"), ["Upper"], "upper"),
+        (("san_diego", "rome", "oslo"), ["Upper", "Mill"], "upper_mill"),
+    ],
+)
+def test_case_and_marks_of_names(names, words, wanted):
+    units = MeaningUnits([parse_meaning(f"r({name})") for name in names])
+    (kind,) = units.members
+    assert units.spelling(kind)(words) == wanted

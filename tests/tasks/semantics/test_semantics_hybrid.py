@@ -12,7 +12,7 @@ import pytest
 import structsvm
 from structsvm import LaRank, LatentSVM, ModelFileError, PassiveAggressive, PathSearch
 from structsvm._warnings import AdviceWarning
-from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house
+from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house, make_queries
 from structsvm.metrics import meaning_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles._hybrid import Learner
@@ -291,6 +291,42 @@ def test_names_and_numbers_that_are_not_known_are_copied(tmp_path):
     grammar = "S -> 'answer' '(' 'job' '(' N ')' ')'\n" + "\n".join(f"N -> 'name' '(' '{name}' ')'" for name in names)
     closed = SemanticParser(grammar=grammar, random_state=0).fit(X[:7], y[:7])
     assert closed.predict(X_new[:1])[0] in ([], *[[meaning] for meaning in y[:7]])
+
+
+def map_queries(n, **params):
+    data = make_queries(n, 60, random_state=3, **params)
+    return data, SemanticParser(max_iter=6, C=0.2, random_state=0).fit(data.X_train, data.bags)
+
+
+@pytest.mark.parametrize("language", ["terms", "funql", "lambda"])
+def test_questions_whose_names_were_never_seen(language, tmp_path):
+    """Half of the names are copied with their case, into the slot that the words before them say."""
+    data, found = map_queries(300, language=language)
+    assert found.score(data.X_test, data.y_test) > 0.75
+    looks = found.model_.hybrid.lexicon.looks
+    assert looks and all(own == ["Xx"] for own in looks.values())
+    found.save(tmp_path / "m")
+    said = found.predict_kbest(data.X_test[:8])
+    assert structsvm.load(tmp_path / "m").predict_kbest(data.X_test[:8]) == said
+    file = read_model(tmp_path / "m")
+    for stored in ([[0, "Xx"]], [min(looks)], [["Xx", "Xx"]], [[min(looks), 1]]):
+        write_model(tmp_path / "d", "semantics", file.meta | {"looks": stored}, file.arrays)
+        with pytest.raises(ModelFileError, match="not a sound semantics model"):
+            structsvm.load(tmp_path / "d")
+
+
+def test_names_of_bags_and_of_known_words():
+    data, found = map_queries(200, level=1)
+    assert found.score(data.X_test, data.y_test) > 0.6
+    # Both words are known from other names, and the name is not.
+    names = {w for x in data.X_train for w in x.split() if w[0].isupper()}
+    old, new = min(names & {"Upper", "Old", "Great"}), min(w for w in names if w.endswith("ham"))
+    (said,) = found.predict([f"find cafes in {old} {new} ?"])
+    assert f"keyval('name','{old} {new}')" in said[0]
+    stream = SemanticParser(random_state=0)
+    for a in (0, 100):
+        stream.partial_fit(data.X_train[a : a + 100], data.y_train[a : a + 100])
+    assert stream.model_.hybrid.lexicon.looks and "'Zzham'" in stream.predict(["find cafes in Zzham ?"])[0][0]
 
 
 def test_streams_bring_units_and_words(parser):

@@ -1,0 +1,41 @@
+"""Words of a sentence, how they were written, and what a name made of them looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Self
+
+from structsvm.features.word_codes import shape
+
+
+class Folded(str):
+    """A word in lower case that remembers how it was written.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.meanings.words import Folded
+    >>> word = Folded("Paris")
+    >>> word == "paris", word.written
+    (True, 'Paris')
+    """
+
+    written: str
+
+    def __new__(cls, written: str) -> Self:
+        self = super().__new__(cls, written.casefold())
+        self.written = written
+        return self
+
+    def __getnewargs__(self) -> tuple[str]:
+        return (self.written,)
+
+
+def as_written(word: str) -> str:
+    """A word as it was written, before its case was folded."""
+    return word.written if isinstance(word, Folded) else word
+
+
+def look_of(words: Iterable[str]) -> str:
+    """Shapes of words as written, equal ones beside each other as one: ``Xx x Xx`` of *Upper Mill on Sea*."""
+    return " ".join(one for one, _ in groupby(shape(as_written(word)) for word in words))
