@@ -4,9 +4,9 @@
 static void NAMED(token_scores)(const potentials *s, int64_t t, REAL *restrict row) {
     const REAL *E = s->E, *start = s->start, *end = s->end;
     memcpy(row, E + t * s->K, s->K * sizeof(REAL));
-    if (t == 0 && start != NULL)
+    if (t == 0)
         for (int64_t q = 0; q < s->K; q++) row[q] += start[q];
-    if (t == s->T - 1 && end != NULL)
+    if (t == s->T - 1)
         for (int64_t q = 0; q < s->K; q++) row[q] += end[q];
 }
 

@@ -21,7 +21,7 @@
 #include "sets.h"
 
 /* Scores of a batch entry, floats or doubles: emissions of T tokens; transitions into token t at A + (t - 1) each; start
- * and end are NULL or K scores. Room: `rows` for 2 T K numbers, `tables` for 3 K K + 2 K, `logs` for 2 T K + 2 K doubles
+ * and end of K labels. Room: `rows` for 2 T K numbers, `tables` for 3 K K + 2 K, `logs` for 2 T K + 2 K doubles
  * or NULL, `sums` for K K doubles. */
 typedef struct {
     int64_t T, K, each;

@@ -8,8 +8,8 @@ class Batch:
         self,
         emissions: Floats,
         transitions: Floats,
-        start: Floats | None,
-        end: Floats | None,
+        start: Floats,
+        end: Floats,
         lengths: NDArray[np.int64],
     ) -> None: ...
     def sums(

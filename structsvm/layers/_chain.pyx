@@ -33,7 +33,7 @@ cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), pol
 cdef class Batch:
     """Scores of a batch in arrays of one type: emissions (B, T, K), transitions (1 or B, 1 or T - 1, K, K).
 
-    `start` and `end` are arrays (K,) or None, `lengths` an array (B,). Scratch is allocated by each call.
+    `start` and `end` are arrays (1, K), `lengths` an array (B,). Scratch is allocated by each call.
     """
 
     cdef potentials scores
@@ -51,8 +51,8 @@ cdef class Batch:
         self.width = emissions.shape[1] * self.scores.K
         self.scores.each = self.scores.K * self.scores.K if transitions.shape[1] != 1 else 0
         self.per_entry = transitions[0].size if transitions.shape[0] > 1 else 0
-        self.scores.start = NULL if start is None else array_data(start)
-        self.scores.end = NULL if end is None else array_data(end)
+        self.scores.start = array_data(start)
+        self.scores.end = array_data(end)
 
     cdef potentials entry(self, Py_ssize_t b):
         cdef potentials s = self.scores

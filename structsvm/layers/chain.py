@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,10 +27,10 @@ from structsvm.layers.structure import (
     check_lengths,
     check_values,
     refuse_empty,
-    same_type,
 )
 
-Reduce = Callable[..., Any]
+T = TypeVar("T")
+Reduce = Callable[[Values, int], Values]
 
 
 class Chain(Structure):
@@ -57,15 +57,19 @@ class Chain(Structure):
             raise ValueError(f"n_threads must be at least 1. Got {n_threads}.")
         self.n_threads = n_threads
 
-    def check(self, parts: Sequence[Any], lengths: ArrayLike | None) -> Scores:
+    def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         if not 2 <= len(parts) <= 4:
             raise ValueError(f"A chain has the parts {', '.join(self.part_names)}, of which 2 to 4. Got {len(parts)}.")
         given = [*parts, *[None] * (4 - len(parts))]
-        named = zip(self.part_names, given, strict=True)
-        arrays = same_type([None if part is None else as_floats(name, part) for name, part in named])
-        emissions, transitions, *edges = arrays
-        if emissions is None or transitions is None:
+        if given[0] is None or given[1] is None:
             raise ValueError("emissions and transitions of a chain must be arrays. Got None.")
+        present = {
+            name: as_floats(name, part) for name, part in zip(self.part_names, given, strict=True) if part is not None
+        }
+        dtype = np.result_type(*[array.dtype for array in present.values()])
+        shapes = tuple(present[name].shape if name in present else None for name in self.part_names[: len(parts)])
+        present = {name: array.astype(dtype, copy=False) for name, array in present.items()}
+        emissions, transitions = present["emissions"], present["transitions"]
         if emissions.ndim != 3 or emissions.shape[2] == 0:
             raise ValueError(f"emissions must have shape (B, T, K), with K >= 1. Got {emissions.shape}.")
         n, longest, K = emissions.shape
@@ -77,15 +81,13 @@ class Chain(Structure):
         check_values("emissions", emissions, sizes)
         shared = transitions.ndim == 2
         check_values("transitions", transitions, None if shared else np.maximum(sizes - 1, 0))
+        edges = [present.get(name, np.zeros(K, dtype)) for name in self.part_names[2:]]
         for name, edge in zip(self.part_names[2:], edges, strict=True):
-            if edge is not None:
-                if edge.shape != (K,):
-                    raise ValueError(f"{name} must have shape ({K},). Got {edge.shape}.")
-                check_values(name, edge)
-        shapes = tuple(None if array is None else array.shape for array in arrays[: len(parts)])
-        wide = (emissions, transitions.reshape(1, 1, K, K) if shared else transitions)
-        rows = [None if edge is None else edge.reshape(1, K) for edge in edges]
-        return Scores((*wide, *rows), shapes, sizes)
+            if edge.shape != (K,):
+                raise ValueError(f"{name} must have shape ({K},). Got {edge.shape}.")
+            check_values(name, edge)
+        wide = transitions.reshape(1, 1, K, K) if shared else transitions
+        return Scores((emissions, wide, *(edge.reshape(1, K) for edge in edges)), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         emissions, found = _emissions(scores), np.asarray(y)
@@ -110,19 +112,18 @@ class Chain(Structure):
         entries, tokens = np.nonzero(y >= 0)
         counts[0][entries, tokens, y[entries, tokens]] = 1
         entries, steps = np.nonzero(y[:, 1:] >= 0)
-        places = steps if transitions is not None and transitions.shape[1] != 1 else np.zeros_like(steps)
+        places = steps if transitions.shape[1] != 1 else np.zeros_like(steps)
         np.add.at(counts[1], (entries, places, y[entries, steps], y[entries, steps + 1]), 1)
         full = np.flatnonzero(scores.lengths)
         for edge, token in ((counts[2], np.zeros_like(full)), (counts[3], scores.lengths[full] - 1)):
-            if edge is not None:
-                edge[full, y[full, token]] = 1
+            edge[full, y[full, token]] = 1
         return tuple(counts)
 
     def restrict(self, scores: Scores, y: Labels) -> Scores:
         emissions = _emissions(scores)
         allowed = (y[:, :, None] < 0) | (y[:, :, None] == np.arange(emissions.shape[2]))
         masked = np.where(allowed, emissions, emissions.dtype.type(-np.inf))
-        return replace(scores, parts=(masked, *scores.parts[1:]))
+        return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]))
 
     def best(self, scores: Scores) -> Labels:
         emissions, batch = _emissions(scores), _batch(scores)
@@ -134,20 +135,20 @@ class Chain(Structure):
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         log_z = np.empty(len(scores.lengths))
-        counts: Any = _zeros_like(scores) if marginals else [None] * 4
+        counts = _zeros_like(scores) if marginals else []
+        nodes, pairs = counts[:2] if marginals else (None, None)
         batch = _batch(scores)
-        self._map(scores, lambda first, last: batch.sums(first, last, log_z, counts[0], counts[1]))
+        self._map(scores, lambda first, last: batch.sums(first, last, log_z, nodes, pairs))
         if marginals:
             empty = np.flatnonzero(np.isneginf(log_z))
             if len(empty):
                 raise refuse_empty(int(empty[0]))
             full = np.flatnonzero(scores.lengths)
             for edge, token in ((counts[2], np.zeros_like(full)), (counts[3], scores.lengths[full] - 1)):
-                if edge is not None:
-                    edge[full] = counts[0][full, token]
+                edge[full] = counts[0][full, token]
         return log_z, tuple(counts)
 
-    def kbest(self, *parts: Any, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
+    def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
         if k < 1:
             raise ValueError(f"k must be at least 1. Got {k}.")
         scores = self.check(parts, lengths)
@@ -158,7 +159,7 @@ class Chain(Structure):
             labels[entry, : len(found), : rows.shape[1]], values[entry, : len(found)] = rows, found
         return labels, values
 
-    def max_marginals(self, *parts: Any, lengths: ArrayLike | None = None) -> Values:
+    def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)
         best = np.full(_emissions(scores).shape, -np.inf)
         for entry, length in enumerate(scores.lengths):
@@ -168,7 +169,7 @@ class Chain(Structure):
             best[entry, :length] = before + after - np.where(np.isneginf(rows), 0.0, rows)
         return best
 
-    def sample(self, *parts: Any, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
+    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
         scores = self.check(parts, lengths)
         n, longest, _ = _emissions(scores).shape
         labels = np.full((n, n_samples, longest), -1, np.int32)
@@ -183,15 +184,14 @@ class Chain(Structure):
                 labels[entry, :, t] = _draw(alphas[t][:, None] + after, draws[t])
         return labels
 
-    def _map(self, scores: Scores, function: Callable[[int, int], Any]) -> list[Any]:
+    def _map(self, scores: Scores, function: Callable[[int, int], T]) -> list[T]:
         bounds = cut_points(len(scores.lengths), None, 4 * self.n_threads)
         parts = list(pairwise(bounds))
         return list(parallel_map(lambda part: function(*part), parts, self.n_threads))
 
 
 def _emissions(scores: Scores) -> Floats:
-    emissions: Floats = scores.parts[0]
-    return emissions
+    return scores.parts[0]
 
 
 def _batch(scores: Scores) -> Batch:
@@ -199,10 +199,10 @@ def _batch(scores: Scores) -> Batch:
     return Batch(emissions, transitions, start, end, scores.lengths)
 
 
-def _zeros_like(scores: Scores) -> list[Any]:
+def _zeros_like(scores: Scores) -> list[Floats]:
     """Arrays of zeros like the parts, each with all entries of the batch."""
     n = len(scores.lengths)
-    return [None if part is None else np.zeros((n, *part.shape[1:]), part.dtype) for part in scores.parts]
+    return [np.zeros((n, *part.shape[1:]), part.dtype) for part in scores.parts]
 
 
 def _tables(scores: Scores, entry: int) -> tuple[Values, Values]:
@@ -213,9 +213,8 @@ def _tables(scores: Scores, entry: int) -> tuple[Values, Values]:
     own = transitions[entry if len(transitions) > 1 else 0]
     steps = max(length - 1, 0)
     tables = np.broadcast_to(own, (steps, *own.shape[1:])) if len(own) == 1 else own[:steps]
-    if length and start is not None:
+    if length:
         rows[0] += start[0]
-    if length and end is not None:
         rows[-1] += end[0]
     return rows, tables.astype(np.float64)
 
@@ -224,7 +223,7 @@ def _forward(rows: Values, tables: Values, reduce: Reduce) -> Values:
     """Compute alpha[t][q] = rows[t][q] + reduce_a (alpha[t - 1][a] + tables[t - 1][a][q])."""
     alphas = rows.copy()
     for t in range(1, len(rows)):
-        alphas[t] += reduce(alphas[t - 1][:, None] + tables[t - 1], axis=0)
+        alphas[t] += reduce(alphas[t - 1][:, None] + tables[t - 1], 0)
     return alphas
 
 

@@ -12,17 +12,17 @@ With the score s(y), the log partition log Z and a cost c(y) that is a sum over 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.layers.structure import Labels, Parts, Scores, Structure, Values, expected
+from structsvm.arrays import Floats
+from structsvm.layers.structure import Gradients, Labels, Parts, Scores, Structure, Values, as_floats, expected
 
-Loss = tuple[Values, Parts]
+Loss = tuple[Values, Gradients]
 
 
-def log_loss(structure: Structure, parts: Sequence[Any], y: ArrayLike, lengths: ArrayLike | None = None) -> Loss:
+def log_loss(structure: Structure, parts: Sequence[object], y: ArrayLike, lengths: ArrayLike | None = None) -> Loss:
     """The negative log likelihood. What is unknown in y (-1) is summed over."""
     scores = structure.check(parts, lengths)
     truth = structure.check_output(y, scores, partly=True)
@@ -32,7 +32,12 @@ def log_loss(structure: Structure, parts: Sequence[Any], y: ArrayLike, lengths: 
 
 
 def hinge(
-    structure: Structure, parts: Sequence[Any], y: ArrayLike, lengths: ArrayLike | None = None, *, cost: Any = None
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    cost: ArrayLike | None = None,
 ) -> Loss:
     """The margin-rescaled hinge: zero if the truth beats each output by its cost.
 
@@ -47,7 +52,12 @@ def hinge(
 
 
 def softmax_margin(
-    structure: Structure, parts: Sequence[Any], y: ArrayLike, lengths: ArrayLike | None = None, *, cost: Any = None
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    cost: ArrayLike | None = None,
 ) -> Loss:
     """The log loss of potentials to which the cost is added; `cost` as in `hinge`."""
     scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
@@ -56,7 +66,12 @@ def softmax_margin(
 
 
 def ramp(
-    structure: Structure, parts: Sequence[Any], y: ArrayLike, lengths: ArrayLike | None = None, *, cost: Any = None
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    cost: ArrayLike | None = None,
 ) -> Loss:
     """The maximum with the cost less the one without: a bound of the prediction's cost, with `cost` as in `hinge`.
 
@@ -72,7 +87,7 @@ def ramp(
 
 def perturbed(
     structure: Structure,
-    parts: Sequence[Any],
+    parts: Sequence[object],
     y: ArrayLike,
     lengths: ArrayLike | None = None,
     *,
@@ -89,36 +104,32 @@ def perturbed(
         raise ValueError(f"n_samples must be at least 1 and sigma > 0. Got {n_samples} and {sigma}.")
     scores = structure.check(parts, lengths)
     right = structure.indicators(structure.check_output(y, scores), scores)
-    first = _first(scores)
+    first = scores.parts[0]
     draws = [np.random.default_rng([seed, entry]) for entry in range(len(first))]
-    values, total = -expected(scores, right), [None if part is None else -part for part in right]
+    values, total = -expected(scores, right), [-part for part in right]
     for _ in range(n_samples):
         noise = np.stack([sigma * draw.standard_normal(first.shape[1:]) for draw in draws]) if draws else first
-        noisy = scores.plus([noise, *[None] * (len(scores.parts) - 1)])
+        noisy = scores.plus(noise)
         best = structure.indicators(structure.best(noisy), scores)
         values += expected(noisy, best) / n_samples
-        total = [None if t is None or b is None else t + b / n_samples for t, b in zip(total, best, strict=True)]
+        total = [t + b / n_samples for t, b in zip(total, best, strict=True)]
     return values, scores.gradients(tuple(total))
 
 
-def _first(scores: Scores) -> Any:
-    return scores.parts[0]
-
-
 def _minus(left: Parts, right: Parts) -> Parts:
-    return tuple(None if a is None or b is None else a - b for a, b in zip(left, right, strict=True))
+    return tuple(a - b for a, b in zip(left, right, strict=True))
 
 
 def _with_cost(
-    structure: Structure, parts: Sequence[Any], y: ArrayLike, lengths: ArrayLike | None, cost: Any
+    structure: Structure, parts: Sequence[object], y: ArrayLike, lengths: ArrayLike | None, cost: ArrayLike | None
 ) -> tuple[Scores, Labels, Scores, Values]:
     """Potentials, truth, potentials with the cost added, and the truth's score by these."""
     scores = structure.check(parts, lengths)
     truth = structure.check_output(y, scores)
     right = structure.indicators(truth, scores)
-    first, indicator = _first(scores), right[0]
-    added = 1 - indicator if cost is None else np.asarray(cost)
+    first, indicator = scores.parts[0], right[0]
+    added: Floats = 1 - indicator if cost is None else as_floats("cost", cost)
     if added.shape != first.shape or not (np.isfinite(added) & (added >= 0)).all():
         raise ValueError(f"cost must be finite, >= 0 and have the shape {first.shape} of the first part.")
-    harder = scores.plus([added, *[None] * (len(scores.parts) - 1)])
+    harder = scores.plus(added)
     return scores, truth, harder, expected(harder, right)

@@ -10,15 +10,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.arrays import Floats
+from structsvm.arrays import AnyArray, Floats
 
-# Arrays of floats in the order of the parts; None for an optional part that was left out.
-Parts = tuple[Any, ...]
+# Arrays in the order of the parts.
+Parts = tuple[Floats, ...]
+# The same for users: None for an optional part that was left out.
+Gradients = tuple[Floats | None, ...]
 Labels = NDArray[np.int32]
 Values = NDArray[np.float64]
 
@@ -31,33 +33,30 @@ class Scores:
     shapes: tuple[tuple[int, ...] | None, ...]  # shapes that the user gave
     lengths: NDArray[np.int64]
 
-    def plus(self, others: Sequence[Any]) -> Scores:
-        """The potentials with arrays added that broadcast against them; None adds nothing."""
-        pairs = zip(self.parts, others, strict=True)
-        sums = (p if p is None or o is None else np.ascontiguousarray((p + o).astype(p.dtype)) for p, o in pairs)
-        return replace(self, parts=tuple(sums))
+    def plus(self, extra: Floats) -> Scores:
+        """The potentials with an array added to the first part."""
+        first, *others = self.parts
+        return replace(self, parts=(np.ascontiguousarray((first + extra).astype(first.dtype)), *others))
 
-    def per_entry(self, arrays: Parts) -> Parts:
+    def per_entry(self, arrays: Parts) -> Gradients:
         """Arrays with one entry per batch entry, in the shapes that the user's parts have."""
-        n = len(self.lengths)
-        shaped = []
-        for part, shape, array in zip(self.parts, self.shapes, arrays, strict=False):
-            if part is None or array is None or shape is None:
+        shaped: list[Floats | None] = []
+        for shape, array in zip(self.shapes, arrays, strict=False):  # parts left out at the end have no shape
+            if shape is None:
                 shaped.append(None)
             else:
-                shaped.append(array.reshape(shape if len(shape) == array.ndim else (n, *shape)))
+                shaped.append(array.reshape(shape if len(shape) == array.ndim else (len(self.lengths), *shape)))
         return tuple(shaped)
 
-    def gradients(self, arrays: Parts) -> Parts:
+    def gradients(self, arrays: Parts) -> Gradients:
         """Arrays like the user's parts; those that all entries share are summed over the batch."""
-        total = []
+        total: list[Floats | None] = []
         for part, shape, array in zip(self.parts, self.shapes, arrays, strict=False):
-            if part is None or array is None or shape is None:
+            if shape is None:
                 total.append(None)
-                continue
-            if len(part) != len(array):
-                array = array.sum(axis=0, dtype=np.float64)
-            total.append(array.astype(part.dtype, copy=False).reshape(shape))
+            else:
+                summed = array if len(part) == len(array) else array.sum(axis=0, dtype=np.float64)
+                total.append(summed.astype(part.dtype, copy=False).reshape(shape))
         return tuple(total)
 
 
@@ -72,7 +71,7 @@ class Structure(ABC):
     part_names: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def check(self, parts: Sequence[Any], lengths: ArrayLike | None) -> Scores:
+    def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         """Check potentials, and give each a batch axis."""
 
     @abstractmethod
@@ -96,31 +95,31 @@ class Structure(ABC):
         """Log partitions, and the expected indicators if they are wanted."""
 
     @abstractmethod
-    def kbest(self, *parts: Any, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
+    def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
         """The k best outputs in order, and their scores (B, k); -1 and -inf where there are fewer."""
 
     @abstractmethod
-    def max_marginals(self, *parts: Any, lengths: ArrayLike | None = None) -> Values:
+    def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         """The best score of an output that has the part, for each part of the first array."""
 
     @abstractmethod
-    def sample(self, *parts: Any, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
+    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
         """Independent outputs of the Gibbs distribution, (B, n_samples, ...), from a generator per entry."""
 
-    def score(self, y: ArrayLike, *parts: Any, lengths: ArrayLike | None = None) -> Values:
+    def score(self, y: ArrayLike, *parts: object, lengths: ArrayLike | None = None) -> Values:
         """The sum of the potentials of the parts of y."""
         scores = self.check(parts, lengths)
         return expected(scores, self.indicators(self.check_output(y, scores), scores))
 
-    def argmax(self, *parts: Any, lengths: ArrayLike | None = None) -> Labels:
+    def argmax(self, *parts: object, lengths: ArrayLike | None = None) -> Labels:
         """The output with the greatest score."""
         return self.best(self.check(parts, lengths))
 
-    def log_partition(self, *parts: Any, lengths: ArrayLike | None = None) -> Values:
+    def log_partition(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         """The log of the sum over all outputs of exp(score)."""
         return self.sums(self.check(parts, lengths), marginals=False)[0]
 
-    def marginals(self, *parts: Any, lengths: ArrayLike | None = None) -> Parts:
+    def marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Gradients:
         """The expected indicators under the Gibbs distribution, in the order of the parts.
 
         They are the gradient of each entry's log partition: parts that all entries share get a batch axis.
@@ -128,7 +127,7 @@ class Structure(ABC):
         scores = self.check(parts, lengths)
         return scores.per_entry(self.sums(scores)[1])
 
-    def entropy(self, *parts: Any, lengths: ArrayLike | None = None) -> Values:
+    def entropy(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         """The entropy of the Gibbs distribution, in nats: the log partition less the expected score."""
         scores = self.check(parts, lengths)
         log_z, marginals = self.sums(scores)
@@ -139,28 +138,21 @@ def expected(scores: Scores, weights: Parts) -> Values:
     """Sum of potentials times weights per entry; a mask counts only where its weight is not 0."""
     total = np.zeros(len(scores.lengths))
     for part, weight in zip(scores.parts, weights, strict=True):
-        if part is not None and weight is not None:
-            with np.errstate(invalid="ignore"):
-                terms = np.where(weight != 0, part * weight.astype(np.float64), 0.0)
-            total += terms.reshape(len(total), -1).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            terms = np.where(weight != 0, part * weight.astype(np.float64), 0.0)
+        total += terms.reshape(len(total), -1 if terms.size else 0).sum(axis=1)
     return total
 
 
-def as_floats(name: str, array: Any) -> Floats:
+def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = np.from_dlpack(array)
-    array = np.asarray(array)
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must be an array of real numbers. Got dtype {array.dtype}.")
-    kept = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
-    return np.ascontiguousarray(array, dtype=kept)
-
-
-def same_type(parts: Sequence[Floats | None]) -> Parts:
-    """The arrays in the widest of their types."""
-    dtype = np.result_type(*[part.dtype for part in parts if part is not None])
-    return tuple(None if part is None else part.astype(dtype, copy=False) for part in parts)
+    found: AnyArray = np.asarray(array)
+    if found.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be an array of real numbers. Got dtype {found.dtype}.")
+    kept = np.float32 if found.dtype in (np.float16, np.float32) else np.float64
+    return np.ascontiguousarray(found.astype(kept, copy=False))
 
 
 def check_values(name: str, part: Floats, ends: NDArray[np.int64] | None = None) -> None:
