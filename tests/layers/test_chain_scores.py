@@ -102,3 +102,25 @@ def test_arrays_with_dlpack_are_taken():
 
     parts = parts_of(3)
     np.testing.assert_array_equal(Chain().log_partition(*map(Foreign, parts)), Chain().log_partition(*parts))
+
+
+@pytest.mark.parametrize(("dtype", "start", "step"), [(np.float32, -200.0, -30.0), (np.float64, -800.0, -100.0)])
+def test_a_label_lost_to_underflow_behind_a_mask_is_found_again(dtype, start, step):
+    emissions = np.zeros((1, 11, 3), dtype)
+    emissions[0, 0], emissions[0, 1:, 2] = [0.0, start, -10.0], step
+    transitions = np.full((3, 3), -np.inf, dtype)
+    transitions[1, 1] = transitions[2, 2] = 0.0
+    assert Chain().log_partition(emissions, transitions) == pytest.approx(start)
+    np.testing.assert_allclose(Chain().marginals(emissions, transitions)[0][0, :, 1], 1.0)
+
+
+@pytest.mark.parametrize(("dtype", "start", "step"), [(np.float32, -200.0, -42.0), (np.float64, -1000.0, -320.0)])
+def test_a_label_lost_to_underflow_before_low_transitions_is_found_again(dtype, start, step):
+    emissions, transitions = np.zeros((1, 11, 2), dtype), np.array([[step, 9 * step], [9 * step, 0.0]], dtype)
+    emissions[0, 0, 1] = start
+    np.testing.assert_allclose(Chain().marginals(emissions, transitions)[0][0, :, 1], 1.0)
+
+
+def test_equal_entries_have_samples_of_their_own():
+    first, second = Chain().sample(np.zeros((2, 9, K)), np.zeros((K, K)), n_samples=5, seed=0)
+    assert (first != second).any()
