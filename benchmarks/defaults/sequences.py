@@ -75,7 +75,7 @@ def run(options):
 def methods(*, has_crfpp):
     wapiti_found, crfpp_found = commands.wapiti(), commands.crfpp()
     return [
-        Method("structsvm", ours),
+        Method("structsvm", ours, takes_jobs=True),
         Method('structsvm, loss="hamming"', lambda X, y, setting: ours(X, y, {"loss": "hamming"} | setting)),
         Method('structsvm, loss="log"', lambda X, y, setting: ours(X, y, {"loss": "log"} | setting)),
         *(

@@ -62,7 +62,7 @@ def methods(taxonomy, *, is_dense):
     local = ["per parent, logistic"] if is_dense else ["per parent, LinearSVC", "per level, LinearSVC"]
     makers = {} if absent() else hiclass_methods(taxonomy)
     return [
-        Method("structsvm", lambda X, y, setting: ours(taxonomy, X, y, setting)),
+        Method("structsvm", lambda X, y, setting: ours(taxonomy, X, y, setting), takes_jobs=True),
         Method("structsvm, loss=\"log\"", lambda X, y, setting: ours(taxonomy, X, y, {"loss": "log"} | setting)),
         Method(
             "LogisticRegression",

@@ -22,7 +22,7 @@ from structsvm.parameters import printable
 from structsvm.solvers import LaRank
 from structsvm.structures.trees import after_comments, parse_trees, read_trees
 from structsvm.tasks.common.examples import TREE
-from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, given_to_solver, make_solver
+from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, given_to_solver, limits_of, make_solver
 from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, pcfg, prepare
 from structsvm.tasks.grammar.parameters import (
     GRAMMAR_C,
@@ -181,7 +181,7 @@ def set_formulation(settings: Settings, given: dict[str, Any]) -> None:
             raise click.UsageError(f"{kind.__name__} has no {name!r}")
     if named and "C" not in own:
         raise click.UsageError("-C is chosen for margin rescaling and a linear penalty alone: it has to be given")
-    settings.solver = kind(**({} if named else settings.solver.get_params(deep=False)) | own)
+    settings.solver = kind(**(limits_of(kind, own) if named else settings.solver.get_params(deep=False)) | own)
     vars(settings).update(dict.fromkeys(("max_iter", "tol", "random_state", "checkpoint")), C=AUTO)
 
 

@@ -124,7 +124,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     query = params.pop("query", None)
     before, settings = job.start(RankerModel.load, DEFAULTS, params)
-    solver = make_solver(settings)
+    solver = make_solver(settings, closes_gap=True)
     solver.validate()
     X, grades, qid, first_index = queries(path, query, before)
     if not X.shape[1]:

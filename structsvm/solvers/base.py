@@ -23,6 +23,10 @@ from structsvm.solvers.run import DualRun, Run
 # Maximum number of passes if only `tol` ends training.
 PASSES_TO_TOL = 1000
 
+# Without `max_iter` and `tol`: training in the dual ends with the pass that raises it by at most this share of it, or
+# after `usual_passes`.
+LEAST_GAIN = 0.02
+
 # Constraints of parameters of the dual.
 RESCALING = (Options("margin", "slack"),)
 PENALTY = (Options("linear", "quadratic"), NONE)
@@ -50,8 +54,8 @@ class Solver(Parameters, ABC):
         Offers that a problem must have (see `BoundProblem`), beside the solver's formulation.
     keeps_signs : bool
         Whether it keeps weights >= 0 that a problem declares `nonnegative`.
-    extra_passes : int
-        Passes beyond the usual ones, which training makes one by one while the gap is wide.
+    most_passes : int
+        Number of passes up to which training goes on, one by one, while the gap at which it would end is wide.
     takes_approximate : bool
         Whether `tol` ends training with approximate inference too, when the constraints found promise no more.
 
@@ -73,7 +77,8 @@ class Solver(Parameters, ABC):
     maximises_dual = False  # whether it maximises a dual with explicit weights, in which examples have weights
     takes_back = False  # whether steps can lower multipliers that others have raised
     usual_passes: int  # without `max_iter` and `tol`, if these may be None
-    extra_passes = 0
+    least_passes: float = 0  # before it may settle
+    most_passes = 0
 
     max_iter: Any
     tol: Any = None
@@ -276,6 +281,14 @@ class DualSolver(Solver):
     takes_approximate = True
     state_kind = "dual"  # the kind of `state_on`
     run_type: type[DualRun] = DualRun
+
+    @property
+    def most_passes(self) -> int:  # type: ignore[override]
+        return self.usual_passes
+
+    def is_settled(self, run: Run) -> bool:
+        is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes
+        return is_open and run.gain <= LEAST_GAIN
 
     def formulation(self) -> dict[str, Any]:
         return {"rescaling": self.rescaling, "penalty": self.penalty}

@@ -25,6 +25,7 @@ from structsvm.parameters import (
     parameter,
     seed_from,
 )
+from structsvm.result import relative_gap
 from structsvm.solvers.base import PENALTY, RESCALING, DualSolver
 from structsvm.solvers.run import CUTS, DualRun
 from structsvm.stored_values import Array
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 HARD_CHECKS = (5, 10, 20, 50, 100, 200, 500)
 LARGEST_PROGRAMME = 10**8
 INFEASIBLE = 2
+
+# Without `max_iter` and `tol`: the gap at which training may end, if the dual has stopped rising.
+LEAST_GAP = 0.05
 
 # Number of times that one_slack optimises with an inactive constraint before dropping it.
 IDLE_ROUNDS = 50
@@ -123,10 +127,11 @@ class CuttingPlane(Seed, Jobs, Checkpoints, DualSolver):
         gap (times the dual, if the gap is unknown) ...
     max_sweeps : int, default=6
         ... or for this many sweeps over them.
-    max_iter : int, default=1000
-        Maximum number of rounds.
+    max_iter : int or None, default=1000
+        Maximum number of rounds. None: with `tol`, 1000; without, until a round raises the dual objective by at most
+        2 % and the gap seen in it, which costs no call of the oracle, is at most 5 %, up to 100.
     tol : float or None, default=1e-3
-        Relative duality gap, (primal - dual) / primal, to stop at. None: `epsilon` alone decides.
+        Relative duality gap, (primal - dual) / primal, to stop at. None: no such test.
     random_state : int, RandomState or None
         Seeds the order within sweeps.
     n_jobs : int or None
@@ -153,13 +158,19 @@ class CuttingPlane(Seed, Jobs, Checkpoints, DualSolver):
     optimize: str = parameter(Options("round", "constraint"), default="round")
     qp_tol: float = parameter(POSITIVE, default=0.05)
     max_sweeps: int = parameter(COUNT, default=6)
-    max_iter: int = parameter(COUNT, default=1000)
+    max_iter: int | None = parameter(COUNT, NONE, default=1000)
     tol: float | None = parameter(POSITIVE, NONE, default=1e-3)
 
     average = False
     run_type = CuttingPlaneRun
 
     takes_back = True
+    usual_passes = 100  # five times LaRank's
+
+    def is_settled(self, run: Any) -> bool:
+        # The first rounds raise the dual by little, too, while it is far from the primal; with a small C, whose primal
+        # hardly falls, it is near there while it rises.
+        return super().is_settled(run) and relative_gap(run.schedule.primal, run.dual) <= LEAST_GAP
 
     def validate(self) -> None:
         super().validate()

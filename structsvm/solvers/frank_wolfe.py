@@ -40,12 +40,13 @@ class FrankWolfe(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     average : bool, default=True
         Return the average of the weights over the last pass, with larger weights for later ones, if its primal
         objective is lower than that of the last weights.
-    max_iter : int, default=1000
-        Passes over the data (n_samples visits each).
+    max_iter : int or None, default=1000
+        Passes over the data (n_samples visits each). None: with `tol`, as many as needed, up to 1000; without, until a
+        pass raises the dual objective by at most 2 %, up to 20, as `LaRank` does.
     tol : float or None, default=1e-2
         Relative duality gap, (primal - dual) / primal, to stop at. Passes after the twentieth are then corrective:
         they solve each decoded example's dual, and those of old examples, over all stored corners, where
-        steps to one corner at a time zigzag. None: no such test, and `max_iter` passes as in the paper.
+        steps to one corner at a time zigzag. None: no such test, and steps as in the paper throughout.
     random_state : int, RandomState or None
         Seeds the choice of examples.
     n_jobs : int, optional
@@ -75,7 +76,7 @@ class FrankWolfe(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
     sampling: str = parameter(Options("uniform", "gap"), default="uniform")
     n_cached: int = parameter(Interval(Integral, 0, 2**31 - 1, closed="both"), default=10)
     average: bool = parameter(FLAG, default=True)
-    max_iter: int = parameter(COUNT, default=1000)
+    max_iter: int | None = parameter(COUNT, NONE, default=1000)
     tol: float | None = parameter(POSITIVE, NONE, default=1e-2)
 
     penalty = "linear"

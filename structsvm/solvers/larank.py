@@ -21,10 +21,6 @@ from structsvm.parameters import (
 from structsvm.solvers.base import PENALTY, RESCALING, Deterministic
 from structsvm.solvers.online import OnlineSolver
 
-# Without `max_iter` and `tol`: training ends with the pass that raises the dual by at most this share of it, or
-# after `usual_passes`.
-LEAST_GAIN = 0.02
-
 
 @declared
 class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
@@ -92,12 +88,6 @@ class LaRank(Seed, Jobs, Deterministic, Checkpoints, OnlineSolver):
 
     usual_passes = 20
     takes_back = True
-
-    least_passes = 0  # if neither `max_iter` nor `tol` is given
-
-    def is_settled(self, run: Any) -> bool:
-        is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes
-        return is_open and run.gain <= LEAST_GAIN
 
     def validate(self) -> None:
         super().validate()

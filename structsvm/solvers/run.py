@@ -84,6 +84,7 @@ class Run:
     needs_rounds = False  # whether passes alone do not end near the optimum, nor tell
     warns_of_gap = False  # whether a wide gap after the usual passes is worth a warning
     farthest = 0.5  # the `distance` from which on it is wide
+    near = 0.5  # and to which passes beyond the usual ones lead then
     is_trial = False  # whether it was to choose C, on a part of the examples
     carries = True  # whether a run with another C starts from this one on that path
 

@@ -139,7 +139,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     >>> from structsvm.datasets import make_alignment
     >>> from structsvm.tasks import SequenceAligner
     >>> data = make_alignment(10, random_state=0)
-    >>> aligner = SequenceAligner(C=1.0, mode="global", prior=None, random_state=0).fit(data.X, data.y)
+    >>> aligner = SequenceAligner(C=0.1, mode="global", prior=None, random_state=0).fit(data.X, data.y)
     >>> row_x, row_z = aligner.predict(data.X[:1])[0]
     >>> row_x.replace("-", "").upper() == data.X[0][0]
     True

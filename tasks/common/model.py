@@ -190,7 +190,7 @@ class TaskModel(ABC, Generic[E]):
     def usual_sizes(self) -> Floats | None:
         """Sizes that values of each column of X had in training; None: not known."""
         units = getattr(self, "units", None)
-        return None if units is None else units.usual
+        return None if units is None or units.centre is None else units.usual
 
     # ---- training: see `structsvm.tasks.common.training` ------------------------------------------
 

@@ -33,6 +33,8 @@ SOLVERS = {
 }
 DEFAULT_C = 0.1
 LOG_C = 1.0  # for loss="log"
+# Parameters that say when training ends.
+LIMITS = ("max_iter", "tol")
 # The value of C that has it chosen on the training data.
 AUTO = "auto"
 
@@ -94,8 +96,26 @@ def check_alone(solver: object, given: Iterable[str]) -> None:
         )
 
 
-def make_solver(params: Params, default_C: float = DEFAULT_C) -> Solver:
-    """The solver that the parameters name, with a default C if it is not given or is to be chosen."""
+def limits_of(kind: object, given: Iterable[str]) -> dict[str, None]:
+    """The limits of a solver that is named, beside given parameters: open ones, unless one is given.
+
+    `CuttingPlane` and `FrankWolfe` have a `tol` of their own, at which LaRank's model has long been as good: by name,
+    they end as LaRank does, once the dual has stopped rising.
+    """
+    is_open = kind in (CuttingPlane, FrankWolfe) and not set(LIMITS) & set(given)
+    return dict.fromkeys(LIMITS) if is_open else {}
+
+
+def make_solver(params: Params, default_C: float = DEFAULT_C, *, closes_gap: bool = False) -> Solver:
+    """The solver that the parameters name, with a default C if it is not given or is to be chosen.
+
+    Parameters
+    ----------
+    params : object
+    default_C : float
+    closes_gap : bool
+        Whether `CuttingPlane` and `FrankWolfe` go on to the `tol` of their own, see `limits_of`.
+    """
     given, of_log = given_to_solver(params), is_log(params.loss)
     check_alone(params.solver, given)
     if isinstance(params.solver, ConditionalLikelihood) and not of_log:
@@ -114,7 +134,8 @@ def make_solver(params: Params, default_C: float = DEFAULT_C) -> Solver:
         if wrong:
             raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
         return Perceptron(**given)
-    return kind(**{"C": LOG_C if of_log else default_C, "n_jobs": params.n_jobs} | given)
+    limits = {} if closes_gap else limits_of(kind, given)
+    return kind(**{"C": LOG_C if of_log else default_C, "n_jobs": params.n_jobs} | limits | given)
 
 
 def solver_of(params: dict[str, Any], loss: str) -> Solver:

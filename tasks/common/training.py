@@ -281,9 +281,9 @@ def solve(job: Job, monitor: Monitor) -> None:
     )
     if not ends_far(job, job.run.farthest):
         return
-    for _ in range(job.solver.extra_passes):
+    while job.run.n_iter < job.solver.most_passes:
         job.run = job.solver.solve(job.problem, sample_weight=job.weight, run=job.run, passes=1)
-        if not ends_far(job, NEAR * job.run.farthest):
+        if not ends_far(job, job.run.near):
             return
     warn_of_gap(job)
 
@@ -375,14 +375,10 @@ def put_rows(weights: Floats, rows: Integers, values: Floats) -> Floats:
     return weights
 
 
-# Passes beyond the usual ones go on to this share of the distance at which they begin.
-NEAR = 0.25
-
-
 def ends_far(job: Job, distance: float) -> bool:
     """Whether a training without `max_iter` and `tol` has ended farther than that from the optimum."""
-    run, solver = job.run, job.solver
-    if job.passes is not None or not run.warns_of_gap or run.status != "max_iter":
+    run, solver = job.run, job.solver.inner
+    if job.passes is not None or not run.warns_of_gap or run.status not in ("max_iter", "settled"):
         return False
     return solver.tol is None and solver.max_iter is None and run.distance > distance
 

@@ -7,7 +7,8 @@ drowned, and means far from 0 cost passes. A model with `Units` learns weights o
 Rows of numbers are standardised. Those of a sequence also weigh as much as the previous label: the mean square of
 their length is 1, as each transition is 1; if they have many zeros, these stay zeros, and attributes (one column
 per word, say) each weigh as much as a label. Named features are such columns as soon as one of them is a number. A few
-huge values of a column become the least or the largest of its others, lest these lose their size.
+huge values of a column become the least or the largest of its others, lest these lose their size: in sparse rows too,
+which are otherwise used as given.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import LEAST_INPUTS, MANY_UNKNOWN, AdviceWarning, warn
-from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments
+from structsvm.features.dense import FILLED, DenseRows, check_squares, column_moments, is_filled
 from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE, is_sparse
 from structsvm.features.ranges import pieces, repeated
 from structsvm.features.word_codes import VectorUnits
@@ -87,14 +88,17 @@ class Units(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: DenseRows | SparseRows, *, short: bool = False, alike: bool = False) -> Self | None:
-        """Return units in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
+        """Return units in which columns have mean 0 and variance 1; None for too few rows.
 
-        Without an intercept no column is shifted. A constant column keeps its unit. `short`: a whole row has
-        variance 1, so that it weighs as much as other features of the model. `alike`: all columns have one unit, in
-        which the mean of their variances is 1.
+        Sparse rows with outliers have limits alone, others no units. Without an intercept no column is shifted. A
+        constant column keeps its unit. `short`: a whole row has variance 1, so that it weighs as much as other features
+        of the model. `alike`: all columns have one unit, in which the mean of their variances is 1.
         """
-        if not isinstance(rows, DenseRows) or len(rows) < LEAST_EXAMPLES:
+        if len(rows.values if isinstance(rows, DenseRows) else rows.indptr[1:]) < LEAST_EXAMPLES:
             return None
+        if not isinstance(rows, DenseRows):
+            bounds = limits_of_sparse(rows.indices, rows.values, rows.n_features)
+            return None if bounds is None else cls(np.ones(rows.n_features), None, *bounds)
         limits = limits_of_columns(rows.values)
         mean, size = moments(cut_columns(rows.values, limits))
         if alike and size.any():
@@ -105,6 +109,8 @@ class Units(NamedTuple):
     @classmethod
     def of_matrix(cls, X: Matrix, has_intercept: bool, weight: Weights | None = None, **options: bool) -> Self | None:
         """`of_rows` of a matrix, with each distinct row of nonzero weight once: copies and weights do not matter."""
+        if not is_filled(X):
+            return cls.of_rows(rows_of(X, has_intercept=False))
         return cls.of_rows(distinct_rows(rows_of(X, has_intercept), weight), **options)
 
     @classmethod
@@ -238,6 +244,11 @@ def cut_rows(units: Units | None, X: Matrix) -> Matrix:
     """A matrix without values beyond the limits of its columns, for weights of columns as given."""
     if units is None or units.limits is None:
         return X
+    if is_sparse(X) and units.centre is None:
+        low, high = (limit.astype(X.dtype) for limit in units.limits)
+        X = X.tocsr(copy=True)
+        X.data = np.clip(X.data, low[X.indices], high[X.indices])
+        return X
     return cut_columns(X.toarray() if is_sparse(X) else np.asarray(X), units.limits)
 
 
@@ -245,8 +256,8 @@ def rows_in(
     units: Units | None, X: Matrix, has_intercept: bool, sparse: Callable[[Matrix], Tokens | SparseRows] | None = None
 ) -> Any:
     """The rows of a matrix as of `rows_of`; in units, if there are some, as `DenseRows`."""
-    if units is None:
-        return rows_of(X, has_intercept, sparse)
+    if units is None or units.centre is None:
+        return rows_of(cut_rows(units, X), has_intercept, sparse)
     X = X.toarray() if is_sparse(X) else X
     return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
 
@@ -293,6 +304,13 @@ def limits_of_columns(values: Floats) -> Limits | None:
     """
     if not values.size:
         return None
+    found, limits = _dense_outliers(values)
+    _warn_of_outliers(found, str)
+    return limits if found else None
+
+
+def _dense_outliers(values: Floats) -> tuple[list[Outliers], Limits]:
+    """The columns with outliers, as `limits_of_columns` defines them, and the limits of all columns."""
     some = np.linspace(0, len(values) - 1, min(len(values), MOST_LOOKED_AT)).astype(np.intp)
     sample = values[some]
     middle = np.median(sample.astype(np.float64), axis=0)
@@ -308,8 +326,7 @@ def limits_of_columns(values: Floats) -> Limits | None:
         if beyond.any():
             low[j], high[j] = column[~beyond].min(), column[~beyond].max()
             said.append(Outliers(j, int(beyond.sum()), float(np.abs(column[beyond]).max()), usual))
-    _warn_of_outliers(said, str)
-    return (low, high) if said else None
+    return said, (low, high)
 
 
 def usual_of(sizes: Floats) -> Floats:
@@ -332,6 +349,53 @@ def limits_of_tokens(tokens: Tokens) -> Limits | None:
         return None
     _warn_of_outliers(sizes.outliers(), str)
     return sizes.limits(tokens.n_features, only_beyond=True)
+
+
+def limits_of_sparse(columns: Integers, values: Floats, n_columns: int) -> Limits | None:
+    """The limits of columns of sparse rows, which no scale brings to one size; None without outliers. Warns of them.
+
+    An outlier is `OUTLIER` times as large as `USUAL` of the nonzeros, those of its column and those of all columns. The
+    only nonzero of a column becomes the size that is usual in all.
+    """
+    found = _sparse_outliers(columns, values)
+    if found is None:
+        return None
+    _warn_of_outliers(found.outliers(), str)
+    return found.limits(n_columns, only_beyond=True)
+
+
+def warn_of_outliers(X: Matrix) -> None:
+    """Warn of rows whose columns have outliers, to which kernels, that have no units, are exposed."""
+    if X.shape[0] < LEAST_EXAMPLES:
+        return
+    if is_filled(X):
+        found = _dense_outliers(X)[0]
+    else:
+        columns, values = (X.indices, X.data) if is_sparse(X) else _nonzeros(X)
+        sizes = _sparse_outliers(columns, values)
+        found = [] if sizes is None else sizes.outliers()
+    _warn_of_outliers(found, str, "the kernel sees them as they are")
+
+
+def _nonzeros(X: Matrix) -> tuple[Integers, Floats]:
+    """The columns and the values of the nonzeros of dense rows."""
+    rows, columns = np.nonzero(X)
+    return columns, X[rows, columns]
+
+
+def _sparse_outliers(columns: Integers, values: Floats) -> Sizes | None:
+    """The sizes of columns of sparse rows that have outliers, as `limits_of_sparse` defines them."""
+    sizes = np.abs(values)
+    some = sizes[np.linspace(0, len(sizes) - 1, min(len(sizes), MOST_COMPARED)).astype(np.intp)]
+    some = np.sort(some[some > 0.0])
+    if not len(some):
+        return None
+    usual = float(some[int(USUAL * (len(some) - 1))])
+    is_far = sizes > OUTLIER * usual
+    if not is_far.any():
+        return None
+    chosen = np.isin(columns, columns[is_far]) & (sizes > 0.0)
+    return Sizes.of(columns[chosen], values[chosen], usual)
 
 
 def limits_of(tokens: Tokens, encoder: FeatureEncoder) -> Limits:
@@ -401,17 +465,23 @@ class Sizes(NamedTuple):
     n_beyond: Integers
 
     @classmethod
-    def of(cls, columns: Integers, values: Floats) -> Self:
-        """The sizes of numbers, from the column and the value of each."""
+    def of(cls, columns: Integers, values: Floats, usual_of_all: float = 0.0) -> Self:
+        """The sizes of numbers, from the column and the value of each.
+
+        `usual_of_all`: outliers are `OUTLIER` times this size, too, and it is that of a column with one number.
+        """
         sizes = np.abs(values)
         order = np.lexsort((sizes, columns))
         columns, sizes = columns[order], sizes[order]
         found, starts = np.unique(columns, return_index=True)
         ends = np.append(starts[1:], len(columns)).astype(np.intp)
         usual = sizes[starts + (USUAL * (ends - starts - 1)).astype(np.intp)]
-        beyond = sizes > OUTLIER * usual.astype(np.float64).repeat(ends - starts)
+        if usual_of_all:
+            usual = np.where(ends - starts == 1, usual_of_all, usual)
+        beyond = sizes > OUTLIER * np.maximum(usual.astype(np.float64), usual_of_all).repeat(ends - starts)
         n_beyond = np.add.reduceat(beyond, starts, dtype=np.intp) if len(starts) else starts
-        return cls(found, usual, sizes[ends - 1], sizes[ends - 1 - n_beyond], n_beyond)
+        below = np.where(n_beyond < ends - starts, sizes[ends - 1 - n_beyond], usual)
+        return cls(found, usual, sizes[ends - 1], below, n_beyond)
 
     def limits(self, n_columns: int, *, only_beyond: bool = False) -> Limits:
         """The limits of all columns: of those with outliers the largest other size, else `OUTLIER` times the usual one.
@@ -429,12 +499,14 @@ class Sizes(NamedTuple):
         return [Outliers(*row) for row in table if row[1]]
 
 
-def _warn_of_outliers(found: list[Outliers], name: Callable[[int], str]) -> None:
-    """Warn of columns with outliers, the first ones by their names."""
+def _warn_of_outliers(
+    found: list[Outliers], name: Callable[[int], str], outcome: str = "they are taken as the largest of the others"
+) -> None:
+    """Warn of columns with outliers, the first ones by their names, and of what becomes of them."""
     for column, n, largest, usual in found[:MOST_NAMED]:
         warn(
             f"feature {name(column)!r:.80} has {n} values of up to {largest:.3g}, where most are at most {usual:.3g}: "
-            "they are taken as the largest of the others. Correct them, or give the logarithm",
+            f"{outcome}. Correct them, or give the logarithm",
             AdviceWarning,
         )
 

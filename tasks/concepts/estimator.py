@@ -26,6 +26,7 @@ from structsvm.parameters import (
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import Running
 from structsvm.tasks.concepts._network import STRATEGIES
 from structsvm.tasks.concepts.model import SIZES, ConceptModel
@@ -210,7 +211,7 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
 
     def predict(self, X: Iterable[SentenceInWorld]) -> list[list[str]]:
         """Return the label of each word of each sentence: a list of lists."""
-        return list(self._fitted().predict(X, self._threads)[0])
+        return Outputs(self._fitted().predict(X, self._threads)[0])
 
     def predict_order(self, X: Iterable[SentenceInWorld]) -> list[list[int]]:
         """Return when each word was labelled, 0 for the first of its sentence: a list of lists."""

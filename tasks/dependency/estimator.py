@@ -11,6 +11,7 @@ from structsvm.features.inputs.places import located
 from structsvm.metrics import dependency_scores
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare, single_rooted
 from structsvm.tasks.dependency.parameters import DependencyParserParameters, features_of, make_dependency_solver
 from structsvm.tasks.dependency.words import words_of
@@ -202,7 +203,7 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
             For an invalid sentence, or one longer than `max_length`; the message names its index.
             For words without a column (tags, say) that the words of training had, or with the values of another one.
         """
-        return self._fitted().predict(X, n_jobs=self._threads)
+        return Outputs(self._fitted().predict(X, n_jobs=self._threads))
 
     def predict_kbest(
         self, X: Collection[SentenceLike], k: int, *, probabilities: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Integral
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from structsvm.parameters import (
     parameter,
 )
 from structsvm.solvers import Solver
+from structsvm.solvers.base import DualSolver
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
@@ -104,9 +106,9 @@ Params = DependencyParserParameters | SimpleNamespace
 def make_dependency_solver(params: DependencyParser | SimpleNamespace) -> Solver:
     """The chosen solver; a solver object has its own parameters."""
     solver = make_solver(params)
-    is_named = params.solver == "larank" and not solver.is_likelihood
-    if is_named and solver.max_iter is None and solver.tol is None:
-        solver.set_params(max_iter=PASSES[params.order])
+    is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
+    if is_open and isinstance(solver, DualSolver) and params.solver in ("larank", "frank_wolfe"):
+        solver.usual_passes, solver.least_passes = PASSES[params.order], math.inf
     return solver
 
 

@@ -250,7 +250,7 @@ class GrammarModel(TaskModel[Trees]):
 
     def adapted(self, solver: Any, examples: Trees) -> Solver:
         is_open = not solver.is_likelihood and solver.max_iter is None and solver.tol is None
-        if is_open and self.params.get("solver") == "larank":  # settled or not; a wide gap after them is a warning
+        if is_open and self.params.get("solver") in ("larank", "frank_wolfe"):  # settled or not
             solver.usual_passes = PASSES if len(examples) < MANY_TREES else PASSES_OF_MANY
             solver.least_passes = math.inf
         return super().adapted(solver, examples)

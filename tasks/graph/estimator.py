@@ -13,6 +13,7 @@ from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.graph.labels import by_node, encode_labels
 from structsvm.tasks.graph.model import GraphModel, prepare
 from structsvm.tasks.graph.parameters import GraphLabelerParameters
@@ -233,7 +234,8 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
         ValueError
             For constraints that no labelling satisfies; the message names the graph.
         """
-        return self._fitted().predict(X, known=known, constraints=constraints, n_jobs=self._threads)
+        found = self._fitted().predict(X, known=known, constraints=constraints, n_jobs=self._threads)
+        return Outputs(found) if isinstance(found, list) else found
 
     def predict_marginals(self, X: GraphsLike) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return per graph an array (n_nodes, n_labels) of the probability of each label of each node.

@@ -11,6 +11,7 @@ from structsvm.kernel.objects import are_objects, values_for, values_of
 from structsvm.kernel.soundness import check_kernel_values, warn_of_equal
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
+from structsvm.tasks.common.units import warn_of_outliers
 from structsvm.tasks.kernel.model import KernelModel
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class KernelClassifier(Classifier):
             raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix")
         kernel = kernel_of(self, X)
         check_kernel_values(kernel, X)
+        if self.kernel != "precomputed":
+            warn_of_outliers(X)
         if before is None:
             if self.kernel == "rbf":
                 warn_of_equal(kernel, X)

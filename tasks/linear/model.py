@@ -85,12 +85,16 @@ class LinearModel(TaskModel[LabeledRows]):
         return Explanation.of_row(x, self.weight_table(), self.intercept, self.labels.tolist())
 
     def settle(self, job: Job[LabeledRows]) -> None:
-        """Leave out examples of weight 0; the first data settle the units of dense columns."""
+        """Leave out examples of weight 0; the first data settle the units of columns."""
         examples = job.examples = job.examples.of_weight()  # the descent's objective is a mean over examples
         # The command line has no such option.
         if not self.is_trained:
             check_scale(examples.rows)
-        if not self.is_trained and self.params.get("standardize", True) and is_filled(examples.rows):
+        if self.is_trained or not self.params.get("standardize", True):
+            return
+        if not is_filled(examples.rows):
+            self.units = Units.of_matrix(examples.rows, job.solver.has_intercept)
+        else:
             places = distinct_places(examples.rows)
             X, label_ids = examples.rows[places], examples.label_ids[places]
             alike = not deviations_bring_labels_together(X, label_ids)
@@ -100,7 +104,8 @@ class LinearModel(TaskModel[LabeledRows]):
         """The problem of rows in units."""
         X = examples.rows
         if self.units is not None:
-            X = rows_in(self.units, X, has_intercept=False).values
+            is_dense = self.units.centre is not None
+            X = rows_in(self.units, X, has_intercept=False).values if is_dense else cut_rows(self.units, X)
         return LinearProblem(Rows(X), examples.label_ids, len(self.labels)), examples.weight
 
     def recentred(
@@ -131,7 +136,7 @@ class LinearModel(TaskModel[LabeledRows]):
 
     def examples_of(self, problem: LinearProblem, chosen: Integers) -> tuple[Matrix, NDArray[np.bool_]]:
         X = problem.rows.data[chosen]
-        if self.units is not None:
+        if self.units is not None and self.units.centre is not None:
             X = self.units.left(X)
         return X, one_hot(problem.y[chosen], len(self.labels))
 

@@ -56,7 +56,7 @@ class TrackingModel(LinearModel):
 
     def bind(self, examples: LabeledRows, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The problem of a copy of the examples, as dense rows: they are stored."""
-        if self.units is None:
+        if self.units is None or self.units.centre is None:
             X = examples.rows
             examples = replace(examples, rows=X.toarray() if hasattr(X, "toarray") else X.copy())
         return super().bind(examples, solver)

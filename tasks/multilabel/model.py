@@ -29,6 +29,7 @@ from structsvm.tasks.common.labels import (
 )
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.selection.search import TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
@@ -232,7 +233,7 @@ class MultilabelModel(TaskModel[LabelSets]):
         """Sets in the form of y."""
         found = self.indicators(X, n_threads)
         if self.form == "sets":
-            return [tuple(self.labels[j] for j in np.flatnonzero(row)) for row in found]
+            return Outputs(tuple(self.labels[j] for j in np.flatnonzero(row)) for row in found)
         return found.astype(np.int64) if self.form == "indicator" else csr_array(found.astype(np.int64))
 
     def weight_table(self) -> WeightTable:

@@ -15,6 +15,7 @@ from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, as_list, share_of
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Probability, Standardize, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import check_scale
@@ -206,7 +207,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         """
         model = self._fitted()
         known = None if known is None else as_list(known, "orders", "known")
-        return model.predict(as_list(X, "sets of items"), known, self._threads)
+        return Outputs(model.predict(as_list(X, "sets of items"), known, self._threads))
 
     def predict_kbest(
         self, X: Iterable[Items], k: int, *, probabilities: bool = False

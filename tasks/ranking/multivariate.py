@@ -111,7 +111,7 @@ class MultivariateClassifier(Training, Classifier):
     probability = False
 
     def _make_solver(self, before: TaskModel[LabeledRows] | None = None) -> Solver:
-        return make_solver(self)
+        return make_solver(self, closes_gap=True)  # there is one example: a round asks the oracle once
 
     def _start(self, X: Matrix, labels: LabelArray, before: SampleModel | None) -> tuple[SampleModel, Matrix]:
         model = before

@@ -16,6 +16,7 @@ from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth, refuse
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.ranking.model import RankerModel, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from structsvm.arrays import Floats, MatrixLike
+    from structsvm.solvers import Solver
     from structsvm.tasks.common.inspection.weights import Explanation
+    from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.ranking.model import Queries
 
 
@@ -140,6 +143,9 @@ class Ranker(RankerParameters, TaskEstimator):
         """One pass over a batch of queries, starting from the current weights; arguments are those of `fit`."""
         check_no_classes(classes, "grades are numbers")
         return self._train(X, y, sample_weight, passes=1, group=group, qid=qid)
+
+    def _make_solver(self, before: TaskModel[Queries] | None = None) -> Solver:
+        return make_solver(self, closes_gap=True)  # as LaRank's passes here, see `RankerModel.make_patient`
 
     def _prepare(
         self,

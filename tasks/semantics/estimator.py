@@ -13,6 +13,7 @@ from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.hybrid import HybridModel, describe, make_learner
@@ -193,7 +194,7 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         """
         model = self._fitted()
         parsed = model.parse(tokens_of(model, X), self._threads)
-        return [[format_meaning(tree) for tree in trees] for trees in parsed]
+        return Outputs([format_meaning(tree) for tree in trees] for trees in parsed)
 
     def predict_kbest(self, X: Iterable[SentenceLike], k: int = 5) -> list[list[tuple[str, float]]]:
         """Return per sentence at most k meanings with their probabilities, the most probable first.

@@ -17,6 +17,7 @@ from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_stream_weight
+from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.solver import solver_of
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
@@ -268,7 +269,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         model = self._fitted()
         masks = self._masks(allowed)
-        return model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads)
+        return Outputs(model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads))
 
     def predict_marginals(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None

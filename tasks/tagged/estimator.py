@@ -62,7 +62,7 @@ class TaggedParser(BaseEstimator):
     >>> from structsvm.datasets import make_dependency_trees
     >>> from structsvm.tasks import DependencyParser, SequenceLabeler, TaggedParser
     >>> trees = make_dependency_trees(60, random_state=0)
-    >>> parser = TaggedParser(DependencyParser(C=0.1), SequenceLabeler(C=0.1, random_state=0)).fit(trees)
+    >>> parser = TaggedParser(DependencyParser(C=0.01), SequenceLabeler(C=0.1, random_state=0)).fit(trees)
     >>> words = [word.form for word in trees[0].words]
     >>> len(parser.predict([words])[0]) == len(words)
     True

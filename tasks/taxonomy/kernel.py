@@ -27,6 +27,7 @@ from structsvm.stored_values import Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows, kernel_of
 from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.solver import check_alone, given_to_solver
+from structsvm.tasks.common.units import warn_of_outliers
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, structure_of
 
@@ -76,6 +77,8 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
         taxonomy, structure = structure_of(params, labels, y)
         kernel = kernel_of(params, X)
         check_kernel_values(kernel, X)
+        if kernel.name != "precomputed":
+            warn_of_outliers(X)
         if before is None:
             model = cls(taxonomy, labels, kernel, **structure)
         else:

@@ -159,7 +159,9 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
                 if isinstance(documents, DenseRows):
                     dense = Documents(documents, label_ids, len(labels), weight=weight)
                     model.units = Units.of_rows(dense.merged().rows)
-                documents = documents if model.units is None else model.units.applied(documents)
+                else:
+                    model.units = Units.of_matrix(X, has_intercept=False)
+                documents = rows_in(model.units, X, structure["intercept"], as_documents)
         else:
             if is_auto(params.loss):
                 structure["loss"] = model.loss
@@ -222,8 +224,13 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         """In no less than `LEAST_PASSES` where columns are standardised."""
         return super().adapted(self._patient(solver), examples)
 
+    @property
+    def is_standardized(self) -> bool:
+        """Whether columns have one size, not limits alone."""
+        return self.units is not None and self.units.centre is not None
+
     def _patient(self, solver: Solver) -> Solver:
-        if self.units is not None and isinstance(solver, LaRank):
+        if self.is_standardized and isinstance(solver, LaRank):
             solver = copy.copy(solver)
             solver.least_passes = LEAST_PASSES
         return solver
@@ -243,14 +250,14 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
     def losses_to_compare(self, examples: Documents) -> tuple[str, ...]:
         params = self.params
         adds = is_auto(params.get("loss")) and self.leaf_only and params.get("solver") == "larank"
-        if not adds or self.units is None or self.is_trained or len(examples) * len(self.labels) > MOST_MOMENTS:
+        if not adds or not self.is_standardized or self.is_trained or len(examples) * len(self.labels) > MOST_MOMENTS:
             return ()
         return () if examples.has_unknown else ("log", USUAL_LOSS)
 
     def search_of_loss(self, examples: Documents, solver: Solver) -> Search:
         search = super().search_of_loss(examples, solver)
         is_cheap = is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)
-        if self.units is not None and is_cheap and len(search.examples) < MANY_ROWS:
+        if self.is_standardized and is_cheap and len(search.examples) < MANY_ROWS:
             search.turns = TURNS
         return search
 

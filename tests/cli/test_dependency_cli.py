@@ -20,7 +20,7 @@ def work(tmp_path_factory):
         for k, tree in enumerate(make_dependency_trees(20, max_length=10, random_state=1))
     ]
     write_conllu(test, folder / "test")
-    said, _ = run(folder, "train", "dependency", "train", "-m", "m", "-C", "0.1", "--probability")
+    said, _ = run(folder, "train", "dependency", "train", "-m", "m", "-C", "0.05", "--probability")
     assert "60 sentences" in said and "projective" in said
     return folder
 

@@ -53,6 +53,7 @@ class KernelDualRun(KernelRun):
     has_dual = True
     warns_of_gap = True
     farthest = 0.4
+    near = 0.1
     norm = np.nan
 
     def start_pass(self) -> None:

@@ -98,7 +98,7 @@ class KernelLaRank(KernelLaRankParameters, Seed, Checkpoints, KernelSolver):
     C: float = parameter(POSITIVE, default=1.0, kw_only=False)
 
     usual_passes = 2
-    extra_passes = 18
+    most_passes = 20
 
     def validate(self) -> None:
         super().validate()

@@ -1,8 +1,10 @@
 """Checks of the estimators and models of all tasks before they train."""
 
+import warnings
+
 import numpy as np
 import pytest
-from cases import CASES, CLASSES, ROWS, TABLE, taking_part
+from cases import BATCH, CASES, CLASSES, ROWS, TABLE, taking_part
 from python_oracles import Multiclass
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer
@@ -25,14 +27,54 @@ def test_a_wide_gap_after_all_passes_is_a_warning():
     TaxonomyClassifier(C=1.0, standardize=False, max_iter=20, random_state=0).fit(rows, y)  # as many as were asked for
 
 
-@pytest.mark.parametrize("name", ["graph", "cut", "taxonomy", "multilabel, none", "ordering"])
-def test_a_wide_gap_at_a_large_C_is_a_warning_of_every_estimator(name):
-    """Few passes of an estimator's own are no reason for silence; those that were asked for are."""
+# Their gap counts as a share of what there is to gain over w = 0.
+OF_GAIN = ("kernel taxonomy", "larank")
+
+
+def is_open(case):
+    """Whether a C can be given, and passes, solver and tolerance are the estimator's own."""
+    params = case.make().get_params()
+    open_ones = (params.get("max_iter"), params.get("tol"), case.params.get("solver"))
+    return "C" in params and open_ones == (None, None, None) and case.kind not in BATCH
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if is_open(case)])
+def test_a_wide_gap_at_a_given_C_is_a_warning_of_every_estimator(name, recwarn):
+    """Few passes of an estimator's own, or none that would change much, are no reason for silence."""
+    case = CASES[name]
+    warnings.simplefilter("always")
+    result = case.fit(C=1e4).result_
+    cure = f"stopped after {result.n_iter} passes at a relative gap of {result.relative_gap:.2g}: set max_iter or tol"
+    texts = [str(one.message) for one in recwarn if one.category is structsvm.ConvergenceWarning]
+    if name not in OF_GAIN:
+        assert len(texts) == (result.relative_gap > 0.5)
+    assert all(cure in text and "or give a smaller C than 10000.0" in text for text in texts)
+
+
+@pytest.mark.parametrize("name", ["sequence", "greedy"])
+def test_training_goes_on_until_the_gap_is_not_wide(name):
+    case = CASES[name]
+    result = case.fit(C=1e4).result_
+    assert result.relative_gap <= 0.5
+    assert case.fit(C=1e4, max_iter=result.n_iter - 1).result_.relative_gap > 0.5
+
+
+@pytest.mark.parametrize("name", ["graph", "cut", "taxonomy", "multilabel, none", "ordering", "dependency"])
+def test_a_wide_gap_at_a_large_C_is_that_of_as_many_passes(name):
     case = CASES[name]
     with pytest.warns(structsvm.ConvergenceWarning, match=r"passes at a relative gap of .* a smaller C than 10000\.0$"):
         result = case.fit(C=1e4).result_
     assert result.status == "max_iter" and result.relative_gap > 0.5
     assert case.fit(C=1e4, max_iter=result.n_iter).result_.primal == result.primal
+
+
+@pytest.mark.parametrize("name", ["open graph", "open ordering", "dependency", "open dependency"])
+def test_a_wide_gap_after_passes_that_were_asked_for_is_none(name):
+    case = CASES[name]
+    with pytest.warns(structsvm.ConvergenceWarning, match="a smaller C than"):
+        result = case.fit(C=1e4).result_
+    assert result.status in ("max_iter", "settled") and result.relative_gap > 0.9
+    case.fit(C=1e4, max_iter=3)
 
 
 def test_a_wide_gap_of_a_parser_is_a_warning():

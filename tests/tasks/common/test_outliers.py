@@ -168,3 +168,64 @@ def test_scores_of_a_ranker_are_cut_off_too():
     with pytest.warns(AdviceWarning, match="1e.30"):
         model = Ranker(C=0.1, random_state=0).fit(X, rng.integers(0, 3, 200), group=[10] * 20)
     assert np.isfinite(model.predict(X)).all() and np.abs(model.predict(X)).max() < 100.0
+
+
+# Classifiers of rows, those of sets apart, and whether they have limits; kernels see columns as they came.
+OF_SPARSE_ROWS = {
+    "MultivariateClassifier": True,
+    "MultilabelClassifier": True,
+    "AmbiguousClassifier": True,
+    "TaxonomyClassifier": True,
+    "SGDQNClassifier": True,
+    "TrackingClassifier": True,
+    "LaRankClassifier": False,
+    "CrammerSingerClassifier": False,
+    "WestonWatkinsClassifier": False,
+    "PairwiseClassifier": False,
+    "LaSVMClassifier": False,
+}
+
+
+def sparse_rows(value=None, *, alone=False):
+    """Rows that are mostly zeros, their labels, and maybe one huge value, beside others of its column or alone."""
+    own = np.random.default_rng(1)
+    X = np.round(own.random((80, 12)) * 9.0) * (own.random((80, 12)) < 0.2)
+    y = np.where(X[:, 1] > X[:, 2], "a", "b")
+    X[:, 0] *= not alone
+    if value is not None:
+        X[5, 0] = value
+    return X, y
+
+
+@pytest.mark.parametrize(("form", "alone"), [(csr_array, False), (csr_array, True), (np.asarray, False)])
+@pytest.mark.parametrize(("name", "has_limits"), OF_SPARSE_ROWS.items(), ids=OF_SPARSE_ROWS)
+def test_one_huge_value_of_sparse_rows(name, has_limits, form, alone, tmp_path):
+    """It is said by the column; models with limits are as good as without it, and so are their files."""
+    estimator = getattr(structsvm.tasks, name)()
+    (X, y), (bad, _) = sparse_rows(alone=alone), sparse_rows(1e30, alone=alone)
+    targets = [[label] for label in y.tolist()] if name == "MultilabelClassifier" else y
+    told = estimator.fit(form(X), targets).score(form(X), targets)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        estimator.fit(form(bad), targets)
+    assert any("feature '0' has 1 values of up to 1e+30" in str(one.message) for one in said)
+    if not has_limits:
+        return
+    assert estimator.score(form(X), targets) > told - 0.1
+    before = [np.asarray(one).tolist() for one in estimator.predict(form(bad))]
+    estimator.save(tmp_path / "m")
+    after = type(estimator).load(tmp_path / "m").predict(csr_array(bad))
+    assert before == [np.asarray(one).tolist() for one in after]
+
+
+@pytest.mark.parametrize("kind", ["counts", "shares", "one-hot", "binary"])
+def test_ordinary_sparse_rows_have_no_limits(kind):
+    own = np.random.default_rng(0)
+    counts = own.zipf(1.7, (400, 30)).clip(max=500) * (own.random((400, 30)) < 0.2)
+    X = {
+        "counts": counts,
+        "shares": counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1),
+        "one-hot": np.eye(30)[own.integers(0, 30, 400)],
+        "binary": counts > 0,
+    }[kind].astype(np.float64)
+    assert Units.of_matrix(csr_array(X), has_intercept=True) is None

@@ -46,11 +46,17 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_it_learns_more_than_from_sequences_that_are_known_whole(way):
-    """Half of the labels, against the quarter of the sequences that has as many tokens or more."""
-    part = fitted(hidden(0.5), **WAYS[way])
-    few = SequenceLabeler(**{"C": 1.0, "loss": "log", "random_state": 0} | WAYS[way]).fit(X[:38], y[:38])
-    assert part.score(X_test, y_test) > few.score(X_test, y_test)
-    assert part.classes_.tolist() == LABELS
+    """Half of the labels, against the quarter of the sequences that has as many tokens or more: the mean of
+    three orders, as a token more in some hundreds is often noise.
+    """
+    gains = []
+    for seed in range(3):
+        order = WAYS[way] | ({"random_state": seed} if "random_state" not in WAYS[way] else {})
+        part = fitted(hidden(0.5), **order)
+        few = SequenceLabeler(**{"C": 1.0, "loss": "log"} | order).fit(X[:38], y[:38])
+        gains.append(part.score(X_test, y_test) - few.score(X_test, y_test))
+        assert part.classes_.tolist() == LABELS
+    assert np.mean(gains) > 0.0
 
 
 def test_what_y_may_hold():
