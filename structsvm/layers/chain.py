@@ -48,6 +48,19 @@ class Chain(Structure):
     ----------
     n_threads : int, default=1
         The batch is split among them; results are bit-identical for every number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain
+    >>> emissions, transitions = np.array([[[2.0, 0.0], [0.0, 1.0], [0.5, 0.0]]]), np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> Chain().argmax(emissions, transitions).tolist()
+    [[0, 0, 0]]
+    >>> labels, values = Chain().kbest(emissions, transitions, k=2)
+    >>> labels[0].tolist(), values[0].tolist()
+    ([[0, 0, 0], [0, 1, 1]], [4.5, 4.0])
+    >>> Chain().log_partition(emissions, transitions).round(2).tolist()
+    [5.46]
     """
 
     part_names: ClassVar[tuple[str, ...]] = ("emissions", "transitions", "start", "end")

@@ -23,7 +23,19 @@ Loss = tuple[Values, Gradients]
 
 
 def log_loss(structure: Structure, parts: Sequence[object], y: ArrayLike, lengths: ArrayLike | None = None) -> Loss:
-    """The negative log likelihood. What is unknown in y (-1) is summed over."""
+    """The negative log likelihood. What is unknown in y (-1) is summed over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, log_loss
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> values, (emissions, transitions) = log_loss(Chain(), parts, [[0, 1]])
+    >>> values.round(2).tolist(), emissions[0, 0].round(2).tolist()
+    ([2.2], [-0.67, 0.33, 0.33])
+    >>> log_loss(Chain(), parts, [[0, -1]])[0].round(2).tolist()
+    [1.1]
+    """
     scores = structure.check(parts, lengths)
     truth = structure.check_output(y, scores, partly=True)
     log_z, marginals = structure.sums(scores)
@@ -43,6 +55,14 @@ def hinge(
 
     `cost` is an array like the first part, finite and >= 0; by default each wrong part of it costs 1. The truth's own
     cost is taken off.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, hinge
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> hinge(Chain(), parts, [[0, 1]])[0].tolist()
+    [2.0]
     """
     scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
     worst = structure.indicators(structure.best(harder), scores)
@@ -59,7 +79,16 @@ def softmax_margin(
     *,
     cost: ArrayLike | None = None,
 ) -> Loss:
-    """The log loss of potentials to which the cost is added; `cost` as in `hinge`."""
+    """The log loss of potentials to which the cost is added; `cost` as in `hinge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, softmax_margin
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> softmax_margin(Chain(), parts, [[0, 1]])[0].round(2).tolist()
+    [3.72]
+    """
     scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
     log_z, marginals = structure.sums(harder)
     return np.maximum(log_z - base, 0.0), scores.gradients(_minus(marginals, structure.indicators(truth, scores)))
@@ -76,6 +105,14 @@ def ramp(
     """The maximum with the cost less the one without: a bound of the prediction's cost, with `cost` as in `hinge`.
 
     The ramp is not convex; the gradient is a piece's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, ramp
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> ramp(Chain(), parts, [[0, 1]])[0].tolist()
+    [2.0]
     """
     scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
     worst = structure.indicators(structure.best(harder), scores)
@@ -99,6 +136,15 @@ def perturbed(
 
     An average over `n_samples` draws; each batch entry has a generator of its own. It needs maxima alone. Berthet and
     others (2020), "Learning with differentiable perturbed optimizers", section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, perturbed
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> values, (emissions, transitions) = perturbed(Chain(), parts, [[0, 1]], n_samples=100)
+    >>> values.shape, emissions.shape, transitions.shape
+    ((1,), (1, 2, 3), (3, 3))
     """
     if n_samples < 1 or not sigma > 0:
         raise ValueError(f"n_samples must be at least 1 and sigma > 0. Got {n_samples} and {sigma}.")

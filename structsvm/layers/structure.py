@@ -66,6 +66,12 @@ class Structure(ABC):
     ``lengths`` (B,) says how much of each entry counts, all of it by default. Values are float64, arrays like the parts
     have the potentials' type. ValueError: a shape does not fit, a potential is nan or +inf, or the masks leave an entry
     without an output (`log_partition` returns -inf for it).
+
+    Examples
+    --------
+    >>> from structsvm.layers import Chain, Structure
+    >>> isinstance(Chain(), Structure), Chain.part_names
+    (True, ('emissions', 'transitions', 'start', 'end'))
     """
 
     part_names: ClassVar[tuple[str, ...]]
