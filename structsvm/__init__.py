@@ -35,13 +35,14 @@ _HOMES = {
     "instruction_set": "structsvm.execution._processor",
     "load": "structsvm.estimator",
 }
-_MODULES = ("datasets", "interop", "metrics", "oracles", "plotting", "solvers", "tasks", "testing")
+_MODULES = ("datasets", "interop", "layers", "metrics", "oracles", "plotting", "solvers", "tasks", "testing")
 
 __all__ = [*_HOMES, *_MODULES]
 
 if TYPE_CHECKING:
     from structsvm import datasets as datasets
     from structsvm import interop as interop
+    from structsvm import layers as layers
     from structsvm import metrics as metrics
     from structsvm import oracles as oracles
     from structsvm import plotting as plotting

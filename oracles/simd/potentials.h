@@ -1,0 +1,76 @@
+/* The chain on scores that were computed elsewhere: log partition, marginals, best labelling, in float and in double.
+ *
+ * chain_expect.h takes an exponential per pair of labels, in logs, and is made for weights that training may drive
+ * anywhere. Here probabilities are scaled per token, and exponentials are per token and label:
+ *     R[t][q] = sum_a alpha[t-1][a] exp(A[a][q] - max A),    alpha[t][q] = R[t][q] exp(E[t][q] - max E[t]) / sum,
+ * and backwards, with w[q] = p[t][q] / R[t][q],
+ *     p[t-1][a] = alpha[t-1][a] sum_q exp(A[a][q] - max A) w[q],
+ *     P(a, q at t) = alpha[t-1][a] exp(A[a][q] - max A) w[q].
+ * Scores allow it if no transition is further than SCALED_RANGE below the greatest: a state whose alpha is lost to
+ * underflow then has no say in what follows either, since the futures of two states differ by no more than that range.
+ * Where transitions are masked (-inf), futures may differ by more, and each state that can be reached must have an alpha
+ * of at least SCALED_LEAST. Otherwise the recursion of chain_expect.h is done in double.
+ */
+#ifndef STRUCTSVM_POTENTIALS_H
+#define STRUCTSVM_POTENTIALS_H
+
+#include <math.h>
+#include <string.h>
+
+#include "exponentials.h"
+#include "sets.h"
+
+/* Scores of a batch entry, floats or doubles: emissions of T tokens; transitions into token t at A + (t - 1) each; start
+ * and end of K labels. Room: `rows` for 2 T K numbers, `tables` for 3 K K + 2 K, `logs` for 2 T K + 2 K doubles
+ * or NULL, `sums` for K K doubles. */
+typedef struct {
+    int64_t T, K, each;
+    const void *E, *A, *start, *end;
+    void *rows, *tables;
+    double *logs, *sums;
+} potentials;
+
+/* One function for floats, one for doubles. `sums` writes log Z (-inf if no labelling is allowed: nothing else is written
+ * then) and, unless `nodes` is NULL, the probabilities of labels and of pairs of labels: each step's, or where all share
+ * their transitions (each = 0) the sum of all steps'. It returns 0, 1 if logs are needed and there is no room for them, or
+ * -1 (see sets.h). `best` writes the best labelling; it returns 0, 1 if none is allowed, or -1. */
+typedef struct {
+    int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);
+    int (*best[2])(const potentials *s, int32_t *back, int32_t *labels);
+} potentials_kernels;
+
+KERNELS_OF(potentials);
+
+enum { POTENTIALS_PART = 256 };  /* tokens whose pairs are summed apart: long float sums would stand still */
+
+static void exponentials_float(const float *x, float top, int64_t n, float *out) {
+    for (int64_t j = 0; j < n; j += PART) {
+        int64_t m = n - j < PART ? n - j : PART;
+        rows_part part = part_all(-INFINITY);
+        memcpy(&part, x + j, m * sizeof(float));
+        part = part_exp(part - top);
+        memcpy(out + j, &part, m * sizeof(float));
+    }
+}
+
+static void exponentials_double(const double *x, double top, int64_t n, double *out) {
+    for (int64_t j = 0; j < n; j++) out[j] = exp(x[j] - top);
+}
+
+#define REAL float
+#define NAMED(name) name##_float
+#define SCALED_RANGE 40.0f
+#define SCALED_LEAST 1e-20f
+#include "chain_scaled.h"
+#undef REAL
+#undef NAMED
+#undef SCALED_RANGE
+#undef SCALED_LEAST
+
+#define REAL double
+#define NAMED(name) name##_double
+#define SCALED_RANGE 300.0
+#define SCALED_LEAST 1e-150
+#include "chain_scaled.h"
+
+#endif

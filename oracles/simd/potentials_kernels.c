@@ -1,0 +1,3 @@
+#include "potentials.h"
+
+KERNELS(potentials) = {.sums = {sums_float, sums_double}, .best = {best_float, best_double}};

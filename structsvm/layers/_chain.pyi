@@ -1,0 +1,18 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.arrays import Floats
+
+class Batch:
+    def __init__(
+        self,
+        emissions: Floats,
+        transitions: Floats,
+        start: Floats,
+        end: Floats,
+        lengths: NDArray[np.int64],
+    ) -> None: ...
+    def sums(
+        self, first: int, last: int, log_z: NDArray[np.float64], nodes: Floats | None, pairs: Floats | None
+    ) -> None: ...
+    def best(self, first: int, last: int, labels: NDArray[np.int32]) -> int: ...

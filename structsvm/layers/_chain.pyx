@@ -1,0 +1,122 @@
+"""Chains of a batch: the loops over its entries, around the kernels of potentials.h.
+
+Each entry is computed by itself, so that the bits do not depend on how the batch is split among threads.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+import numpy as np
+
+from structsvm._arrays cimport array_data
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
+
+cdef extern from "potentials.h" nogil:
+    ctypedef struct potentials:
+        int64_t T, K, each
+        const void* E
+        const void* A
+        const void* start
+        const void* end
+        void* rows
+        void* tables
+        double* logs
+        double* sums
+    ctypedef struct potentials_kernels:
+        int (*sums[2])(const potentials* s, double* log_z, void* nodes, void* pairs) except -1 nogil
+        int (*best[2])(const potentials* s, int32_t* back, int32_t* labels) except -1 nogil
+    const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+
+cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
+
+
+cdef class Batch:
+    """Scores of a batch in arrays of one type: emissions (B, T, K), transitions (1 or B, 1 or T - 1, K, K).
+
+    `start` and `end` are arrays (1, K), `lengths` an array (B,). Scratch is allocated by each call.
+    """
+
+    cdef potentials scores
+    cdef object arrays, dtype
+    cdef int is_double
+    cdef const int64_t* lengths
+    cdef Py_ssize_t size, per_entry, width
+
+    def __init__(self, emissions, transitions, start, end, lengths):
+        self.arrays = emissions, transitions, start, end, lengths
+        self.dtype, self.lengths = emissions.dtype, <const int64_t*> array_data(lengths)
+        self.size = emissions.itemsize
+        self.is_double = self.size == 8
+        self.scores.K = emissions.shape[2]
+        self.width = emissions.shape[1] * self.scores.K
+        self.scores.each = self.scores.K * self.scores.K if transitions.shape[1] != 1 else 0
+        self.per_entry = transitions[0].size if transitions.shape[0] > 1 else 0
+        self.scores.start = array_data(start)
+        self.scores.end = array_data(end)
+
+    cdef potentials entry(self, Py_ssize_t b):
+        cdef potentials s = self.scores
+        s.T = self.lengths[b]
+        s.E = <const char*> array_data(self.arrays[0]) + b * self.width * self.size
+        s.A = <const char*> array_data(self.arrays[1]) + b * self.per_entry * self.size
+        return s
+
+    cdef Py_ssize_t longest(self, Py_ssize_t first, Py_ssize_t last):
+        cdef Py_ssize_t b
+        cdef int64_t longest = 0
+        for b in range(first, last):
+            longest = max(longest, self.lengths[b])
+        return longest
+
+    def sums(self, Py_ssize_t first, Py_ssize_t last, log_z, nodes, pairs):
+        """Write log partitions of entries first .. last - 1 and, unless `nodes` is None, their marginals.
+
+        Marginals beyond a length, and of an entry without any labelling, keep their values.
+        """
+        cdef Py_ssize_t b, K = self.scores.K, longest = self.longest(first, last)
+        cdef Py_ssize_t step = 0 if nodes is None else pairs[0].size
+        rows, tables = np.empty(2 * longest * K, self.dtype), np.empty(3 * K * K + 2 * K, self.dtype)
+        totals = np.empty(K * K)
+        cdef potentials s
+        cdef double* logs = NULL
+        cdef double* values = <double*> array_data(log_z)
+        cdef char* node = NULL if nodes is None else <char*> array_data(nodes)
+        cdef char* pair = NULL if nodes is None else <char*> array_data(pairs)
+        cdef int status
+        for b in range(first, last):
+            if self.lengths[b] == 0:
+                values[b] = 0.0
+                continue
+            s = self.entry(b)
+            s.rows, s.tables, s.sums = array_data(rows), array_data(tables), <double*> array_data(totals)
+            while True:
+                s.logs = logs
+                with nogil:
+                    status = KERNELS.sums[self.is_double](
+                        &s, values + b, NULL if node == NULL else node + b * self.width * self.size,
+                        NULL if pair == NULL else pair + b * step * self.size)
+                if status == 0:
+                    break
+                scratch = np.empty(2 * longest * K + 2 * K)
+                logs = <double*> array_data(scratch)
+
+    def best(self, Py_ssize_t first, Py_ssize_t last, labels):
+        """Write the best labellings of entries first .. last - 1; returns the first entry that has none, or -1."""
+        cdef Py_ssize_t b, K = self.scores.K, longest = self.longest(first, last)
+        rows, tables = np.empty(2 * K, self.dtype), np.empty(K, self.dtype)
+        back = np.empty(longest * K, np.int32)
+        cdef int32_t* before = <int32_t*> array_data(back)
+        cdef int32_t* out = <int32_t*> array_data(labels)
+        cdef Py_ssize_t row = labels.shape[1]
+        cdef potentials s
+        cdef int status
+        for b in range(first, last):
+            if self.lengths[b] == 0:
+                continue
+            s = self.entry(b)
+            s.rows, s.tables = array_data(rows), array_data(tables)
+            with nogil:
+                status = KERNELS.best[self.is_double](&s, before, out + b * row)
+            if status > 0:
+                return b
+        return -1

@@ -1,0 +1,181 @@
+"""Losses of all structures: values (B,) and gradients of their sum with respect to the parts.
+
+With the score s(y), the log partition log Z and a cost c(y) that is a sum over the parts of y and 0 for the truth:
+
+- `log_loss` = log Z - s(truth); where the truth is known in part, s(truth) is the log partition of all that agree;
+- `hinge` = max_y (s(y) + c(y)) - s(truth);
+- `softmax_margin` = log sum_y exp(s(y) + c(y)) - s(truth);
+- `ramp` = max_y (s(y) + c(y)) - max_y s(y);
+- `perturbed` = E max_y (s(y) + noise(y)) - s(truth), the Fenchel-Young loss of a perturbed maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from structsvm.arrays import Floats
+from structsvm.layers.structure import Gradients, Labels, Parts, Scores, Structure, Values, as_floats, expected
+
+Loss = tuple[Values, Gradients]
+
+
+def log_loss(structure: Structure, parts: Sequence[object], y: ArrayLike, lengths: ArrayLike | None = None) -> Loss:
+    """The negative log likelihood. What is unknown in y (-1) is summed over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, log_loss
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> values, (emissions, transitions) = log_loss(Chain(), parts, [[0, 1]])
+    >>> values.round(2).tolist(), emissions[0, 0].round(2).tolist()
+    ([2.2], [-0.67, 0.33, 0.33])
+    >>> log_loss(Chain(), parts, [[0, -1]])[0].round(2).tolist()
+    [1.1]
+    """
+    scores = structure.check(parts, lengths)
+    truth = structure.check_output(y, scores, partly=True)
+    log_z, marginals = structure.sums(scores)
+    known, agreeing = structure.sums(structure.restrict(scores, truth))
+    return np.maximum(log_z - known, 0.0), scores.gradients(_minus(marginals, agreeing))
+
+
+def hinge(
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    cost: ArrayLike | None = None,
+) -> Loss:
+    """The margin-rescaled hinge: zero if the truth beats each output by its cost.
+
+    `cost` is an array like the first part, finite and >= 0; by default each wrong part of it costs 1. The truth's own
+    cost is taken off.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, hinge
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> hinge(Chain(), parts, [[0, 1]])[0].tolist()
+    [2.0]
+    """
+    scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
+    worst = structure.indicators(structure.best(harder), scores)
+    right = structure.indicators(truth, scores)
+    gradients = _minus(worst, right)
+    return np.maximum(expected(harder, worst) - base, 0.0), scores.gradients(gradients)
+
+
+def softmax_margin(
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    cost: ArrayLike | None = None,
+) -> Loss:
+    """The log loss of potentials to which the cost is added; `cost` as in `hinge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, softmax_margin
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> softmax_margin(Chain(), parts, [[0, 1]])[0].round(2).tolist()
+    [3.72]
+    """
+    scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
+    log_z, marginals = structure.sums(harder)
+    return np.maximum(log_z - base, 0.0), scores.gradients(_minus(marginals, structure.indicators(truth, scores)))
+
+
+def ramp(
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    cost: ArrayLike | None = None,
+) -> Loss:
+    """The maximum with the cost less the one without: a bound of the prediction's cost, with `cost` as in `hinge`.
+
+    The ramp is not convex; the gradient is a piece's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, ramp
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> ramp(Chain(), parts, [[0, 1]])[0].tolist()
+    [2.0]
+    """
+    scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
+    worst = structure.indicators(structure.best(harder), scores)
+    best = structure.indicators(structure.best(scores), scores)
+    right = expected(scores, structure.indicators(truth, scores))
+    values = (expected(harder, worst) - base) - (expected(scores, best) - right)
+    return np.maximum(values, 0.0), scores.gradients(_minus(worst, best))
+
+
+def perturbed(
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    sigma: float = 1.0,
+    n_samples: int = 8,
+    seed: int = 0,
+) -> Loss:
+    """The Fenchel-Young loss of the maximum under normal noise of deviation `sigma` on the first part.
+
+    An average over `n_samples` draws; each batch entry has a generator of its own. It needs maxima alone. Berthet and
+    others (2020), "Learning with differentiable perturbed optimizers", section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, perturbed
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> values, (emissions, transitions) = perturbed(Chain(), parts, [[0, 1]], n_samples=100)
+    >>> values.shape, emissions.shape, transitions.shape
+    ((1,), (1, 2, 3), (3, 3))
+    """
+    if n_samples < 1 or not sigma > 0:
+        raise ValueError(f"n_samples must be at least 1 and sigma > 0. Got {n_samples} and {sigma}.")
+    scores = structure.check(parts, lengths)
+    right = structure.indicators(structure.check_output(y, scores), scores)
+    first = scores.parts[0]
+    draws = [np.random.default_rng([seed, entry]) for entry in range(len(first))]
+    values, total = -expected(scores, right), [-part for part in right]
+    for _ in range(n_samples):
+        noise = np.stack([sigma * draw.standard_normal(first.shape[1:]) for draw in draws]) if draws else first
+        noisy = scores.plus(noise)
+        best = structure.indicators(structure.best(noisy), scores)
+        values += expected(noisy, best) / n_samples
+        total = [t + b / n_samples for t, b in zip(total, best, strict=True)]
+    return values, scores.gradients(tuple(total))
+
+
+def _minus(left: Parts, right: Parts) -> Parts:
+    return tuple(a - b for a, b in zip(left, right, strict=True))
+
+
+def _with_cost(
+    structure: Structure, parts: Sequence[object], y: ArrayLike, lengths: ArrayLike | None, cost: ArrayLike | None
+) -> tuple[Scores, Labels, Scores, Values]:
+    """Potentials, truth, potentials with the cost added, and the truth's score by these."""
+    scores = structure.check(parts, lengths)
+    truth = structure.check_output(y, scores)
+    right = structure.indicators(truth, scores)
+    first, indicator = scores.parts[0], right[0]
+    added: Floats = 1 - indicator if cost is None else as_floats("cost", cost)
+    if added.shape != first.shape or not (np.isfinite(added) & (added >= 0)).all():
+        raise ValueError(f"cost must be finite, >= 0 and have the shape {first.shape} of the first part.")
+    harder = scores.plus(added)
+    return scores, truth, harder, expected(harder, right)

@@ -1,0 +1,194 @@
+"""The contract of a structure on given scores, and the border that checks the arrays.
+
+A structure's outputs consist of parts (labels of tokens, pairs of labels). Each part has a score, its potential, and an
+output's score is the sum of those of its parts. Potentials come as named arrays in a fixed order, batch first; an array
+without a batch axis is shared by all entries. A potential of -inf is a mask: no output may contain that part.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.arrays import AnyArray, Floats
+
+# Arrays in the order of the parts.
+Parts = tuple[Floats, ...]
+# The same for users: None for an optional part that was left out.
+Gradients = tuple[Floats | None, ...]
+Labels = NDArray[np.int32]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Checked potentials of a batch: each array with a batch axis, which has one entry where all share it."""
+
+    parts: Parts
+    shapes: tuple[tuple[int, ...] | None, ...]  # shapes that the user gave
+    lengths: NDArray[np.int64]
+
+    def plus(self, extra: Floats) -> Scores:
+        """The potentials with an array added to the first part."""
+        first, *others = self.parts
+        return replace(self, parts=(np.ascontiguousarray((first + extra).astype(first.dtype)), *others))
+
+    def per_entry(self, arrays: Parts) -> Gradients:
+        """Arrays with one entry per batch entry, in the shapes that the user's parts have."""
+        shaped: list[Floats | None] = []
+        for shape, array in zip(self.shapes, arrays, strict=False):  # parts left out at the end have no shape
+            if shape is None:
+                shaped.append(None)
+            else:
+                shaped.append(array.reshape(shape if len(shape) == array.ndim else (len(self.lengths), *shape)))
+        return tuple(shaped)
+
+    def gradients(self, arrays: Parts) -> Gradients:
+        """Arrays like the user's parts; those that all entries share are summed over the batch."""
+        total: list[Floats | None] = []
+        for part, shape, array in zip(self.parts, self.shapes, arrays, strict=False):
+            if shape is None:
+                total.append(None)
+            else:
+                summed = array if len(part) == len(array) else array.sum(axis=0, dtype=np.float64)
+                total.append(summed.astype(part.dtype, copy=False).reshape(shape))
+        return tuple(total)
+
+
+class Structure(ABC):
+    """A set of outputs made of parts; all verbs take the potentials of the parts, in the order of `part_names`.
+
+    ``lengths`` (B,) says how much of each entry counts, all of it by default. Values are float64, arrays like the parts
+    have the potentials' type. ValueError: a shape does not fit, a potential is nan or +inf, or the masks leave an entry
+    without an output (`log_partition` returns -inf for it).
+
+    Examples
+    --------
+    >>> from structsvm.layers import Chain, Structure
+    >>> isinstance(Chain(), Structure), Chain.part_names
+    (True, ('emissions', 'transitions', 'start', 'end'))
+    """
+
+    part_names: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        """Check potentials, and give each a batch axis."""
+
+    @abstractmethod
+    def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
+        """Check outputs; only with `partly` may something within the lengths be unknown (-1)."""
+
+    @abstractmethod
+    def indicators(self, y: Labels, scores: Scores) -> Parts:
+        """How often each output has each part: arrays with one entry per batch entry."""
+
+    @abstractmethod
+    def restrict(self, scores: Scores, y: Labels) -> Scores:
+        """Mask the outputs that contradict what is known of y."""
+
+    @abstractmethod
+    def best(self, scores: Scores) -> Labels:
+        """The best output of each entry."""
+
+    @abstractmethod
+    def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
+        """Log partitions, and the expected indicators if they are wanted."""
+
+    @abstractmethod
+    def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
+        """The k best outputs in order, and their scores (B, k); -1 and -inf where there are fewer."""
+
+    @abstractmethod
+    def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
+        """The best score of an output that has the part, for each part of the first array."""
+
+    @abstractmethod
+    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
+        """Independent outputs of the Gibbs distribution, (B, n_samples, ...), from a generator per entry."""
+
+    def score(self, y: ArrayLike, *parts: object, lengths: ArrayLike | None = None) -> Values:
+        """The sum of the potentials of the parts of y."""
+        scores = self.check(parts, lengths)
+        return expected(scores, self.indicators(self.check_output(y, scores), scores))
+
+    def argmax(self, *parts: object, lengths: ArrayLike | None = None) -> Labels:
+        """The output with the greatest score."""
+        return self.best(self.check(parts, lengths))
+
+    def log_partition(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
+        """The log of the sum over all outputs of exp(score)."""
+        return self.sums(self.check(parts, lengths), marginals=False)[0]
+
+    def marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Gradients:
+        """The expected indicators under the Gibbs distribution, in the order of the parts.
+
+        They are the gradient of each entry's log partition: parts that all entries share get a batch axis.
+        """
+        scores = self.check(parts, lengths)
+        return scores.per_entry(self.sums(scores)[1])
+
+    def entropy(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
+        """The entropy of the Gibbs distribution, in nats: the log partition less the expected score."""
+        scores = self.check(parts, lengths)
+        log_z, marginals = self.sums(scores)
+        return np.maximum(log_z - expected(scores, marginals), 0.0)
+
+
+def expected(scores: Scores, weights: Parts) -> Values:
+    """Sum of potentials times weights per entry; a mask counts only where its weight is not 0."""
+    total = np.zeros(len(scores.lengths))
+    for part, weight in zip(scores.parts, weights, strict=True):
+        with np.errstate(invalid="ignore"):
+            terms = np.where(weight != 0, part * weight.astype(np.float64), 0.0)
+        total += terms.reshape(len(total), -1 if terms.size else 0).sum(axis=1)
+    return total
+
+
+def as_floats(name: str, array: object) -> Floats:
+    """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
+    if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
+        array = np.from_dlpack(array)
+    found: AnyArray = np.asarray(array)
+    if found.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be an array of real numbers. Got dtype {found.dtype}.")
+    kept = np.float32 if found.dtype in (np.float16, np.float32) else np.float64
+    return np.ascontiguousarray(found.astype(kept, copy=False))
+
+
+def check_values(name: str, part: Floats, ends: NDArray[np.int64] | None = None) -> None:
+    """Refuse nan, +inf and numbers whose sums would overflow, before `ends` of the second axis; -inf is a mask."""
+    good = part < np.finfo(part.dtype).max / 8
+    good &= (part > -np.finfo(part.dtype).max / 8) | np.isneginf(part)
+    if good.all():
+        return
+    for entry, *place in np.argwhere(~good).tolist():
+        if ends is None or place[0] < ends[entry % len(ends)]:
+            value = part[(entry, *place)]
+            where = f"batch entry {entry}, position {tuple(place)}" if ends is not None else f"position {tuple(place)}"
+            raise ValueError(
+                f"{name} must be finite, or -inf for what is not allowed. Got {value} at {where}; scale the scores, "
+                "or look for a division by zero where they are computed."
+            )
+
+
+def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np.int64]:
+    """One length per entry, all of them `longest` by default."""
+    if lengths is None:
+        return np.full(n, longest, np.int64)
+    found = np.asarray(lengths)
+    if found.shape != (n,) or found.dtype.kind not in "iu" or (n and not 0 <= found.min() <= found.max() <= longest):
+        raise ValueError(
+            f"lengths must be {n} integers from 0 to {longest}, one per batch entry. Got {found.tolist()!r:.80}."
+        )
+    return np.ascontiguousarray(found, np.int64)
+
+
+def refuse_empty(entry: int) -> ValueError:
+    """The error for an entry whose masks allow no output."""
+    return ValueError(f"Batch entry {entry} has no output: each one has a part whose score is -inf. Mask fewer parts.")

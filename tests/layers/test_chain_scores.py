@@ -1,0 +1,126 @@
+"""Chains: extreme scores and lengths, shapes that do not fit, arrays of other kinds."""
+
+import numpy as np
+import pytest
+
+from structsvm.layers import Chain, hinge, log_loss
+
+K = 4
+
+
+def parts_of(longest, n=2, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, longest, K)).astype(dtype), rng.normal(size=(K, K)).astype(dtype)
+
+
+def test_a_chain_of_ten_thousand_tokens_in_float32():
+    emissions, transitions = parts_of(10_000, 1, np.float32)
+    wide = emissions.astype(np.float64), transitions.astype(np.float64)
+    assert Chain().log_partition(emissions, transitions) == pytest.approx(Chain().log_partition(*wide), rel=1e-6)
+    for narrow, exact in zip(Chain().marginals(emissions, transitions), Chain().marginals(*wide), strict=True):
+        np.testing.assert_allclose(narrow, exact, rtol=1e-4, atol=1e-5)
+
+
+def test_the_log_partition_of_a_chain_of_equal_scores_is_known():
+    zeros = np.zeros((1, 10_000, K))
+    assert Chain().log_partition(zeros, np.zeros((K, K))) == pytest.approx(10_000 * np.log(K), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_huge_scores_have_finite_gradients(dtype):
+    emissions, transitions = parts_of(6, dtype=dtype)
+    y = np.zeros((2, 6), int)
+    for loss in (log_loss, hinge):
+        values, gradients = loss(Chain(), (emissions * dtype(1e30), transitions * dtype(1e30)), y)
+        assert np.isfinite(values).all() and all(np.isfinite(g).all() for g in gradients)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_unlikely_at_first_may_be_all_that_is_allowed_later(dtype):
+    emissions = np.array([[[0.0, -60.0, -2000.0], [0.0, 0.0, 0.0]]], dtype)
+    transitions = np.array([[-np.inf, 0, 0], [0, 0, 0], [0, 0, 0]], dtype)
+    end = np.array([0.0, -np.inf, -np.inf], dtype)
+    nodes, *_ = Chain().marginals(emissions, transitions, None, end)
+    np.testing.assert_allclose(nodes[0], [[0, 1, 0], [1, 0, 0]], atol=1e-6)
+    emissions[0, 0, 1] = -1500.0
+    nodes, *_ = Chain().marginals(emissions, transitions, None, end)
+    np.testing.assert_allclose(nodes[0], [[0, 1, 0], [1, 0, 0]], atol=1e-6)
+
+
+def test_one_label_and_no_tokens():
+    emissions, transitions = np.ones((2, 3, 1)), np.full((1, 1), 2.0)
+    assert Chain().log_partition(emissions, transitions).tolist() == [7.0, 7.0]
+    assert Chain().argmax(emissions, transitions, lengths=[3, 0]).tolist() == [[0, 0, 0], [-1, -1, -1]]
+    assert Chain().log_partition(np.ones((2, 0, 1)), transitions).tolist() == [0.0, 0.0]
+    assert Chain().log_partition(np.ones((0, 3, 1)), transitions).tolist() == []
+    assert Chain().marginals(np.ones((0, 3, 1)), transitions)[1].shape == (0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ((np.ones((2, 3)), np.ones((3, 3))), r"emissions must have shape \(B, T, K\)"),
+        ((np.ones((2, 3, 4)), np.ones((3, 3))), r"transitions must have shape \(4, 4\)"),
+        ((np.ones((2, 3, 4)), np.ones((4, 4)), np.ones(3)), r"start must have shape \(4,\)"),
+        (
+            (np.ones((2, 3, 4)), np.ones((4, 4)), None, np.full(4, np.nan)),
+            r"end must be finite.*position \(\)|end must",
+        ),
+        ((np.ones((2, 3, 4)),), "2 to 4"),
+        ((np.array([[["a"]]]), np.ones((1, 1))), "emissions must be an array of real numbers"),
+    ],
+)
+def test_parts_that_do_not_fit_are_named(parts, message):
+    with pytest.raises(ValueError, match=message):
+        Chain().argmax(*parts)
+
+
+@pytest.mark.parametrize("lengths", [[1], [1, 9], [-1, 2], [1.0, 2.0]])
+def test_lengths_that_do_not_fit_are_refused(lengths):
+    with pytest.raises(ValueError, match="lengths must be 2 integers from 0 to 3"):
+        Chain().argmax(*parts_of(3), lengths=lengths)
+
+
+@pytest.mark.parametrize("label", [-1, -100, K])
+def test_labels_that_do_not_fit_are_refused(label):
+    y = np.zeros((2, 3), int)
+    y[1, 2] = label
+    with pytest.raises(ValueError, match=f"Got {label} at batch entry 1, token 2"):
+        hinge(Chain(), parts_of(3), y)
+
+
+def test_arrays_with_dlpack_are_taken():
+    class Foreign:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    parts = parts_of(3)
+    np.testing.assert_array_equal(Chain().log_partition(*map(Foreign, parts)), Chain().log_partition(*parts))
+
+
+@pytest.mark.parametrize(("dtype", "start", "step"), [(np.float32, -200.0, -30.0), (np.float64, -800.0, -100.0)])
+def test_a_label_lost_to_underflow_behind_a_mask_is_found_again(dtype, start, step):
+    emissions = np.zeros((1, 11, 3), dtype)
+    emissions[0, 0], emissions[0, 1:, 2] = [0.0, start, -10.0], step
+    transitions = np.full((3, 3), -np.inf, dtype)
+    transitions[1, 1] = transitions[2, 2] = 0.0
+    assert Chain().log_partition(emissions, transitions) == pytest.approx(start)
+    np.testing.assert_allclose(Chain().marginals(emissions, transitions)[0][0, :, 1], 1.0)
+
+
+@pytest.mark.parametrize(("dtype", "start", "step"), [(np.float32, -200.0, -42.0), (np.float64, -1000.0, -320.0)])
+def test_a_label_lost_to_underflow_before_low_transitions_is_found_again(dtype, start, step):
+    emissions, transitions = np.zeros((1, 11, 2), dtype), np.array([[step, 9 * step], [9 * step, 0.0]], dtype)
+    emissions[0, 0, 1] = start
+    np.testing.assert_allclose(Chain().marginals(emissions, transitions)[0][0, :, 1], 1.0)
+
+
+def test_equal_entries_have_samples_of_their_own():
+    first, second = Chain().sample(np.zeros((2, 9, K)), np.zeros((K, K)), n_samples=5, seed=0)
+    assert (first != second).any()
