@@ -1,12 +1,12 @@
-"""Installed programs: what address parsers, citation parsers and taggers run today, and the same by one change of import.
+"""Installed programs: parsers of addresses and citations and taggers as they run today, and by one change of import.
 
     python benchmarks/installed.py [--part tagging-addresses|tagging-citations|tagging-chunks|tagging-entities|all]
                                    [--fresh] [--quick]
 
 Prints tables and stores them in benchmarks/results/installed.json and installed.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. Rows of other programs are kept and
-reused, unless --fresh. The parts need python-crfsuite; the features of addresses are those of usaddress, without which
-the part says so and stops. Wapiti, on the PATH or by the environment variable WAPITI, is left out where it is not found.
+reused, unless --fresh. The parts need python-crfsuite, that of addresses usaddress, whose features it takes. Wapiti, on
+the PATH or by the environment variable WAPITI, is left out where it is not found.
 """
 
 from common.parts import main

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.measure import no_gc
 from structsvm import datasets
-from structsvm.cli.sequence import DEFAULTS
+from structsvm.cli.sequence.command import DEFAULTS
 from structsvm.features.columns import read_columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.metrics import chunk_scores, token_accuracy

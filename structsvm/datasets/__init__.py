@@ -6,7 +6,6 @@ the same data from the same seed, and raises ValueError, naming it, for a parame
 
 from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_prefab, fetch_substitution_matrix
 from structsvm.datasets._binary import make_banana, make_ill_conditioned, make_waveform
-from structsvm.datasets._child_world import make_ambig_child_world
 from structsvm.datasets._classes import (
     CandidateLabels,
     LabelledRows,
@@ -20,12 +19,9 @@ from structsvm.datasets._classes import (
     fetch_usps,
     fetch_w8a,
 )
-from structsvm.datasets._concept_world import Universe, make_concept_world
 from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._homologues import Homologues, make_alignment, write_alignments
-from structsvm.datasets._house import AmbiguousSentences, make_ambig_house
 from structsvm.datasets._meanings import GeoQuery, Sportscast, SportsGame, fetch_geoquery, fetch_robocup
-from structsvm.datasets._queries import MapQueries, make_queries
 from structsvm.datasets._rankings import QueryRows, fetch_rank_lightgbm, make_rankings
 from structsvm.datasets._sequences import (
     LabelledGraphs,
@@ -67,6 +63,10 @@ from structsvm.datasets._trees import (
     make_dependency_trees,
     make_treebank,
 )
+from structsvm.datasets.worlds._child_world import make_ambig_child_world
+from structsvm.datasets.worlds._concept_world import Universe, make_concept_world
+from structsvm.datasets.worlds._house import AmbiguousSentences, make_ambig_house
+from structsvm.datasets.worlds._queries import MapQueries, make_queries
 
 __all__ = [
     "AlignmentPairs",

@@ -1,6 +1,6 @@
 """Feature templates: which strings of which neighbours form a feature.
 
-Template files have CRF++'s format, or Wapiti's (`structsvm.features.patterns`). In addition to CRF++'s
+Template files have CRF++'s format, or Wapiti's (`structsvm.features.functions.patterns`). In addition to CRF++'s
 ``%x[row,column]`` there are functions of the string at that position, such as ``%lower[0,0]``, and of its place in the
 sequence, such as ``%start[0,0]`` (:mod:`structsvm.features.functions`). The latter are columns of their own, behind
 those of the data. All functions of strings, and Wapiti's commands, are computed once per *distinct* string.
@@ -20,9 +20,7 @@ import numpy as np
 
 from structsvm.features._templates import TemplateReader, TemplateTable
 from structsvm.features.columns import Columns, Vocabulary
-from structsvm.features.functions.places import PLACES, Placed
-from structsvm.features.functions.strings import FUNCTIONS, Function
-from structsvm.features.patterns import (
+from structsvm.features.functions.patterns import (
     Pattern,
     PatternError,
     parse_wapiti,
@@ -30,6 +28,8 @@ from structsvm.features.patterns import (
     wapiti_boundary,
     wapiti_lines,
 )
+from structsvm.features.functions.places import PLACES, Placed
+from structsvm.features.functions.strings import FUNCTIONS, Function
 
 __all__ = ["Item", "Template", "TemplateError", "built_in_templates", "parse_templates", "read_templates"]
 
@@ -106,7 +106,7 @@ class Template:
         return "".join(parts)
 
 
-# What CRF++'s templates do not have.
+# Not in CRF++'s templates.
 _OF_WAPITI = re.compile(r"[ub*]|.*%(?:[XtTmM]\[|x\[\s*@)")
 
 

@@ -19,7 +19,7 @@ from structsvm.model_file import ModelFileError
 
 if TYPE_CHECKING:
     from structsvm.arrays import Integers
-    from structsvm.features.patterns import Pattern
+    from structsvm.features.functions.patterns import Pattern
 
 __all__ = ["ChainModel", "ModelFileError", "Weights"]
 

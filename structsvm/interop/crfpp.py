@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.patterns import Pattern, PatternError, parse_crfpp
+from structsvm.features.functions.patterns import Pattern, PatternError, parse_crfpp
 from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
 from structsvm.interop.trained import chain_of
 from structsvm.new_file import new_file

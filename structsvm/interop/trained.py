@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.patterns import (
+from structsvm.features.functions.patterns import (
     CRFPP_BOUNDARIES,
     WAPITI_BOUNDARIES,
     Pattern,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.patterns import PatternError, parse_wapiti
+from structsvm.features.functions.patterns import PatternError, parse_wapiti
 from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
 from structsvm.interop.trained import chain_of
 from structsvm.new_file import new_file

@@ -6,7 +6,7 @@ import pytest
 from command_line import run
 
 import structsvm
-from structsvm.features.attribute_files import read_attributes
+from structsvm.features.tables.attribute_files import read_attributes
 from structsvm.interop import read_wapiti
 from structsvm.interop.kinds import KINDS, kind_by_content, kind_by_name, read_chain
 

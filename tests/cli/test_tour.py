@@ -106,7 +106,7 @@ def test_commands_that_are_like_none(args):
 
 
 def test_quiet_evaluation(work, monkeypatch):
-    monkeypatch.setattr("structsvm.cli.sequence.say_unseen", warned)
+    monkeypatch.setattr("structsvm.cli.sequence.command.say_unseen", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         loud = run("evaluate", work / "m", work / "train.txt", "--plot", work / "e.png")

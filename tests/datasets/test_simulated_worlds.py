@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structsvm.datasets import make_ambig_child_world, make_ambig_house, make_concept_world
-from structsvm.datasets._concept_world import PATTERNS, events, execute, pronoun, resolvable
+from structsvm.datasets.worlds._concept_world import PATTERNS, events, execute, pronoun, resolvable
 from structsvm.structures.meanings import format_meaning, parse_meaning
 
 MAKERS = [make_ambig_house, make_ambig_child_world]

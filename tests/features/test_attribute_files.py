@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structsvm.features.attribute_files import is_of_attributes, read_attributes, write_attributes
 from structsvm.features.sources import ColumnFileError
+from structsvm.features.tables.attribute_files import is_of_attributes, read_attributes, write_attributes
 
 names = st.text(st.sampled_from("a:\\=é b"), min_size=1, max_size=5)
 labels = st.sampled_from(["B:x", "I\\", "O"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.features.patterns import read_wapiti_patterns
+from structsvm.features.functions.patterns import read_wapiti_patterns
 from structsvm.features.templates import TemplateError, is_of_wapiti, parse_templates
 from structsvm.tasks import SequenceLabeler
 

@@ -2,7 +2,13 @@
 
 import pytest
 
-from structsvm.features.patterns import PatternError, compile_regex, parse_crfpp, parse_wapiti, read_wapiti_patterns
+from structsvm.features.functions.patterns import (
+    PatternError,
+    compile_regex,
+    parse_crfpp,
+    parse_wapiti,
+    read_wapiti_patterns,
+)
 
 TOKENS = [[b"The", b"D"], [b"Cat", b"N"], [b"x2-y", b"F"]]
 

@@ -1,1 +1,1 @@
-"""Tables of other libraries as columns of tokens: data frames, Arrow tables, Hugging Face data sets, CoNLL-U."""
+"""Tables of other libraries as columns of tokens (data frames, Arrow, Hugging Face), CoNLL-U, and CRFsuite's text."""

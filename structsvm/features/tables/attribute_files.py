@@ -50,7 +50,7 @@ def read_attributes(source: Any) -> tuple[PlacedList, list[list[str]]]:
     Examples
     --------
     >>> import io
-    >>> from structsvm.features.attribute_files import read_attributes
+    >>> from structsvm.features.tables.attribute_files import read_attributes
     >>> read_attributes(io.StringIO("D\tw=the\tthe\\:D\nN\tw=dog\n"))
     ([[['w=the', 'the:D'], ['w=dog']]], [['D', 'N']])
     """
@@ -140,7 +140,7 @@ def write_attributes(path: str | os.PathLike[str], X: Sequence[Any], y: Sequence
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from structsvm.features.attribute_files import write_attributes
+    >>> from structsvm.features.tables.attribute_files import write_attributes
     >>> path = Path(tempfile.mkdtemp()) / "train.txt"
     >>> write_attributes(path, [[{"w": "the", "length": 3}, {"w": "a"}]], [["D", "D"]])
     >>> path.read_text()

@@ -120,7 +120,7 @@ def compile_regex(text: bytes) -> re.Pattern[bytes]:
 
     Examples
     --------
-    >>> from structsvm.features.patterns import compile_regex
+    >>> from structsvm.features.functions.patterns import compile_regex
     >>> compile_regex(rb"^\u.*").search(b"Word")[0]
     b'W'
     >>> compile_regex(rb"a+").search(b"aa") is None
@@ -188,7 +188,7 @@ def parse_wapiti(line: str, where: str = "pattern") -> Pattern:
 
     Examples
     --------
-    >>> from structsvm.features.patterns import parse_wapiti
+    >>> from structsvm.features.functions.patterns import parse_wapiti
     >>> parse_wapiti('*:%X[-1,0]/%t[0,0,"^\\u"]').apply([[b"The"], [b"cat"]])
     [b'*:_x-1/true', b'*:the/false']
     """
@@ -233,7 +233,7 @@ def read_wapiti_patterns(text: str, name: str = "patterns") -> list[Pattern]:
 
     Examples
     --------
-    >>> from structsvm.features.patterns import read_wapiti_patterns
+    >>> from structsvm.features.functions.patterns import read_wapiti_patterns
     >>> [pattern.source for pattern in read_wapiti_patterns("U:%x[0,0]  # the word\n\n*\n")]
     ['u:%x[0,0]', '*']
     """
@@ -260,7 +260,7 @@ def parse_crfpp(line: str, where: str = "template") -> Pattern:
 
     Examples
     --------
-    >>> from structsvm.features.patterns import parse_crfpp
+    >>> from structsvm.features.functions.patterns import parse_crfpp
     >>> parse_crfpp("U01:%x[-1,0]").apply([[b"The"], [b"cat"]])
     [b'U01:_B-1', b'U01:The']
     """

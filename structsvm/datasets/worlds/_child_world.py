@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from structsvm.datasets._draws import COUNT, RandomState, check_arguments, pick, shuffled
-from structsvm.datasets._house import LEVEL, AmbiguousSentences, Event, Words, draw_arguments, sentence
+from structsvm.datasets.worlds._house import LEVEL, AmbiguousSentences, Event, Words, draw_arguments, sentence
 
 PEOPLE = ("mommy", "daddy", "daisy", "mary", "john", "anna", "peter", "grandma")
 ANIMALS = ("mouse", "dog", "cat", "bunny", "pig", "duck", "bear")

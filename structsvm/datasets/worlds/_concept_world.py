@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, pick
-from structsvm.datasets._house import ANIMALS, DRINKS, FOOD, FURNITURE, OBJECTS, ROOMS, Words, sentence
+from structsvm.datasets.worlds._house import ANIMALS, DRINKS, FOOD, FURNITURE, OBJECTS, ROOMS, Words, sentence
 
 MALES, FEMALES = ("john", "mark", "harry"), ("gina", "francoise", "maggie")
 PEOPLE = MALES + FEMALES

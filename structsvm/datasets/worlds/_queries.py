@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, pick, zipf
-from structsvm.datasets._house import LEVEL
+from structsvm.datasets.worlds._house import LEVEL
 from structsvm.parameters import Options
 
 # Classes: a term, key and value, and its plurals.

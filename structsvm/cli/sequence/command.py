@@ -13,8 +13,8 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.attributes import are_attributes, labels_text, read_input
-from structsvm.cli.stream import BATCH, Stream, check_no_stream, check_stream
+from structsvm.cli.sequence.attributes import are_attributes, labels_text, read_input
+from structsvm.cli.sequence.stream import BATCH, Stream, check_no_stream, check_stream
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import (
     SHARDS,

@@ -9,8 +9,8 @@ from typing import Any
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Wanted
-from structsvm.features.attribute_files import is_of_attributes, read_attributes
 from structsvm.features.sources import stream_bytes
+from structsvm.features.tables.attribute_files import is_of_attributes, read_attributes
 
 HEAD = 1 << 18  # bytes that tell of what a file is
 

@@ -9,8 +9,8 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.attributes import labels_text, read_input
-from structsvm.cli.sequence import ranked_text, scored
+from structsvm.cli.sequence.attributes import labels_text, read_input
+from structsvm.cli.sequence.command import ranked_text, scored
 from structsvm.cli.task import Task, Wanted
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_form
