@@ -1,7 +1,7 @@
 """A program in a process of its own: ``python -m installed.program VERB JSON``; prints JSON.
 
 VERB: ``train`` or ``tag``. JSON: ``program`` ("structsvm", "words", "crfsuite" or "swapped": the same calls with one
-import changed), ``settings``, the file ``data`` (a JSON list of X, y to train on and X, y to test on), ``model`` (a file).
+import changed), ``settings``, ``data`` (a JSON file: X, y to train on and X, y to test on), ``model`` (a file).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def tagged(task):
 
 
 def taggers(task):
-    """What tags one sentence, and what tags all of a list with some threads."""
+    """Functions that tag one sentence, and all of a list with some threads."""
     if task["program"] in ("structsvm", "words"):
         import structsvm
 

@@ -1,4 +1,4 @@
-"""Programs side by side on the same features: training, whole records right, speed, size, and what a first answer costs."""
+"""Programs side by side on the same features: training, whole records right, speed, size, price of a first answer."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class Program:
 def run(options):
     """Yield the table of the part's data set."""
     data = SETS[options.part.partition("-")[2]]
-    kept = {row["key"]: row for table in [] if options.fresh else options.kept.tables(options.part) for row in table.rows}
+    old = [] if options.fresh else options.kept.tables(options.part)
+    kept = {row["key"]: row for table in old for row in table.rows}
     with tempfile.TemporaryDirectory() as folder:
         task = exported(Path(folder), data, 60 if options.quick else None)
         rows: list[dict[str, Any]] = []

@@ -178,7 +178,7 @@ class ChainModel:
         return [[name for name in names if name[0] != "b"] for names in found] if self.independent else found
 
     def _sequences(self, sequence: Sequence[Token]) -> list[list[Token]]:
-        """What the tagger takes of a sequence: its tokens with their attributes, in maximum entropy mode one by one."""
+        """Sequences for the tagger: the tokens with their attributes, in maximum entropy mode one by one."""
         if not self.independent:
             return [list(self.observations(sequence) if self.patterns else sequence)]
         parts = [self.observations([token])[0] if self.patterns else _strings(token) for token in sequence]

@@ -244,7 +244,7 @@ def test_places_of_long_sequences(function):
 
 
 def test_records_in_pieces_as_in_one():
-    """What shards count, piece by piece, is the vocabulary of all."""
+    """Shards count, piece by piece, the vocabulary of all."""
     sentences = [["12", "Main", "St.,"], ["(a)", "b", "b", "1"], ["x"]]
     X = Columns.from_sequences(sentences)
     layout = TemplateLayout.resolve("record-tokens", 1)

@@ -46,7 +46,7 @@ def reference_templates(text, sequences, bigrams=False):
 
 
 def place_reference(function, words, t):
-    """What a function of places says of word t, by looking at the others one by one."""
+    """The value of a function of places at word t, by looking at the others one by one."""
     marks = FUNCTIONS["closing"](words)
     patterns = FUNCTIONS["pattern"](words)
     numbers = [any(c.isdigit() for c in word) for word in words]
