@@ -1,4 +1,4 @@
-"""The data sets of the tables, each with the features that programs make of its tokens: dicts, as python-crfsuite takes.
+"""The data sets of the tables, each with the features that programs make of its tokens: dicts for python-crfsuite.
 
 Addresses: usaddress's own. Chunks and entities: those of python-crfsuite's tutorial. Citations: of AnyStyle's kind
 (word, its beginning and end, capitals, digits, punctuation, place), as its own are made in Ruby.

@@ -167,7 +167,7 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
     drawable(plot)
     kind = kind_by_content(path) or read_model(path, mmap=True).kind
     if kind in KINDS:
-        task = task_of("programs")
+        task = task_of("sequence.programs")
     elif kind in TASKS:
         task = task_of(kind)
     else:
@@ -342,7 +342,7 @@ def convert(model: Any, out: str, to: str | None, quiet: bool) -> None:
         endings = ", ".join(ending for kind in KINDS.values() for ending in kind.endings)
         raise click.UsageError(f"--to names the kind of {out}, which does not end in one of {endings}")
     task, found = opened(model)
-    if task not in (task_of("programs"), task_of("sequence")):
+    if task not in (task_of("sequence.programs"), task_of("sequence")):
         raise click.ClickException(f"{model}: other programs have models of label sequences alone")
     with naming(model), brief_warnings(quiet):
         write_chain(found, out, to)
