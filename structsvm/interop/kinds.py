@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from structsvm.interop.chain_model import PROGRAMS
 from structsvm.interop.crfpp import read_crfpp, write_crfpp
-from structsvm.interop.trained import PROGRAMS
+from structsvm.interop.crfsuite import read_crfsuite, write_crfsuite
 from structsvm.interop.wapiti import read_wapiti, write_wapiti
 from structsvm.model_file import ModelFileError
 
 if TYPE_CHECKING:
-    from structsvm.interop.chain_model import ChainModel
+    from structsvm.interop.chain_model import PROGRAMS, ChainModel
     from structsvm.interop.trained import Trained
 
 __all__ = ["KINDS", "Kind", "kind_by_content", "kind_by_name", "read_chain", "write_chain"]
@@ -40,6 +41,7 @@ class Kind(NamedTuple):
 # A line per kind; the command line and conversions know those.
 KINDS = {
     "wapiti": Kind(read_wapiti, write_wapiti, (b"#mdl#", b"\x1f\x8b"), (".wapiti", ".mod", ".mod.gz")),
+    "crfsuite": Kind(read_crfsuite, write_crfsuite, (b"lCRF",), (".crfsuite",)),
     "crfpp": Kind(read_crfpp, write_crfpp, (b"version: ", b"\x64\0\0\0\0\0\0\0"), (".crfpp",)),
 }
 

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from structsvm.interop import ModelFileError, read_crfpp, read_wapiti, write_crfpp, write_wapiti
+from structsvm.interop import ModelFileError, read_crfpp, write_crfpp
 
 TEXT = b"""version: 100
 cost-factor: 1
@@ -90,14 +90,6 @@ def test_labels_and_probability(tmp_path, data):
 def test_written_files_are_read(tmp_path, data):
     write_crfpp(read(tmp_path, data), tmp_path / "w")
     assert (tmp_path / "w").read_bytes() == TEXT
-
-
-def test_one_program_does_not_write_the_others_patterns(tmp_path):
-    with pytest.raises(ValueError, match="patterns"):
-        write_wapiti(read(tmp_path, TEXT), tmp_path / "w")
-    (tmp_path / "v").write_bytes(b"#mdl#2#0\n#rdr#1/0/0\n1:u,\n#qrk#1\n1:A,\n#qrk#1\n1:u,\n")
-    with pytest.raises(ValueError, match="templates"):
-        write_crfpp(read_wapiti(tmp_path / "v"), tmp_path / "w")
 
 
 @pytest.mark.parametrize(
