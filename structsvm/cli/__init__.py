@@ -40,6 +40,7 @@ from structsvm.cli.output import (
 )
 from structsvm.cli.task import Task, Wanted
 from structsvm.execution.products import product_threads
+from structsvm.interop.kinds import KINDS, kind_by_content, kind_by_name, write_chain
 from structsvm.model_file import read_model
 from structsvm.new_file import new_file
 from structsvm.parameters import did_you_mean
@@ -164,11 +165,14 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
     """
     check_files()
     drawable(plot)
-    kind = read_model(path, mmap=True).kind
-    if kind not in TASKS:
+    kind = kind_by_content(path) or read_model(path, mmap=True).kind
+    if kind in KINDS:
+        task = task_of("programs")
+    elif kind in TASKS:
+        task = task_of(kind)
+    else:
         known = f"the command line knows {', '.join(TASKS)}"
         raise click.ClickException(f"{path}: a model of the task {kind!r}, which structsvm.load opens; {known}")
-    task = task_of(kind)
     undrawn = task.undrawn.get(click.get_current_context().info_name or "")
     if plot and undrawn:
         raise ValueError(f"--plot {undrawn}")
@@ -288,7 +292,8 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None, q
     figure = task.picture(model) if plot else None
     with naming(path), brief_warnings(quiet):
         if as_json:
-            click.echo(json.dumps(contents(getattr(model, "model_", model), top, label)))
+            of = task.contents or contents
+            click.echo(json.dumps(of(getattr(model, "model_", model), top, label)))
         else:
             task.inspect(model, top, label)
         if plot:
@@ -322,6 +327,28 @@ def plain(value: Any) -> Any:
 
 
 @main.command()
+@MODEL
+@click.argument("out", type=NEW)
+@click.option("--to", type=NameChoice([*KINDS]), help="Kind of OUT.  [default: by the end of its name]")
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
+def convert(model: Any, out: str, to: str | None, quiet: bool) -> None:
+    """Write MODEL as the model file of another program, to OUT.
+
+    MODEL is a label-sequence model that was trained here, or a file of Wapiti, CRF++ or CRFsuite. A model that the
+    other program has no counterpart of is refused, with the reason.
+    """
+    check_files()
+    if to is None and kind_by_name(out) is None:
+        endings = ", ".join(ending for kind in KINDS.values() for ending in kind.endings)
+        raise click.UsageError(f"--to names the kind of {out}, which does not end in one of {endings}")
+    task, found = opened(model)
+    if task not in (task_of("programs"), task_of("sequence")):
+        raise click.ClickException(f"{model}: other programs have models of label sequences alone")
+    with naming(model), brief_warnings(quiet):
+        write_chain(found, out, to)
+
+
+@main.command()
 @click.argument("task", type=NameChoice(TASKS), required=False)
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -334,7 +361,8 @@ def demo(task: Any, output: str, seed: int) -> None:
     check_files()
     drawable(output)
     if task is not None:
-        save(task_of(task).demo(seed), output)
+        own: Any = task_of(task)
+        save(own.demo(seed), output)
         return
     from structsvm.cli.tour import families, pictures
 

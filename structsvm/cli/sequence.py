@@ -13,6 +13,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
+from structsvm.cli.attributes import are_attributes, labels_text, read_input
 from structsvm.cli.stream import BATCH, Stream, check_no_stream, check_stream
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import (
@@ -20,6 +21,7 @@ from structsvm.cli.training import (
     UNKNOWN,
     InShards,
     Training,
+    choice,
     defaults,
     flag,
     grouped,
@@ -63,6 +65,10 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """
     if wanted.kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
+    if model.encoder.kind == "attributes":
+        chances = partial(chances_of_labels, model)
+        yield from labels_text(read_input(path)[0], wanted, model.predict, model.predict_kbest, chances)
+        return
     pieces = ColumnPieces(out.source(path), None, out.reading(model.reading), n_columns(model))
     write = labelled_text if wanted.kbest is None else ranked_text
 
@@ -71,6 +77,12 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
         return write(model, columns, split_labels(model, columns, pieces.form)[0], wanted)
 
     yield from parallel_stream(text_of, pieces, wanted.jobs)
+
+
+def chances_of_labels(model: Any, x: Any, _labels: Any) -> Any:
+    """Probability of the label that is predicted for each token of a sequence."""
+    ids = model.predict_tokens(model.encode([x]))
+    return model.marginals([x])[0][np.arange(len(ids)), ids]
 
 
 def labelled_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
@@ -98,25 +110,48 @@ def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """Token accuracy, and chunk scores of labels that have a scheme; the picture is the confusion matrix."""
-    X, y = split_labels(model, *read_form(out.source(path), out.reading(model.reading), n_columns(model)))
-    if y is None:
-        raise ValueError(f"{path}: has {X.n_columns} columns like the model's features, and no labels to compare with")
-    mark = mark_for(model.unknown, model.labels)
-    gold = y.column(0)
+    X: Any
+    if model.encoder.kind == "attributes":
+        X, gold = read_input(path)
+    else:
+        X, y = split_labels(model, *read_form(out.source(path), out.reading(model.reading), n_columns(model)))
+        if y is None:
+            raise ValueError(
+                f"{path}: has {X.n_columns} columns like the model's features, and no labels to compare with"
+            )
+        gold = y.column(0)
     predicted = [list(map(str, labels)) for labels in model.predict(X, n_jobs=jobs)]  # as files have them
-    n_tokens = X.n_tokens
+    return scored(gold, predicted, list(map(str, model.shown)), model.scheme, mark_for(model.unknown, model.labels))
+
+
+def scored(
+    gold: list[list[str]], predicted: list[list[str]], known: list[str], own: Scheme | None, mark: Any
+) -> tuple[dict[str, Any], str, Any]:
+    """Scores of predictions, for `evaluate`.
+
+    Parameters
+    ----------
+    gold, predicted : lists of label lists
+    known : list of str
+        The model's labels.
+    own : Scheme, optional
+        The model's scheme, where the labels tell none.
+    mark : Mark
+        What stands for unknown labels.
+    """
+    n_sequences, n_tokens = len(gold), sum(map(len, gold))
     gold, predicted = known_tokens(gold, predicted, mark)
     found = {"accuracy": token_accuracy(gold, predicted, None)}
-    labels = {*chain.from_iterable(gold), *map(str, model.shown)}
-    scheme = scheme_of(labels) or model.scheme
+    labels = {*chain.from_iterable(gold), *known}
+    scheme = scheme_of(labels) or own
     if scheme is None:
         text = f"accuracy: {100.0 * found['accuracy']:6.2f}%\nno chunk scores: {why_none(labels)}"
     else:
         scores = chunk_scores(inside(gold, scheme), inside(predicted, scheme), scheme)
         scores = replace(scores, accuracy=found["accuracy"])
         found, text = out.named(scores, "accuracy", "f1", "precision", "recall"), scores.report()
-    n_unseen = say_unseen(chain.from_iterable(gold), set(map(str, model.shown)), "tokens")
-    found |= {"n_sequences": len(X), "n_tokens": n_tokens, "n_unseen": n_unseen}
+    n_unseen = say_unseen(chain.from_iterable(gold), set(known), "tokens")
+    found |= {"n_sequences": n_sequences, "n_tokens": n_tokens, "n_unseen": n_unseen}
     found |= {"n_unknown": n_tokens - sum(map(len, gold))}
     return found, text, lambda: out.compared("ConfusionDisplay", (7, 6), gold, predicted)
 
@@ -225,9 +260,7 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
     plot="Save the training history as a picture.",
 )
 @optional(
-    "--templates",
-    out.Input(),
-    "Features: rich, crf++, attributes, or a template file of CRF++ or Wapiti.  [default: rich]",
+    "--templates", out.Input(), "Features: rich, crf++, attributes, or a file of CRF++ or Wapiti.  [default: rich]"
 )
 @option_of(TokenFeatures, "min_count", "Drop rarer features.")
 @option_of(TokenFeatures, "hash_bits", "Hash features to 2**BITS numbers.")
@@ -244,13 +277,15 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
 @optional("--labels", str, "Labels of a stream, separated by commas or blanks.  [default: those of its first megabyte]")
 @optional("--batch", click.IntRange(1), f"Sequences per batch of a stream.  [default: {BATCH}]")
+@choice("--format", "auto", "columns", "crfsuite", text="crfsuite: a label, then attributes between tabs; auto: told.")
 @partial(with_options, out.COLUMNS)
 @partial(with_options, SHARDS)
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a label-sequence model on a CoNLL column file; - is standard input.
 
     One token per line, its columns separated by spaces or tabs, the label last; blank lines end a sequence. Of CoNLL-U
-    the universal tags are learnt. predict and evaluate take the columns that the model was trained on.
+    the universal tags are learnt. predict and evaluate take the columns that the model was trained on. Or CRFsuite's
+    text: per token its label and its attributes between tabs, which is told by lines such as B<TAB>w=the<TAB>t=DT.
 
     Data larger than memory: --shards, with which TRAIN may also be a Parquet or Arrow file with one sequence per row
     and lists as cells. To train on the shards again, name their folder as TRAIN.
@@ -260,10 +295,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     an unknown label is an error, and training starts from the model's weights and stays close to them.
     """
     is_partial, is_stream = params.pop("partial", False), params.pop("stream", False)
-    labels, size = params.pop("labels", None), params.pop("batch", None)
+    labels, size, form_given = params.pop("labels", None), params.pop("batch", None), params.pop("format", "auto")
     of_columns = {name: params.pop(name) for name in ("columns", "label", "sequence", "sentence_end") if name in params}
     in_shards = InShards.taken(path, params)
     check_stream(params) if is_stream else check_no_stream(labels=labels, batch=size)
+    if form_given == "crfsuite" and (in_shards or is_stream or is_partial or of_columns):
+        raise click.UsageError("--format crfsuite is for files in memory, with labels that are known, without columns")
     if in_shards and (is_stream or is_partial):
         raise click.UsageError(f"--{'stream' if is_stream else 'partial'} has no meaning with shards")
     before, settings = job.start(SequenceModel.load, DEFAULTS, params, GROUPS)
@@ -280,6 +317,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         return stream.train(draw=picture)
     solver = solver_of(vars(settings), loss_of(settings, before))
     solver.validate()
+    is_plain = not (in_shards or is_partial or of_columns)
+    has_attributes = is_plain and are_attributes(path, form_given, before)
     X: Any
     known, form = None, None  # shards have their labels
     if in_shards:
@@ -292,6 +331,10 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             given |= {"columns": reading.columns, "label": reading.label}
             given |= {"sequence": reading.sequence, "sentence_end": reading.sentence_end}
         X = in_shards.of(SequenceShards, templates=settings.templates, **given)
+    elif has_attributes:
+        X, known = read_input(path)
+        job.read = X
+        job.say(f"{path}: CRFsuite's text, labels first (--format columns: labels last)")
     else:
         columns, form = read_form(out.source(path), reading)
         X, y = labelled(columns, path)
@@ -317,7 +360,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 NOT_OF_LABELERS = (
     *("partial", "stream", "labels", "batch", "shards", "max_memory", "segment_length"),
-    *("columns", "label", "sequence", "sentence_end"),
+    *("columns", "label", "sequence", "sentence_end", "format"),
 )
 DEFAULTS = {"class_weight": None} | grouped(defaults(command, *NOT_OF_LABELERS), {}, GROUPS)
 TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture, has_columns=True, has_unknown=True)

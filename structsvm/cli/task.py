@@ -36,15 +36,17 @@ class Task(NamedTuple):
     them; ``inspect(model, top, only)`` prints, and ``picture(model)`` draws; ``demo(seed)`` prints, and returns a
     figure. `undrawn` has the reasons of the commands that have no figure, by their names. With `has_queries`,
     ``evaluate(..., query=path)`` takes a file of the sizes of queries; with `has_columns` inputs are column files,
-    and with `has_unknown` labels may be unknown, by the model's parameter of that name.
+    and with `has_unknown` labels may be unknown, by the model's parameter of that name. ``contents(model, top, only)``
+    is what ``inspect --json`` prints, where it is another than of models that were trained here; those of other
+    programs have no `train` and no `demo`.
     """
 
-    train: click.Command
+    train: click.Command | None
     load: Callable[..., Any]
     predict: Callable[[Any, Any, Wanted], Iterator[str]]
     evaluate: Callable[..., tuple[dict[str, Any], str, Any]]
     inspect: Callable[[Any, int, Sequence[str]], None]
-    demo: Callable[[int], Any]
+    demo: Callable[[int], Any] | None
     picture: Callable[[Any], Any] = history
     undrawn: Mapping[str, str] = {}
     has_probabilities: bool = True
@@ -53,3 +55,4 @@ class Task(NamedTuple):
     has_constraints: bool = False
     has_columns: bool = False
     has_unknown: bool = False
+    contents: Callable[[Any, int, Sequence[str]], dict[str, Any]] | None = None

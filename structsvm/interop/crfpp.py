@@ -127,7 +127,9 @@ def _read_text(data: bytes, name: str, cost_factor: float) -> ChainModel:
         if match is None or match[2] in starts:
             raise ModelFileError(f"{name}:{number}: wanted a number and an observation, each once, got {line[:40]!r}")
         starts[match[2]] = int(match[1])
-    lines = sections[4][:-1] if sections[4][-1] == b"" else sections[4]
+    *lines, rest = sections[4]
+    if rest:
+        raise ModelFileError(f"{name}:{first[4] + len(lines)}: the file is cut off: its last line has no end")
     if head.get(b"maxid", b"").strip() != b"%d" % len(lines):
         raise ModelFileError(f"{name}:{first[4]}: {len(lines):,} weights, and a head that says {head.get(b'maxid')!r}")
     values = np.zeros(len(lines))

@@ -165,6 +165,9 @@ def _weights(reader: _Reader, count: int, n_codes: int) -> tuple[NDArray[np.int6
     """Numbers of weights, ascending, and the weights."""
     if count > n_codes or count * len(b"0=0\n") > len(reader.data) - reader.at + 1:
         raise reader.error(f"{count:,} weights do not fit into the rest of the file, or exceed {n_codes:,} features")
+    if not reader.data.endswith(b"\n"):
+        reader.at = len(reader.data)
+        raise reader.error("the file is cut off: its last line has no end")
     codes, values = np.zeros(count, dtype=np.int64), np.zeros(count)
     lines = reader.data[reader.at :].split(b"\n")
     n_lines = sum(1 for line in lines if line.strip())

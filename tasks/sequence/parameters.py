@@ -190,8 +190,9 @@ def make_oracle(
     order = 1 if params.order is None else params.order
     if not encoder.template_bigram:
         raise ValueError(
-            "the templates have no line that begins with 'B' (Wapiti: 'b' or '*'), and so ask for labels without transition weights; "
-            "inference='exact' is about transitions: add the line B, or use inference='greedy' with order=0"
+            "the templates have no line that begins with 'B' (Wapiti: 'b' or '*'), and so ask for labels without "
+            "transition weights; inference='exact' is about transitions: add the line B, or use inference='greedy' "
+            "with order=0"
         )
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")

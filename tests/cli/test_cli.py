@@ -486,6 +486,9 @@ def test_files_that_do_not_fit_the_model(work):
         assert "cut: is truncated" in err
     SequenceLabeler().fit([[["a"]]], [["A"]]).save(work / "python")
     _, err = run(work, "predict", "python", "test.txt", status=1)
+    assert "test.txt: no line has attributes: wanted a label, then attributes, between tabs" in err
+    SequenceLabeler(C=1.0).fit([np.eye(2)], [["A", "B"]]).save(work / "python")
+    _, err = run(work, "predict", "python", "test.txt", status=1)
     assert "trained on Python data, not on columns" in err
 
 

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from structsvm.interop import ModelFileError, read_crfpp, read_wapiti, write_crfpp, write_wapiti
+from structsvm.interop import ModelFileError, read_crfpp, write_crfpp
 
 TEXT = b"""version: 100
 cost-factor: 1
@@ -92,14 +92,6 @@ def test_written_files_are_read(tmp_path, data):
     assert (tmp_path / "w").read_bytes() == TEXT
 
 
-def test_one_program_does_not_write_the_others_patterns(tmp_path):
-    with pytest.raises(ValueError, match="patterns"):
-        write_wapiti(read(tmp_path, TEXT), tmp_path / "w")
-    (tmp_path / "v").write_bytes(b"#mdl#2#0\n#rdr#1/0/0\n1:u,\n#qrk#1\n1:A,\n#qrk#1\n1:u,\n")
-    with pytest.raises(ValueError, match="templates"):
-        write_crfpp(read_wapiti(tmp_path / "v"), tmp_path / "w")
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -111,6 +103,7 @@ def test_one_program_does_not_write_the_others_patterns(tmp_path):
         (b"0 U0:a", b"0 U0:_B-1", "m:14: .*each once"),
         (b"2.0000000000000000", b"x", "m:18: wanted a weight"),
         (b"2.0000000000000000", b"inf", "weight 2 is not finite"),
+        (b"0.1250000000000000\n", b"0.12", "m:23: .*cut off"),
         (b"A\nB\n", b"A\nA\n", "each once"),
     ],
 )

@@ -98,6 +98,7 @@ def test_maximum_entropy_mode_takes_each_token_alone(tmp_path):
         (b"5:u:dog", b"6:u:dog", "m:10: .*6 bytes"),
         (b"3:*:N", b"5:u:dog", "stands twice"),
         (b"3:*:N", b"3:x:N", "does not start"),
+        (b"15=-2.5\n", b"15=-2.", "m:20: .*cut off"),
         (b"15=-2.5", b"18=-2.5", "m:20: .*below 18"),
         (b"15=-2.5", b"13=-2.5", "same number"),
         (b"15=-2.5", b"15=1e999", "finite"),

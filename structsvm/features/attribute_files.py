@@ -1,0 +1,184 @@
+r"""Files of attributes, the text that CRFsuite reads: a token per line, its label, then its attributes between tabs.
+
+``B-NP<TAB>w=the<TAB>length:3``: after a colon stands an attribute's value, without one it is 1. Names have ``\:`` for
+a colon and ``\\`` for a backslash. Blank lines end a sequence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from itertools import islice, pairwise
+from typing import Any, TypeAlias
+
+from structsvm.features.attributes import AttributeVocabulary
+from structsvm.features.inputs.places import PlacedList
+from structsvm.features.sources import ColumnFileError, load_text, no_tokens
+from structsvm.new_file import new_file
+
+__all__ = ["is_of_attributes", "read_attributes", "write_attributes"]
+
+_FIELD = re.compile(r"((?:[^\\:]|\\.)*)(?::(.*))?", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_KEY = re.compile(r"(?:[^\\:=]|\\.)+=")
+LOOK = 1000  # lines that tell whether a file is of attributes
+
+Token: TypeAlias = list[str] | dict[str, float]
+
+
+def read_attributes(source: Any) -> tuple[PlacedList, list[list[str]]]:
+    r"""Read a file of attributes.
+
+    Parameters
+    ----------
+    source : path, file or lines of text
+        May be compressed with gzip, xz or bzip2.
+
+    Returns
+    -------
+    X : list of sequences
+        Tokens are lists of attributes; where a value of the file is not 1, dicts of attributes and values.
+    y : list of list of str
+        Labels.
+
+    Raises
+    ------
+    ColumnFileError
+        For a line that is none of the format; names file and line.
+
+    Examples
+    --------
+    >>> import io
+    >>> from structsvm.features.attribute_files import read_attributes
+    >>> read_attributes(io.StringIO("D\tw=the\tthe\\:D\nN\tw=dog\n"))
+    ([[['w=the', 'the:D'], ['w=dog']]], [['D', 'N']])
+    """
+    text, name = load_text(source, ColumnFileError)
+    tokens: list[dict[str, float] | list[str]] = []
+    labels, ends, places, has_values = list[str](), [0], list[str](), False
+    for number, line in enumerate(text.split("\n"), 1):
+        fields = line.rstrip("\r").split("\t")
+        if not any(fields):
+            ends += [len(labels)] if len(labels) > ends[-1] else []
+            continue
+        if len(labels) == ends[-1]:
+            places.append(f"{name}:{number}")
+        where = f"{name}:{number}"
+        labels.append(_label(fields[0], where))
+        pairs = [_attribute(field, where) for field in fields[1:] if field]
+        has_values |= any(value != 1.0 for _, value in pairs)
+        tokens.append(_added_up(pairs) if has_values else [attribute for attribute, _ in pairs])
+    ends += [len(labels)] if len(labels) > ends[-1] else []
+    if not labels:
+        raise no_tokens(name, is_blank=bool(text))
+    if not any(tokens):
+        raise ColumnFileError(f"{name}: no line has attributes: wanted a label, then attributes, between tabs")
+    if has_values:
+        tokens = [token if isinstance(token, dict) else _added_up([(of, 1.0) for of in token]) for token in tokens]
+    X = PlacedList([tokens[a:b] for a, b in pairwise(ends)], places)
+    return X, [labels[a:b] for a, b in pairwise(ends)]
+
+
+def _added_up(pairs: list[tuple[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for name, value in pairs:
+        total[name] = total.get(name, 0.0) + value
+    return total
+
+
+def _label(field: str, where: str) -> str:
+    if field.startswith("@weight"):
+        raise ColumnFileError(f"{where}: {field!r:.40}: weights of sequences are not read; give sample_weight to fit")
+    name, value = _parted(field)
+    if value is not None or not name:
+        raise ColumnFileError(f"{where}: wanted a label first, got {field!r:.40}; a colon in a label is written '\\:'")
+    return name
+
+
+def _attribute(field: str, where: str) -> tuple[str, float]:
+    name, value = _parted(field)
+    if not value:
+        return name, 1.0
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not abs(number) < float("inf"):
+        raise ColumnFileError(
+            f"{where}: wanted a finite number behind the colon of {field!r:.40}; a colon in a name is written '\\:'"
+        )
+    return name, number
+
+
+def _parted(field: str) -> tuple[str, str | None]:
+    """Name and value of a field; a backslash at its end is one."""
+    if ":" not in field and "\\" not in field:
+        return field, None
+    match = _FIELD.fullmatch(field)
+    if match is None:
+        return field, None
+    return _ESCAPED.sub(r"\1", match[1]), match[2]
+
+
+def write_attributes(path: str | os.PathLike[str], X: Sequence[Any], y: Sequence[Sequence[str]]) -> None:
+    r"""Write sequences as a file of attributes, which ``crfsuite learn`` and `read_attributes` read.
+
+    Parameters
+    ----------
+    path : str or path
+    X : list of sequences
+        Tokens are lists of attributes or dicts of features, which are taken apart as in training.
+    y : list of list of str
+
+    Raises
+    ------
+    ValueError
+        For a name with a tab or a line break, and lengths that do not match.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.features.attribute_files import write_attributes
+    >>> path = Path(tempfile.mkdtemp()) / "train.txt"
+    >>> write_attributes(path, [[{"w": "the", "length": 3}, {"w": "a"}]], [["D", "D"]])
+    >>> path.read_text()
+    'D\tw\\:the\tlength:3.0\nD\tw\\:a\n\n'
+    """
+    vocabulary, tokens, _ = AttributeVocabulary.fit(X, 1)
+    names = [_escaped(name, "X: attribute") for name in vocabulary.names]
+    if len(y) != len(tokens) or any(len(labels) != n for labels, n in zip(y, tokens.lengths.tolist())):
+        raise ValueError("X and y must have as many sequences, and these as many tokens")
+    values = None if tokens.values is None else tokens.values
+    flat = [_escaped(str(label), "y: label") for labels in y for label in labels]
+    ends = set(tokens.offsets[1:].tolist())
+    with new_file(path, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        for t, (label, (a, b)) in enumerate(zip(flat, pairwise(tokens.indptr.tolist()), strict=True), 1):
+            fields = [names[j] for j in tokens.indices[a:b].tolist()]
+            if values is not None:
+                fields = [f if v == 1.0 else f"{f}:{v}" for f, v in zip(fields, values[a:b], strict=True)]
+            file.write("\t".join([label, *fields]) + "\n" + "\n" * (t in ends))
+
+
+def _escaped(name: str, what: str) -> str:
+    if not name or re.search(r"[\t\r\n]", name):
+        raise ValueError(f"{what} {name!r:.40} is empty or has a tab or a line break, which the format cannot hold")
+    return name.replace("\\", "\\\\").replace(":", "\\:")
+
+
+def is_of_attributes(text: str) -> bool:
+    """Whether a file is told to be of attributes by its first lines.
+
+    Its lines have tabs, in different numbers, and most fields but the first are ``key=value``; or in equal numbers of
+    two and more, and all fields but the first have the same keys in all lines. Columns have neither.
+    """
+    lines = (line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip())
+    rows = list(islice(lines, LOOK))
+    if not rows or min(map(len, rows)) < 2 or any(_KEY.match(row[0]) for row in rows):
+        return False
+    if len({len(row) for row in rows}) > 1:
+        fields = [field for row in rows for field in row[1:]]
+        return 2 * sum(_KEY.match(field) is not None for field in fields) > len(fields)
+    keys = [{match and match[0] for match in map(_KEY.match, column)} for column in list(zip(*rows))[1:]]
+    return len(keys) > 1 and all(len(some) == 1 and None not in some for some in keys)

@@ -1,0 +1,114 @@
+"""Files of attributes: read and written as CRFsuite's, told from columns, refused line by line."""
+
+import gzip
+import io
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structsvm.features.attribute_files import is_of_attributes, read_attributes, write_attributes
+from structsvm.features.sources import ColumnFileError
+
+names = st.text(st.sampled_from("a:\\=é b"), min_size=1, max_size=5)
+labels = st.sampled_from(["B:x", "I\\", "O"])
+tokens = st.one_of(
+    st.lists(names, unique=True, max_size=4), st.dictionaries(names, st.sampled_from([1.0, 0.5, -2.0]), max_size=4)
+)
+
+
+def flat(token):
+    return dict.fromkeys(token, 1.0) if isinstance(token, list) else token
+
+
+@given(st.lists(st.lists(st.tuples(tokens, labels), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_written_files_are_read(tmp_path_factory, sequences):
+    path = tmp_path_factory.mktemp("files") / "f"
+    X, y = [[t for t, _ in s] for s in sequences], [[label for _, label in s] for s in sequences]
+    X[0][0] = ["some"]
+    write_attributes(path, X, y)
+    X_read, y_read = read_attributes(path)
+    assert y_read == y
+    assert [[flat(t) for t in s] for s in X_read] == [[flat(t) for t in s] for s in X]
+
+
+def test_forms(tmp_path):
+    text = "B\\:x\ta\\:b\tc\\\\:2\td:\te\\\r\n\t\n\nO\n"
+    (tmp_path / "f.gz").write_bytes(gzip.compress(text.encode()))
+    X, y = read_attributes(tmp_path / "f.gz")
+    assert y == [["B:x"], ["O"]]
+    assert X == [[{"a:b": 1.0, "c\\": 2.0, "d": 1.0, "e\\": 1.0}], [{}]]
+    assert X.places == [f"{tmp_path}/f.gz:1", f"{tmp_path}/f.gz:4"]
+    assert read_attributes(["A\tx\tx", "", "", "B\ty"]) == ([[["x", "x"]], [["y"]]], [["A"], ["B"]])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("A\tx:y", "f:2: .*behind the colon of 'x:y'"),
+        ("A\tx:1:2", "f:2: "),
+        ("A\tx:nan", "f:2: .*finite"),
+        ("A\tx:1e999", "f:2: .*finite"),
+        ("A:1\tx", "f:2: wanted a label"),
+        ("\tx", "f:2: wanted a label"),
+        ("@weight:2", "f:2: .*weights of sequences"),
+    ],
+)
+def test_refused(tmp_path, line, message):
+    (tmp_path / "f").write_text(f"A\tx\n{line}\n")
+    with pytest.raises(ColumnFileError, match=message):
+        read_attributes(tmp_path / "f")
+
+
+def test_no_tokens_and_bytes(tmp_path):
+    with pytest.raises(ColumnFileError, match="no tokens"):
+        read_attributes(io.StringIO("\n\n"))
+    with pytest.raises(ColumnFileError, match="no line has attributes"):
+        read_attributes(io.StringIO("the D\ndog N\n"))
+    (tmp_path / "f").write_bytes(b"A\tx\nB\t\xff\n")
+    with pytest.raises(ColumnFileError, match="f:2: "):
+        read_attributes(tmp_path / "f")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [([[["a\tb"]]], [["A"]], "attribute"), ([[["a"]]], [["A\n"]], "label"), ([[["a"]]], [["A", "B"]], "as many")],
+)
+def test_what_cannot_be_written(tmp_path, X, y, message):
+    with pytest.raises(ValueError, match=message):
+        write_attributes(tmp_path / "f", X, y)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "is_its"),
+    [
+        ("D\tw=the\n\nN\tw=dog\tsuf=g\n", True),
+        ("D\tw=the\tp=\\:\nN\tw=dog\tp=N\n", True),
+        ("D\tbias\tw=the\tp=D\nN\tw=dog\tp=N\n", True),
+        ("the\tDT\tB\ndog\tNN\n", False),  # a broken column file
+        ("the\tDT\tCase=Nom\ndog\tNN\tCase=Acc\n", False),
+        ("the\tCase=Nom\ndog\tCase=Acc\n", False),
+        ("w=the\tp=D\tB\nw=dog\tp=N\tI\n", False),
+        ("the DT B\n", False),
+        ("", False),
+    ],
+)
+def test_told_from_columns(text, is_its):
+    assert is_of_attributes(text) is is_its
+
+
+def test_mutated_files_are_read_or_refused_by_name():
+    rng, refused = random.Random(0), 0
+    for _ in range(300):
+        text = list("B\tw=the\tn:2.5\tc\\:d\nI\tx\n\nO\ty\\\\\n")
+        at = rng.randrange(len(text))
+        text[at : at + rng.randint(0, 2)] = rng.choices(list("\\:\t\n9é\0"), k=rng.randint(0, 2))
+        try:
+            X, y = read_attributes(io.StringIO("".join(text)))
+        except ColumnFileError:
+            refused += 1
+        else:
+            assert list(map(len, X)) == list(map(len, y))
+    assert 0 < refused < 250
