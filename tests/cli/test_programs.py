@@ -66,6 +66,16 @@ def test_evaluate_and_inspect(models, kind):
     assert "--unknown is for" in err
 
 
+def test_a_model_of_attributes_comes_back(models):
+    run(models, "convert", "m.crfsuite", "back.model")
+    for command in (["predict"], ["predict", "--confidence"]):
+        out, _ = run(models, *command, "m.crfsuite", "attributes")
+        assert run(models, *command, "back.model", "attributes")[0] == out
+    run(models, "train", "sequence", "attributes", "--warm-start", "back.model", "-m", "on.model", "-q", "-C", "1")
+    _, err = run(models, "convert", "own", "x.model", status=1)
+    assert "ours already" in err
+
+
 def test_patterns_train_and_convert(models):
     assert [pattern.source for pattern in read_wapiti(models / "patterns.wapiti").patterns[:3]] == PATTERNS.split()
     _, err = run(models, "convert", "patterns.own", "x.crfpp", status=1)
