@@ -6,9 +6,11 @@ in Wapiti, CRF++ and CRFsuite.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -24,9 +26,17 @@ if TYPE_CHECKING:
 __all__ = ["ChainModel", "ModelFileError", "Weights"]
 
 MOST_LABELS = 4096
+PROGRAMS = {"wapiti": "Wapiti", "crfpp": "CRF++", "crfsuite": "CRFsuite"}
 
 Token: TypeAlias = object  # columns for patterns, else attributes or a dict of features
 Ranked: TypeAlias = list[tuple[list[str], float]]
+
+
+def named_content(source: str | os.PathLike[str] | bytes) -> tuple[str, bytes]:
+    """Name of a file and what it contains; bytes are the content of one without a name."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return "model", bytes(source)
+    return os.fspath(source), Path(source).read_bytes()
 
 
 class Weights(NamedTuple):
@@ -65,6 +75,12 @@ class Weights(NamedTuple):
     def rows(self) -> NDArray[np.int64]:
         """Row of each weight."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def placed(self, numbers: NDArray[np.int64], n_rows: int) -> Self:
+        """The same rows with these numbers, among `n_rows`."""
+        rows = numbers[self.rows()]
+        order = np.argsort(rows, kind="stable")
+        return self.of_entries(rows[order], self.targets[order], self.weights[order], n_rows)
 
     def scaled(self, factor: float) -> Self:
         """The same rows with all weights multiplied."""
@@ -130,24 +146,11 @@ class ChainModel:
     @cached_property
     def tagger(self) -> Tagger:
         """The chain that predicts; weights of pairs that every token has are its transitions."""
-        K, factor = len(self.labels), self.cost_factor
-        transitions = np.zeros((K, K)) if self.transitions is None else self.transitions
-        pairs, number = self.pairs, {name: row for row, name in enumerate(self.attributes)}
-        always = [number[name] for name in self._everywhere() if name in number]
-        if pairs is not None and always:
-            rows = pairs.rows()
-            chosen = np.isin(rows, always)
-            added = np.zeros(K * K)
-            np.add.at(added, pairs.targets[chosen], pairs.weights[chosen])
-            transitions = transitions + added.reshape(K, K)
-            left = ~chosen
-            pairs = Weights.of_entries(rows[left], pairs.targets[left], pairs.weights[left], len(self.attributes))
-        if pairs is not None and not len(pairs.weights):
-            pairs = None
+        factor, (transitions, pairs) = self.cost_factor, self.apart()
         own = (None, None, None) if pairs is None else pairs.scaled(factor)
         return Tagger(
             self.labels,
-            number,
+            {name: row for row, name in enumerate(self.attributes)},
             *self.states.scaled(factor),
             factor * transitions,
             start=None if self.start is None else factor * self.start,
@@ -157,10 +160,25 @@ class ChainModel:
             pair_weights=own[2],
         )
 
-    def _everywhere(self) -> list[str]:
-        """Attributes that every token has, each once per token: what patterns without a command form."""
-        names = [pattern.source for pattern in self.patterns if not pattern.commands]
-        return [name for name in dict.fromkeys(names) if names.count(name) == 1]
+    def apart(self, everywhere: Sequence[str] | None = None) -> tuple[NDArray[np.float64], Weights | None]:
+        """Transitions, with the weights of pairs of the attributes that each token has, and other weights of pairs.
+
+        `everywhere` are these attributes; None: what patterns without a command form, each once.
+        """
+        K, n = len(self.labels), len(self.attributes)
+        transitions = np.zeros((K, K)) if self.transitions is None else self.transitions
+        if self.pairs is None:
+            return transitions, None
+        if everywhere is None:
+            names = [pattern.source for pattern in self.patterns if not pattern.commands]
+            everywhere = [name for name in dict.fromkeys(names) if names.count(name) == 1]
+        number, rows = {name: row for row, name in enumerate(self.attributes)}, self.pairs.rows()
+        chosen = np.isin(rows, [number[name] for name in everywhere if name in number])
+        added = np.zeros(K * K)
+        np.add.at(added, self.pairs.targets[chosen], self.pairs.weights[chosen])
+        left = ~chosen
+        others = Weights.of_entries(rows[left], self.pairs.targets[left], self.pairs.weights[left], n)
+        return transitions + added.reshape(K, K), others if len(others.weights) else None
 
     # ---- tokens ---------------------------------------------------------------------------------
 

@@ -20,7 +20,8 @@ from structsvm.features.functions.patterns import (
     read_wapiti_patterns,
 )
 from structsvm.features.templates import is_of_wapiti, parse_templates
-from structsvm.interop.chain_model import ChainModel, Weights
+from structsvm.interop.chain_model import PROGRAMS, ChainModel, Weights
+from structsvm.interop.conversions import converted
 
 if TYPE_CHECKING:
     from structsvm.features.encoder import FeatureEncoder
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     Trained: TypeAlias = SequenceLabeler | SequenceModel
 
-PROGRAMS = {"wapiti": "Wapiti", "crfpp": "CRF++", "crfsuite": "CRFsuite"}
 Floats: TypeAlias = NDArray[np.float64]
 
 
@@ -42,11 +42,21 @@ def chain_of(model: ChainModel | Trained, kind: str) -> ChainModel:
         For what that program has no counterpart of; the message names it.
     """
     if not isinstance(model, ChainModel):
-        return _of_labeler(getattr(model, "model_", model), kind)
-    if model.kind != kind:
-        ours = "templates" if kind == "crfpp" else "patterns"
-        raise ValueError(f"model: wanted one with {PROGRAMS[kind]}'s {ours}, got one of {PROGRAMS[model.kind]}")
-    return model
+        return _of_labeler(_own_model(model), kind)
+    if model.kind == kind:
+        return model
+    chain = converted(model, kind)
+    return chain if kind == "crfsuite" or model.kind != "crfsuite" else _without_edges(chain)
+
+
+def _own_model(model: object) -> SequenceModel:
+    """The model of a labeler; TypeError for other objects."""
+    from structsvm.tasks.sequence.model import SequenceModel  # reading other programs' files takes no trainer
+
+    own = model if isinstance(model, SequenceModel) else getattr(model, "model_", None)
+    if not isinstance(own, SequenceModel):
+        raise TypeError(f"model must be a trained SequenceLabeler or a ChainModel, got {model!r:.60}")
+    return own
 
 
 class _Names(NamedTuple):
@@ -80,8 +90,8 @@ def _of_labeler(model: SequenceModel, kind: str) -> ChainModel:
         kind,
         _labels(model),
         attributes,
-        _placed(states, np.arange(len(names.features)), n),
-        _placed(pairs, its, n) if len(its) else None,
+        states.placed(np.arange(len(names.features)), n),
+        pairs.placed(its, n) if len(its) else None,
         transitions=transitions,
         start=start if start.any() else None,
         end=end if end.any() else None,
@@ -170,13 +180,6 @@ def _weights(table: Floats) -> Weights:
     flat = table.reshape(len(table), int(np.prod(table.shape[1:])))
     rows, targets = np.nonzero(flat)
     return Weights.of_entries(rows, targets, flat[rows, targets], len(table))
-
-
-def _placed(weights: Weights, numbers: NDArray[np.int64], n_rows: int) -> Weights:
-    """The same rows with these numbers, among `n_rows`."""
-    rows = numbers[weights.rows()]
-    order = np.argsort(rows, kind="stable")
-    return Weights.of_entries(rows[order], weights.targets[order], weights.weights[order], n_rows)
 
 
 def _without_edges(chain: ChainModel) -> ChainModel:

@@ -42,6 +42,9 @@ LEAST_GAP = 0.01
 # of outputs known in part have no length that surely gains. After so many passes, at most, L-BFGS goes on, which needs
 # 10 to 100 rounds.
 USUAL_PASSES, PASSES_OF_MARGINAL, MOST_ROUNDS = 64, 16, 200
+# Steps that L-BFGS remembers, two vectors of float64 each, fewer where they and the vectors that it needs beside them
+# would take more bytes than this; with fewer than `LEAST_MEMORY` it is left out.
+MEMORY, LEAST_MEMORY, VECTORS, ROOM = 10, 3, 14, 5 << 29
 
 
 STATES["expectations"] = counters(4) | AROUND | {
@@ -50,6 +53,12 @@ STATES["expectations"] = counters(4) | AROUND | {
     "least": Array("f8", ("n_samples",), within=(0.0, math.nextafter(1.0, 2.0)), needed=False),
     "C": Array("f8", ("n_samples",), within=(0.0, None)),
 }  # fmt: skip
+
+
+def remembered(n_features: int) -> int:
+    """The number of steps that L-BFGS remembers of so many weights; 0: it would take too much memory."""
+    steps = min(MEMORY, (ROOM // (8 * max(n_features, 1)) - VECTORS) // 2)
+    return steps if steps >= LEAST_MEMORY else 0
 
 
 class Point(NamedTuple):
@@ -127,8 +136,12 @@ class LikelihoodRun(DualRun):
     def minimise(self, tol: float, most: int, tick: Callable[[], object] = bool) -> bool:
         """Find better weights by L-BFGS; return whether the relative gap is at most `tol`, after `most` iterations.
 
-        The point of the run stays as it is, so that passes can go on from there.
+        The point of the run stays as it is, so that passes can go on from there. Models so large that L-BFGS does not
+        fit into `ROOM` are left as the passes have made them.
         """
+        memory = remembered(self.problem.n_features)
+        if not memory:
+            return False
         from scipy.optimize import minimize
 
         state = self.state
@@ -158,7 +171,7 @@ class LikelihoodRun(DualRun):
             if self.remaining <= tol:
                 raise StopIteration
 
-        options = {"maxiter": most, "maxfun": 2 * most, "ftol": 0.0, "gtol": 0.0}
+        options = {"maxiter": most, "maxfun": 2 * most, "ftol": 0.0, "gtol": 0.0, "maxcor": memory}
         minimize(objective, last.w, jac=True, method="L-BFGS-B", callback=end_iteration, options=options)
         return self.remaining <= tol
 
@@ -222,7 +235,7 @@ class ConditionalLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     max_iter : int, optional
         Passes over the data. None: until the gap is at most 1 % of the objective, up to 64 (16 where outputs are known
         in part); with `tol`, as many as needed, up to 1000. L-BFGS goes on from there, for up to 200 iterations, which
-        wins where passes crawl.
+        wins where passes crawl; of more than some 16 million weights, where it would take over 2.7 GB, it is left out.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass. None: no such test.
     random_state : int, RandomState or None

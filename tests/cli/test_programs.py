@@ -13,7 +13,7 @@ from structsvm.interop.kinds import KINDS, kind_by_content, kind_by_name, read_c
 COLUMNS = "The DT B\ndog NN I\nbarks VB O\n\nA DT B\ncat NN I\nsleeps VB O\n\n" * 4
 ATTRIBUTES = "B\tw=The\tt=DT\nI\tw=dog\tt=NN\nO\tw=barks\n\nB\tw=A\tt=DT\nI\tw=cat\tn:2\nO\tw=sleeps\n\n" * 4
 PATTERNS = 'u:w=%X[0,0]\nu:t=%t[0,1,"^N"]\n*\n'
-OUT = {"wapiti": "m.wapiti", "crfpp": "m.crfpp"}
+OUT = {"wapiti": "m.wapiti", "crfpp": "m.crfpp"}  # with patterns
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,12 @@ def models(tmp_path_factory):
         assert (folder / out).read_bytes() == (folder / f"{kind}.named").read_bytes()
     run(folder, "convert", "patterns.own", "patterns.wapiti")
     run(folder, "convert", "attributes.own", "attributes.wapiti")
+    run(folder, "convert", "attributes.own", "m.crfsuite", "-q")
     return folder
 
 
 def test_every_kind_has_a_case():
-    assert {"wapiti", "crfpp"} <= {*KINDS}
+    assert {*OUT, "crfsuite"} == {*KINDS}
 
 
 @pytest.mark.parametrize("kind", OUT)
@@ -63,6 +64,16 @@ def test_evaluate_and_inspect(models, kind):
     assert "--plot draws trainings" in err
     _, err = run(models, "evaluate", OUT[kind], "train", "--unknown", "x", status=2)
     assert "--unknown is for" in err
+
+
+def test_a_model_of_attributes_comes_back(models):
+    run(models, "convert", "m.crfsuite", "back.model")
+    for command in (["predict"], ["predict", "--confidence"]):
+        out, _ = run(models, *command, "m.crfsuite", "attributes")
+        assert run(models, *command, "back.model", "attributes")[0] == out
+    run(models, "train", "sequence", "attributes", "--warm-start", "back.model", "-m", "on.model", "-q", "-C", "1")
+    _, err = run(models, "convert", "own", "x.model", status=1)
+    assert "ours already" in err
 
 
 def test_patterns_train_and_convert(models):
@@ -123,7 +134,8 @@ def test_training_goes_on_with_the_text(models):
         (["convert", "own", "own", "--to", "wapiti"], 2, "are the same file"),
         (["convert", "train", "x.crfpp"], 1, "train"),
         (["convert", "attributes.own", "x.crfpp"], 1, "attributes"),
-        (["convert", "m.crfpp", "x.wapiti"], 1, "Wapiti's patterns"),
+        (["convert", "patterns.wapiti", "x.crfpp"], 1, r"no counterpart of the pattern 'u:w=%X"),
+        (["convert", "m.crfsuite", "x.crfpp"], 1, "no counterpart of attributes"),
         (["predict", "m.wapiti", "one"], 1, "one: has 1 columns; the model's patterns read 2"),
         (["evaluate", "m.wapiti", "two"], 1, "two: has 2 columns; .* read 2 and a label"),
     ],

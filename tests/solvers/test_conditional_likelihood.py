@@ -171,6 +171,22 @@ def test_no_point_of_the_rounds_is_evaluated_twice():
     assert len(seen) == len(X) * len(set(seen)) > 10 * len(X)
 
 
+def test_lbfgs_takes_no_more_memory_than_there_is_room(monkeypatch):
+    from structsvm.solvers import conditional_likelihood as module
+
+    for n in (1, 10**6, 8_400_000, 12_000_000, 16_000_000, 91_000_000):
+        steps = module.remembered(n)
+        assert steps in (0, *range(module.LEAST_MEMORY, module.MEMORY + 1))
+        assert steps in (0, module.MEMORY) or 8 * n * (module.VECTORS + 2 * steps) <= module.ROOM
+    assert [module.remembered(n) for n in (1, 8_400_000, 91_000_000)] == [10, 10, 0]
+    run = ConditionalLikelihood(10.0, random_state=0).start(bound(chain_data(n=10)))
+    run.advance()
+    before = run.weights.tobytes()
+    monkeypatch.setattr(module, "ROOM", 0)
+    assert not run.minimise(1e-4, 100)
+    assert run.polished is None and run.weights.tobytes() == before
+
+
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 def test_passes_over_bags_on_dense_columns_are_stable(C, scale):

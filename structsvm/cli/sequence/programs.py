@@ -15,9 +15,8 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_form
 from structsvm.features.sources import ColumnFileError, load_text
-from structsvm.interop.chain_model import ChainModel
+from structsvm.interop.chain_model import PROGRAMS, ChainModel
 from structsvm.interop.kinds import read_chain
-from structsvm.interop.trained import PROGRAMS
 from structsvm.metrics import scheme_of
 from structsvm.parameters import printable
 
