@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import Any
 
 import structsvm.cli.output as out
@@ -28,11 +27,10 @@ def are_attributes(path: str, form: str, before: Any = None) -> bool:
     if path == "-" or not os.path.isfile(path):
         return False
     head = bytearray()
-    with closing(stream_bytes(source)) as blocks:
-        for block, _ in blocks:
-            head += block
-            if len(head) >= HEAD:
-                break
+    for block, _ in stream_bytes(source):
+        head += block
+        if len(head) >= HEAD:
+            break
     text = bytes(head[:HEAD]).decode("utf-8", "replace")
     return is_of_attributes(text[: text.rfind("\n")] if len(head) > HEAD else text)
 

@@ -320,7 +320,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     is_plain = not (in_shards or is_partial or of_columns)
     has_attributes = is_plain and are_attributes(path, form_given, before)
     X: Any
-    known, form = None, None  # shards have their labels
+    known: Any = None
+    form = None  # shards have their labels
     if in_shards:
         check_sharded(settings)
         if settings.inference == "greedy":

@@ -6,9 +6,11 @@ in Wapiti, CRF++ and CRFsuite.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -28,6 +30,13 @@ PROGRAMS = {"wapiti": "Wapiti", "crfpp": "CRF++", "crfsuite": "CRFsuite"}
 
 Token: TypeAlias = object  # columns for patterns, else attributes or a dict of features
 Ranked: TypeAlias = list[tuple[list[str], float]]
+
+
+def named_content(source: str | os.PathLike[str] | bytes) -> tuple[str, bytes]:
+    """Name of a file and what it contains; bytes are the content of one without a name."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return "model", bytes(source)
+    return os.fspath(source), Path(source).read_bytes()
 
 
 class Weights(NamedTuple):

@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import re
 import struct
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.patterns import Pattern, PatternError, parse_crfpp
-from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
+from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights, named_content
 from structsvm.interop.trained import chain_of
 from structsvm.new_file import new_file
 
@@ -32,12 +31,13 @@ _BYTES_PER_UNIT = 256  # limit for all prefixes of keys together; real files nee
 _ENTRY = re.compile(rb"([0-9]{1,10}) (.+)", re.DOTALL)
 
 
-def read_crfpp(path: str | os.PathLike[str], *, cost_factor: float = 1.0) -> ChainModel:
+def read_crfpp(source: str | os.PathLike[str] | bytes, *, cost_factor: float = 1.0) -> ChainModel:
     """Read a model of CRF++, text or binary by its first bytes.
 
     Parameters
     ----------
-    path : str or path
+    source : path or bytes
+        The file, or what it contains.
     cost_factor : float
         Factor of all scores, as ``crf_test -c``, which likewise ignores the one in the file.
 
@@ -61,7 +61,7 @@ def read_crfpp(path: str | os.PathLike[str], *, cost_factor: float = 1.0) -> Cha
     """
     if not (np.isfinite(cost_factor) and cost_factor > 0):
         raise ValueError(f"cost_factor must be a finite number above 0, got {cost_factor!r}")
-    name, data = os.fspath(path), Path(path).read_bytes()
+    name, data = named_content(source)
     read = _read_text if data.startswith(b"version:") else _read_binary
     return read(data, name, cost_factor)
 

@@ -28,7 +28,7 @@ from structsvm.interop.trained import chain_of
 from structsvm.new_file import new_file
 
 if TYPE_CHECKING:
-    from structsvm.tasks import SequenceLabeler
+    from structsvm.interop.trained import Trained
 
 __all__ = ["read_crfsuite", "write_crfsuite"]
 
@@ -171,7 +171,7 @@ def _checked(features: NDArray[np.void], sources: NDArray[np.int64], kind: int, 
 
 
 def write_crfsuite(
-    model: ChainModel | SequenceLabeler,
+    model: ChainModel | Trained,
     path: str | os.PathLike[str],
     *,
     first: str = FIRST,

@@ -32,8 +32,8 @@ class Kind(NamedTuple):
         How their names usually end.
     """
 
-    read: Callable[..., ChainModel]
-    write: Callable[..., None]
+    read: Callable[[str | os.PathLike[str]], ChainModel]
+    write: Callable[[ChainModel | Trained, str | os.PathLike[str]], None]
     begins: tuple[bytes, ...]
     endings: tuple[str, ...]
 

@@ -42,11 +42,21 @@ def chain_of(model: ChainModel | Trained, kind: str) -> ChainModel:
         For what that program has no counterpart of; the message names it.
     """
     if not isinstance(model, ChainModel):
-        return _of_labeler(getattr(model, "model_", model), kind)
+        return _of_labeler(_own_model(model), kind)
     if model.kind == kind:
         return model
     chain = converted(model, kind)
     return chain if kind == "crfsuite" or model.kind != "crfsuite" else _without_edges(chain)
+
+
+def _own_model(model: object) -> SequenceModel:
+    """The model of a labeler; TypeError for other objects."""
+    from structsvm.tasks.sequence.model import SequenceModel  # reading other programs' files takes no trainer
+
+    own = model if isinstance(model, SequenceModel) else getattr(model, "model_", None)
+    if not isinstance(own, SequenceModel):
+        raise TypeError(f"model must be a trained SequenceLabeler or a ChainModel, got {model!r:.60}")
+    return own
 
 
 class _Names(NamedTuple):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.patterns import PatternError, parse_wapiti
-from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
+from structsvm.features.sources import decompress
+from structsvm.features.text.encodings import NotTextError
+from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights, named_content
 from structsvm.interop.trained import chain_of
 from structsvm.new_file import new_file
 
@@ -64,11 +64,16 @@ class _Reader:
         return self.data[start:end]
 
 
-def read_wapiti(path: str | os.PathLike[str]) -> ChainModel:
+def read_wapiti(source: str | os.PathLike[str] | bytes) -> ChainModel:
     """Read a model of Wapiti; ``.gz`` is unpacked.
 
     The model tags as ``wapiti label`` does. Models of kind ``crf`` and ``maxent`` are read; ``memm`` is
     normalised per label and refused.
+
+    Parameters
+    ----------
+    source : path or bytes
+        The file, or what it contains.
 
     Raises
     ------
@@ -88,13 +93,12 @@ def read_wapiti(path: str | os.PathLike[str]) -> ChainModel:
     >>> read_wapiti(path).predict([["the", "dog"]])
     [['D', 'N']]
     """
-    name = os.fspath(path)
-    data = Path(path).read_bytes()
+    name, data = named_content(source)
     if data.startswith(b"\x1f\x8b"):
         try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError) as error:
-            raise ModelFileError(f"{name}: damaged gzip data ({error})") from None
+            data = decompress(data, name)
+        except NotTextError as error:
+            raise ModelFileError(str(error)) from None
     reader = _Reader(data, name)
     n_weights = _model_header(reader)
     n_patterns, _, *rest = reader.header(

@@ -4,9 +4,12 @@ from importlib.util import find_spec
 
 import crfsuite_files
 import model_files
+import program_files
 import shard_files
 import text_files
 from runner import FileKind
+
+from structsvm.interop import read_crfpp, read_wapiti
 
 KINDS = {
     kind.name: kind
@@ -15,6 +18,8 @@ KINDS = {
         FileKind("resume", model_files.seeds, model_files.mutate_state, model_files.resume, ()),
         FileKind("checkpoint", model_files.checkpoints, model_files.mutate, model_files.read_checkpoint, ()),
         FileKind("shards", shard_files.folders, shard_files.mutate, shard_files.read, ()),
+        FileKind("wapiti", program_files.wapiti, text_files.mutate, program_files.reader(read_wapiti), (ValueError,)),
+        FileKind("crfpp", program_files.crfpp, program_files.mutate, program_files.reader(read_crfpp), (ValueError,)),
         FileKind("crfsuite", crfsuite_files.models, crfsuite_files.mutate, crfsuite_files.read, (ValueError,)),
         *(
             FileKind(name, seeds.copy, text_files.mutate, text_files.reader(use), (ValueError,))

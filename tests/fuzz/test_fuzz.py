@@ -10,8 +10,20 @@ import pytest
 
 FOLDER = Path(__file__).parent
 TEXTS = ["conllu", "columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "queries"]
-TEXTS += ["documents", "graphs", "bags", "meanings", "questions", "partial", "pieces", "alignments", "many", "matrix"]
-OTHERS = ["resume", "checkpoint", "shards", "crfsuite"]
+TEXTS += [
+    "attributes",
+    "documents",
+    "graphs",
+    "bags",
+    "meanings",
+    "questions",
+    "partial",
+    "pieces",
+    "alignments",
+    "many",
+    "matrix",
+]
+OTHERS = ["resume", "checkpoint", "shards", "wapiti", "crfpp", "crfsuite"]
 OTHERS += ["tables"] if find_spec("pyarrow") and find_spec("narwhals") else []
 
 FAULTY = """

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.features.attribute_files import read_attributes, write_attributes
 from structsvm.features.columns import ColumnFileError, ColumnPieces, read_columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.svmlight import read_svmlight
@@ -165,6 +166,8 @@ MEANINGS = (
     b"# robots\n@S -> pass ( @P , @P )\n@S -> kick ( @P )\n@S -> ballstopped ( )\n@P -> purple1\n3\t@P -> of ( @P )\n"
 )
 QUOTED = b"S -> 'pass' '(' P ',' P ')'\nS -> 'ballstopped' '(' ')'\nS -> P\nP -> 'purple1'\nP -> 'a'\n"
+PATTERNS = b'# words\nu:w=%X[-1,0]\nu:%t[0,1,"^\\u.*\\d?$"]/%m[1,0,".$"]\n*:%x[0,1]\nb\n'
+ATTRIBUTES = b"B\tw=the\tn:2.5\tc\\:d\nI\tx\tw=dog\n\nO\ty\\\\\n"
 FASTA = b">a first\nACD-EF\n>a second\nAC-DEF\n>b\nMKV..lv\n>b\nMK-VLVA\n"
 STOCKHOLM = (
     b"# STOCKHOLM 1.0\n#=GF ID one\n#=GS a/1-5 AC P1\na/1-5 ACD-EF\n#=GR a/1-5 SS CCCHHH\nb AC-DEF\nc .CADEF\n"
@@ -238,6 +241,18 @@ def use_templates(data: bytes) -> None:
     encoder.fit_transform(columns)
     encoder.transform(columns)
     encoder.feature_names, encoder.bigram_names  # noqa: B018 (built when they are asked for)
+
+
+def use_attributes(data: bytes) -> None:
+    """Read tokens of attributes, and write what was read."""
+    X, y = read_attributes(io.BytesIO(data))
+    path = os.path.join(MEMORY, f"structsvm-fuzz-{os.getpid()}.attributes")
+    try:
+        write_attributes(path, X, y)
+        assert read_attributes(path)[1] == y
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 def use_trees(data: bytes) -> None:
@@ -353,7 +368,8 @@ TEXTS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "conllu": ([CONLLU], use_conllu),
     "columns": ([COLUMNS], use_columns),
     "pieces": ([COLUMNS, PARTIAL, b"\xef\xbb\xbf" + COLUMNS.replace(b"\n", b"\r\n")], use_pieces),
-    "templates": ([TEMPLATES], use_templates),
+    "templates": ([TEMPLATES, PATTERNS], use_templates),
+    "attributes": ([ATTRIBUTES], use_attributes),
     "trees": ([TREES], use_trees),
     "grammar": ([GRAMMAR], use_grammar),
     "taxonomy": ([TAXONOMY], use_taxonomy),

@@ -11,7 +11,7 @@ import pytest
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.interop import read_crfpp, read_wapiti, write_crfpp, write_wapiti
-from structsvm.tasks import SequenceLabeler, TokenFeatures
+from structsvm.tasks import GrammarParser, SequenceLabeler, TokenFeatures
 
 WAPITI = os.environ.get("WAPITI") or shutil.which("wapiti")
 CRF_LEARN = os.environ.get("CRF_LEARN") or shutil.which("crf_learn")
@@ -127,6 +127,13 @@ def bio(data):
 def numbers(data):
     X, y, _ = data
     return SequenceLabeler(C=1.0).fit([[{"w": w, "n": 3.0 * len(w)} for w, _ in x] for x in X], y)
+
+
+@pytest.mark.parametrize("model", [SequenceLabeler(), None, "model", GrammarParser()], ids=str)
+def test_what_is_no_trained_labeler(model, tmp_path):
+    for write in (write_wapiti, write_crfpp):
+        with pytest.raises(TypeError, match="trained SequenceLabeler or a ChainModel"):
+            write(model, tmp_path / "m")
 
 
 @pytest.mark.parametrize(
