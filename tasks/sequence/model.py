@@ -58,9 +58,11 @@ from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
 from structsvm.tasks.sequence.parameters import (
     TokenFeatures,
+    check_leaves_zeros,
     check_segments,
     check_sharded,
     check_unchanged,
+    has_possible_states,
     length_of,
     make_encoder,
     make_oracle,
@@ -239,7 +241,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""
         weight = examples.weight
-        problem = self._checked(examples).bind(examples.tokens, examples.known, **solver.formulation())
+        oracle = self._checked(examples)
+        if not has_possible_states(self.params):
+            check_leaves_zeros(solver)
+            oracle = oracle.of_seen()
+        problem = oracle.bind(examples.tokens, examples.known, **solver.formulation())
         if examples.is_stored:
             examples.tokens.set_sections(problem)
         if weight is not None and problem.groups is not None:

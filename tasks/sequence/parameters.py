@@ -5,9 +5,9 @@ They are read as attributes: of the estimator, or of what the command line makes
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -77,6 +77,9 @@ class TokenFeatures(ParameterGroup):
         has n_labels^2 weights.
     end : bool, default=False
         Exact inference only: whether the last label of a sequence has a weight of its own.
+    possible_states : bool, default=True
+        Whether each attribute has a weight for every label. False: only for those with which a token of the training
+        data has it, as CRFsuite has it by default; with the 1-norm (``solver="sparse_likelihood"``) alone.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class TokenFeatures(ParameterGroup):
         Kind((str, list, tuple), "a name or a list of names"), NONE, default=None
     )
     end: bool = parameter(FLAG, default=False)
+    possible_states: bool = parameter(FLAG, default=True)
 
 
 @declared
@@ -119,6 +123,12 @@ class SequenceLabelerParameters(Training):
 def features_of(params: LabelerParams) -> TokenFeatures:
     """The features that parameters ask for."""
     return params.features or TokenFeatures()
+
+
+def has_possible_states(params: Mapping[str, Any]) -> bool:
+    """Whether attributes have weights for labels that no training token has them with."""
+    features = params.get("features")
+    return features is None or bool(features.possible_states)
 
 
 def make_encoder(params: LabelerParams) -> FeatureEncoder:
@@ -226,6 +236,15 @@ def check_greedy(params: LabelerParams, loss: str) -> None:
             raise ValueError(f"{name}={value!r} needs inference='exact'")
 
 
+def check_leaves_zeros(solver: Solver) -> None:
+    """Raise ValueError for a solver that trains all weights."""
+    if not solver.inner.leaves_zeros:
+        raise ValueError(
+            "possible_states=False needs solver='sparse_likelihood' or a SparseLikelihood object, which leave weights "
+            f"at 0; got {type(solver.inner).__name__}"
+        )
+
+
 def segment_oracle(
     labels: Sequence[Hashable], n_features: int, segments: Segments, loss: str, costs: NDArray[np.float64] | None
 ) -> SemiMarkovOracle:
@@ -288,6 +307,7 @@ def check_unchanged(params: LabelerParams, model: SequenceModel, label_ids: Inte
         ("inference", type(oracle), type(model.oracle)),
         ("order", oracle.order, model.oracle.order),
         ("end", oracle.end, model.oracle.end),
+        ("possible_states", features_of(params).possible_states, has_possible_states(model.params)),
         ("class_weight", oracle.label_costs, model.oracle.label_costs),
         ("loss", oracle.loss_name, model.oracle.loss_name),
         *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
