@@ -41,7 +41,7 @@ from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.examples import doubt_of_outputs
-from structsvm.tasks.common.solver import LIKELIHOODS, SOLVERS, make_solver, solver_of
+from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, make_solver
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
@@ -52,6 +52,7 @@ from structsvm.tasks.sequence.parameters import (
     check_sharded,
     features_of,
     loss_of,
+    solver_for,
 )
 from structsvm.tasks.sequence.segments import MOST_TOKENS
 
@@ -221,7 +222,7 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
 
 @training(
     file=out.Input(exists=True, allow_dash=True),
-    solvers=(*SOLVERS, *LIKELIHOODS),
+    solvers=(*SOLVERS, *LIKELIHOODS, AUTO),
     plot="Save the training history as a picture.",
 )
 @optional("--templates", out.Input(), "Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
@@ -275,7 +276,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if is_stream:
         stream = Stream(job, path, settings, before, reading, labels=labels, size=size or BATCH, is_partial=is_partial)
         return stream.train(draw=picture)
-    solver = solver_of(vars(settings), loss_of(settings, before))
+    solver = solver_for(vars(settings), loss_of(settings, before), None if before is None else before.choice)
     solver.validate()
     X: Any
     known, form = None, None  # shards have their labels

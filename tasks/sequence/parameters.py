@@ -32,7 +32,8 @@ from structsvm.parameters import (
 from structsvm.solvers import Solver
 from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, ByLabel, Training, check_settled
-from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, is_likelihood
+from structsvm.tasks.common.selection.choice import Choice, ChosenSolver
+from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, is_auto, is_likelihood, is_log, solver_of
 from structsvm.tasks.sequence.constraints import constrained, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
@@ -58,7 +59,9 @@ if TYPE_CHECKING:
 # Losses that "auto" chooses from, in the order of preference.
 LOSSES = ("log", "hamming")
 # Where there is nothing to choose by.
-USUAL_LOSS = "hamming"
+USUAL_LOSS, USUAL_SOLVER = "hamming", "larank"
+# The one that "auto" tries beside it.
+RIVAL = "sparse_likelihood"
 
 
 @declared
@@ -104,7 +107,9 @@ class SequenceLabelerParameters(Training):
     """The parameters of `SequenceLabeler`."""
 
     C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
-    solver: str | Solver = parameter(Options(*SOLVERS, *LIKELIHOODS), Kind(Solver, "a Solver"), default="larank")
+    solver: str | Solver = parameter(
+        Options(*SOLVERS, *LIKELIHOODS, AUTO), Kind(Solver, "a Solver"), default=USUAL_SOLVER
+    )
     inference: str = parameter(Options("exact", "greedy"), default="exact")
     order: int | None = parameter(Interval(Integral, 0), NONE, default=None)
     templates: str | os.PathLike[str] | None = parameter(default=None)
@@ -148,8 +153,36 @@ def possible_losses(params: LabelerParams) -> tuple[str, ...]:
         return (params.loss,)
     if is_likelihood(params.solver):
         return ("log",)
-    of_margin = params.solver != "larank" or params.inference != "exact" or params.class_weight is not None
+    of_margin = (
+        params.solver not in (USUAL_SOLVER, AUTO) or params.inference != "exact" or params.class_weight is not None
+    )
     return (USUAL_LOSS,) if of_margin else LOSSES
+
+
+def solver_for(params: dict[str, Any], loss: str, choice: Choice | None = None) -> Solver:
+    """The solver that parameters name for a loss; "auto": the usual one, unless the other was chosen."""
+    if is_auto(params["solver"]):
+        chosen = None if choice is None or not is_log(loss) else choice.get(ChosenSolver)
+        params = params | {"solver": USUAL_SOLVER if chosen is None else chosen.solver}
+    return solver_of(params, loss)
+
+
+def check_open(params: LabelerParams) -> None:
+    """Raise ValueError for parameters that leave nothing to choose from with solver="auto"."""
+    if not is_auto(params.solver):
+        return
+    for name, value, needed in (
+        ("C", params.C, AUTO),
+        ("loss", params.loss, AUTO),
+        ("inference", params.inference, "exact"),
+        ("class_weight", params.class_weight, None),
+        ("possible_states", features_of(params).possible_states, True),
+    ):
+        if value != needed:
+            raise ValueError(
+                f"solver='auto' is chosen on held-out sequences, together with C, and needs {name}={needed!r}; got "
+                f"{value!r:.80}. Name a solver instead"
+            )
 
 
 def loss_of(params: LabelerParams, before: TaskModel[LabeledSequences] | None = None) -> str:
