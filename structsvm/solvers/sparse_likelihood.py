@@ -69,10 +69,13 @@ class SparseObjective:
     def __init__(self, problem: Any, C: NDArray[np.float64], l1: float, l2: float) -> None:
         self.state = ExpectationState(problem, C, stores=False)
         self.C, self.l1, self.l2 = C, l1, l2
+        self.fixed = None if problem.possible is None else ~problem.possible
 
     def at(self, weights: Floats) -> Point:
         """The point of weights, by one round of expectations."""
         losses, gradient = self.state.losses(weights)
+        if self.fixed is not None:
+            gradient[self.fixed] = 0.0
         inside = np.flatnonzero(weights)
         w = weights[inside].astype(np.float64)
         total = float(self.C @ losses)
@@ -319,6 +322,7 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     keeps_signs = False
     takes_approximate = False
     takes_base = False
+    leaves_zeros = True
     state_kind = "weights"
     usual_passes = USUAL_PASSES
 

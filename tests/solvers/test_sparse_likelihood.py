@@ -14,8 +14,8 @@ from structsvm import ConvergenceWarning, StructuredSVM
 from structsvm.datasets import make_sequences
 from structsvm.features.tokens import Tokens
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.solvers import ConditionalLikelihood, SparseLikelihood
-from structsvm.tasks import SequenceLabeler
+from structsvm.solvers import ConditionalLikelihood, CuttingPlane, LaRank, PassiveAggressive, SparseLikelihood
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 
 def chain_data(seed=0, n=8, K=2, F=3, T=4, **options):
@@ -214,6 +214,68 @@ def test_what_it_cannot_do_is_refused_or_said():
         SparseLikelihood(l1_ratio=0.0).solve(bound((oracle, X, Y)))
     with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, above tol=1e-12"):
         SparseLikelihood(20.0, tol=1e-12, max_iter=2).solve(bound((oracle, X, Y)))
+
+
+@pytest.mark.parametrize("kind", [LaRank, CuttingPlane, PassiveAggressive], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("penalty", ["l1", "L1", "elasticnet"])
+def test_a_margin_with_the_1_norm_is_refused_with_the_remedy(kind, penalty):
+    oracle, X, Y = chain_data()
+    wanted = rf"The 'penalty' parameter of {kind.__name__} must be .* Got '{penalty}' instead. .*SparseLikelihood"
+    with pytest.raises(ValueError, match=wanted):
+        StructuredSVM(oracle, kind(penalty=penalty)).fit(X, Y)
+    with pytest.raises(ValueError, match=r"Got 'other' instead\.$"):
+        StructuredSVM(oracle, kind(penalty="other")).fit(X, Y)
+
+
+@pytest.mark.parametrize("solver", ["sparse_likelihood", SparseLikelihood(1.0)], ids=["name", "object"])
+@pytest.mark.parametrize("loss", ["hamming", "zero_one"])
+def test_margins_of_sequences_are_refused(solver, loss):
+    with pytest.raises(ValueError, match="minimises the log loss; use it with loss='log'"):
+        SequenceLabeler(solver=solver, loss=loss).fit([["a", "b"]], [["A", "B"]])
+
+
+@pytest.mark.parametrize("features", [{}, {"bigrams": "w"}, {"end": True}], ids=str)
+def test_weights_that_training_has_not_seen_stay_0(features):
+    X, y = make_sequences(30, n_labels=5, n_words=60, mean_length=6.0, random_state=0)
+    X = [[f"w={word} t={tag}".split() for word, tag in x] for x in X]
+    seen = {
+        (name, label) for x, labels in zip(X, y, strict=True) for a, label in zip(x, labels, strict=True) for name in a
+    }
+    for wanted in (False, True):
+        group = TokenFeatures(possible_states=wanted, **features)
+        labeler = SequenceLabeler(solver="sparse_likelihood", C=1.0, features=group).fit(X, y)
+        emission = labeler.emission_
+        has = {(labeler.feature_names_[j], labeler.classes_[k]) for j, k in zip(*np.nonzero(emission), strict=True)}
+        assert has and (has <= seen) is not wanted and labeler.transition_.any()
+        assert labeler.result_.gap >= 0.0 and labeler.result_.status == "settled"
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_the_optimum_of_some_weights(ratio):
+    oracle, X, Y = chain_data(6, F=4)
+    X = [np.where(np.random.default_rng(i).random(x.shape) < 0.5, x, 0.0).astype(np.float32) for i, x in enumerate(X)]
+    data = (oracle.of_seen(), X, Y)
+    problem = bound(data)
+    may = problem.possible
+    run = SparseLikelihood(3.0, l1_ratio=ratio, tol=2e-3).solve(problem)
+    spaces = [psi * may for psi in spaces_of(data)]
+    expected = optimum(oracle.n_features, spaces, np.full(len(Y), 3.0), ratio)
+    assert 0 < may.sum() < len(may) and not run.weights[~may].any() and run.status == "converged"
+    assert run.dual <= expected * (1 + 1e-5) and run.primal == pytest.approx(expected, rel=2.1e-3)
+
+
+def test_other_solvers_refuse_weights_that_stay_0():
+    oracle, X, Y = chain_data()
+    for solver in (LaRank(), ConditionalLikelihood()):
+        with pytest.raises(ValueError, match=f"{type(solver).__name__} trains all weights, .*use SparseLikelihood"):
+            StructuredSVM(oracle.of_seen(), solver).fit(X, Y)
+        labeler = SequenceLabeler(features=TokenFeatures(possible_states=False), solver=solver)
+        with pytest.raises(ValueError, match=r"possible_states=False needs .* got"):
+            labeler.fit([["a", "b"]], [["A", "B"]])
+    labeler = SequenceLabeler(solver="sparse_likelihood", C=1.0, warm_start=True).fit([["a", "b"]], [["A", "B"]])
+    labeler.set_params(features=TokenFeatures(possible_states=False))
+    with pytest.raises(ValueError, match="possible_states"):
+        labeler.fit([["a", "b"]], [["A", "B"]])
 
 
 def test_outputs_known_in_part_are_refused():

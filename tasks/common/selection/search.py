@@ -422,7 +422,14 @@ class LossSearch:
         One per loss, named by its `loss`; in a tie the first is chosen.
     n_jobs : int or None
         With more than one, the others are searched beside the first.
+
+    Attributes
+    ----------
+    held : Held
+        How the held-out examples were predicted by what was chosen.
     """
+
+    held: Held
 
     def __init__(self, searches: Sequence[Search], n_jobs: int | None = None) -> None:
         self.searches, self.n_threads = searches, n_threads(n_jobs)
@@ -459,6 +466,7 @@ class LossSearch:
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0
         best = self.search = min(self.searches, key=lambda search: sign * losses[search.loss][1])
+        self.held = best.held
         return replace(best.choice, others=(ChosenLoss(best.loss, losses), *best.choice.others))
 
 

@@ -9,19 +9,35 @@ chosen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual._expectations import ExpectationState
-from structsvm.tasks.common.selection.search import LONGEST_OF_LOG, LOWEST_OF_LOG, Held, Part, Search, difference
+from structsvm.solvers.choosing import Row, is_loss
+from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSolver
+from structsvm.tasks.common.selection.search import (
+    LONGEST_OF_LOG,
+    LOWEST_OF_LOG,
+    Held,
+    LossSearch,
+    Part,
+    Search,
+    difference,
+    ratio,
+)
 
 if TYPE_CHECKING:
+    from structsvm.arrays import Integers
     from structsvm.progress import Monitor
     from structsvm.solvers import Solver
-    from structsvm.solvers.choosing import Row
-    from structsvm.tasks.common.selection.choice import Choice
+    from structsvm.tasks.common.examples import Examples
 
+# Standard errors of the paired difference by which the 1-norm must be better to be taken: the best value of a long path
+# scores a little too well.
+SURELY = 2.0
 # Where the path begins at least, in units of the C at which the first weight leaves 0: the next round value.
 ABOVE = 3.5
 
@@ -65,6 +81,58 @@ class SparseSearch(Search):
         chosen = min(near, key=lambda value: (self.trials[value].loss, value))
         self.held = self.trials[chosen].held
         return super().choice_of(chosen)
+
+
+class RivalSearch:
+    """A choice beside which a training with the 1-norm is tried: it is taken where held-out examples surely say so.
+
+    Parameters
+    ----------
+    usual : Search or LossSearch
+    rival : SparseSearch
+        On the same examples.
+    names : (str, str)
+        The names of their solvers.
+    """
+
+    def __init__(self, usual: Search | LossSearch, rival: SparseSearch, names: tuple[str, str]) -> None:
+        self.usual, self.rival, self.names = usual, rival, names
+        self.search: Search | LossSearch = usual
+
+    @property
+    def part(self) -> Part | None:
+        return self.search.part
+
+    @property
+    def held_out(self) -> list[tuple[Any, Examples]]:
+        """See `Search.held_out`."""
+        return self.search.held_out
+
+    def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
+        """See `Search.point`."""
+        return self.search.point(examples)
+
+    def choose(self, monitor: Monitor) -> Choice | None:
+        """The usual choice, or the rival's if its score is better by more than `SURELY` standard errors."""
+        choice = self.usual.choose(monitor)
+        if choice is None:
+            return None
+        self.search = self.rival
+        first = self.usual.searches[0] if isinstance(self.usual, LossSearch) else self.usual
+        rows = np.arange(len(first.examples))
+        other = self.rival.choose_on([np.isin(rows, part.held_out) for part in first.parts], monitor)
+        helds = self.usual.held, self.rival.held
+        change, error = difference(*helds)
+        gain = -change if is_loss(choice.metric) else change
+        is_better = gain > SURELY * error
+        scores = [ratio(*held[1:]) for held in helds]
+        solvers = dict(zip(self.names, scores, strict=True))
+        chosen = ChosenSolver(self.names[is_better], solvers, (gain, error))
+        if not is_better:
+            self.search = self.usual
+            return replace(choice, others=(*choice.others, chosen))
+        loss = ChosenLoss(self.rival.loss, {self.rival.loss: (other.C, *scores[1])})
+        return replace(other, others=(loss, chosen))
 
 
 def are_near(one: Held, other: Held) -> bool:

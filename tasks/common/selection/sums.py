@@ -61,7 +61,7 @@ class SumSearch(LossSearch):
         for part, model in zip(first.parts, sums, strict=True):
             part.model = model
         first.models = sums
-        held = joined([part.held_out_scores() for part in first.parts])
+        self.held = held = joined([part.held_out_scores() for part in first.parts])
         found = ChosenSum(
             first.model.loss,
             compared.losses,
