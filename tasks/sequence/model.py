@@ -67,6 +67,7 @@ from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
+from structsvm.tasks.sequence.compaction import report_from
 from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
@@ -143,6 +144,7 @@ RECORD = Record({
     ),
     "units": UNITS,
     "n_left_out": Count(needed=False),
+    "report": Value(report_from, needed=False),
     "margin": MARGIN,
 })  # fmt: skip
 
@@ -168,6 +170,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
         Those of rows of numbers, and of named features with numbers; None: tokens are taken as they are.
     segments : Segments or None
         Where whole segments are scored, their form and phrases; `labels` are then tags.
+    report : dict or None
+        Of a compact model, what `SequenceLabeler.compact` reports.
     """
 
     kind = "sequence"
@@ -180,6 +184,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     groups = (TokenFeatures,)
     sums_over_known = narrows = prunes = True
     C_of_few = 1.0
+    report: dict[str, float | str] | None = None
 
     def __init__(
         self,
@@ -610,7 +615,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def narrowed_by_weights(self) -> Self:
         least = None if self.choice is None else self.choice.get(ChosenLeast)
-        if least is None or self.units is not None or not self.encoder.can_narrow:
+        if (least is None and self.report is None) or self.units is not None or not self.encoder.can_narrow:
             return self
         n = self.oracle.n_token_features
         kept = np.count_nonzero(self.rows(0, n), axis=1) > 0
@@ -748,7 +753,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         shape = oracle.n_rows, oracle.stride
         weights = matrix_of(stored.arrays(n_rows=shape[0], stride=shape[1]), "weights", shape).ravel()
         model = cls(encoder, labels, oracle, weights=weights, units=units, segments=segments)
-        model.n_left_out = stored.n_left_out
+        model.n_left_out, model.report = stored.n_left_out, stored.report
         model.set_margin(stored.margin)
         return model
 
@@ -792,6 +797,8 @@ def prepare(
     """
     if isinstance(X, SequenceShards):
         return prepare_shards(params, X, before, lengths=lengths, classes=classes, weight=weight)
+    if before is not None and before.report is not None:
+        raise ValueError("a compact model is not trained further: train the model that it was made of")
     unknown = getattr(params, "unknown", AUTO)
     if params.segments:
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
