@@ -30,27 +30,20 @@ from structsvm.metrics._counts import is_unknown
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
-from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
 from structsvm.stored_values import (
-    Array,
     Count,
-    Flag,
     Group,
-    Matrix,
     OneOf,
-    Part,
     Record,
     Stored,
-    Text,
     Value,
-    matrix_of,
 )
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth, leaf
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import Labels, check_classes, listed, sort_labels
+from structsvm.tasks.common.labels import check_classes, listed, sort_labels
 from structsvm.tasks.common.likelihood import (
     StructureCalibration,
     calibrate_on,
@@ -66,7 +59,18 @@ from structsvm.tasks.common.selection.choice import ChosenLeast
 from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
+from structsvm.tasks.sequence.chains import (
+    ENCODER,
+    ORACLE,
+    WEIGHTS,
+    chain_of,
+    check_fits,
+    marginals_of,
+    nothing_left,
+    weights_of,
+)
 from structsvm.tasks.sequence.compaction import report_from
 from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
@@ -109,30 +113,11 @@ if TYPE_CHECKING:
     from structsvm.tasks.sequence.segments import KnownTag
 
 
-def how_inferred(oracle: LabelChain) -> str:
-    """The inference of an oracle, as a parameter."""
-    return "greedy" if isinstance(oracle, GreedyOracle) else "exact"
-
-
-ORACLE = Record({
-    "inference": OneOf(("exact", "greedy"), of=how_inferred),
-    "n_token_features": Count(),
-    "n_bigrams": Count(),
-    "order": Count(),
-    "end": Flag(),
-    "loss": Text(of="loss_name"),
-    "allowed_transitions": Array("b1", ("n_labels", "n_labels"), needed=False, of=lambda oracle: oracle.allowed[0]),
-    "allowed_first": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[1]),
-    "allowed_last": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[2]),
-    "label_costs": Array("f8", ("n_labels",), needed=False),
-})  # fmt: skip
 RECORD = Record({
-    "weights": Matrix(
-        "n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride)
-    ),
+    "weights": WEIGHTS,
     "phrases": Group(of=lambda model: None if model.segments is None else model.segments.phrases.to_arrays()),
     "labels": Labels(),
-    "encoder": Part(FeatureEncoder.from_arrays, FeatureEncoder.to_arrays),
+    "encoder": ENCODER,
     "oracle": ORACLE,
     "segments": Record(
         {
@@ -333,17 +318,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         weights = probable_weights(self, "predict_marginals")
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
-        decoder, found, place = self.oracle.chain(tokens.without_empty()), [], 0
-        for i, length in enumerate(tokens.lengths.tolist()):
-            if not length:
-                found.append(np.empty((0, len(self.labels))))
-                continue
-            log_sum, labels, _ = decoder.expect(weights, place, None if allowed is None else allowed[i])
-            if log_sum == -np.inf:
-                raise nothing_left(i)
-            found.append(labels)
-            place += 1
-        return found
+        return marginals_of(self.oracle, weights, tokens, allowed)
 
     def predict_kbest(
         self,
@@ -737,21 +712,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
         encoder, labels, segments = stored.encoder, stored.labels, None
-        if encoder.kind is None:
-            raise ValueError("a feature encoder that was never fitted")
         if stored.segments is not None:
             sources, max_length = stored.segments.sources, stored.segments.max_length
             segments = Segments(stored.segments.form, Phrases.from_arrays(sources, stored.phrases, max_length))
         oracle = oracle_of(stored.oracle, labels, segments)
         units = None if encoder.kind == "columns" else units_of(stored.units, encoder.n_features)
-        for what, ours, its in [
-            ("features", encoder.n_features + (units is not None), oracle.n_token_features),
-            ("bigrams", encoder.n_bigrams, 0 if segments is not None else oracle.n_bigrams),
-        ]:
-            if ours != its:
-                raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
-        shape = oracle.n_rows, oracle.stride
-        weights = matrix_of(stored.arrays(n_rows=shape[0], stride=shape[1]), "weights", shape).ravel()
+        check_fits(encoder, oracle, units is not None, 0 if segments is not None else oracle.n_bigrams)
+        weights = weights_of(stored, oracle)
         model = cls(encoder, labels, oracle, weights=weights, units=units, segments=segments)
         model.n_left_out, model.report = stored.n_left_out, stored.report
         model.set_margin(stored.margin)
@@ -760,15 +727,16 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
 def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | None) -> LabelChain:
     """The oracle of a file."""
-    arrays, is_greedy = stored.arrays(), stored.inference == "greedy"
-    if segments is not None:
-        if is_greedy or stored.order != 1 or stored.end or stored.n_bigrams != segments.phrases.starts[-1]:
-            raise ValueError(f"an oracle of segments described by {stored!r:.200}")
-        return segment_oracle(labels, stored.n_token_features, segments, stored.loss, arrays["label_costs"])
-    about = {"n_bigrams": stored.n_bigrams, "order": stored.order, **arrays}
-    if is_greedy:
-        return GreedyOracle(len(labels), stored.n_token_features, **about)
-    return ViterbiOracle(len(labels), stored.n_token_features, end=stored.end, loss=stored.loss, **about)
+    if segments is None:
+        return chain_of(stored, labels)
+    if (
+        stored.inference == "greedy"
+        or stored.order != 1
+        or stored.end
+        or stored.n_bigrams != segments.phrases.starts[-1]
+    ):
+        raise ValueError(f"an oracle of segments described by {stored!r:.200}")
+    return segment_oracle(labels, stored.n_token_features, segments, stored.loss, stored.arrays()["label_costs"])
 
 
 def prepare(
@@ -927,11 +895,6 @@ def prepare_segments(
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments, units=units)
     model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
-
-
-def nothing_left(i: int) -> ValueError:
-    """The error of a sequence without any labelling."""
-    return ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")
 
 
 def read(X: SequencesLike) -> Any:
