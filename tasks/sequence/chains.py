@@ -44,7 +44,7 @@ ORACLE = Record({
 })  # fmt: skip
 WEIGHTS = Matrix("n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride))
 ENCODER = Part(FeatureEncoder.from_arrays, FeatureEncoder.to_arrays)
-# What prediction needs of a chain over tokens.
+# The entries that prediction needs, of a chain over tokens.
 CHAIN = Record({"weights": WEIGHTS, "labels": Labels(), "encoder": ENCODER, "oracle": ORACLE})
 
 

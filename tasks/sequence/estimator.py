@@ -454,7 +454,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
 
     @property
     def compact_(self) -> dict[str, float | str]:
-        """What `compact` reports."""
+        """The report of `compact`: bytes, bits, scores."""
         report: dict[str, float | str] | None = self._fitted().report
         if report is None:
             raise AttributeError("there is no report: the model is not one that compact returned")
