@@ -33,7 +33,7 @@ _HOMES = {
     "Taxonomy": "structsvm.structures.taxonomy",
     "UnsupportedFormulation": "structsvm.protocol",
     "instruction_set": "structsvm.execution._processor",
-    "load": "structsvm.estimator",
+    "load": "structsvm.opening",
 }
 _MODULES = ("datasets", "interop", "layers", "metrics", "oracles", "plotting", "solvers", "tasks", "testing")
 
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from structsvm.adapter import OracleError as OracleError
     from structsvm.checkpoint import Checkpoint as Checkpoint
     from structsvm.estimator import StructuredSVM as StructuredSVM
-    from structsvm.estimator import load as load
     from structsvm.execution._processor import instruction_set as instruction_set
     from structsvm.model_file import ModelFileError as ModelFileError
+    from structsvm.opening import load as load
     from structsvm.protocol import Oracle as Oracle
     from structsvm.protocol import UnsupportedFormulation as UnsupportedFormulation
     from structsvm.result import ConvergenceWarning as ConvergenceWarning

@@ -1,8 +1,7 @@
-"""The generic estimator: any oracle, any solver; and `load`, which opens every kind of model file."""
+"""The generic estimator: any oracle, any solver."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from structsvm.adapter import by_place
 from structsvm.callbacks import with_callbacks
-from structsvm.model_file import ModelFileError, Origin, name_of, read_model, whole
+from structsvm.model_file import ModelFileError, Origin, name_of
 from structsvm.parameters import NONE, Kind, Verbose, WarmStart, declared, parameter
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
@@ -22,7 +21,6 @@ from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.outputs import Outputs
-from structsvm.tasks.registry import names_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,54 +209,3 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def load(path: Origin, *, oracle: Any = None, mmap: bool = False, trusted: bool = False) -> Any:
-    """Open a model file of any task.
-
-    Parameters
-    ----------
-    path : path-like, bytes, or binary file open for reading
-        The file, its contents, or a file or another stream that is read from its position to its end.
-    oracle : Oracle, optional
-        For models of `StructuredSVM`, whose oracle is code and is not in the file.
-    mmap : bool, default=False
-        Map the arrays instead of reading them: models of any size open at once, and processes share them.
-    trusted : bool, default=False
-        Whether to trust the file's author, so that this process may run and open what the file names: a regular
-        expression of a text vectorizer other than scikit-learn's own (it may take exponential time), or the path of a
-        substitution matrix. No file, trusted or not, contains code.
-
-    Returns
-    -------
-    estimator
-        A fitted estimator of the class that saved the file.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not a complete, valid model, or needs `trusted`.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import structsvm
-    >>> from structsvm.tasks import SequenceLabeler
-    >>> path = os.path.join(tempfile.mkdtemp(), "tags.model")
-    >>> SequenceLabeler(C=1.0, random_state=0).fit([["a", "b"]], [["x", "y"]]).save(path)
-    >>> structsvm.load(path).predict([["b", "a"]])
-    [['x', 'y']]
-    """
-    path = whole(path)
-    file = read_model(path, mmap=True)
-    kind = file.kind
-    if kind == StructuredModel.kind:
-        if oracle is None:
-            raise ModelFileError(f"{name_of(path)}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
-        return StructuredSVM.load(path, oracle=oracle, mmap=mmap, trusted=trusted)
-    names = names_of(kind)
-    name = names[0] if len(names) == 1 else file.meta.get("estimator")
-    if name not in names:
-        raise ModelFileError(f"{name_of(path)}: a model of the task {kind!r}, which this version does not know")
-    tasks = importlib.import_module("structsvm.tasks")
-    return getattr(tasks, name).load(path, mmap=mmap, trusted=trusted)

@@ -59,6 +59,7 @@ __all__ = [
     "Value",
     "checked_arrays",
     "csr",
+    "in_bits",
     "least",
     "matrix_of",
     "optional",
@@ -123,19 +124,15 @@ def csr(
     n_columns: int | str,
     *,
     dtype: str = "f4 f8",
-    integers: str = "i4 i8",
     ascends: bool = False,
     of: str | None = None,
 ) -> Table:
-    """The entries of a sparse matrix: ``NAME.data``, ``NAME.indices``, ``NAME.indptr``; `of`: its attribute.
-
-    `integers`: codes of the indices.
-    """
+    """The entries of a sparse matrix: ``NAME.data``, ``NAME.indices``, ``NAME.indptr``; `of`: its attribute."""
     entries, of = f"entries of {name}", of or name
     by = f"{name}.indptr" if ascends else None
     return {
         f"{name}.data": Array(dtype, (entries,), of=f"{of}.data"),
-        f"{name}.indices": Array(integers, (entries,), within=(0, n_columns), ascends_by=by, of=f"{of}.indices"),
+        f"{name}.indices": Array("i4 i8", (entries,), within=(0, n_columns), ascends_by=by, of=f"{of}.indices"),
         f"{name}.indptr": Array("i4 i8", (f"{n_rows}+1",), rises_to=entries, of=f"{of}.indptr"),
     }
 
@@ -446,13 +443,17 @@ class TextOr(Text):
             arrays[name] = value if isinstance(value, np.ndarray) else value.toarray()
 
 
-# A matrix is stored by its entries if they take no more than this share of its bytes.
+# A matrix of 32 bits is stored by its entries if they take no more than this share of its bytes.
 SPARSE = 0.5
+# The least exponent of the units of a row, and the greatest: float32 has 127 times 2 to its power.
+EXPONENTS = (-126, 121)
 
 
 @dataclass(frozen=True)
 class Matrix(Field):
     """A matrix of float32, whole or by its entries other than 0; see `matrix_of`.
+
+    Entries that are small multiples of a power of 2, one for each row, are stored as these integers (see `in_bits`).
 
     Attributes
     ----------
@@ -464,36 +465,79 @@ class Matrix(Field):
     columns: str
 
     def table(self, name: str) -> Table:
-        """Its arrays: itself, or its entries."""
-        size = self.rows, self.columns
-        entries = csr(name, *size, dtype="f4", integers=INTEGERS, ascends=True)
-        return optional({name: Array("f4", size), **entries})
+        """Its arrays: itself; or its entries, the column of each, their number in each row and its unit."""
+        entries = f"entries of {name}"
+        return optional({
+            name: Array("f4", (self.rows, self.columns)),
+            f"{name}.data": Array("f4 i1 i2", (entries,)),
+            f"{name}.indices": Array(INTEGERS, (entries,), within=(0, self.columns)),
+            f"{name}.counts": Array(INTEGERS, (self.rows,), within=(0, None)),
+            f"{name}.exponents": Array("i1", (self.rows,), within=(EXPONENTS[0], EXPONENTS[1] + 1)),
+        })  # fmt: skip
 
     def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
         n_rows, n_columns = value.shape
-        code = least(np.array([n_columns - 1])).dtype
-        size = np.count_nonzero(value) * (value.itemsize + code.itemsize) + 4 * (n_rows + 1)
-        if size > SPARSE * value.nbytes:
-            arrays[name] = value
-            return
+        parts: dict[str, Any] = {}
+        bits, exponents = next(
+            ((bits, exponents) for bits in (8, 16) if (exponents := units_of_rows(value, bits)) is not None), (32, None)
+        )
         rows, columns = np.nonzero(value)
-        ends = np.cumsum(np.bincount(rows, minlength=n_rows))
-        arrays[f"{name}.data"], arrays[f"{name}.indices"] = value[rows, columns], columns.astype(code)
-        arrays[f"{name}.indptr"] = np.concatenate([[0], ends]).astype(np.int32)
+        parts[f"{name}.data"] = value[rows, columns]
+        if exponents is not None:
+            parts[f"{name}.data"] = np.ldexp(parts[f"{name}.data"], -exponents[rows].astype(np.int16)).astype(
+                f"i{bits // 8}"
+            )
+            parts[f"{name}.exponents"] = exponents
+        parts[f"{name}.indices"] = columns.astype(least(np.array([n_columns - 1])).dtype)
+        parts[f"{name}.counts"] = least(np.bincount(rows, minlength=n_rows))
+        most = value.nbytes if exponents is not None else SPARSE * value.nbytes
+        arrays |= parts if sum(array.nbytes for array in parts.values()) <= most else {name: value}
 
     def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
         return None  # its arrays are read with all others of the record
+
+
+def in_bits(matrix: Any, bits: int) -> Any:
+    """A matrix of float32 with each row rounded to multiples of a power of 2, the least that leaves `bits` bits."""
+    if bits == 32:
+        return matrix
+    exponents = _exponents(matrix, bits)[:, None].astype(np.int16)
+    return np.ldexp(np.rint(np.ldexp(matrix, -exponents)), exponents)
+
+
+def units_of_rows(matrix: Any, bits: int) -> Any:
+    """The exponent of each row's power of 2 if all entries are multiples of it in so many bits; None otherwise."""
+    exponents = _exponents(matrix, bits)
+    return exponents if np.array_equal(in_bits(matrix, bits), matrix) else None
+
+
+def _exponents(matrix: Any, bits: int) -> Any:
+    """The least e of each row for which its entries are at most 2^(bits - 1) - 1 times 2^e."""
+    top = np.abs(matrix).max(axis=1, initial=0.0) / np.float64(2 ** (bits - 1) - 1)
+    exponents = np.ceil(np.log2(np.maximum(top, 2.0 ** EXPONENTS[0])))
+    return np.minimum(exponents, EXPONENTS[1]).astype(np.int8)
 
 
 def matrix_of(arrays: Mapping[str, Any], name: str, shape: tuple[int, int]) -> Any:
     """The matrix that `Matrix` wrote, of the arrays that `Stored.arrays` returns; ValueError if it is missing."""
     if arrays[name] is not None:
         return arrays[name]
-    data, columns, ends = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
-    if data is None or columns is None or ends is None:
+    data, columns, counts, exponents = (arrays[f"{name}.{part}"] for part in ("data", "indices", "counts", "exponents"))
+    if data is None or columns is None or counts is None:
         raise ValueError(f"array {name!r} is missing")
-    matrix = np.zeros(shape, dtype=data.dtype)
-    matrix[np.repeat(np.arange(shape[0]), np.diff(ends)), columns] = data
+    if (exponents is None) != (data.dtype == np.float32):
+        raise ValueError(
+            f"array {name + '.exponents'!r} belongs to integers, and array {name + '.data'!r} has {data.dtype}"
+        )
+    ends = np.cumsum(counts, dtype=np.int64)
+    if (ends[-1:] != len(data)).any() or not _ascends(columns, ends):
+        raise ValueError(f"array {name + '.indices'!r} must ascend within rows of the sizes in {name + '.counts'!r}")
+    rows = np.repeat(np.arange(shape[0]), counts)
+    matrix = np.zeros(shape, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        matrix[rows, columns] = data if exponents is None else np.ldexp(data.astype(np.float32), exponents[rows])
+    if exponents is not None and not np.isfinite(matrix).all():
+        raise ValueError(f"array {name + '.exponents'!r} is too large for its integers")
     return matrix
 
 

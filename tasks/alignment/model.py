@@ -37,11 +37,12 @@ from structsvm.tasks.alignment.words import WordEncoder
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import Labels, is_hashable
+from structsvm.tasks.common.labels import is_hashable
 from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled, check_unchanged
 from structsvm.tasks.common.selection.search import Held
+from structsvm.tasks.common.stored_labels import Labels
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence

@@ -20,11 +20,12 @@ from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import SHARED, Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import Labels, sort_labels
+from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.search import Held, LossSearch, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
 from structsvm.tasks.common.solver import solver_of as solver_of_loss
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:

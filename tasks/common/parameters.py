@@ -32,8 +32,8 @@ from structsvm.parameters import (
 from structsvm.solvers import Solver
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
-from structsvm.tasks.common.labels import label_from_json, label_to_json
 from structsvm.tasks.common.solver import AUTO, SOLVERS, solver_from_json, solver_to_json
+from structsvm.tasks.common.stored_labels import label_from_json, label_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

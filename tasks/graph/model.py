@@ -33,7 +33,6 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth
 from structsvm.tasks.common.inspection.weights import Explanation
 from structsvm.tasks.common.labels import (
-    Labels,
     check_classes,
     label_costs,
     listed,
@@ -50,6 +49,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES, Held, total_variance
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import UNITS, Units, later_tokens
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_before

@@ -13,8 +13,9 @@ from structsvm.solvers.kernel.lasvm import LaSVMSteps
 from structsvm.stored_values import Record, Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows
 from structsvm.tasks.common.kernel_selection import MachineModel
-from structsvm.tasks.common.labels import Labels, label_array
+from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.selection.search import Held
+from structsvm.tasks.common.stored_labels import Labels
 
 if TYPE_CHECKING:
     from structsvm.arrays import Floats, LabelArray, Matrix

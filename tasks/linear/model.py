@@ -17,8 +17,9 @@ from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.intercept import rows_of
 from structsvm.tasks.common.kernel_machine import deviations_bring_labels_together
-from structsvm.tasks.common.labels import Labels, label_array
+from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import (
     UNITS,
     Units,

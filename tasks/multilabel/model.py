@@ -20,7 +20,6 @@ from structsvm.tasks.common.calibration import check_evidence, fit_temperature, 
 from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import (
-    Labels,
     check_classes,
     is_hashable,
     label_array,
@@ -32,6 +31,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.selection.search import TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
 
 if TYPE_CHECKING:

@@ -22,11 +22,12 @@ from structsvm.solvers.run import DualRun
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.examples import Examples, LabeledRows
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import Labels, label_array
+from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenThreshold
 from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import (
     UNITS,
     Units,

@@ -31,28 +31,21 @@ from structsvm.metrics._counts import is_unknown
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
-from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
 from structsvm.solvers import SparseLikelihood
 from structsvm.stored_values import (
-    Array,
     Count,
-    Flag,
     Group,
-    Matrix,
     OneOf,
-    Part,
     Record,
     Stored,
-    Text,
     Value,
-    matrix_of,
 )
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth, leaf
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import Labels, check_classes, listed, sort_labels
+from structsvm.tasks.common.labels import check_classes, listed, sort_labels
 from structsvm.tasks.common.likelihood import (
     StructureCalibration,
     calibrate_on,
@@ -69,7 +62,19 @@ from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sparse import RivalSearch, SparseSearch
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, Settings, is_auto, is_log, solver_of
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import UNITS, Units, later_tokens, units_of
+from structsvm.tasks.sequence.chains import (
+    ENCODER,
+    ORACLE,
+    WEIGHTS,
+    chain_of,
+    check_fits,
+    marginals_of,
+    nothing_left,
+    weights_of,
+)
+from structsvm.tasks.sequence.compaction import report_from
 from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
@@ -117,30 +122,11 @@ if TYPE_CHECKING:
     from structsvm.tasks.sequence.segments import KnownTag
 
 
-def how_inferred(oracle: LabelChain) -> str:
-    """The inference of an oracle, as a parameter."""
-    return "greedy" if isinstance(oracle, GreedyOracle) else "exact"
-
-
-ORACLE = Record({
-    "inference": OneOf(("exact", "greedy"), of=how_inferred),
-    "n_token_features": Count(),
-    "n_bigrams": Count(),
-    "order": Count(),
-    "end": Flag(),
-    "loss": Text(of="loss_name"),
-    "allowed_transitions": Array("b1", ("n_labels", "n_labels"), needed=False, of=lambda oracle: oracle.allowed[0]),
-    "allowed_first": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[1]),
-    "allowed_last": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[2]),
-    "label_costs": Array("f8", ("n_labels",), needed=False),
-})  # fmt: skip
 RECORD = Record({
-    "weights": Matrix(
-        "n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride)
-    ),
+    "weights": WEIGHTS,
     "phrases": Group(of=lambda model: None if model.segments is None else model.segments.phrases.to_arrays()),
     "labels": Labels(),
-    "encoder": Part(FeatureEncoder.from_arrays, FeatureEncoder.to_arrays),
+    "encoder": ENCODER,
     "oracle": ORACLE,
     "segments": Record(
         {
@@ -152,6 +138,7 @@ RECORD = Record({
     ),
     "units": UNITS,
     "n_left_out": Count(needed=False),
+    "report": Value(report_from, needed=False),
     "margin": MARGIN,
 })  # fmt: skip
 
@@ -177,6 +164,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
         Those of rows of numbers, and of named features with numbers; None: tokens are taken as they are.
     segments : Segments or None
         Where whole segments are scored, their form and phrases; `labels` are then tags.
+    report : dict or None
+        Of a compact model, what `SequenceLabeler.compact` reports.
     """
 
     kind = "sequence"
@@ -189,6 +178,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     groups = (TokenFeatures,)
     sums_over_known = narrows = prunes = True
     C_of_few = 1.0
+    report: dict[str, float | str] | None = None
 
     def __init__(
         self,
@@ -349,17 +339,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         weights = probable_weights(self, "predict_marginals")
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
-        decoder, found, place = self.oracle.chain(tokens.without_empty()), [], 0
-        for i, length in enumerate(tokens.lengths.tolist()):
-            if not length:
-                found.append(np.empty((0, len(self.labels))))
-                continue
-            log_sum, labels, _ = decoder.expect(weights, place, None if allowed is None else allowed[i])
-            if log_sum == -np.inf:
-                raise nothing_left(i)
-            found.append(labels)
-            place += 1
-        return found
+        return marginals_of(self.oracle, weights, tokens, allowed)
 
     def predict_kbest(
         self,
@@ -635,7 +615,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def narrowed_by_weights(self) -> Self:
         least = None if self.choice is None else self.choice.get(ChosenLeast)
-        if least is None or self.units is not None or not self.encoder.can_narrow:
+        if (least is None and self.report is None) or self.units is not None or not self.encoder.can_narrow:
             return self
         n = self.oracle.n_token_features
         kept = np.count_nonzero(self.rows(0, n), axis=1) > 0
@@ -757,38 +737,31 @@ class SequenceModel(TaskModel[LabeledSequences]):
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
         encoder, labels, segments = stored.encoder, stored.labels, None
-        if encoder.kind is None:
-            raise ValueError("a feature encoder that was never fitted")
         if stored.segments is not None:
             sources, max_length = stored.segments.sources, stored.segments.max_length
             segments = Segments(stored.segments.form, Phrases.from_arrays(sources, stored.phrases, max_length))
         oracle = oracle_of(stored.oracle, labels, segments)
         units = None if encoder.kind == "columns" else units_of(stored.units, encoder.n_features)
-        for what, ours, its in [
-            ("features", encoder.n_features + (units is not None), oracle.n_token_features),
-            ("bigrams", encoder.n_bigrams, 0 if segments is not None else oracle.n_bigrams),
-        ]:
-            if ours != its:
-                raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
-        shape = oracle.n_rows, oracle.stride
-        weights = matrix_of(stored.arrays(n_rows=shape[0], stride=shape[1]), "weights", shape).ravel()
+        check_fits(encoder, oracle, units is not None, 0 if segments is not None else oracle.n_bigrams)
+        weights = weights_of(stored, oracle)
         model = cls(encoder, labels, oracle, weights=weights, units=units, segments=segments)
-        model.n_left_out = stored.n_left_out
+        model.n_left_out, model.report = stored.n_left_out, stored.report
         model.set_margin(stored.margin)
         return model
 
 
 def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | None) -> LabelChain:
     """The oracle of a file."""
-    arrays, is_greedy = stored.arrays(), stored.inference == "greedy"
-    if segments is not None:
-        if is_greedy or stored.order != 1 or stored.end or stored.n_bigrams != segments.phrases.starts[-1]:
-            raise ValueError(f"an oracle of segments described by {stored!r:.200}")
-        return segment_oracle(labels, stored.n_token_features, segments, stored.loss, arrays["label_costs"])
-    about = {"n_bigrams": stored.n_bigrams, "order": stored.order, **arrays}
-    if is_greedy:
-        return GreedyOracle(len(labels), stored.n_token_features, **about)
-    return ViterbiOracle(len(labels), stored.n_token_features, end=stored.end, loss=stored.loss, **about)
+    if segments is None:
+        return chain_of(stored, labels)
+    if (
+        stored.inference == "greedy"
+        or stored.order != 1
+        or stored.end
+        or stored.n_bigrams != segments.phrases.starts[-1]
+    ):
+        raise ValueError(f"an oracle of segments described by {stored!r:.200}")
+    return segment_oracle(labels, stored.n_token_features, segments, stored.loss, stored.arrays()["label_costs"])
 
 
 def prepare(
@@ -818,6 +791,8 @@ def prepare(
     check_open(params)
     if isinstance(X, SequenceShards):
         return prepare_shards(params, X, before, lengths=lengths, classes=classes, weight=weight)
+    if before is not None and before.report is not None:
+        raise ValueError("a compact model is not trained further: train the model that it was made of")
     unknown = getattr(params, "unknown", AUTO)
     if params.segments:
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
@@ -946,11 +921,6 @@ def prepare_segments(
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments, units=units)
     model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
-
-
-def nothing_left(i: int) -> ValueError:
-    """The error of a sequence without any labelling."""
-    return ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")
 
 
 def read(X: SequencesLike) -> Any:

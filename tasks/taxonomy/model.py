@@ -16,11 +16,12 @@ from structsvm.parameters import did_you_mean
 from structsvm.stored_values import Array, Count, Flag, Part, Record, Stored, Text, TextOr
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import fit_temperature, one_hot, probabilities, softmax_loss
-from structsvm.tasks.common.labels import Labels, label_array, sort_labels
+from structsvm.tasks.common.labels import label_array, sort_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import TINY, Held
 from structsvm.tasks.common.solver import is_auto, is_log
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.vectorizer import suspicion, vectorizer_from_file, vectorizer_to_file
 

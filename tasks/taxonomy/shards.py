@@ -23,7 +23,8 @@ from structsvm.shards.pieces import arrow_batches
 from structsvm.shards.storage import Vector, Writer, new_folder, scratch_folder
 from structsvm.shards.tokens import StoredTokens, shard_bounds
 from structsvm.stored_values import Count, Flag
-from structsvm.tasks.common.labels import Labels, is_hashable, sort_labels
+from structsvm.tasks.common.labels import is_hashable, sort_labels
+from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import rows_in
 from structsvm.tasks.taxonomy.documents import document_pieces
 from structsvm.tasks.taxonomy.vectorizer import (

@@ -5,7 +5,7 @@ Three quarters of the weights of a tagger are below 1e-5 of the largest, and a f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,12 @@ def least_weight(held_out: Sequence[tuple[Any, Any]], most_changed: float = MOST
         return changed > most_changed * n_outputs
 
     sizes = [0.0, *(top * 2.0 ** np.arange(np.log2(LEAST_SHARE), np.log2(MOST_SHARE) + 0.25, 0.5)).tolist()]
-    low, high = 0, len(sizes)
+    return sizes[last_that(lambda k: not is_felt(sizes[k]), 0, len(sizes))]
+
+
+def last_that(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The last number below `high` for which something holds that holds up to it; `low` where it is taken to hold."""
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_felt(sizes[middle]) else (middle, high)
-    return sizes[low]
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -6,17 +6,15 @@ from cases import CASES
 
 from structsvm.tasks import LaRankClassifier, PairwiseClassifier
 from structsvm.tasks.common.labels import (
-    Labels,
     check_classes,
     is_hashable,
     label_array,
     label_costs,
-    label_from_json,
     label_ids_of,
-    label_to_json,
     settled_labels,
     sort_labels,
 )
+from structsvm.tasks.common.stored_labels import Labels, label_from_json, label_to_json
 
 
 def test_order_and_arrays():

@@ -304,7 +304,8 @@ def test_the_loss_is_the_likelihood_of_what_is_known():
     model = SequenceLabeler(random_state=0, max_iter=3).fit(X, known)
     assert model.loss_ == "log" and model.C_ in model.validation_["C"]
     given = SequenceLabeler(model.C_, loss="log", random_state=0, max_iter=3).fit(X, known)
-    np.testing.assert_array_equal(model.emission_, given.emission_)
+    is_felt = np.abs(given.emission_) >= model.validation_["least_weight"]
+    np.testing.assert_array_equal(model.emission_, given.emission_ * is_felt)
     assert SequenceLabeler(0.3, random_state=0, max_iter=1).fit(X, known).loss_ == "log"
     assert SequenceLabeler(0.3, random_state=0, max_iter=1).fit(X, y).loss_ == "hamming"
     assert SequenceLabeler(0.3, inference="greedy", random_state=0, max_iter=1).fit(X, known).loss_ == "hamming"

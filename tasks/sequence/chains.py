@@ -1,0 +1,97 @@
+"""The part of a label-sequence model that predicts: what a file contains of it, and sums over all labellings.
+
+It imports neither the metrics nor what trains, which take longer to import than a sentence takes to label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.stored_values import Array, Count, Flag, Matrix, OneOf, Part, Record, Stored, Text, matrix_of
+from structsvm.tasks.common.stored_labels import Labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from structsvm.arrays import Floats
+    from structsvm.features.tokens import Tokens
+    from structsvm.oracles.chain import ExactChain, LabelChain
+    from structsvm.tasks.sequence.examples import Masks
+
+
+def how_inferred(oracle: LabelChain) -> str:
+    """The inference of an oracle, as a parameter."""
+    return "greedy" if isinstance(oracle, GreedyOracle) else "exact"
+
+
+ORACLE = Record({
+    "inference": OneOf(("exact", "greedy"), of=how_inferred),
+    "n_token_features": Count(),
+    "n_bigrams": Count(),
+    "order": Count(),
+    "end": Flag(),
+    "loss": Text(of="loss_name"),
+    "allowed_transitions": Array("b1", ("n_labels", "n_labels"), needed=False, of=lambda oracle: oracle.allowed[0]),
+    "allowed_first": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[1]),
+    "allowed_last": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[2]),
+    "label_costs": Array("f8", ("n_labels",), needed=False),
+})  # fmt: skip
+WEIGHTS = Matrix("n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride))
+ENCODER = Part(FeatureEncoder.from_arrays, FeatureEncoder.to_arrays)
+# The entries that prediction needs, of a chain over tokens.
+CHAIN = Record({"weights": WEIGHTS, "labels": Labels(), "encoder": ENCODER, "oracle": ORACLE})
+
+
+def chain_of(stored: Stored, labels: Sequence[Hashable]) -> GreedyOracle | ViterbiOracle:
+    """The oracle of a file whose tokens have labels of their own."""
+    about = {"n_bigrams": stored.n_bigrams, "order": stored.order, **stored.arrays()}
+    if stored.inference == "greedy":
+        return GreedyOracle(len(labels), stored.n_token_features, **about)
+    return ViterbiOracle(len(labels), stored.n_token_features, end=stored.end, loss=stored.loss, **about)
+
+
+def weights_of(stored: Stored, oracle: LabelChain) -> Floats:
+    """The weights of a file."""
+    shape = oracle.n_rows, oracle.stride
+    weights: Floats = matrix_of(stored.arrays(n_rows=shape[0], stride=shape[1]), "weights", shape).ravel()
+    return weights
+
+
+def check_fits(encoder: FeatureEncoder, oracle: LabelChain, n_more: int, n_bigrams: int) -> None:
+    """Raise ValueError unless the features of a file are those of its oracle, which may have `n_more`."""
+    if encoder.kind is None:
+        raise ValueError("a feature encoder that was never fitted")
+    for what, ours, its in [
+        ("features", encoder.n_features + n_more, oracle.n_token_features),
+        ("bigrams", encoder.n_bigrams, n_bigrams),
+    ]:
+        if ours != its:
+            raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
+
+
+def marginals_of(
+    oracle: ExactChain, weights: Floats, tokens: Tokens, allowed: Masks | None = None
+) -> list[NDArray[np.float64]]:
+    """For each sequence an array (length, n_labels): the probability of each label at each token."""
+    decoder, found, place = oracle.chain(tokens.without_empty()), [], 0
+    for i, length in enumerate(tokens.lengths.tolist()):
+        if not length:
+            found.append(np.empty((0, oracle.n_labels)))
+            continue
+        log_sum, labels, _ = decoder.expect(weights, place, None if allowed is None else allowed[i])
+        if log_sum == -np.inf:
+            raise nothing_left(i)
+        found.append(labels)
+        place += 1
+    return found
+
+
+def nothing_left(i: int) -> ValueError:
+    """The error of a sequence without any labelling."""
+    return ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")

@@ -1,0 +1,123 @@
+"""Labels of sequences by a model file, without what trains: neither scikit-learn nor scipy is imported."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from structsvm._warnings import warn_of_unknown
+from structsvm.features._tokens import steps
+from structsvm.model_file import name_of, read_model, unsound
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.stored_values import Number, Record
+from structsvm.tasks.sequence.chains import CHAIN, chain_of, check_fits, marginals_of, weights_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from structsvm.arrays import Floats
+    from structsvm.features.encoder import FeatureEncoder
+    from structsvm.features.tokens import Tokens
+    from structsvm.model_file import Origin
+    from structsvm.oracles.chain import ExactChain
+    from structsvm.tasks.sequence.examples import SequencesLike
+
+# Sequences of a stream that are labelled at once.
+BATCH = 256
+TEMPERATURE = Record({"temperature": Number(null=True)})
+
+
+class Predictor:
+    """A trained `SequenceLabeler` that only predicts: what ``structsvm.load(path, predictor=True)`` returns.
+
+    It is opened in a small part of the time and memory, and predicts the same, bit for bit.
+
+    Attributes
+    ----------
+    classes_ : list
+        The labels, sorted.
+
+    Examples
+    --------
+    >>> import io, structsvm
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> file = io.BytesIO()
+    >>> SequenceLabeler(C=1.0, random_state=0).fit([["a", "b"]], [["x", "y"]]).save(file)
+    >>> structsvm.load(file.getvalue(), predictor=True).predict([["b", "a"]])
+    [['x', 'y']]
+    """
+
+    def __init__(
+        self,
+        encoder: FeatureEncoder,
+        labels: Sequence[Hashable],
+        oracle: ExactChain | GreedyOracle,
+        weights: Floats,
+        temperature: float | None,
+    ) -> None:
+        self.classes_ = list(labels)
+        self._encoder, self._oracle, self._weights, self._temperature = encoder, oracle, weights, temperature
+        self._names = np.fromiter(labels, dtype=object, count=len(labels))
+        self._scaled: Floats | None = None
+
+    @classmethod
+    def load(cls, path: Origin, *, mmap: bool = False) -> Self:
+        """Open a file that `SequenceLabeler.save` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            If it is no sound model of a chain.
+        ValueError
+            For segments, rows of numbers, and named features with numbers.
+        """
+        file = read_model(path, kind="sequence", mmap=mmap)
+        header = file.meta
+        if header.get("segments") is not None or header.get("units") is not None or "units.scale" in file.arrays:
+            raise ValueError(
+                f"{name_of(path)}: predictor=True opens chains of columns and of named features without numbers, and "
+                "this model has segments or numbers: load(path) opens it"
+            )
+        with unsound(path, "sequence"):
+            stored = CHAIN.read(header, file.arrays)
+            oracle = chain_of(stored.oracle, stored.labels)
+            check_fits(stored.encoder, oracle, 0, oracle.n_bigrams)
+            temperature = TEMPERATURE.read(header, {}).temperature
+            return cls(stored.encoder, stored.labels, oracle, weights_of(stored, oracle), temperature)
+
+    def predict(self, X: SequencesLike) -> list[list[Hashable]]:
+        """Return the best labelling of each sequence; X is that of `SequenceLabeler.predict`, but for numbers."""
+        tokens = self._encode(X)
+        label_ids = self._oracle.chain(tokens.without_empty()).decode(self._weights)
+        labels = self._names.take(label_ids).tolist()
+        return [labels[a:b] for a, b in pairwise(tokens.offsets.tolist())]
+
+    def predict_iter(self, X: Iterable[object]) -> Iterator[list[Hashable]]:
+        """Yield the best labelling of each sequence, in memory for some hundred of them."""
+        sequences = iter(X)
+        while batch := list(islice(sequences, BATCH)):
+            yield from self.predict(batch)
+
+    def predict_marginals(self, X: SequencesLike) -> list[NDArray[np.float64]]:
+        """Return per sequence an array (length, n_labels) of the probability of each label at each token.
+
+        Raises ValueError if the file has no temperature, or inference is greedy.
+        """
+        if self._temperature is None or isinstance(self._oracle, GreedyOracle):
+            raise ValueError(
+                "predict_marginals needs probabilities, and the scores of this model are margins or greedy ones: "
+                "train with loss='log', or call calibrate"
+            )
+        if self._scaled is None:
+            is_log = self._temperature == 1.0
+            self._scaled = self._weights if is_log else self._weights / self._weights.dtype.type(self._temperature)
+        return marginals_of(self._oracle, self._scaled, self._encode(X))
+
+    def _encode(self, X: SequencesLike) -> Tokens:
+        tokens = self._encoder.transform(X)
+        warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
+        return tokens
