@@ -31,7 +31,7 @@ from structsvm.tasks.common.selection.search import (
     round_values,
     total_variance,
 )
-from structsvm.tasks.common.selection.sparse import RivalSearch, SparseSearch, are_near
+from structsvm.tasks.common.selection.sparse import RivalSearch, SparseSearch, Trial
 from structsvm.tasks.common.selection.sums import SumSearch
 
 each = pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES.keys())
@@ -496,21 +496,31 @@ def test_what_has_no_weight_has_no_influence(name):
     np.testing.assert_equal(*tables)
 
 
-def test_of_values_that_score_the_same_the_one_with_the_least_log_loss_is_chosen(monkeypatch):
-    case, found, choice_of = CHOICES["sequence"], [], SparseSearch.choice_of
+def test_of_values_that_score_the_same_the_one_with_the_least_log_loss_is_chosen():
+    search = SparseSearch.__new__(SparseSearch)
+    search.metric, search.n_held_out = "accuracy", 8
+    rights = {1.0: [1, 1, 1, 1, 1, 1, 0, 0], 3.0: [1, 1, 1, 1, 1, 0, 1, 0], 10.0: [0] * 8}
+    losses = {1.0: 5.0, 3.0: 4.0, 10.0: 1.0}
+    search.trials = {C: Trial(Held("accuracy", np.array(of), np.ones(8)), losses[C]) for C, of in rights.items()}
+    search.table = [Row(C, np.mean(of), 0.1, 1) for C, of in rights.items()]
+    assert search.choice_of(1.0).C == 3.0 and search.held is search.trials[3.0].held
+    search.trials[1.0] = search.trials[1.0]._replace(loss=4.0)
+    assert search.choice_of(3.0).C == 1.0  # in a tie the least
 
-    def watched(self, C):
-        found.append((self, C))
-        return choice_of(self, C)
 
-    monkeypatch.setattr(SparseSearch, "choice_of", watched)
+def test_the_path_of_the_1_norm_begins_where_weights_leave_0(monkeypatch):
+    case, searches, first = CHOICES["sequence"], [], SparseSearch._first
+
+    def watched(self):
+        searches.append(self)
+        return first(self)
+
+    monkeypatch.setattr(SparseSearch, "_first", watched)
     labeler = tasks.SequenceLabeler(solver="sparse_likelihood", random_state=0).fit(case.X, case.y)
-    search, best = found[-1]
-    near = [C for C, trial in search.trials.items() if are_near(search.trials[best].held, trial.held)]
-    assert min(near, key=lambda C: search.trials[C].loss) == labeler.C_ and best in near and len(near) > 1
-    assert search.held is search.trials[labeler.C_].held
-    idle, first = search.solver.idle_C(search.parts[0].problem), labeler.validation_["C"][0]
-    assert idle < first <= 10.0 * max(idle, search.lowest / search.scale)
+    (search,), begin = searches, labeler.validation_["C"][0]
+    idle = [search.solver.idle_C(part.problem) for part in search.parts]
+    assert max(idle) < begin <= 10.0 * max(*idle, search.lowest / search.scale)
+    assert labeler.C_ in labeler.validation_["C"] and search.held is search.trials[labeler.C_].held
 
 
 def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so():
