@@ -158,6 +158,9 @@ class MachineModel(TaskModel):
     def set_weights_from(self, run: KernelRun) -> None:
         self.machine.set_weights_from(run)
 
+    def finish(self, job: Job) -> None:
+        self.machine.settle_values(job.examples.rows)
+
     def search_of_loss(self, examples: KernelRows, solver: Solver) -> KernelSearch:
         return KernelSearch(self, replace(examples, rows=self.machine.seen(examples.rows)), solver)
 

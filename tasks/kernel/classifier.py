@@ -73,7 +73,10 @@ class KernelClassifier(Classifier):
 
     def _test(self, model: Any, X: MatrixLike) -> Matrix:
         if model.objects is None or not callable(self.kernel):
-            return super()._test(model, X)
+            X = super()._test(model, X)
+            if model.kernel_values is not None:
+                model.kernel_values.warn_of_others(X, model.support)
+            return X
         return values_for(self.kernel, X, model.objects, model.support)  # type: ignore[arg-type]
 
     # ---- views, files ---------------------------------------------------------------------------

@@ -50,7 +50,9 @@ def test_other_kernels_have_none(kind):
         _ = model._linear()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in [*KINDS, TaxonomyClassifier] if kind().get_params().get("C") == "auto"])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in [*KINDS, TaxonomyClassifier] if kind().get_params().get("C") == "auto"]
+)
 def test_weights_are_of_columns_as_given(kind, tmp_path):
     """Where the kernel sees columns in units of their deviations, and from files."""
     rows = X * [1.0, 1e4, 1.0, 1e-2, 1.0, 1.0]
