@@ -50,7 +50,7 @@ def check_matrix(K: Floats) -> None:
     _check(K, "the precomputed kernel", np.arange(len(K)))
     if len(K) > 1 and np.ptp(K) == 0.0:
         warn(
-            f"the precomputed kernel is {K.flat[0]:.6g} for all pairs of rows, which are alike to it: nothing is learnt",
+            f"the precomputed kernel is {K.flat[0]:.6g} for all pairs of rows, which are alike to it: it tells nothing",
             AdviceWarning,
         )
 

@@ -31,7 +31,7 @@ from structsvm.parameters import (
 )
 from structsvm.solvers import ConditionalLikelihood, Solver
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, ByLabel, Training, check_settled
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, MARK, OF_C, OF_SOLVER, ByLabel, Training, check_settled
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.sequence.constraints import constrained, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
@@ -113,7 +113,7 @@ class SequenceLabelerParameters(Training):
     loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
     probability: bool = parameter(FLAG, default=True)
     class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
-    unknown: object = parameter(default=AUTO)
+    unknown: object = parameter(*MARK, default=AUTO)
 
 
 def features_of(params: LabelerParams) -> TokenFeatures:

@@ -176,7 +176,7 @@ def test_distances_in_a_prediction(kind, tmp_path):
 @pytest.mark.parametrize("value", [0.0, 1.0])
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 def test_a_kernel_to_which_all_are_alike(kind, value):
-    with pytest.warns(AdviceWarning, match="for all pairs of rows, which are alike to it: nothing is learnt"):
+    with pytest.warns(AdviceWarning, match="for all pairs of rows, which are alike to it: it tells nothing"):
         kind(kernel="precomputed").fit(np.full((40, 40), value), np.arange(40) % 2)
 
 
