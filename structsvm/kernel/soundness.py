@@ -75,7 +75,7 @@ def warn_of_equal(kernel: Kernel, X: Matrix) -> None:
 
 
 class Values(NamedTuple):
-    """What the values of a precomputed kernel with some examples, its columns, were in training.
+    """The values that a precomputed kernel with some examples, its columns, had in training.
 
     Attributes
     ----------
