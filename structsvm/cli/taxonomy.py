@@ -96,6 +96,10 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
         f"{len(y)} documents: accuracy {100 * found['accuracy']:.2f}%, mean tree loss {found['tree_loss']:.4f}\n"
         f"over ancestors: precision {precision}, recall {recall}, F1 {f1}; mean path length {found['path_loss']:.4f}"
     )
+    leaves = {*model.taxonomy_.leaves}
+    n_above = sum(label in model.taxonomy_ and label not in leaves for label in y)
+    if n_above and model.model_.leaf_only:
+        text += f"\n{n_above} documents are at inner nodes, and count as wrong: the model predicts leaves alone"
     pairs = [(a, b) for a, b in zip(y, predicted, strict=True) if a in model.taxonomy_]
     drawn = [list(own) for own in zip(*pairs, strict=True)] or [[], []]
     return found, text, lambda: out.compared("TaxonomyDisplay", (18, 9), *drawn, model.taxonomy_, ncols=2)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from structsvm._warnings import AdviceWarning, warn
+from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
 from structsvm.features.inputs.outliers import warn_of_outliers, without_outliers
 from structsvm.kernel._kernels import Kernel, Rows
 
@@ -48,6 +48,11 @@ def check_matrix(K: Floats) -> None:
     semi-definite takes as long as training, and is not asked.
     """
     _check(K, "the precomputed kernel", np.arange(len(K)))
+    if len(K) > 1 and np.ptp(K) == 0.0:
+        warn(
+            f"the precomputed kernel is {K.flat[0]:.6g} for all pairs of rows, which are alike to it: it tells nothing",
+            AdviceWarning,
+        )
 
 
 def check_function(kernel: Kernel, X: Matrix) -> None:
@@ -65,6 +70,58 @@ def warn_of_equal(kernel: Kernel, X: Matrix) -> None:
         warn(
             f"the kernel {kernel.name} is {K.flat[0]:.6g} for all rows tried with each other, so that all are alike to "
             "it: scale the features up, or leave gamma='auto'",
+            AdviceWarning,
+        )
+
+
+class Values(NamedTuple):
+    """The values that a precomputed kernel with some examples, its columns, had in training.
+
+    Attributes
+    ----------
+    own, largest : ndarray of shape (n,)
+        By column: the example's value with itself, and the largest with another one.
+    least : ndarray of shape (1,)
+        The least value of each row, of the row where it is greatest.
+    """
+
+    own: Floats
+    largest: Floats
+    least: Floats
+
+    @classmethod
+    def of(cls, K: Floats, columns: Integers) -> Self:
+        """The values of some columns of the matrix of training."""
+        chosen = K[:, columns].astype(np.float64)
+        least = chosen.min(axis=1, initial=np.finfo(np.float64).max).max()
+        own = chosen[columns, np.arange(len(columns))]
+        chosen[columns, np.arange(len(columns))] = np.finfo(np.float64).min
+        return cls(own, chosen.max(axis=0), np.array([least]))
+
+    def warn_of_others(self, K: Floats, columns: Integers) -> None:
+        """Warn of values of other rows with the examples that no rows like those of training have.
+
+        Where all of training have one value with themselves, as rows of one length have, none is larger. Else a row of
+        the same kind is rarely above all of training, and not most of ten or more are; nor is their matrix symmetric
+        with 0 on the diagonal.
+        """
+        n, values = len(K), K[:, columns]
+        if not values.size:
+            return
+        most, top = float(np.abs(values).max()), float(self.own.max())
+        rounding = ROUNDING * most
+        above = np.mean(values > self.largest, axis=1) > 0.5
+        are_many = n >= LEAST_INPUTS
+        if np.ptp(self.own) <= ROUNDING * top < top * (1.0 + 10.0 * ROUNDING) < most:
+            why = f"are up to {most:.6g}, where each row of training has {top:.6g} with itself, and no other one more"
+        elif are_many and np.mean(above | (values.min(axis=1) > self.least + rounding)) > 0.5:
+            why = "are mostly above those of training"
+        elif are_many and n == K.shape[1] and max(abs(K.diagonal()).max(), abs(K - K.T).max()) <= rounding < most:
+            why = "are 0 for each row with itself"
+        else:
+            return
+        warn(
+            f"the values of the precomputed kernel {why}: are they distances, or not scaled as in training? {REMEDY}",
             AdviceWarning,
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from structsvm.metrics._counts import AUTO
 from structsvm.metrics._labels import LabelSequences, distinct_in, known_tokens
+from structsvm.parameters import printable
 
 
 def _flat(
@@ -161,6 +162,7 @@ def flat_classification_report(
     from sklearn.metrics import classification_report
 
     true, pred, ids, names = _flat(y_true, y_pred, labels, unknown)
+    names = names if output_dict else [printable(name) for name in names]
     report: str | dict[str, Any] = classification_report(
         true, pred, labels=ids, target_names=names, digits=digits, output_dict=output_dict, zero_division=zero_division
     )

@@ -207,6 +207,12 @@ class AlignmentModel(TaskModel[AlignedPairs]):
                     "write costs of 10 and 1, the scores are -10 and -1 (BLAST, whose first letter costs both: -11 and "
                     f"-1). Got {cost:g}."
                 )
+        if gap_extend < gap_open:
+            warn(
+                f"gap_extend={gap_extend:g} is below gap_open={gap_open:g}: a gap's further letters cost more than its "
+                "first one. The score of the first letter stands first",
+                AdviceWarning,
+            )
         values = self.matrix_of(matrix).values
         if self.oracle.symmetric:
             values = 0.5 * (values + values.T)
@@ -232,10 +238,11 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         """A prior's matrix, over the letters of the model; ValueError for distances."""
         matrix = read_matrix(prior)
         others = matrix.values[~np.eye(len(matrix.alphabet), dtype=bool)]
-        if len(others) and not np.diag(matrix.values).any() and others.min() > 0.0:
+        own = np.diag(matrix.values)
+        if len(others) and others.min() > own.max():
             raise ValueError(
-                "the substitution matrix has 0 for each letter with itself and more for all others: these are "
-                "distances, and alignments would pair unlike letters; give scores, such as "
+                f"the substitution matrix has {own.max():g} at most for a letter with itself and more for all others: "
+                "these are distances, and alignments would pair unlike letters; give scores, such as "
                 "SubstitutionMatrix(letters, -distances)"
             )
         return matrix.over(self.encoder.letters)

@@ -20,6 +20,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.parameters import WITH_GAMMA, kernel_params
 from structsvm.kernel.problem import KernelProblem
+from structsvm.kernel.soundness import Values
 from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
 from structsvm.tasks.common.examples import SHARED, LabeledRows
@@ -71,6 +72,11 @@ MACHINE = Record({
     **optional(csr("vectors", "n_vectors", "n_features", of="sparse_vectors")),
     "column_scale": Array("f4 f8", ("n_features",), within=(TINY, None), needed=False),
     "vectors": Array("f4 f8", ("n_vectors", "n_features"), needed=False, of="dense_vectors"),
+    "kernel_values": Record({
+        "own": Array("f8", ("n_vectors",)),
+        "largest": Array("f8", ("n_vectors",)),
+        "least": Array("f8", (1,)),
+    }, needed=False),
 })  # fmt: skip
 
 # The log-odds that a machine of two labels is right, in units of its margin.
@@ -129,6 +135,8 @@ class KernelMachine:
     objects : list or None
         Training inputs that are no rows of numbers, where the kernel is a function of these: the kernel is
         "precomputed", of their values.
+    kernel_values : Values or None
+        Of a precomputed kernel: what the values of the support patterns were in training.
     column_scale : ndarray of shape (n_features,), or None
         Divisors of the columns in the kernel, see `adapt`.
     support : ndarray of shape (n_vectors,), int64
@@ -150,6 +158,7 @@ class KernelMachine:
     """
 
     objects: list[Any] | None = None
+    kernel_values: Values | None = None
 
     def __init__(
         self,
@@ -272,6 +281,11 @@ class KernelMachine:
         self.box = np.ones(len(members)) if run.C is None else run.C[self.support]
         self.support = np.where(self.support < first, -1, self.support - first)
         self.n_kernel, self.hit_rate = int(run.problem.gram.n_values), float(run.state.cache.hit_rate)
+
+    def settle_values(self, X: Matrix) -> None:
+        """Store what the values of a precomputed kernel were."""
+        if self.kernel.name == "precomputed" and self.objects is None:
+            self.kernel_values = Values.of(X, self.support)
 
     def warn_of_far(self, X: Matrix) -> None:
         """Warn of rows so far from 0 that an RBF kernel is of rounding errors."""
@@ -405,6 +419,8 @@ class KernelMachine:
         if self.vectors.shape[0] != n_vectors:
             raise ValueError(f"array 'vectors' has {self.vectors.shape[0]} rows, expected {n_vectors}")
         Rows(self.seen(self.vectors))
+        if stored.kernel_values is not None:
+            self.kernel_values = Values(**stored.kernel_values.arrays(n_vectors=n))
 
 
 def kernel_of(params: Any, X: Matrix) -> Kernel:

@@ -21,6 +21,7 @@ from structsvm.features.dense import is_filled
 from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.kernel.parameters import kernel_params, leaves_gamma
+from structsvm.kernel.soundness import warn_of_equal
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.solvers.choosing import Row
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
@@ -29,6 +30,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.choice import Choice, ChosenGamma
 from structsvm.tasks.common.selection.search import Part, Search, half_decades, round_value
 from structsvm.tasks.common.solver import Settings, is_auto, leaves_C
+from structsvm.tasks.common.units import warn_of_large_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,6 +101,10 @@ class KernelPart(Part):
         return bool((np.abs(vectors.beta) > 0.5 * self.run.C[vectors.members][vectors.slots]).any())
 
 
+# Kernels of the columns of rows, in their units.
+COMPARING = ("linear", "poly", "rbf", "sigmoid")
+
+
 class MachineCalibration(LabelCalibration):
     """Calibration of kernel machines, which need an example of each label."""
 
@@ -143,6 +149,10 @@ class MachineModel(TaskModel):
                 merged = examples.merged()
                 self.machine.adapt(merged.rows, merged.label_ids)
             self.machine.warn_of_far(examples.rows)
+            if name == "rbf":
+                warn_of_equal(self.machine.kernel, self.machine.seen(examples.rows))
+            if name in COMPARING and self.machine.column_scale is None:
+                warn_of_large_columns(examples.rows, self.name_columns(examples.rows.shape[1]).__getitem__)
         job.choose = job.choose and "C" in job.solver.get_params()
 
     def bind(self, examples: KernelRows, solver: Solver) -> tuple[KernelProblem, Weights | None]:
@@ -157,6 +167,9 @@ class MachineModel(TaskModel):
 
     def set_weights_from(self, run: KernelRun) -> None:
         self.machine.set_weights_from(run)
+
+    def finish(self, job: Job) -> None:
+        self.machine.settle_values(job.examples.rows)
 
     def search_of_loss(self, examples: KernelRows, solver: Solver) -> KernelSearch:
         return KernelSearch(self, replace(examples, rows=self.machine.seen(examples.rows)), solver)

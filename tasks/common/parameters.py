@@ -6,6 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Iterable
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 # The constraints of parameters that several estimators have.
 OF_C = (POSITIVE, Options(AUTO, None))
 OF_SOLVER = (Options(*SOLVERS), Kind(Solver, "a Solver"))
+
+# A mark of labels that are not known.
+MARK = (Kind((str, Real, tuple), "a label"), NONE)
 
 # Parameters about inputs, of any estimator: the first training has encoded what it saw by them.
 OF_INPUTS = ("fit_intercept", "standardize", "max_weights", "vectorizer")

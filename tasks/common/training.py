@@ -290,6 +290,8 @@ def solve(job: Job, monitor: Monitor) -> None:
         monitor=monitor,
         passes=job.passes,
     )
+    if misses_tolerance(job) and (cause := job.learner.cause_of_gap(job.examples)):
+        warn(cause, ConvergenceWarning)
     if not ends_far(job, job.run.farthest):
         return
     while job.run.n_iter < job.solver.most_passes:
@@ -402,6 +404,11 @@ def ends_far(job: Job, distance: float) -> bool:
     if job.passes is not None or not run.warns_of_gap or run.status not in ("max_iter", "settled"):
         return False
     return solver.tol is None and solver.max_iter is None and run.distance > distance
+
+
+def misses_tolerance(job: Job) -> bool:
+    """Whether a training has made all of its passes without reaching its `tol`, as the solver has said."""
+    return job.passes is None and job.run.status == "max_iter" and job.solver.inner.gap_tol is not None
 
 
 def warn_of_gap(job: Job) -> None:

@@ -33,6 +33,7 @@ from structsvm.features.inputs.outliers import (
     Limits,
     Sizes,
     cut_columns,
+    cut_entries,
     cut_off,
     limits_of_columns,
     limits_of_sparse,
@@ -50,7 +51,7 @@ from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from structsvm.arrays import Floats, Integers, Matrix, Weights
     from structsvm.features.encoder import FeatureEncoder
@@ -106,15 +107,20 @@ class Units(NamedTuple):
     def of_rows(cls, rows: DenseRows | SparseRows, *, short: bool = False, alike: bool = False) -> Self | None:
         """Return units in which columns have mean 0 and variance 1; None for too few rows.
 
-        Sparse rows with outliers have limits alone, others no units. Without an intercept no column is shifted. A
-        constant column keeps its unit. `short`: a whole row has variance 1, so that it weighs as much as other features
-        of the model. `alike`: all columns have one unit, in which the mean of their variances is 1.
+        Sparse rows with outliers have limits, large columns of theirs a scale, others no units. Without an intercept no
+        column is shifted. A constant column keeps its unit. `short`: a whole row has variance 1, so that it weighs as
+        much as other features of the model. `alike`: all columns have one unit, in which the mean of their variances
+        is 1.
         """
         if len(rows.values if isinstance(rows, DenseRows) else rows.indptr[1:]) < LEAST_EXAMPLES:
             return None
         if not isinstance(rows, DenseRows):
             bounds = limits_of_sparse(rows.indices, rows.values, rows.n_features)
-            return None if bounds is None else cls(np.ones(rows.n_features), None, *bounds)
+            sizes = large_columns(cut_entries(rows.indices, rows.values, bounds), rows.indices, rows.n_features)
+            _warn_of_large(sizes.keys(), sizes.values())
+            scale = np.ones(rows.n_features)
+            scale[[*sizes]] = [*sizes.values()]
+            return None if bounds is None and not sizes else cls(scale, None, *bounds or ())
         limits = limits_of_columns(rows.values)
         mean, size = moments(cut_columns(rows.values, limits))
         if alike and size.any():
@@ -208,9 +214,12 @@ class Units(NamedTuple):
         """A size that values of each column have."""
         return self.scale + np.abs(self.middle)
 
-    def left(self, values: Floats) -> Floats:
-        """Numbers as they came, from those in these units."""
-        return values * self.scale + (0.0 if self.centre is None else self.centre)
+    def left(self, X: Matrix) -> Matrix:
+        """Rows as they came, from those in these units."""
+        if is_sparse(X):
+            scale = self.scale.astype(X.dtype)
+            return type(X)((X.data * scale[X.indices], X.indices, X.indptr), shape=X.shape)
+        return X * self.scale + (0.0 if self.centre is None else self.centre)
 
     def undone(self, weights: Floats) -> Floats:
         """Weights of columns as given, from those in these units; rows are columns, that of an intercept last."""
@@ -237,10 +246,11 @@ def check_scale(X: Matrix) -> None:
 def settle_sizes(model: TaskModel[Any], X: Matrix) -> None:
     """Store how large values are after a first training has settled the units of columns.
 
-    Warns of outliers where columns have no units, as outliers are left as they are there.
+    Warns of outliers and large columns where there are no units: they are left as they are there.
     """
     if model.units is None:
         warn_of_outliers(X)
+        warn_of_large_columns(X)
     rows = cut_rows(model.units, X)
     model.largest = float(max(rows.max(), -rows.min())) if 0 not in rows.shape else None
 
@@ -316,12 +326,23 @@ def cut_rows(units: Units | None, X: Matrix) -> Matrix:
     return cut_columns(X.toarray() if is_sparse(X) else np.asarray(X), units.limits)
 
 
+def sized_rows(units: Units | None, X: Matrix) -> Matrix:
+    """`cut_rows`, with large columns divided by their size."""
+    X = cut_rows(units, X)
+    if units is None or (units.scale == 1.0).all():
+        return X
+    scale = units.scale.astype(X.dtype)
+    if isinstance(X, np.ndarray):
+        return X / scale
+    return type(X)((X.data / scale[X.indices], X.indices, X.indptr), shape=X.shape)
+
+
 def rows_in(
     units: Units | None, X: Matrix, has_intercept: bool, sparse: Callable[[Matrix], Tokens | SparseRows] | None = None
 ) -> Any:
     """The rows of a matrix as of `rows_of`; in units, if there are some, as `DenseRows`."""
     if units is None or units.centre is None:
-        return rows_of(cut_rows(units, X), has_intercept, sparse)
+        return rows_of(sized_rows(units, X), has_intercept, sparse)
     X = X.toarray() if is_sparse(X) else X
     return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
 
@@ -357,7 +378,8 @@ def limits_of(tokens: Tokens, encoder: FeatureEncoder) -> Limits:
     size = float(np.median(np.concatenate([usual, np.ones(np.count_nonzero(others))]))) if len(usual) else 1.0
     names = encoder.feature_names
     say_outliers(sizes.outliers(), names.__getitem__)
-    _warn_of_large(names, sizes.columns, usual > LARGE * size, usual)
+    large = np.flatnonzero(usual > LARGE * size)
+    _warn_of_large([names[j] for j in sizes.columns[large].tolist()], usual[large].tolist())
     return sizes.limits(tokens.n_features)
 
 
@@ -379,18 +401,45 @@ def units_of_vectors(numbers: NDArray[np.float32], names: list[str]) -> VectorUn
     scale = np.ones(len(names), dtype=np.float32)
     scale[chosen] = np.where(size > DROWNING, np.minimum(size, HUGE), 1.0)
     say_outliers(sizes.outliers(), names.__getitem__)
-    _warn_of_large(names, chosen, size > LARGE, sizes.usual)
+    large = np.flatnonzero(size > LARGE)
+    _warn_of_large([names[j] for j in chosen[large].tolist()], sizes.usual[large].tolist())
     return VectorUnits(scale, limit)
 
 
-def _warn_of_large(names: list[str], columns: Integers, is_large: Any, usual: Floats) -> None:
-    """Warn of named numbers that are large."""
-    large = np.flatnonzero(is_large)
-    if len(large):
-        listed = ", ".join(f"{names[columns[k]]!r:.80} ({usual[k]:.3g})" for k in large[:MOST_NAMED].tolist())
+def large_columns(values: Floats, columns: Integers, n_columns: int) -> dict[int, float]:
+    """The columns whose nonzeros are `LARGE` times those of half of the columns, and their mean size."""
+    sizes = np.abs(values)
+    some = sizes[np.linspace(0, len(sizes) - 1, min(len(sizes), MOST_COMPARED)).astype(np.intp)]
+    some = some[some > 0.0]
+    if not len(some) or sizes.max() <= LARGE * np.quantile(some, 0.1):
+        return {}
+    n = np.bincount(columns, sizes > 0.0, minlength=n_columns)
+    mean = np.bincount(columns, sizes, minlength=n_columns) / np.maximum(n, 1)
+    large = np.flatnonzero(mean > LARGE * np.median(mean[n > 0]))
+    return dict(zip(large.tolist(), mean[large].tolist()))
+
+
+def warn_of_large_columns(X: Matrix, name: Callable[[int], str] = str) -> None:
+    """Warn of columns without units that drown others: in dense rows by their deviations."""
+    if is_filled(X):
+        size = moments(X)[1]
+        large = np.flatnonzero(size > LARGE * np.median(size[size > 0.0])) if size.any() else []
+        found = {int(j): float(size[j]) for j in large}
+    else:
+        rows = rows_of(X, has_intercept=False)
+        found = large_columns(rows.values, rows.indices, rows.n_features)
+    _warn_of_large(map(name, found.keys()), found.values(), "which drown these: scale them")
+
+
+def _warn_of_large(
+    names: Iterable[object], sizes: Iterable[float], outcome: str = "which are divided by their size"
+) -> None:
+    """Warn of numbers that are large, by the names and sizes of their columns."""
+    found = [f"{str(name)!r:.80} ({size:.3g})" for name, size in zip(names, sizes)]
+    if found:
         warn(
-            f"numbers a thousand times the size of other features, which are divided by their size: {listed}"
-            f"{', and others' * (len(large) > MOST_NAMED)}. If it is their differences that matter, as of dates and "
+            f"numbers a thousand times the size of other features, {outcome}: {', '.join(found[:MOST_NAMED])}"
+            f"{', and others' * (len(found) > MOST_NAMED)}. If it is their differences that matter, as of dates and "
             "identifiers, subtract the mean; what names something is better given as a string",
             AdviceWarning,
         )

@@ -7,7 +7,7 @@ from typing import Literal
 
 from structsvm.parameters import FLAG, Interval, Options, declared, parameter
 from structsvm.solvers import Solver
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, ByLabel, Training
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, MARK, OF_C, OF_SOLVER, ByLabel, Training
 from structsvm.tasks.common.solver import AUTO
 
 
@@ -29,4 +29,4 @@ class GraphLabelerParameters(Training):
     contrast: bool = parameter(FLAG, default=True)
     probability: bool = parameter(FLAG, default=False)
     class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
-    unknown: object = parameter(default=AUTO)
+    unknown: object = parameter(*MARK, default=AUTO)

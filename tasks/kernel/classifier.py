@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 
 from structsvm.kernel.objects import are_objects, values_for, values_of
-from structsvm.kernel.soundness import check_inputs, warn_of_equal
+from structsvm.kernel.soundness import check_inputs
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
 from structsvm.tasks.kernel.model import KernelModel
@@ -36,8 +36,6 @@ class KernelClassifier(Classifier):
         kernel = kernel_of(self, X)
         check_inputs(kernel, X, None if before is None else before.vector_sizes)
         if before is None:
-            if self.kernel == "rbf":
-                warn_of_equal(kernel, X)
             return self._model_class(labels, kernel), X
         before.check_kernel(self, X, before.params)
         return before, X
@@ -73,7 +71,10 @@ class KernelClassifier(Classifier):
 
     def _test(self, model: Any, X: MatrixLike) -> Matrix:
         if model.objects is None or not callable(self.kernel):
-            return super()._test(model, X)
+            X = super()._test(model, X)
+            if model.kernel_values is not None:
+                model.kernel_values.warn_of_others(X, model.support)
+            return X
         return values_for(self.kernel, X, model.objects, model.support)  # type: ignore[arg-type]
 
     # ---- views, files ---------------------------------------------------------------------------

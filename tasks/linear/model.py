@@ -29,6 +29,7 @@ from structsvm.tasks.common.units import (
     later_rows,
     rows_in,
     settle_sizes,
+    sized_rows,
     undone,
     units_of,
 )
@@ -116,7 +117,7 @@ class LinearModel(TaskModel[LabeledRows]):
         X = examples.rows
         if self.units is not None:
             is_dense = self.units.centre is not None
-            X = rows_in(self.units, X, has_intercept=False).values if is_dense else cut_rows(self.units, X)
+            X = rows_in(self.units, X, has_intercept=False).values if is_dense else sized_rows(self.units, X)
         return LinearProblem(Rows(X), examples.label_ids, len(self.labels)), examples.weight
 
     def recentred(
@@ -147,7 +148,7 @@ class LinearModel(TaskModel[LabeledRows]):
 
     def examples_of(self, problem: LinearProblem, chosen: Integers) -> tuple[Matrix, NDArray[np.bool_]]:
         X = problem.rows.data[chosen]
-        if self.units is not None and self.units.centre is not None:
+        if self.units is not None:
             X = self.units.left(X)
         return X, one_hot(problem.y[chosen], len(self.labels))
 

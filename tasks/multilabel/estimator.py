@@ -15,7 +15,7 @@ from structsvm.solvers import Solver
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.estimator import TaskEstimator, share_of
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, check_unchanged
+from structsvm.tasks.common.parameters import MARK, OF_C, OF_SOLVER, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
 from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets, without_unseen
@@ -107,7 +107,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     fit_intercept: bool = parameter(FLAG, default=True)
     standardize: bool = parameter(FLAG, default=True)
     probability: bool = parameter(FLAG, default=False)
-    unknown: object = parameter(default=AUTO)
+    unknown: object = parameter(*MARK, default=AUTO)
 
     _model_class = MultilabelModel
     # ---- training -------------------------------------------------------------------------------

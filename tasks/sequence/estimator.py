@@ -21,7 +21,6 @@ from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_stream_weight
 from structsvm.tasks.common.outputs import Outputs
-from structsvm.tasks.common.solver import solver_of
 from structsvm.tasks.sequence.compaction import compacted
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence

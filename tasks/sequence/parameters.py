@@ -31,7 +31,14 @@ from structsvm.parameters import (
 )
 from structsvm.solvers import Solver
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, ByLabel, Training, check_settled
+from structsvm.tasks.common.parameters import (
+    CLASS_WEIGHT,
+    MARK,
+    OF_C,
+    ByLabel,
+    Training,
+    check_settled,
+)
 from structsvm.tasks.common.selection.choice import Choice, ChosenSolver
 from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, is_auto, is_likelihood, is_log, solver_of
 from structsvm.tasks.sequence.constraints import constrained, label_masks
@@ -122,7 +129,7 @@ class SequenceLabelerParameters(Training):
     loss: str = parameter(Options("auto", "hamming", "zero_one", "log"), default=AUTO)
     probability: bool = parameter(FLAG, default=True)
     class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
-    unknown: object = parameter(default=AUTO)
+    unknown: object = parameter(*MARK, default=AUTO)
 
 
 def features_of(params: LabelerParams) -> TokenFeatures:

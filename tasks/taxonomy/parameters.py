@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never
 from structsvm.kernel.parameters import KernelFunction
 from structsvm.parameters import CALLABLE, FLAG, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, OF_SOLVER, ByLabel, Training
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, MARK, OF_C, OF_SOLVER, ByLabel, Training
 from structsvm.tasks.common.solver import AUTO
 
 if TYPE_CHECKING:
@@ -49,5 +49,5 @@ class TaxonomyClassifierParameters(Training):
     )
     class_weight: str | ByLabel | None = parameter(*CLASS_WEIGHT, default=None)
     vectorizer: BaseEstimator | None = parameter(default=None)
-    unknown: object = parameter(default=AUTO)
+    unknown: object = parameter(*MARK, default=AUTO)
     max_weights: int = parameter(Interval(Integral, 1, 2**63 - 1, closed="both"), default=2**25)

@@ -57,4 +57,11 @@ def _of_paths(y: KnownLabels, separator: str, unknown: object) -> Taxonomy:
     if named and not any(separator in label for label in named):
         advice = ": a file's taxonomy is read_taxonomy(...)" if os.path.isfile(separator) else ""
         warn(f"taxonomy={separator!r} stands in no label, so no node lies above the labels{advice}", AdviceWarning)
-    return Taxonomy.from_paths([label.split(separator) for label in named], separator=separator)
+    paths = [label.split(separator) for label in named]
+    for label, level in ((label, level) for label, path in zip(named, paths, strict=True) for level in path):
+        if level != level.strip():
+            raise ValueError(
+                f"the level {level!r:.80} of the label {label!r:.80} has a blank at its end: is the separator "
+                f"{f' {separator.strip()} '!r}, in place of {separator!r}?"
+            )
+    return Taxonomy.from_paths(paths, separator=separator)

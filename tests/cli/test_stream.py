@@ -280,3 +280,13 @@ def test_standard_input_without_stream(work):
     run(work, "train", "sequence", "train.txt", "-m", "file", "-C", "0.1", "-q")
     run(work, "train", "sequence", "-", "-m", "stdin", "-C", "0.1", "-q", text=(work / "train.txt").read_bytes())
     np.testing.assert_array_equal(weights(work / "stdin"), weights(work / "file"))
+
+
+def test_a_stream_without_ends_of_sentences(tmp_path):
+    """One sequence of thousands of tokens is refused as it is without --stream."""
+    (tmp_path / "t").write_text("the D\ndog N\nruns V\n" * 200)
+    message = run(tmp_path, *TRAIN, "t", "-m", "m", "-C", "1", status=1)[1]
+    assert "1 sequence of 600 tokens on average" in message and "--sentence-end ''" in message
+    run(tmp_path, *TRAIN, "t", "-m", "m", "-C", "1", "--sentence-end", "", "-q")
+    (tmp_path / "long").write_text(("the D\ndog N\nruns V\n" * 110 + "\n") * 25)
+    run(tmp_path, *TRAIN, "long", "-m", "m", "-C", "1", "-q")

@@ -266,3 +266,11 @@ def test_labels_known_in_part(tmp_path):
     for name, message in (("A|", "each side of a bar must name a label"), ("_", "has the taxonomy's root")):
         (tmp_path / "docs").write_text(f"{name}\tsome words\n" * 3)
         assert message in run(tmp_path, *train, "--partial", status=1)[1]
+
+
+def test_inner_nodes_that_a_model_of_leaves_does_not_predict(tmp_path):
+    (tmp_path / "t").write_text("a\tred\na > b\tblue\na > c\tgreen\n" * 10)
+    run(tmp_path, "train", "taxonomy", "t", "-m", "m", "--separator", " > ", "--leaves", "-C", "1", "-q")
+    assert "10 documents are at inner nodes, and count as wrong" in run(tmp_path, "evaluate", "m", "t")[0]
+    run(tmp_path, "train", "taxonomy", "t", "-m", "m", "--separator", " > ", "-C", "1", "-q")
+    assert "inner nodes" not in run(tmp_path, "evaluate", "m", "t")[0]

@@ -148,3 +148,38 @@ def test_what_a_form_says():
 def test_conllu_by_name_is_what_columns_are():
     wanted = Columns.from_conllu(io.BytesIO(CONLLU.encode()), ["form", "xpos"])
     assert list(read_columns(io.BytesIO(CONLLU.encode()), label="xpos")) == list(wanted)
+
+
+def rows_of(line, n=12):
+    return "".join("".join(line.format(k, k - 1) + "\n" for k in (1, 2, 3)) + "\n" for _ in range(n)).encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{} w w NOUN NN _ {} dep _ SpaceAfter=No", "CoNLL-U whose columns stand between blanks: .* --label 4"),
+        ("{} w w NOUN NN _ {} dep _ _", "CoNLL-U whose columns stand between blanks"),
+        ("{0}\tw\tw\tw\tN\tN\t_\t_\t{1}\t{1}\td\td\t_\t_\tA0", "CoNLL-2009: .* --label 5"),
+    ],
+    ids=["MISC", "empty MISC", "2009"],
+)
+def test_treebanks_whose_last_column_is_no_label(line, said):
+    data = rows_of(line)
+    with pytest.raises(ColumnFileError, match=said):
+        read_columns(io.BytesIO(data))
+    label = "4" if "U" in said else "5"
+    columns = read_columns(io.BytesIO(data), columns=["2"], label=label)
+    assert columns[0][0] == ("w", "NOUN" if label == "4" else "N")
+
+
+def test_ten_columns_of_their_own():
+    """The last one is the label, as of any file."""
+    assert read_columns(io.BytesIO(rows_of("w{} a b c d e {} f g B-X")))[0][0][-1] == "B-X"
+    assert read_columns(io.BytesIO(rows_of("{} a b c d e f{} f g B-X")))[0][0][-1] == "B-X"
+
+
+def test_sentences_of_conllu_without_a_blank_line_between_them():
+    data = rows_of("{}\tw\tw\tNOUN\tNN\t_\t{}\tdep\t_\t_")
+    assert len(read_columns(io.BytesIO(data))) == 12
+    with pytest.raises(ColumnFileError, match=":4: word 1 after word 3: a blank line is missing before it"):
+        read_columns(io.BytesIO(data.replace(b"\n\n", b"\n")))

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.features.tables.attribute_files import read_attributes, write_attributes
 from structsvm.features.columns import ColumnFileError, ColumnPieces, read_columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.svmlight import read_svmlight
+from structsvm.features.tables.attribute_files import read_attributes, write_attributes
 from structsvm.oracles.cky import CKYOracle
 from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.dependencies import parse_conllu, read_conllu

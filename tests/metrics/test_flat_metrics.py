@@ -49,3 +49,9 @@ def test_folds_without_a_label():
     for name in ("flat_f1", "flat_precision", "flat_recall", "chunk_f1", "token_accuracy"):
         scores = cross_val_score(SequenceLabeler(C=1.0, random_state=0), X, y, cv=4, scoring=metrics.SCORERS[name])
         assert np.isfinite(scores).all()
+
+
+def test_names_with_newlines_are_one_line_of_the_report():
+    report = metrics.flat_classification_report([["a\nb", "c"]], [["a\nb", "a\nb"]])
+    assert "a\\nb" in report and len(report.splitlines()) == 8
+    assert "a\nb" in metrics.flat_classification_report([["a\nb", "c"]], [["a\nb", "c"]], output_dict=True)

@@ -320,7 +320,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if "segment_length" in params:
         settings.segments = vars(settings).pop("segment_length")
     if is_stream:
-        stream = Stream(job, path, settings, before, reading, labels=labels, size=size or BATCH, is_partial=is_partial)
+        options = {"labels": labels, "size": size or BATCH, "is_partial": is_partial}
+        stream = Stream(job, path, settings, before, reading, has_ends="sentence_end" in of_columns, **options)
         return stream.train(draw=picture)
     solver = solver_for(vars(settings), loss_of(settings, before), None if before is None else before.choice)
     solver.validate()

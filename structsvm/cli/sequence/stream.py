@@ -70,6 +70,8 @@ class Stream:
         Sequences per batch.
     is_partial : bool
         Whether labels may be known in part.
+    has_ends : bool
+        Whether --sentence-end says where sequences end.
 
     Attributes
     ----------
@@ -90,8 +92,10 @@ class Stream:
         labels: str | None,
         size: int,
         is_partial: bool,
+        has_ends: bool,
     ) -> None:
         self.job, self.path, self.settings, self.model, self.size = job, path, settings, before, size
+        self.has_ends = has_ends
         self.is_partial, self.n_seen, self.n_tokens, self.n_batches = is_partial, 0, 0, 0
         self.labels = None if labels is None else named_labels(labels)
         self.names_labels = labels is not None
@@ -177,6 +181,8 @@ class Stream:
             model, examples = prepare(
                 self.settings, X, known_columns(y) if self.is_partial else y, self.model, classes=self.labels
             )
+            if self.model is None and not self.has_ends and examples.are_few_and_long and len(examples) < self.size:
+                raise ValueError(f"{examples.doubt}; --sentence-end '' trains on them as they are")
             model.params = vars(self.settings)
             model.reading = self.reading if self.reading != Reading() else None
             choose = is_to_choose(self.settings, self.solver)

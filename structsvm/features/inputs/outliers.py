@@ -55,6 +55,13 @@ def cut_columns(values: NDArray[Any], limits: Limits | None) -> NDArray[Any]:
     return values if limits is None else np.clip(values, *(limit.astype(values.dtype) for limit in limits))
 
 
+def cut_entries(columns: Integers, values: Floats, limits: Limits | None) -> Floats:
+    """The values of entries, with their columns, without those beyond the limits of these, which they become."""
+    if limits is None:
+        return values
+    return np.clip(values, *(limit[columns].astype(values.dtype) for limit in limits))
+
+
 def limits_of_columns(values: Floats) -> Limits | None:
     """The least and the largest number of each column without its outliers; None if there are none. Warns of them.
 
@@ -176,7 +183,7 @@ def without_outliers(rows: R, size: Any, centre: Any = 0.0, name: Callable[[int]
         return rows
     if columns is None:
         return cut_columns(rows, (low, high))
-    values = np.clip(values, *(limit[columns].astype(values.dtype) for limit in (low, high)))
+    values = cut_entries(columns, values, (low, high))
     if not is_sparse(rows):
         return replace(rows, values=values)
     return type(rows)((values, rows.indices, rows.indptr), shape=rows.shape)

@@ -56,6 +56,9 @@ def conllu_rows(text: str, name: str, names: Sequence[str], first: int = 1) -> l
             if _OTHER.fullmatch(fields[id_place]):  # a multiword token, an empty node
                 continue
             raise ColumnFileError(f"{name}:{k}: {fields[id_place]!r:.40} is not the number of a word")
+        if id_place is not None and fields[id_place] == "1" and sequences[-1]:
+            last = sequences[-1][-1][id_place]
+            raise ColumnFileError(f"{name}:{k}: word 1 after word {last}: a blank line is missing before it")
         sequences[-1].append(fields)
     if not sequences[-1]:
         sequences.pop()

@@ -29,6 +29,8 @@ ASIDE = re.compile(rb"^(?:#+[ \t]|-DOCSTART-(?=\s|\Z))[^\n]*", re.MULTILINE)
 NO_TOKENS = re.compile(rb"-DOCSTART-|#[ \t]+(?:(?:id|sent_id|newdoc|newpar)(?=\s|\Z)|[^\s=]+[ \t]+=(?=\s|\Z))")
 LINE = re.compile(rb"[^\n]+")
 # The first word of a CoNLL-U file, or a multiword token, or an empty node before it.
+# Columns of the forms of treebanks, and a word's head in them.
+CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
 CONLLU_ROW = re.compile(rb"(?:0\.1|1(?:-[1-9][0-9]*)?)\t(?:[^\t]+\t){8}[^\t]+\Z")
 LOOK = 1000  # words whose tags tell whether a column has any
 TAGS = ("upos", "xpos")  # labels of CoNLL-U by default: the first that has values
@@ -110,6 +112,8 @@ class Form:
         row = first_row(head)
         self.reading, self.name = reading, name
         self.names = names_of(head, row, name)
+        if self.names is None and reading.label is None and reading.columns is None and n_features is None:
+            check_no_treebank(row, name)
         self.width = width(row) if self.names is None else len(self.names) * bool(row)
         n_tabs = 0 if self.names is not None else row.count(b"\t")
         self.is_tabbed = n_tabs > 0 and self.width != n_tabs + 1 and _is_ragged(head, self.width)
@@ -278,6 +282,20 @@ def names_of(head: bytes, row: bytes, name: str) -> list[str] | None:
         return plus
     is_named = re.search(r"\.conllu(\.\w+)?\Z", name) is not None and row.count(b"\t") > 1
     return list(NAMES) if is_named or CONLLU_ROW.fullmatch(row.rstrip(b"\r")) else None
+
+
+def check_no_treebank(row: bytes, name: str) -> None:
+    """Raise ColumnFileError for a word of CoNLL-U between blanks, or of CoNLL-2009: its last column is no label."""
+    fields = row.split()
+    heads = fields[6:7] if len(fields) == CONLLU_WIDTH else fields[8:10] if len(fields) >= CONLL_2009_WIDTH else []
+    if fields[:1] != [b"1"] or not heads or not all(HEAD.fullmatch(head) for head in heads):
+        return
+    tag = 4 if len(fields) == CONLLU_WIDTH else 5
+    what = "CoNLL-U whose columns stand between blanks" if tag == 4 else "CoNLL-2009"
+    raise ColumnFileError(
+        f'{name}: looks like {what}: columns=["2"], label="{tag}" of read_columns (--columns 2 --label {tag}) are its '
+        "words and tags"
+    )
 
 
 def first_row(data: bytes) -> bytes:

@@ -660,3 +660,23 @@ def test_letters_of_any_script(letters, tmp_path):
         model.predict([("ж", letters)])
     with pytest.raises(ValueError, match=r"expected a string of letters, got \('the', 'cat'\); lists of words"):
         model.predict([(["the", "cat"], ["the"])])
+
+
+def test_scores_of_gaps_in_the_wrong_order():
+    pairs = make_alignment(4, random_state=0)
+    model = SequenceAligner(C=0.01, prior=("BLOSUM62", -1, -11), random_state=0)
+    for call in (lambda: model.fit(pairs.X, pairs.y), lambda: SequenceAligner.from_costs("BLOSUM62", -1, -11)):
+        with pytest.warns(structsvm.AdviceWarning, match="gap_extend=-11 is below gap_open=-1: .* stands first"):
+            call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", structsvm.AdviceWarning)
+        for gaps in ((-11, -1), (-4, -4), (-4,), (0, 0)):
+            SequenceAligner.from_costs("BLOSUM62", *gaps)
+
+
+@pytest.mark.parametrize("own", [0.0, 0.5, -2.0])
+def test_matrices_of_distances(own):
+    letters, pairs = "ACDEFGHIKLMNPQRSTVWY", make_alignment(4, random_state=0)
+    distances = SubstitutionMatrix(letters, 5.0 + (own - 5.0) * np.eye(20))
+    with pytest.raises(ValueError, match=rf"has {own:g} at most for a letter with itself .* these are distances"):
+        SequenceAligner(prior=(distances, -10, -1)).fit(pairs.X, pairs.y)

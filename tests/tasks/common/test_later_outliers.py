@@ -48,7 +48,7 @@ def score(model, X, y):
 
 
 def said_of(call, *args):
-    """The warnings of outliers."""
+    """Return the warnings of outliers."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         call(*args)

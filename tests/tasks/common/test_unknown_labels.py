@@ -241,3 +241,15 @@ def test_no_candidate_has_nan(name):
     model = tasks.TaxonomyClassifier(" > ", C=1.0, random_state=0).fit(np.eye(4), PATHS)
     with pytest.warns(AdviceWarning, match="training never saw"):
         assert np.isfinite(SCORERS[name](model, np.eye(4), ["A > B > X", *PATHS[1:]]))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for entry in tasks.registry.ESTIMATORS if "unknown" in (kind := getattr(tasks, entry.name))().get_params()],
+    ids=lambda kind: kind.__name__,
+)
+def test_marks_are_labels(kind):
+    """A list of marks is no label, and was no mark without a word."""
+    for mark in (["?"], {"?"}, b"?", object()):
+        with pytest.raises(ValueError, match=r"The 'unknown' parameter of .* must be a label or None"):
+            kind(unknown=mark).fit([[1.0]], [["a"]])

@@ -10,11 +10,18 @@ from kernel_kinds import WITH_FUNCTIONS
 from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score
 
-from structsvm import ConvergenceWarning
+from structsvm import AdviceWarning, ConvergenceWarning
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.solvers import CrammerSinger, KernelLaRank, Pairwise, WestonWatkins
-from structsvm.tasks import LaRankClassifier, LaSVMClassifier, registry
+from structsvm.tasks import (
+    CrammerSingerClassifier,
+    LaRankClassifier,
+    LaSVMClassifier,
+    PairwiseClassifier,
+    WestonWatkinsClassifier,
+    registry,
+)
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 rng = np.random.default_rng(0)
@@ -91,6 +98,88 @@ def test_solvers_end_on_what_is_no_kernel():
                     assert solver.solve(problem).n_iter <= 3
 
 
+def spectrum(A, B):
+    """How many pairs of letters two strings share, each as often as in both."""
+    pairs = [f"{a}{b}" for a in "abcd" for b in "abcd"]
+    left, right = (np.array([[s.count(pair) for pair in pairs] for s in strings], dtype=float) for strings in (A, B))
+    return left @ right.T
+
+
+def strings(n, seed):
+    own = np.random.default_rng(seed)
+    return ["".join(own.choice(list("abcd"), size=own.integers(4, 12))) for _ in range(n)]
+
+
+def distances(A, B):
+    return np.sqrt(((A[:, None] - B) ** 2).sum(axis=2))
+
+
+HONEST = {
+    "rbf": lambda A, B: np.exp(-0.1 * distances(A, B) ** 2),
+    "narrow": lambda A, B: np.exp(-5.0 * distances(A, B) ** 2),
+    "linear": lambda A, B: A @ B.T,
+    "polynomial": lambda A, B: (0.5 * A @ B.T + 1.0) ** 3,
+    "cosine": lambda A, B: (A @ B.T) / np.outer(np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=1)),
+    "single": lambda A, B: (A @ B.T).astype(np.float32),
+}
+DRAWS = {
+    "normal": lambda own, n: own.normal(size=(n, 4)),
+    "skew": lambda own, n: own.lognormal(size=(n, 4)),
+    "counts": lambda own, n: own.poisson(1.0, size=(n, 8)).astype(float) + 0.1,
+    "clusters": lambda own, n: np.sign(own.normal(size=(n, 1))) * 4.0 + own.normal(size=(n, 3)),
+}
+
+
+def said_of_values(model, K):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.predict(K)
+    return [str(one.message) for one in said if "values of the precomputed kernel" in str(one.message)]
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("kernel", HONEST)
+def test_values_of_other_rows_are_no_distances(kernel, draw):
+    """Kernel values never are said to be none: of rows like those of training, of training's own, of one cluster."""
+    k = HONEST[kernel]
+    for seed in range(6):
+        own = np.random.default_rng(seed)
+        A, B = DRAWS[draw](own, 60), DRAWS[draw](own, 40)
+        model = LaSVMClassifier(kernel="precomputed", C=1.0, random_state=0).fit(k(A, A), np.arange(60) % 2)
+        for rows in (B, A, B[:1], B[B[:, 0] > np.median(B[:, 0])]):
+            assert not said_of_values(model, k(rows, A))
+        if kernel not in ("linear", "single", "polynomial") or draw in ("normal", "clusters"):
+            assert said_of_values(model, 1e4 * distances(B, A) ** 2)
+        assert said_of_values(model, distances(A, A))
+
+
+def test_values_of_other_strings():
+    for seed in range(5):
+        A, B = strings(50, seed), strings(40, 100 + seed)
+        model = LaSVMClassifier(kernel="precomputed", C=1.0).fit(spectrum(A, A), np.arange(50) % 2)
+        for rows in (A, B, B[:3]):
+            assert not said_of_values(model, spectrum(rows, A))
+
+
+@machines
+def test_distances_in_a_prediction(kind, tmp_path):
+    model = kind(kernel="precomputed").fit(np.exp(-(DISTANCES[:200, :200] ** 2)), y[:200])
+    assert not said_of_values(model, np.exp(-(DISTANCES[200:, :200] ** 2)))
+    model.save(tmp_path / "m")
+    for one in (model, kind.load(tmp_path / "m")):
+        assert "are up to" in said_of_values(one, DISTANCES[200:, :200])[0]
+        assert said_of_values(one, DISTANCES[200:203, :200])
+    assert kind(kernel="rbf").fit(X[:60], y[:60]).model_.kernel_values is None
+
+
+@machines
+@pytest.mark.parametrize("value", [0.0, 1.0])
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+def test_a_kernel_to_which_all_are_alike(kind, value):
+    with pytest.warns(AdviceWarning, match="for all pairs of rows, which are alike to it: it tells nothing"):
+        kind(kernel="precomputed").fit(np.full((40, 40), value), np.arange(40) % 2)
+
+
 WINE, KINDS = load_wine(return_X_y=True)
 
 
@@ -105,6 +194,13 @@ def test_columns_of_any_units(kernel, tmp_path):
     np.testing.assert_array_equal(LaRankClassifier.load(tmp_path / "m").predict(WINE), model.predict(WINE))
     assert LaSVMClassifier(kernel=kernel, random_state=0).fit(WINE, KINDS > 0).model_.column_scale is not None
     assert LaRankClassifier(C=1.0, gamma=0.1, kernel=kernel).fit(WINE, KINDS).model_.column_scale is None
+
+
+@pytest.mark.parametrize("kind", [CrammerSingerClassifier, WestonWatkinsClassifier, PairwiseClassifier])
+def test_columns_are_named_where_a_tolerance_is_missed(kind):
+    with pytest.warns(ConvergenceWarning) as caught:
+        kind(C=100.0, kernel="linear", max_iter=1).fit(WINE, KINDS)
+    assert [str(one.message).partition(",")[0] for one in caught][-1].startswith("columns vary 10 times")
 
 
 def test_a_wide_gap_is_said_and_the_columns_are_named():

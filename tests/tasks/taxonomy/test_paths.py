@@ -226,3 +226,13 @@ def test_nodes_that_are_tuples():
     labels = np.empty(30, dtype=object)
     labels[:] = y
     assert set(classifier(taxonomy=taxonomy).fit(TEXTS, labels).predict(TEXTS)) <= set(y)
+
+
+def test_a_separator_without_its_blanks():
+    """It would make "A " of "A > B", a node beside the label "A"."""
+    rows, y = np.eye(3), ["A", "A > B", "A > C"]
+    with pytest.raises(ValueError, match="'A ' of the label 'A > B' has a blank at its end: is the separator ' > '"):
+        TaxonomyClassifier(taxonomy=">").fit(rows, y)
+    for separator in (" > ", "/", "::", " / "):
+        labels = [label.replace(" > ", separator) for label in y]
+        assert TaxonomyClassifier(taxonomy=separator, C=1.0).fit(rows, labels).taxonomy_.nodes[1] == "A"
