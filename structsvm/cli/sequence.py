@@ -217,10 +217,14 @@ def picture(model: Any, predictions: Any = None) -> Any:
 of_labeler = partial(option_of, SequenceLabelerParameters)
 GROUPS: dict[str, type[ParameterGroup]] = {"features": TokenFeatures}
 LENGTH = click.IntRange(2, MOST_TOKENS)
+TEMPLATES = (
+    "Features: rich, records, record-tokens, crf++, attributes, or a CRF++ template file; auto: rich or records, by "
+    "held-out sequences.  [default: auto for words alone, else rich]"
+)
 
 
 @training(file=out.Input(exists=True, allow_dash=True), plot="Save the training history as a picture.")
-@optional("--templates", out.Input(), "Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
+@optional("--templates", out.Input(), TEMPLATES)
 @option_of(TokenFeatures, "min_count", "Drop rarer features.")
 @option_of(TokenFeatures, "hash_bits", "Hash features to 2**BITS numbers.")
 @of_labeler("inference")
@@ -294,6 +298,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     model, examples = prepare(settings, X, known, before)
     model.reading = reading if reading != Reading() else None
     tokens = examples.tokens
+    if model.template_choice is not None:
+        job.say(model.template_choice.text)
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )
