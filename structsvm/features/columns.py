@@ -167,6 +167,11 @@ class Columns:
         return len(self.vocabularies)
 
     @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of tokens of each sequence."""
+        return np.diff(self.offsets)
+
+    @property
     def shape(self) -> tuple[int]:
         """``(n_sequences,)``; with it scikit-learn slices folds as Columns, not as lists."""
         return (len(self),)

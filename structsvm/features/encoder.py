@@ -520,6 +520,21 @@ class FeatureEncoder:
             self._vocabulary = TemplateVocabulary.from_arrays(self._layout, arrays, self.n_features)
 
 
+def words_as_columns(X: Any) -> Any:
+    """Sequences of words as `Columns`; other data unchanged, but an iterator, which can be read only once, copied."""
+    if isinstance(X, Columns) or is_sparse(X):
+        return X
+    X = _sequences_of(X, has_lengths=False)
+    iterator = iter(X)
+    first = next(iterator, END)
+    if first is END:
+        return X
+    if iterator is X or isinstance(first, Iterator):
+        first = list(first) if isinstance(first, Iterator) else first
+        X = chain([first], iterator)
+    return _columns_of(X, True) if not is_numeric(first) and _is_of_words(first) else X
+
+
 def _sequences_of(X: Any, *, has_lengths: bool) -> Any:
     """X as something that iterates over sequences of tokens, or a matrix; TypeError if it is neither."""
     if has_lengths and hasattr(X, "columns"):

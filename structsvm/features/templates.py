@@ -249,6 +249,12 @@ def template_source(templates: Any) -> str | None:
         if templates not in BUILT_IN_TEMPLATES:
             parse_templates(templates)
         return templates
+    if isinstance(templates, str) and templates == "auto":
+        known = ", ".join(BUILT_IN_TEMPLATES)
+        raise TemplateError(
+            f"templates='auto' is a choice by labels, which SequenceLabeler makes on sequences in memory: name a set "
+            f"({known})"
+        )
     if isinstance(templates, (str, os.PathLike)):
         if not os.path.exists(templates):
             known = ", ".join(BUILT_IN_TEMPLATES)
@@ -323,7 +329,6 @@ U:pattern/pattern[1]=%pattern[0,0]/%pattern[1,0]
 U:prefix1=%prefix1[0,0]
 U:prefix2=%prefix2[0,0]
 U:prefix3=%prefix3[0,0]
-U:prefix4=%prefix4[0,0]
 U:suffix1=%suffix1[0,0]
 U:suffix2=%suffix2[0,0]
 U:suffix3=%suffix3[0,0]
@@ -345,24 +350,20 @@ U:closing[1]=%closing[1,0]
 U:closing[-1]/closing=%closing[-1,0]/%closing[0,0]
 U:closing[-1]/pattern=%closing[-1,0]/%pattern[0,0]
 U:closing/shape=%closing[0,0]/%shape[0,0]
-U:start=%start[0,0]
 U:end=%end[0,0]
-U:size=%size[0,0]
 U:start/shape=%start[0,0]/%shape[0,0]
 U:end/shape=%end[0,0]/%shape[0,0]
 U:start/pattern=%start[0,0]/%pattern[0,0]
 U:end/pattern=%end[0,0]/%pattern[0,0]
 U:tenth/shape=%tenth[0,0]/%shape[0,0]
-U:numbers=%numbers[0,0]
 U:numbers/shape=%numbers[0,0]/%shape[0,0]
 U:fields/shape=%fields[0,0]/%shape[0,0]
-U:before=%before[0,0]
-U:behind=%behind[0,0]
 U:before/behind=%before[0,0]/%behind[0,0]
 U:again/shape=%again[0,0]/%shape[0,0]
 """
 _RECORD_PAIRS = """B:closing[-1]=%closing[-1,0]
 B:closing=%closing[0,0]
+B:shape[-1]=%shape[-1,0]
 B:shape=%shape[0,0]
 B:start=%start[0,0]
 B:end=%end[0,0]

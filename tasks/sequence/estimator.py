@@ -26,6 +26,7 @@ from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of, solver_for
+from structsvm.tasks.sequence.templates import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -65,7 +66,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     order : int, optional
         Number of previous labels that a score may depend on. Exact: 1 (default) or 2. Greedy: any, default 2.
     templates : str or path, optional
-        For column data: a built-in set ("rich", the default; "crf++"; "attributes"), or templates of CRF++ or Wapiti.
+        For column data: a built-in set ("rich", "records", "record-tokens", "crf++", "attributes"), or templates of
+        CRF++ or Wapiti. "auto": "rich" or, if it labels held-out training sequences better, "records", see
+        `structsvm.tasks.sequence.templates`. None: "auto" for words alone, else "rich".
     features : TokenFeatures, optional
         How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
         Default: ``TokenFeatures()``.
@@ -122,6 +125,8 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     transition_ : ndarray of shape (n_labels, n_labels), float32
         Weight of label b after label a (for greedy inference: of the label just before).
     feature_names_ : list of str
+    templates_ : str or None
+        The templates of column data, by name or as text, given or chosen. None: there are none.
     bigram_ : ndarray of shape (n_bigrams, n_labels, n_labels), float32
         Weight of label b after label a at a token with each of the attributes `bigram_names_`.
     bigram_names_ : list of str
@@ -502,6 +507,11 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     @property
     def feature_names_(self) -> list[str]:
         return self._fitted().encoder.feature_names
+
+    @property
+    def templates_(self) -> str | None:
+        encoder = self._fitted().encoder
+        return encoder.templates or (USUAL if encoder.kind == "columns" else None)
 
     @property
     def bigram_(self) -> Floats:

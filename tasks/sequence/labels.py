@@ -25,7 +25,7 @@ COLLECTIONS = (set, list, dict)
 
 
 def encode_known(
-    y: LabelsLike | None, tokens: Tokens, labels: Sequence[Hashable] | None = None, unknown: object = AUTO
+    y: LabelsLike | None, tokens: Tokens | Columns, labels: Sequence[Hashable] | None = None, unknown: object = AUTO
 ) -> tuple[Sequence[Hashable], NDArray[np.int32], LabelSets]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 label ids.
 
@@ -37,7 +37,7 @@ def encode_known(
     y : list of label lists, or Columns with one column
         In the place of a label None, which may be any, or a set or list of those that it may be, or a dict of their
         weights. One flat list or array of all labels does too, if it cannot be taken for the other.
-    tokens : Tokens
+    tokens : Tokens or Columns
         Whose lengths y must have.
     labels : list, optional
         The labels known already; ValueError for another one.
@@ -218,7 +218,7 @@ def by_sequence(y: object, lengths: Sequence[int] | Integers) -> Columns | list[
     return [y[end - n : end] for n, end in zip(lengths, np.cumsum(lengths).tolist(), strict=True)]
 
 
-def _flatten(y: LabelsLike | None, tokens: Tokens) -> tuple[list[object], Integers]:
+def _flatten(y: LabelsLike | None, tokens: Tokens | Columns) -> tuple[list[object], Integers]:
     """All labels of y in one list, and the number in each sequence (int64)."""
     if y is None:
         raise ValueError("SequenceLabeler requires y to be passed, but the target y is None")

@@ -22,7 +22,7 @@ from structsvm.features._tokens import steps
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.dense import warn_of_few_digits
-from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.encoder import FeatureEncoder, words_as_columns
 from structsvm.features.inputs.outliers import table
 from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
@@ -88,6 +88,7 @@ from structsvm.tasks.sequence.parameters import (
     check_sharded,
     check_unchanged,
     has_possible_states,
+    leaves_templates,
     length_of,
     make_encoder,
     make_oracle,
@@ -107,8 +108,12 @@ from structsvm.tasks.sequence.segments import (
     part_of,
     usual_length,
 )
+from structsvm.tasks.sequence.templates import FEWEST, choose_templates
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from structsvm._problem import BoundProblem
     from structsvm.arrays import Floats, Integers, Weights
     from structsvm.metrics._schemes import Part as TagPart
@@ -120,6 +125,10 @@ if TYPE_CHECKING:
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.parameters import LabelerParams
     from structsvm.tasks.sequence.segments import KnownTag
+    from structsvm.tasks.sequence.templates import TemplateChoice
+
+    # Labels, label ids and sets of `encode_known`.
+    Told: TypeAlias = tuple[Sequence[Hashable], NDArray[np.int32], LabelSets]
 
 
 RECORD = Record({
@@ -175,6 +184,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     calibration = StructureCalibration()
     calibrates = False
     comparison = SumSearch
+    template_choice: TemplateChoice | None = None  # of its training; no file has it
     groups = (TokenFeatures,)
     sums_over_known = narrows = prunes = True
     C_of_few = 1.0
@@ -724,13 +734,16 @@ class SequenceModel(TaskModel[LabeledSequences]):
     # ---- model files ----------------------------------------------------------------------------
 
     def stored_params(self) -> dict[str, object]:
-        stored = self.params | {"templates": self.encoder.templates}  # the text: a path may be gone by then
+        stored = dict(self.params)
+        if not leaves_templates(Settings(**stored)):
+            stored["templates"] = self.encoder.templates  # the text: a path may be gone by then
         if isinstance(stored.get("constraints"), tuple):
             stored["constraints"] = ["masks"]  # stored with the oracle
         return stored
 
     def restored_params(self, params: dict[str, object]) -> dict[str, object]:
-        params = params | {"templates": self.encoder.templates}
+        if not leaves_templates(Settings(**params)):
+            params = params | {"templates": self.encoder.templates}
         by_masks = params.get("constraints") == ("masks",)
         return params | {"constraints": self.oracle.allowed} if by_masks else params
 
@@ -805,10 +818,15 @@ def prepare(
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
         return before, examples_of(tokens, label_ids, sets, weight)
-    encoder = make_encoder(params)
-    tokens = encoder.fit_transform(X, lengths)
     settled = None if classes is None else sort_labels(listed(classes))
-    labels, label_ids, sets = encode_known(y, tokens, settled, unknown)
+
+    def told(tokens: Tokens | Columns) -> Told:
+        return encode_known(y, tokens, settled, unknown)
+
+    X, choice, known = _with_templates(params, X, told, lengths, weight)
+    encoder = make_encoder(params, None if choice is None else choice.templates)
+    tokens = encoder.fit_transform(X, lengths)
+    labels, label_ids, sets = known or told(tokens)
     if params.broken == "repair":
         check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
@@ -816,7 +834,29 @@ def prepare(
     units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], units=units)
     model = SequenceModel(encoder, labels, oracle, units=units)
+    model.template_choice = choice
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
+
+
+def _with_templates(
+    params: LabelerParams,
+    X: SequencesLike,
+    told: Callable[[Columns], tuple[Any, ...]],
+    lengths: ArrayLike | None,
+    weight: ArrayLike | None,
+) -> tuple[Any, TemplateChoice | None, Any]:
+    """Return ``(X, choice, known)``: X as columns if its tokens are words, the choice of templates, and what y tells.
+
+    `told` returns the latter, which ends in `Told`; without a choice both are None.
+    """
+    if not leaves_templates(params) or lengths is not None:
+        return X, None, None
+    X = words_as_columns(X)
+    if not isinstance(X, Columns) or len(X) < FEWEST or (X.n_columns != 1 and params.templates is None):
+        return X, None, None
+    known = told(X)
+    labels, label_ids, _ = known[-3:]
+    return X, choose_templates(params, X, labels, label_ids, weight), known
 
 
 def examples_of(
@@ -905,21 +945,30 @@ def prepare_segments(
         labels, label_ids, sets = encode_known(tags, tokens, before.labels)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
         return before, examples_of(tokens, label_ids, sets, weight)
-    encoder = make_encoder(params)
+
+    def told(tokens: Tokens | Columns) -> tuple[Segments, Sequence[Sequence[KnownTag]], *Told]:
+        spans, form = given(y, tokens.lengths, params.constraints, unknown=unknown)
+        segments = Segments(form, NONE)
+        tags = segments.tags(spans, tokens.lengths, params.broken)
+        return segments, tags, *encode_known(tags, tokens, all_tags(tags, classes, segments.scheme))
+
+    X, choice, known = _with_templates(params, X, told, lengths, weight)
+    encoder = make_encoder(params, None if choice is None else choice.templates)
     tokens = encoder.fit_transform(X, lengths)
     if encoder.n_bigrams:
-        raise ValueError("templates that begin with 'B' and a feature need segments=False: phrases take their place")
-    y, form = given(y, tokens.lengths, params.constraints, unknown=unknown)
-    segments = Segments(form, NONE)
-    tags = segments.tags(y, tokens.lengths, params.broken)
+        raise ValueError(
+            "templates that begin with 'B' and a feature need segments=False: phrases take their place "
+            "('record-tokens' are 'records' without them)"
+        )
+    segments, tags, labels, label_ids, sets = known or told(tokens)
     length = length_of(params.segments) or usual_length(tags)
     segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
     tokens = dataclasses.replace(tokens, bigrams=phrases)
-    labels, label_ids, sets = encode_known(tags, tokens, all_tags(tags, classes, segments.scheme))
     seen, seen_ids = _of_weight(tokens, label_ids, weight)
     units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments, units=units)
     model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
+    model.template_choice = choice
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
 

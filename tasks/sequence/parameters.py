@@ -143,10 +143,26 @@ def has_possible_states(params: Mapping[str, Any]) -> bool:
     return features is None or bool(features.possible_states)
 
 
-def make_encoder(params: LabelerParams) -> FeatureEncoder:
-    """The encoder that parameters ask for."""
+def sets_of(params: LabelerParams) -> tuple[str, str]:
+    """The sets of templates to choose from, the usual one first.
+
+    That for records has no attributes of pairs of labels beside segments, whose phrases take their place, nor where
+    features are hashed, each to n_labels^2 weights.
+    """
+    has_pairs = not params.segments and features_of(params).hash_bits is None
+    return "rich", "records" if has_pairs else "record-tokens"
+
+
+def leaves_templates(params: LabelerParams) -> bool:
+    """Whether the templates are to be chosen: of words by default, of all columns with "auto"."""
+    return params.templates is None or is_auto(params.templates)
+
+
+def make_encoder(params: LabelerParams, templates: str | None = None) -> FeatureEncoder:
+    """The encoder that parameters ask for; `templates` are those that were chosen, where the parameters leave them."""
     features = features_of(params)
-    return FeatureEncoder(params.templates, features.min_count, features.hash_bits, features.bigrams)
+    wanted = templates if leaves_templates(params) else params.templates
+    return FeatureEncoder(wanted, features.min_count, features.hash_bits, features.bigrams)
 
 
 def length_of(segments: bool | int) -> int | None:
@@ -334,14 +350,15 @@ def check_segments(params: LabelerParams) -> None:
 
 def check_unchanged(params: LabelerParams, model: SequenceModel, label_ids: Integers) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
-    encoder = make_encoder(params)
+    its = model.encoder.templates
+    encoder = make_encoder(params, its if its in sets_of(params) else None)
     oracle = make_oracle(params, model.encoder, model.labels, label_ids, model, model.segments)
     segments: bool | int = model.segments is not None
     if model.segments is not None and length_of(params.segments) is not None:
         segments = model.segments.phrases.max_length
     check_settled([
         ("segments", params.segments, segments),
-        ("templates", encoder.templates, model.encoder.templates),
+        ("templates", encoder.templates, its),
         ("min_count", encoder.min_count, model.encoder.min_count),
         ("hash_bits", encoder.hash_bits, model.encoder.hash_bits),
         ("bigrams", encoder.bigrams, model.encoder.bigrams),

@@ -258,6 +258,10 @@ def picture(model: Any, predictions: Any = None) -> Any:
 of_labeler = partial(option_of, SequenceLabelerParameters)
 GROUPS: dict[str, type[ParameterGroup]] = {"features": TokenFeatures}
 LENGTH = click.IntRange(2, MOST_TOKENS)
+TEMPLATES = (
+    "Features: rich, records, record-tokens, crf++, attributes, or a file of CRF++ or Wapiti; auto: rich or records, by "
+    "held-out sequences.  [default: auto for words alone, else rich]"
+)
 
 
 @training(
@@ -265,9 +269,7 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
     solvers=(*SOLVERS, *LIKELIHOODS, AUTO),
     plot="Save the training history as a picture.",
 )
-@optional(
-    "--templates", out.Input(), "Features: rich, crf++, attributes, or a file of CRF++ or Wapiti.  [default: rich]"
-)
+@optional("--templates", out.Input(), TEMPLATES)
 @option_of(TokenFeatures, "min_count", "Drop rarer features.")
 @option_of(TokenFeatures, "hash_bits", "Hash features to 2**BITS numbers.")
 @option_of(TokenFeatures, "possible_states", "Weights for all labels, not just those seen with a feature.")
@@ -354,6 +356,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     model, examples = prepare(settings, X, known, before)
     model.reading = reading if reading != Reading() else None
     tokens = examples.tokens
+    if model.template_choice is not None:
+        job.say(model.template_choice.text)
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )

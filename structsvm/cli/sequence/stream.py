@@ -221,6 +221,8 @@ class Stream:
             C += " (fixed: a stream has no held-out examples; -C sets it)"
         if text := self.pieces.form.describe():
             self.job.say(text)
+        if model.template_choice is not None:
+            self.job.say(model.template_choice.text)
         self.job.say(f"batches of {self.size} sequences, {features}, {len(model.labels)} labels{C}")
 
 

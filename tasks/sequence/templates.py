@@ -1,0 +1,145 @@
+"""Built-in templates for words, chosen on held-out sequences: ``templates="auto"``.
+
+Running text is labelled by its words. Records (addresses, names, references: short strings with many labels) are
+labelled by position, shape and marks. Two sets are compared on a sample of the training sequences: with each, one half
+is trained on and the other labelled, in turn. The usual one stays unless that for records labels more sequences wholly
+right, beyond noise, and no fewer tokens; or, where few sequences are wholly right with either, more tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.ranges import take_ranges
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import LaRank
+from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.selection.search import Held, difference
+from structsvm.tasks.sequence.parameters import features_of, sets_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from structsvm.arrays import Integers
+    from structsvm.features.columns import Columns
+    from structsvm.tasks.sequence.parameters import LabelerParams
+
+USUAL = "rich"
+# Of fewer sequences nothing can be said; of more, so many are enough.
+FEWEST, MOST, MOST_TOKENS = 50, 600, 15_000
+# Records have tens of labels; with more of them, pairs take much memory.
+MOST_LABELS = 100
+# Passes over a half, with the usual C of a margin: the sets are compared, not tuned.
+PASSES, C = 4, 0.1
+# Another set is better if the gain is more than so many of its standard errors.
+ERRORS = 1.5
+
+
+class TemplateChoice(NamedTuple):
+    """The set that was chosen, and how each one labelled held-out sequences.
+
+    Attributes
+    ----------
+    name : str
+    sequences, tokens : dict of str to float
+        By set, the shares of sequences that were wholly right, and of tokens.
+    n_held_out : int
+        Sequences, each of which was held out once.
+    n_argmax : int
+        Sequences that were decoded in training.
+    """
+
+    name: str
+    sequences: dict[str, float]
+    tokens: dict[str, float]
+    n_held_out: int
+    n_argmax: int
+
+    @property
+    def templates(self) -> str | None:
+        """The set as a parameter of `FeatureEncoder`, whose default, None, is the usual one."""
+        return None if self.name == USUAL else self.name
+
+    @property
+    def text(self) -> str:
+        """One line: what was chosen, and by how much."""
+        shares = [f"{100.0 * share:.1f} with {name!r}" for name, share in self.sequences.items()]
+        return f"templates = {self.name!r} (held-out sequences wholly right, in %: {', '.join(shares)})"
+
+
+class Trial(NamedTuple):
+    """How held-out sequences were labelled with one set: whole ones that are right, tokens, decodings in training."""
+
+    sequences: Held
+    tokens: Held
+    n_argmax: int
+
+
+def choose_templates(
+    params: LabelerParams, X: Columns, labels: Sequence[Hashable], label_ids: Integers, weight: ArrayLike | None = None
+) -> TemplateChoice | None:
+    """The choice for columns; None for many labels, or few sequences whose labels are known and whose weight is not 0.
+
+    Parameters
+    ----------
+    params : object with `SequenceLabeler`'s parameters as attributes
+    X : Columns
+    labels, label_ids : see `encode_known`
+    weight : array-like of shape (n_sequences,), optional
+    """
+    rows = _sample(X, label_ids < len(labels), weight)
+    if len(rows) < FEWEST or len(labels) > MOST_LABELS:
+        return None
+    label_ids = label_ids[take_ranges(X.offsets, rows)[1]]
+    X = X.take(rows)
+    usual, other = sets = sets_of(params)
+    trials = {name: _tried(params, name, X, len(labels), label_ids) for name in sets}
+    chosen = other if _is_better(trials[usual], trials[other]) else usual
+    of_sequences, of_tokens = (
+        {name: float(held.numerator.sum() / held.denominator.sum()) for name, held in zip(sets, every, strict=True)}
+        for every in ([trial.sequences for trial in trials.values()], [trial.tokens for trial in trials.values()])
+    )
+    return TemplateChoice(chosen, of_sequences, of_tokens, len(rows), sum(trial.n_argmax for trial in trials.values()))
+
+
+def _sample(X: Columns, is_known: NDArray[np.bool_], weight: ArrayLike | None) -> Integers:
+    """Sequences that decide: without an unknown label, of weight; drawn if there are many, always the same ones."""
+    n_unknown = np.append(0, np.cumsum(~is_known))[X.offsets]
+    may = (X.lengths > 0) & (np.diff(n_unknown) == 0)
+    weights = checked_sample_weight(weight, len(X))
+    rows = np.flatnonzero(may if weights is None else may & (weights > 0.0))
+    rows = np.random.default_rng(0).permutation(rows)[:MOST]
+    return rows[: max(int((np.cumsum(X.lengths[rows]) <= MOST_TOKENS).sum()), 1)]
+
+
+def _tried(params: LabelerParams, name: str, X: Columns, n_labels: int, label_ids: Integers) -> Trial:
+    """Train on each half of sequences with a set of templates, and label the other half."""
+    encoder = FeatureEncoder(name, hash_bits=features_of(params).hash_bits)  # min_count is about all sequences
+    tokens = encoder.fit_transform(X)
+    oracle = ViterbiOracle(n_labels, encoder.n_features, n_bigrams=encoder.n_bigrams)
+    predicted, n_argmax = np.empty_like(label_ids), 0
+    places = np.arange(len(X))
+    for half in (0, 1):
+        rows, others = places[half::2], places[1 - half :: 2]
+        solver = LaRank(C=C, max_iter=PASSES, random_state=0)
+        own = take_ranges(X.offsets, rows)[1]
+        run = solver.start(oracle.bind(tokens.take(rows), label_ids[own], **solver.formulation()))
+        for _ in range(PASSES):
+            while not run.advance():
+                pass
+        n_argmax += run.state.n_argmax
+        weights = run.problem.to_oracle(run.weights)
+        predicted[take_ranges(X.offsets, others)[1]] = oracle.chain(tokens.take(others)).decode(weights)
+    right = np.diff(np.append(0, np.cumsum(predicted == label_ids))[X.offsets])
+    whole = Held("accuracy", 1.0 * (right == X.lengths), np.ones(len(X)))
+    return Trial(whole, Held("accuracy", 1.0 * right, 1.0 * X.lengths), n_argmax)
+
+
+def _is_better(usual: Trial, other: Trial) -> bool:
+    """Whether another set gains in sequences wholly right or in tokens, beyond noise, and loses in neither."""
+    gains = [difference(a, b) for a, b in ((usual.sequences, other.sequences), (usual.tokens, other.tokens))]
+    return any(gain > ERRORS * error for gain, error in gains) and all(gain >= -error for gain, error in gains)
