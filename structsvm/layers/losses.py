@@ -16,7 +16,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.arrays import Floats
 from structsvm.layers.structure import Gradients, Labels, Parts, Scores, Structure, Values, as_floats, expected
 
 Loss = tuple[Values, Gradients]
@@ -53,8 +52,8 @@ def hinge(
 ) -> Loss:
     """The margin-rescaled hinge: zero if the truth beats each output by its cost.
 
-    `cost` is an array like the first part, finite and >= 0; by default each wrong part of it costs 1. The truth's own
-    cost is taken off.
+    `cost` is an array like the first part, finite; by default each wrong part of it costs 1, and of sets, matchings and
+    paths each missing one as well. The truth's own cost is taken off.
 
     Examples
     --------
@@ -174,8 +173,8 @@ def _with_cost(
     truth = structure.check_output(y, scores)
     right = structure.indicators(truth, scores)
     first, indicator = scores.parts[0], right[0]
-    added: Floats = 1 - indicator if cost is None else as_floats("cost", cost)
-    if added.shape != first.shape or not (np.isfinite(added) & (added >= 0)).all():
-        raise ValueError(f"cost must be finite, >= 0 and have the shape {first.shape} of the first part.")
+    added = structure.costs(indicator) if cost is None else as_floats("cost", cost)
+    if added.shape != first.shape or not np.isfinite(added).all():
+        raise ValueError(f"cost must be finite and have the shape {first.shape} of the first part. Got {added.shape}.")
     harder = scores.plus(added)
     return scores, truth, harder, expected(harder, right)
