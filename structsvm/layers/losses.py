@@ -1,5 +1,7 @@
 """Losses of all structures: values (B,) and gradients of their sum with respect to the parts.
 
+With `per_entry` the gradients are each value's own: those of parts that all entries share have a batch axis.
+
 With the score s(y), the log partition log Z and a cost c(y) that is a sum over the parts of y and 0 for the truth:
 
 - `log_loss` = log Z - s(truth); where the truth is known in part, s(truth) is the log partition of all that agree;
@@ -21,7 +23,14 @@ from structsvm.layers.structure import Gradients, Labels, Parts, Scores, Structu
 Loss = tuple[Values, Gradients]
 
 
-def log_loss(structure: Structure, parts: Sequence[object], y: ArrayLike, lengths: ArrayLike | None = None) -> Loss:
+def log_loss(
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    per_entry: bool = False,
+) -> Loss:
     """The negative log likelihood. What is unknown in y (-1) is summed over.
 
     Examples
@@ -39,7 +48,7 @@ def log_loss(structure: Structure, parts: Sequence[object], y: ArrayLike, length
     truth = structure.check_output(y, scores, partly=True)
     log_z, marginals = structure.sums(scores)
     known, agreeing = structure.sums(structure.restrict(scores, truth))
-    return np.maximum(log_z - known, 0.0), scores.gradients(_minus(marginals, agreeing))
+    return np.maximum(log_z - known, 0.0), scores.gradients(per_entry, _minus(marginals, agreeing))
 
 
 def hinge(
@@ -49,6 +58,7 @@ def hinge(
     lengths: ArrayLike | None = None,
     *,
     cost: ArrayLike | None = None,
+    per_entry: bool = False,
 ) -> Loss:
     """The margin-rescaled hinge: zero if the truth beats each output by its cost.
 
@@ -67,7 +77,7 @@ def hinge(
     worst = structure.indicators(structure.best(harder), scores)
     right = structure.indicators(truth, scores)
     gradients = _minus(worst, right)
-    return np.maximum(expected(harder, worst) - base, 0.0), scores.gradients(gradients)
+    return np.maximum(expected(harder, worst) - base, 0.0), scores.gradients(per_entry, gradients)
 
 
 def softmax_margin(
@@ -77,6 +87,7 @@ def softmax_margin(
     lengths: ArrayLike | None = None,
     *,
     cost: ArrayLike | None = None,
+    per_entry: bool = False,
 ) -> Loss:
     """The log loss of potentials to which the cost is added; `cost` as in `hinge`.
 
@@ -90,7 +101,9 @@ def softmax_margin(
     """
     scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
     log_z, marginals = structure.sums(harder)
-    return np.maximum(log_z - base, 0.0), scores.gradients(_minus(marginals, structure.indicators(truth, scores)))
+    return np.maximum(log_z - base, 0.0), scores.gradients(
+        per_entry, _minus(marginals, structure.indicators(truth, scores))
+    )
 
 
 def ramp(
@@ -100,6 +113,7 @@ def ramp(
     lengths: ArrayLike | None = None,
     *,
     cost: ArrayLike | None = None,
+    per_entry: bool = False,
 ) -> Loss:
     """The maximum with the cost less the one without: a bound of the prediction's cost, with `cost` as in `hinge`.
 
@@ -118,7 +132,7 @@ def ramp(
     best = structure.indicators(structure.best(scores), scores)
     right = expected(scores, structure.indicators(truth, scores))
     values = (expected(harder, worst) - base) - (expected(scores, best) - right)
-    return np.maximum(values, 0.0), scores.gradients(_minus(worst, best))
+    return np.maximum(values, 0.0), scores.gradients(per_entry, _minus(worst, best))
 
 
 def perturbed(
@@ -130,6 +144,7 @@ def perturbed(
     sigma: float = 1.0,
     n_samples: int = 8,
     seed: int = 0,
+    per_entry: bool = False,
 ) -> Loss:
     """The Fenchel-Young loss of the maximum under normal noise of deviation `sigma` on the first part.
 
@@ -158,7 +173,7 @@ def perturbed(
         best = structure.indicators(structure.best(noisy), scores)
         values += expected(noisy, best) / n_samples
         total = [t + b / n_samples for t, b in zip(total, best, strict=True)]
-    return values, scores.gradients(tuple(total))
+    return values, scores.gradients(per_entry, tuple(total))
 
 
 def _minus(left: Parts, right: Parts) -> Parts:

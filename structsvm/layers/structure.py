@@ -58,8 +58,10 @@ class Scores:
                 shaped.append(array.reshape(shape if len(shape) == array.ndim else (len(self.lengths), *shape)))
         return tuple(shaped)
 
-    def gradients(self, arrays: Parts) -> Gradients:
-        """Arrays like the user's parts; those that all entries share are summed over the batch."""
+    def gradients(self, per_entry: bool, arrays: Parts) -> Gradients:
+        """Arrays like the user's parts; those that all entries share are summed over the batch, unless `per_entry`."""
+        if per_entry:
+            return self.per_entry(arrays)
         total: list[Floats | None] = []
         for part, shape, array in zip(self.parts, self.shapes, arrays, strict=False):
             if shape is None:

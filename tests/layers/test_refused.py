@@ -1,5 +1,8 @@
 """Outputs and parts that a structure has not: each is named, with the way out."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -87,3 +90,8 @@ def test_long_sentences(structure):
     if isinstance(structure, Arborescence):
         assert structure.log_partition(zeros) == pytest.approx(known)
     assert structure.marginals(zeros)[0].sum() == pytest.approx(n)
+
+
+def test_frameworks_are_not_imported_before_they_are_asked_for():
+    code = "import sys, structsvm.layers.jax; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
