@@ -4,6 +4,7 @@ from structsvm.layers.assignment import Assignment
 from structsvm.layers.chain import Chain
 from structsvm.layers.label_sets import LabelSets
 from structsvm.layers.losses import hinge, log_loss, perturbed, ramp, softmax_margin
+from structsvm.layers.sparsemap import sparsemap
 from structsvm.layers.structure import Structure
 from structsvm.layers.taxonomy import Taxonomy
 from structsvm.layers.trees import Arborescence, Projective
@@ -21,4 +22,5 @@ __all__ = [
     "perturbed",
     "ramp",
     "softmax_margin",
+    "sparsemap",
 ]

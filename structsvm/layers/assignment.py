@@ -39,7 +39,7 @@ class Assignment(Places):
 
     Notes
     -----
-    There are no sums: they would be permanents. `hinge`, `ramp` and `perturbed` need maxima alone.
+    There are no sums: they would be permanents. `hinge`, `ramp`, `perturbed` and `sparsemap` need maxima alone.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Assignment(Places):
         raise NotImplementedError(
             "Sums over matchings are permanents, for which there is no polynomial algorithm: Assignment has no "
             "log_partition, marginals, entropy and sample. Take argmax, kbest and max_marginals, and the losses hinge, "
-            "ramp and perturbed."
+            "ramp, perturbed and sparsemap."
         )
 
     # ---- places: left nodes, whose values are right nodes, and at the end none -------------------------

@@ -45,7 +45,7 @@ def differentiable(loss: Loss, structure: Structure, **options: object) -> Funct
     Parameters
     ----------
     loss : callable
-        `log_loss`, `hinge`, `softmax_margin`, `ramp`, `perturbed`.
+        `log_loss`, `hinge`, `softmax_margin`, `ramp`, `perturbed`, `sparsemap`.
     structure : Structure
     **options
         The loss's own, if they stay the same: ``n_samples=16``.

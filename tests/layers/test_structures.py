@@ -6,6 +6,7 @@ score of each, from the definition alone, and what the structure's outputs are l
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, pairwise, product
 from typing import Any
 
@@ -25,10 +26,18 @@ from structsvm.layers import (
     perturbed,
     ramp,
     softmax_margin,
+    sparsemap,
 )
 
 LENGTHS = np.array([4, 0, 1, 3])
-LOSSES = {"log": log_loss, "hinge": hinge, "softmax_margin": softmax_margin, "ramp": ramp, "perturbed": perturbed}
+LOSSES = {
+    "log": log_loss,
+    "hinge": hinge,
+    "softmax_margin": softmax_margin,
+    "ramp": ramp,
+    "perturbed": perturbed,
+    "sparsemap": partial(sparsemap, tol=1e-13),
+}
 NEEDS_SUMS = {"log", "softmax_margin"}
 
 
@@ -482,7 +491,7 @@ def test_an_entry_without_outputs_is_named(name):
 def test_matchings_have_no_sums_and_say_what_there_is(verb):
     case = Case("matchings, full")
     options = {"n_samples": 2, "seed": 0} if verb == "sample" else {}
-    with pytest.raises(NotImplementedError, match=r"permanents.*hinge, ramp and perturbed"):
+    with pytest.raises(NotImplementedError, match=r"permanents.*hinge, ramp, perturbed and sparsemap"):
         case.call(verb, **options)
 
 
