@@ -13,6 +13,7 @@ import structsvm
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"
 SECTIONS = {
+    "Layers": ("structsvm/layers",),
     "Oracles": ("oracles", "tasks"),
     "Inputs and structures": ("structsvm/features", "structsvm/structures"),
 }

@@ -16,7 +16,7 @@ spec = importlib.util.spec_from_file_location("reference_names", Path(__file__).
 reference = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(reference)
 
-NEEDS = {"plotting": "matplotlib"}
+NEEDS = {"plotting": "matplotlib", "layers.jax": "jax"}
 # Real data of which there is a lot to read; the other sets show that readers' examples are run.
 SLOW = {
     f"datasets.{name}"
@@ -91,7 +91,7 @@ def quiet(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", [*names()])
 def test_example(name, quiet):
-    pytest.importorskip(NEEDS.get(name.partition(".")[0], "numpy"))
+    pytest.importorskip(NEEDS.get(name.partition(".")[0], NEEDS.get(name.rpartition(".")[0], "numpy")))
     try:
         doctest.DebugRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(example_of(name), out=lambda text: None)
     except doctest.DocTestFailure as failure:

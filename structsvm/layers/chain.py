@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from structsvm.arrays import Floats
-from structsvm.dual.parallel import cut_points, parallel_map
 from structsvm.layers._chain import Batch
 from structsvm.layers.structure import (
     Labels,
@@ -23,13 +21,16 @@ from structsvm.layers.structure import (
     Scores,
     Structure,
     Values,
-    as_floats,
+    as_parts,
     check_lengths,
+    check_threads,
     check_values,
+    drawn,
+    over_batch,
     refuse_empty,
 )
+from structsvm.parameters import checked_k
 
-T = TypeVar("T")
 Reduce = Callable[[Values, int], Values]
 
 
@@ -66,22 +67,10 @@ class Chain(Structure):
     part_names: ClassVar[tuple[str, ...]] = ("emissions", "transitions", "start", "end")
 
     def __init__(self, n_threads: int = 1) -> None:
-        if n_threads < 1:
-            raise ValueError(f"n_threads must be at least 1. Got {n_threads}.")
-        self.n_threads = n_threads
+        self.n_threads = check_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
-        if not 2 <= len(parts) <= 4:
-            raise ValueError(f"A chain has the parts {', '.join(self.part_names)}, of which 2 to 4. Got {len(parts)}.")
-        given = [*parts, *[None] * (4 - len(parts))]
-        if given[0] is None or given[1] is None:
-            raise ValueError("emissions and transitions of a chain must be arrays. Got None.")
-        present = {
-            name: as_floats(name, part) for name, part in zip(self.part_names, given, strict=True) if part is not None
-        }
-        dtype = np.result_type(*[array.dtype for array in present.values()])
-        shapes = tuple(present[name].shape if name in present else None for name in self.part_names[: len(parts)])
-        present = {name: array.astype(dtype, copy=False) for name, array in present.items()}
+        present, shapes = as_parts(Chain, parts, 2)
         emissions, transitions = present["emissions"], present["transitions"]
         if emissions.ndim != 3 or emissions.shape[2] == 0:
             raise ValueError(f"emissions must have shape (B, T, K), with K >= 1. Got {emissions.shape}.")
@@ -91,15 +80,16 @@ class Chain(Structure):
             wanted = f"{fitting[0]}, {fitting[1]} or {fitting[2]}"
             raise ValueError(f"transitions must have shape {wanted}. Got {transitions.shape}.")
         sizes = check_lengths(lengths, n, longest)
-        check_values("emissions", emissions, sizes)
+        check_values("emissions", emissions, np.arange(longest) < sizes[:, None])
         shared = transitions.ndim == 2
-        check_values("transitions", transitions, None if shared else np.maximum(sizes - 1, 0))
-        edges = [present.get(name, np.zeros(K, dtype)) for name in self.part_names[2:]]
+        wide = transitions.reshape(1, 1, K, K) if shared else transitions
+        steps = None if shared else np.arange(wide.shape[1]) < sizes[:, None] - 1
+        check_values("transitions", transitions, steps, is_batch=not shared)
+        edges = [present.get(name, np.zeros(K, emissions.dtype)) for name in self.part_names[2:]]
         for name, edge in zip(self.part_names[2:], edges, strict=True):
             if edge.shape != (K,):
                 raise ValueError(f"{name} must have shape ({K},). Got {edge.shape}.")
-            check_values(name, edge)
-        wide = transitions.reshape(1, 1, K, K) if shared else transitions
+            check_values(name, edge, is_batch=False)
         return Scores((emissions, wide, *(edge.reshape(1, K) for edge in edges)), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
@@ -141,7 +131,7 @@ class Chain(Structure):
     def best(self, scores: Scores) -> Labels:
         emissions, batch = _emissions(scores), _batch(scores)
         labels = np.full(emissions.shape[:2], -1, np.int32)
-        for entry in self._map(scores, lambda first, last: batch.best(first, last, labels)):
+        for entry in over_batch(len(labels), self.n_threads, lambda first, last: batch.best(first, last, labels)):
             if entry >= 0:
                 raise refuse_empty(entry)
         return labels
@@ -151,7 +141,7 @@ class Chain(Structure):
         counts = _zeros_like(scores) if marginals else []
         nodes, pairs = counts[:2] if marginals else (None, None)
         batch = _batch(scores)
-        self._map(scores, lambda first, last: batch.sums(first, last, log_z, nodes, pairs))
+        over_batch(len(log_z), self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, pairs))
         if marginals:
             empty = np.flatnonzero(np.isneginf(log_z))
             if len(empty):
@@ -162,9 +152,7 @@ class Chain(Structure):
         return log_z, tuple(counts)
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
-        if k < 1:
-            raise ValueError(f"k must be at least 1. Got {k}.")
-        scores = self.check(parts, lengths)
+        k, scores = checked_k(k), self.check(parts, lengths)
         n, longest, _ = _emissions(scores).shape
         labels, values = np.full((n, k, longest), -1, np.int32), np.full((n, k), -np.inf)
         for entry in range(n):
@@ -194,13 +182,9 @@ class Chain(Structure):
             draws = np.random.default_rng([seed, entry]).random((length, n_samples))
             for t in range(length - 1, -1, -1):
                 after = tables[t][:, labels[entry, :, t + 1]] if t < length - 1 else 0.0
-                labels[entry, :, t] = _draw(alphas[t][:, None] + after, draws[t])
+                logs = alphas[t][:, None] + after
+                labels[entry, :, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t])
         return labels
-
-    def _map(self, scores: Scores, function: Callable[[int, int], T]) -> list[T]:
-        bounds = cut_points(len(scores.lengths), None, 4 * self.n_threads)
-        parts = list(pairwise(bounds))
-        return list(parallel_map(lambda part: function(*part), parts, self.n_threads))
 
 
 def _emissions(scores: Scores) -> Floats:
@@ -238,13 +222,6 @@ def _forward(rows: Values, tables: Values, reduce: Reduce) -> Values:
     for t in range(1, len(rows)):
         alphas[t] += reduce(alphas[t - 1][:, None] + tables[t - 1], 0)
     return alphas
-
-
-def _draw(logs: Values, draws: Values) -> NDArray[np.int64]:
-    """An index per column, with probabilities in proportion to the exponentials."""
-    sums = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
-    below: NDArray[np.int64] = (sums <= draws * sums[-1]).sum(axis=0)
-    return below
 
 
 def _kbest(rows: Values, tables: Values, k: int) -> tuple[Labels, Values]:

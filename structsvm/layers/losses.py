@@ -1,5 +1,7 @@
 """Losses of all structures: values (B,) and gradients of their sum with respect to the parts.
 
+With `per_entry` the gradients are each value's own: those of parts that all entries share have a batch axis.
+
 With the score s(y), the log partition log Z and a cost c(y) that is a sum over the parts of y and 0 for the truth:
 
 - `log_loss` = log Z - s(truth); where the truth is known in part, s(truth) is the log partition of all that agree;
@@ -16,13 +18,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.arrays import Floats
 from structsvm.layers.structure import Gradients, Labels, Parts, Scores, Structure, Values, as_floats, expected
 
 Loss = tuple[Values, Gradients]
 
 
-def log_loss(structure: Structure, parts: Sequence[object], y: ArrayLike, lengths: ArrayLike | None = None) -> Loss:
+def log_loss(
+    structure: Structure,
+    parts: Sequence[object],
+    y: ArrayLike,
+    lengths: ArrayLike | None = None,
+    *,
+    per_entry: bool = False,
+) -> Loss:
     """The negative log likelihood. What is unknown in y (-1) is summed over.
 
     Examples
@@ -40,7 +48,7 @@ def log_loss(structure: Structure, parts: Sequence[object], y: ArrayLike, length
     truth = structure.check_output(y, scores, partly=True)
     log_z, marginals = structure.sums(scores)
     known, agreeing = structure.sums(structure.restrict(scores, truth))
-    return np.maximum(log_z - known, 0.0), scores.gradients(_minus(marginals, agreeing))
+    return np.maximum(log_z - known, 0.0), scores.gradients(per_entry, _minus(marginals, agreeing))
 
 
 def hinge(
@@ -50,11 +58,12 @@ def hinge(
     lengths: ArrayLike | None = None,
     *,
     cost: ArrayLike | None = None,
+    per_entry: bool = False,
 ) -> Loss:
     """The margin-rescaled hinge: zero if the truth beats each output by its cost.
 
-    `cost` is an array like the first part, finite and >= 0; by default each wrong part of it costs 1. The truth's own
-    cost is taken off.
+    `cost` is an array like the first part, finite; by default each wrong part of it costs 1, and of sets, matchings and
+    paths each missing one as well. The truth's own cost is taken off.
 
     Examples
     --------
@@ -68,7 +77,7 @@ def hinge(
     worst = structure.indicators(structure.best(harder), scores)
     right = structure.indicators(truth, scores)
     gradients = _minus(worst, right)
-    return np.maximum(expected(harder, worst) - base, 0.0), scores.gradients(gradients)
+    return np.maximum(expected(harder, worst) - base, 0.0), scores.gradients(per_entry, gradients)
 
 
 def softmax_margin(
@@ -78,6 +87,7 @@ def softmax_margin(
     lengths: ArrayLike | None = None,
     *,
     cost: ArrayLike | None = None,
+    per_entry: bool = False,
 ) -> Loss:
     """The log loss of potentials to which the cost is added; `cost` as in `hinge`.
 
@@ -91,7 +101,9 @@ def softmax_margin(
     """
     scores, truth, harder, base = _with_cost(structure, parts, y, lengths, cost)
     log_z, marginals = structure.sums(harder)
-    return np.maximum(log_z - base, 0.0), scores.gradients(_minus(marginals, structure.indicators(truth, scores)))
+    return np.maximum(log_z - base, 0.0), scores.gradients(
+        per_entry, _minus(marginals, structure.indicators(truth, scores))
+    )
 
 
 def ramp(
@@ -101,6 +113,7 @@ def ramp(
     lengths: ArrayLike | None = None,
     *,
     cost: ArrayLike | None = None,
+    per_entry: bool = False,
 ) -> Loss:
     """The maximum with the cost less the one without: a bound of the prediction's cost, with `cost` as in `hinge`.
 
@@ -119,7 +132,7 @@ def ramp(
     best = structure.indicators(structure.best(scores), scores)
     right = expected(scores, structure.indicators(truth, scores))
     values = (expected(harder, worst) - base) - (expected(scores, best) - right)
-    return np.maximum(values, 0.0), scores.gradients(_minus(worst, best))
+    return np.maximum(values, 0.0), scores.gradients(per_entry, _minus(worst, best))
 
 
 def perturbed(
@@ -131,6 +144,7 @@ def perturbed(
     sigma: float = 1.0,
     n_samples: int = 8,
     seed: int = 0,
+    per_entry: bool = False,
 ) -> Loss:
     """The Fenchel-Young loss of the maximum under normal noise of deviation `sigma` on the first part.
 
@@ -159,7 +173,7 @@ def perturbed(
         best = structure.indicators(structure.best(noisy), scores)
         values += expected(noisy, best) / n_samples
         total = [t + b / n_samples for t, b in zip(total, best, strict=True)]
-    return values, scores.gradients(tuple(total))
+    return values, scores.gradients(per_entry, tuple(total))
 
 
 def _minus(left: Parts, right: Parts) -> Parts:
@@ -174,8 +188,8 @@ def _with_cost(
     truth = structure.check_output(y, scores)
     right = structure.indicators(truth, scores)
     first, indicator = scores.parts[0], right[0]
-    added: Floats = 1 - indicator if cost is None else as_floats("cost", cost)
-    if added.shape != first.shape or not (np.isfinite(added) & (added >= 0)).all():
-        raise ValueError(f"cost must be finite, >= 0 and have the shape {first.shape} of the first part.")
+    added = structure.costs(indicator) if cost is None else as_floats("cost", cost)
+    if added.shape != first.shape or not np.isfinite(added).all():
+        raise ValueError(f"cost must be finite and have the shape {first.shape} of the first part. Got {added.shape}.")
     harder = scores.plus(added)
     return scores, truth, harder, expected(harder, right)

@@ -8,14 +8,18 @@ without a batch axis is shared by all entries. A potential of -inf is a mask: no
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import AnyArray, Floats
+from structsvm.dual.parallel import cut_points, parallel_map
+
+T = TypeVar("T")
 
 # Arrays in the order of the parts.
 Parts = tuple[Floats, ...]
@@ -23,6 +27,7 @@ Parts = tuple[Floats, ...]
 Gradients = tuple[Floats | None, ...]
 Labels = NDArray[np.int32]
 Values = NDArray[np.float64]
+Shapes = tuple[tuple[int, ...] | None, ...]
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,13 @@ class Scores:
     """Checked potentials of a batch: each array with a batch axis, which has one entry where all share it."""
 
     parts: Parts
-    shapes: tuple[tuple[int, ...] | None, ...]  # shapes that the user gave
+    shapes: Shapes  # shapes that the user gave
     lengths: NDArray[np.int64]
+
+    def take(self, entries: list[int]) -> Scores:
+        """The potentials of some entries, which may repeat."""
+        own = tuple(part[entries] if len(part) == len(self.lengths) else part for part in self.parts)
+        return replace(self, parts=own, lengths=self.lengths[entries])
 
     def plus(self, extra: Floats) -> Scores:
         """The potentials with an array added to the first part."""
@@ -48,8 +58,10 @@ class Scores:
                 shaped.append(array.reshape(shape if len(shape) == array.ndim else (len(self.lengths), *shape)))
         return tuple(shaped)
 
-    def gradients(self, arrays: Parts) -> Gradients:
-        """Arrays like the user's parts; those that all entries share are summed over the batch."""
+    def gradients(self, per_entry: bool, arrays: Parts) -> Gradients:
+        """Arrays like the user's parts; those that all entries share are summed over the batch, unless `per_entry`."""
+        if per_entry:
+            return self.per_entry(arrays)
         total: list[Floats | None] = []
         for part, shape, array in zip(self.parts, self.shapes, arrays, strict=False):
             if shape is None:
@@ -99,6 +111,10 @@ class Structure(ABC):
     @abstractmethod
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         """Log partitions, and the expected indicators if they are wanted."""
+
+    def costs(self, right: Floats) -> Floats:
+        """The default cost of each part of the first array, by the truth's indicators: 1 for each that is wrong."""
+        return 1 - right
 
     @abstractmethod
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
@@ -161,20 +177,44 @@ def as_floats(name: str, array: object) -> Floats:
     return np.ascontiguousarray(found.astype(kept, copy=False))
 
 
-def check_values(name: str, part: Floats, ends: NDArray[np.int64] | None = None) -> None:
-    """Refuse nan, +inf and numbers whose sums would overflow, before `ends` of the second axis; -inf is a mask."""
+def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int) -> tuple[dict[str, Floats], Shapes]:
+    """Arrays of one type by name, the first `n_needed` of which must be there, and their shapes."""
+    names, kind = structure.part_names, structure.__name__
+    if not n_needed <= len(parts) <= len(names):
+        raise ValueError(
+            f"{kind} has the parts {', '.join(names)}, of which {n_needed} to {len(names)} are given. Got {len(parts)}."
+        )
+    found = {name: as_floats(name, part) for name, part in zip(names, parts, strict=False) if part is not None}
+    for name in names[:n_needed]:
+        if name not in found:
+            raise ValueError(f"{name} of {kind} must be an array. Got None.")
+    dtype = np.result_type(*[array.dtype for array in found.values()])
+    shapes = tuple(found[name].shape if name in found else None for name in names[: len(parts)])
+    return {name: array.astype(dtype, copy=False) for name, array in found.items()}, shapes
+
+
+def batched(name: str, part: Floats, n: int, shape: tuple[int, ...]) -> Floats:
+    """A checked part of this shape that all n entries share, or each has its own of, with a batch axis."""
+    if part.shape not in (shape, (n, *shape)):
+        raise ValueError(f"{name} must have shape {shape} or {(n, *shape)}. Got {part.shape}.")
+    check_values(name, part, is_batch=part.shape != shape)
+    return part.reshape(-1 if part.size else (n if part.shape != shape else 1), *shape)
+
+
+def check_values(name: str, part: Floats, counts: NDArray[np.bool_] | None = None, *, is_batch: bool = True) -> None:
+    """Refuse nan, +inf and numbers whose sums would overflow, where `counts` (its first axes); -inf is a mask."""
     good = part < np.finfo(part.dtype).max / 8
     good &= (part > -np.finfo(part.dtype).max / 8) | np.isneginf(part)
+    if counts is not None:
+        good |= ~counts.reshape(counts.shape + (1,) * (part.ndim - counts.ndim))
     if good.all():
         return
-    for entry, *place in np.argwhere(~good).tolist():
-        if ends is None or place[0] < ends[entry % len(ends)]:
-            value = part[(entry, *place)]
-            where = f"batch entry {entry}, position {tuple(place)}" if ends is not None else f"position {tuple(place)}"
-            raise ValueError(
-                f"{name} must be finite, or -inf for what is not allowed. Got {value} at {where}; scale the scores, "
-                "or look for a division by zero where they are computed."
-            )
+    place = tuple(np.argwhere(~good)[0].tolist())
+    where = f"batch entry {place[0]}, position {place[1:]}" if is_batch else f"position {place}"
+    raise ValueError(
+        f"{name} must be finite, or -inf for what is not allowed. Got {part[place]} at {where}; scale the scores, "
+        "or look for a division by zero where they are computed."
+    )
 
 
 def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np.int64]:
@@ -192,3 +232,29 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
 def refuse_empty(entry: int) -> ValueError:
     """The error for an entry whose masks allow no output."""
     return ValueError(f"Batch entry {entry} has no output: each one has a part whose score is -inf. Mask fewer parts.")
+
+
+def no_lengths(structure: type[Structure], lengths: ArrayLike | None) -> None:
+    """Refuse lengths of a structure whose entries are all of one size."""
+    if lengths is not None:
+        raise ValueError(f"{structure.__name__} has no lengths: mask by scores of -inf what an entry does not have.")
+
+
+def drawn(weights: Values, uniforms: Values) -> NDArray[np.int64]:
+    """An index per row of weights, with probabilities in proportion to them."""
+    sums = np.cumsum(weights, axis=-1)
+    below: NDArray[np.int64] = (sums <= uniforms[..., None] * sums[..., -1:]).sum(axis=-1)
+    return below
+
+
+def over_batch(n: int, n_threads: int, function: Callable[[int, int], T]) -> list[T]:
+    """Results of ``function(first, last)`` over ranges of the n entries, in threads, in their order."""
+    ranges = list(pairwise(cut_points(n, None, 4 * n_threads)))
+    return list(parallel_map(lambda part: function(*part), ranges, n_threads))
+
+
+def check_threads(n_threads: int) -> int:
+    """A number of threads, at least 1."""
+    if n_threads < 1:
+        raise ValueError(f"n_threads must be at least 1. Got {n_threads}.")
+    return n_threads

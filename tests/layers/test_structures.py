@@ -1,18 +1,59 @@
 """All structures on given scores, against the enumeration of their outputs in float64.
 
-A row of CASES is a structure, a function that draws potentials, and one that lists the outputs of a batch entry with
-the score of each, from the definition alone.
+A row of CASES is a structure with what draws potentials of four entries, what lists the outputs of one of them with the
+score of each, from the definition alone, and what the structure's outputs are like.
 """
 
-from itertools import pairwise, product
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations, pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
 
-from structsvm.layers import Chain, hinge, log_loss, perturbed, ramp, softmax_margin
+import structsvm
+from structsvm.layers import (
+    Arborescence,
+    Assignment,
+    Chain,
+    LabelSets,
+    Projective,
+    Taxonomy,
+    hinge,
+    log_loss,
+    perturbed,
+    ramp,
+    softmax_margin,
+    sparsemap,
+)
 
 LENGTHS = np.array([4, 0, 1, 3])
-LOSSES = {"log": log_loss, "hinge": hinge, "softmax_margin": softmax_margin, "ramp": ramp, "perturbed": perturbed}
+LOSSES = {
+    "log": log_loss,
+    "hinge": hinge,
+    "softmax_margin": softmax_margin,
+    "ramp": ramp,
+    "perturbed": perturbed,
+    "sparsemap": partial(sparsemap, tol=1e-13),
+}
+NEEDS_SUMS = {"log", "softmax_margin"}
+
+
+@dataclass
+class Row:
+    make: Callable[..., Any]
+    draw: Callable[..., Any]  # a tuple of arrays, from a generator
+    outputs: Callable[..., Any]  # (output, score) of each output of an entry, from the parts and the entry
+    close: Callable[..., Any]  # the place in an array of parts, at entry 3, without which there are no outputs
+    place: tuple[int, ...] = (3, 2, 1)  # in the first part
+    lengths: Any = None
+    constants: tuple[int, ...] = (0,)  # parts that may be raised all together
+    has_sums: bool = True
+    has_extreme_sums: bool = True
+    some: Callable[..., Any] = lambda y: np.where(np.arange(y.shape[1]) % 2, -1, y)  # forgets a part of outputs
+    agrees: Callable[..., Any] = lambda known, outputs: ((known < 0) | (outputs == known)).all(axis=1)
 
 
 def chain_parts(rng, kind, n=4, longest=4, K=3):
@@ -20,11 +61,11 @@ def chain_parts(rng, kind, n=4, longest=4, K=3):
     return tuple(rng.normal(size=size) for size in ((n, longest, K), shape, K, K))
 
 
-def chain_outputs(parts, lengths, b):
+def chain_outputs(parts, b):
     emissions, transitions, start, end = parts
     _, longest, K = emissions.shape
     steps = np.broadcast_to(transitions if transitions.ndim == 2 else transitions[b], (longest - 1, K, K))
-    for y in product(range(K), repeat=lengths[b]):
+    for y in product(range(K), repeat=LENGTHS[b]):
         score = sum(emissions[b, t, q] for t, q in enumerate(y)) + sum(
             steps[t, a, q] for t, (a, q) in enumerate(pairwise(y))
         )
@@ -33,74 +74,243 @@ def chain_outputs(parts, lengths, b):
         yield [*y, *[-1] * (longest - len(y))], score
 
 
+def closed_chain(parts):
+    parts[0][3, 1] = -np.inf
+
+
+def is_tree(heads):
+    for word in range(1, len(heads) + 1):
+        seen = set()
+        while word and word not in seen:
+            seen.add(word)
+            word = heads[word - 1]
+        if word:
+            return False
+    return True
+
+
+def crosses(heads):
+    spans = [sorted((head, word)) for word, head in enumerate(heads, start=1)]
+    return any(a < c < b < d or c < a < d < b for (a, b), (c, d) in combinations(spans, 2))
+
+
+def tree_outputs(parts, b, projective, several):
+    size = LENGTHS[b]
+    for heads in product(range(size + 1), repeat=size):
+        if not is_tree(heads) or (heads.count(0) > 1 and not several) or (projective and crosses(heads)):
+            continue
+        yield [*heads, *[-1] * (4 - size)], sum(parts[0][b, h, m] for m, h in enumerate(heads, start=1))
+
+
+def closed_trees(parts):
+    parts[0][3, :, 2] = -np.inf
+
+
+def set_outputs(parts, b, edges):
+    labels, pairs, off = parts
+    own = np.broadcast_to(pairs, (4, len(edges)))[b], np.broadcast_to(off, labels.shape)[b]
+    for y in product(range(2), repeat=labels.shape[1]):
+        score = sum(labels[b, j] if on else own[1][j] for j, on in enumerate(y))
+        yield list(y), score + sum(own[0][e] for e, (i, j) in enumerate(edges) if y[i] and y[j])
+
+
+def closed_sets(parts):
+    parts[0][3, 1] = parts[2][3, 1] = -np.inf
+
+
+SIZES = np.array([[3, 4], [0, 2], [2, 0], [3, 2]])
+
+
+def matchings(parts, b):
+    pairs, alone = parts if len(parts) == 2 else (parts[0], None)
+    left, right = SIZES[b]
+    for y in product(range(-1, right), repeat=left):
+        partners = [j for j in y if j >= 0]
+        if len(set(partners)) < len(partners) or (alone is None and len(partners) < min(left, right)):
+            continue
+        single = [0.0 if alone is None else np.broadcast_to(alone, (4, 3))[b, i] for i in range(left)]
+        yield [*y, *[-1] * (3 - left)], sum(single[i] if j < 0 else pairs[b, i, j] for i, j in enumerate(y))
+
+
+def closed_matchings(parts):
+    parts[0][3, :, :] = -np.inf
+    if len(parts) == 2:
+        parts[1][3, 1] = -np.inf
+
+
+EDGES = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("b", "e"), ("e", "f")]
+NODES = structsvm.Taxonomy(EDGES)
+
+
+def ancestors(node):
+    found = {node}
+    for parent, child in EDGES:
+        if child == node:
+            found |= ancestors(parent)
+    return found
+
+
+def node_outputs(parts, b, outputs):
+    for k, node in enumerate(outputs):
+        score = sum(parts[0][b, NODES.number(one)] for one in ancestors(node))
+        yield NODES.number(node), score + np.broadcast_to(parts[1], (4, len(outputs)))[b, k]
+
+
+def closed_nodes(parts):
+    parts[0][3, 0] = -np.inf
+
+
+def taxonomy_row(outputs, alone):
+    inner = NODES.number("a")
+    return Row(
+        make=lambda: Taxonomy(NODES, outputs),
+        draw=lambda rng: (rng.normal(size=(4, 7)), rng.normal(size=alone)),
+        outputs=lambda parts, b: node_outputs(parts, b, NODES.leaves if outputs is None else outputs),
+        close=closed_nodes,
+        place=(3, 2),
+        constants=(1,),
+        some=lambda y: np.where(y == NODES.number("c"), inner if outputs is None else y, y),
+        agrees=lambda known, found: (
+            (found == known)
+            | np.array(["a" in ancestors(NODES.nodes[k]) and known == inner and outputs is None for k in found])
+        ),
+    )
+
+
 CASES = {
-    f"chain, {kind}": (Chain, lambda rng, kind=kind: chain_parts(rng, kind), chain_outputs)
+    f"chain, {kind}": Row(
+        make=Chain,
+        draw=lambda rng, kind=kind: chain_parts(rng, kind),
+        outputs=chain_outputs,
+        close=closed_chain,
+        lengths=LENGTHS,
+    )
     for kind in ("shared", "sequence", "step")
+}
+CASES |= {
+    f"{kind.__name__}, {'several roots' if several else 'one root'}": Row(
+        make=lambda kind=kind, several=several, **options: kind(several_roots=several, **options),
+        draw=lambda rng: (rng.normal(size=(4, 5, 5)),),
+        outputs=lambda parts, b, kind=kind, several=several: tree_outputs(parts, b, kind is Projective, several),
+        close=closed_trees,
+        lengths=LENGTHS,
+        has_extreme_sums=kind is Projective,
+    )
+    for kind in (Projective, Arborescence)
+    for several in (False, True)
+}
+CASES |= {
+    f"sets, {name}": Row(
+        make=lambda edges=edges: LabelSets(5, edges),
+        draw=lambda rng, edges=edges, own=own: (
+            rng.normal(size=(4, 5)),
+            rng.normal(size=(4, len(edges)) if own else len(edges)),
+            rng.normal(size=(4, 5)),
+        ),
+        outputs=lambda parts, b, edges=edges: set_outputs(parts, b, sorted(map(sorted, edges))),
+        close=closed_sets,
+        place=(3, 2),
+        constants=(0, 2),
+    )
+    for name, edges, own in (
+        ("forest", [(0, 3), (1, 3), (2, 4)], False),
+        ("tree", [(0, 1), (0, 2), (2, 3), (2, 4)], True),
+        ("no pairs", [], False),
+    )
+}
+CASES |= {
+    f"matchings, {name}": Row(
+        make=Assignment,
+        draw=lambda rng, alone=alone: (rng.normal(size=(4, 3, 4)), *([rng.normal(size=(4, 3))] if alone else ())),
+        outputs=matchings,
+        close=closed_matchings,
+        lengths=SIZES,
+        has_sums=False,
+    )
+    for name, alone in (("full", False), ("with unmatched", True))
+}
+CASES |= {
+    "taxonomy, leaves": taxonomy_row(None, 4 - 1),
+    "taxonomy, any node": taxonomy_row(["a", "r", "d", "c", "f"], (4, 5)),
 }
 
 
 class Case:
     """Potentials of a structure, and all outputs of each entry in the order of their scores."""
 
-    def __init__(self, name, dtype=np.float64, change=lambda parts, rng: None, n_threads=1):
-        make, draw, outputs = CASES[name]
+    def __init__(self, name, dtype=np.float64, change=lambda case, rng: None, **options):
+        self.row = CASES[name]
         rng = np.random.default_rng(5)
-        wide = draw(rng)
-        change(wide, rng)
-        self.structure, self.lengths = make(n_threads=n_threads), LENGTHS
-        self.parts = tuple(part.astype(dtype) for part in wide)
+        self.structure, self.lengths = self.row.make(**options), self.row.lengths
+        self.parts = self.row.draw(rng)
+        change(self, rng)
+        self.parts = tuple(part.astype(dtype) for part in self.parts)
         self.outputs, self.scores = [], []
-        for b in range(len(LENGTHS)):
-            found = sorted(outputs(self.parts, LENGTHS, b), key=lambda pair: -pair[1])
+        for b in range(4):
+            found = sorted(self.row.outputs(self.parts, b), key=lambda pair: -pair[1])
             found = [(y, score) for y, score in found if score > -np.inf]
             self.outputs.append(np.array([y for y, _ in found]))
             self.scores.append(np.array([score for _, score in found], np.float64))
 
-    def call(self, verb, **options):
-        return getattr(self.structure, verb)(*self.parts, lengths=self.lengths, **options)
+    def call(self, verb, *first, **options):
+        return getattr(self.structure, verb)(*first, *self.parts, lengths=self.lengths, **options)
+
+    def checked(self):
+        return self.structure.check(self.parts, self.lengths)
+
+    def indicators(self, b, outputs):
+        """Indicators of outputs of an entry, one per row."""
+        outputs = np.asarray(outputs, np.int32)
+        return self.structure.indicators(outputs, self.checked().take([b] * len(outputs)))
 
     def probabilities(self, b):
         p = np.exp(self.scores[b] - self.scores[b].max())
         return p / p.sum()
 
 
-def mask(parts, rng):
+def mask(case, rng):
     """-inf in each part, but never for all outputs."""
-    parts[0][rng.random(parts[0].shape) < 0.2] = -np.inf
-    parts[0][..., 0] = 0.0
-    for part in parts[1:]:
-        part[rng.random(part.shape) < 0.3] = -np.inf
-    parts[1][..., 0, 0] = 0.0
-    parts[2][0] = parts[3][0] = 0.0
+    kept = case.structure.indicators(
+        np.array([next(iter(case.row.outputs(case.parts, b)))[0] for b in range(4)], np.int32), case.checked()
+    )
+    for part, keep in zip(case.parts, kept, strict=False):
+        needed = keep if part.shape == keep.shape else keep.any(axis=0).reshape(part.shape)
+        part[(rng.random(part.shape) < 0.25) & (needed == 0)] = -np.inf
 
 
-def spread(parts, rng):
+def spread(case, rng):
     """So far apart that probabilities cannot be scaled, in one part and in the other."""
-    for part in parts:
+    for part in case.parts:
         part *= 2000
 
 
-def mixed(parts, rng):
-    """Masks before great differences: states whose probability is tiny are all that is left later."""
-    mask(parts, rng)
-    parts[0][:] *= 500
+def mixed(case, rng):
+    """Masks before great differences: what has a tiny probability is all that is left later."""
+    mask(case, rng)
+    case.parts[0][:] *= 500
 
 
-CHANGES = {"plain": lambda parts, rng: None, "masked": mask, "spread": spread, "mixed": mixed}
+CHANGES = {"plain": lambda case, rng: None, "masked": mask, "spread": spread, "mixed": mixed}
+SUMS = [name for name, row in CASES.items() if row.has_sums]
+THREADS = [name for name in CASES if name.startswith(("chain", "Proj", "Arbo"))]
 
 pytestmark = pytest.mark.filterwarnings("error")
 every_case = pytest.mark.parametrize("name", CASES)
+every_sum = pytest.mark.parametrize("name", SUMS)
 every_change = pytest.mark.parametrize("change", CHANGES)
 every_type = pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-9), (np.float32, 1e-4)])
 
 
-@every_case
 @every_change
 @every_type
+@every_sum
 def test_sums_are_those_of_the_enumeration(name, change, dtype, tol):
     case = Case(name, dtype, CHANGES[change])
+    if change == "spread" and not case.row.has_extreme_sums:
+        with pytest.raises(ValueError, match=r"batch entry 0 underflows.*Scale the scores"):
+            case.call("log_partition")
+        return
     log_z, marginals, entropy = case.call("log_partition"), case.call("marginals"), case.call("entropy")
-    scores = case.structure.check(case.parts, LENGTHS)
     for b, found in enumerate(case.scores):
         top = found.max()
         p = case.probabilities(b)
@@ -108,14 +318,10 @@ def test_sums_are_those_of_the_enumeration(name, change, dtype, tol):
         assert log_z[b] == pytest.approx(top + np.log(np.exp(found - top).sum()), abs=tol * scale)
         used = p[p > 0]
         assert entropy[b] == pytest.approx(-(used * np.log(used)).sum(), abs=tol * scale * 10)
-        total = [0.0] * len(marginals)
-        for y, weight in zip(case.outputs[b], p, strict=True):
-            batch = np.full((4, *y.shape), -1)
-            batch[b] = y
-            counts = scores.per_entry(case.structure.indicators(batch.astype(np.int32), scores))
-            total = [t + weight * c[b] for t, c in zip(total, counts, strict=True)]
-        for expected, marginal, part in zip(total, marginals, case.parts, strict=True):
+        counts = case.indicators(b, case.outputs[b])
+        for count, marginal, part in zip(counts, marginals, case.parts, strict=False):
             assert marginal.dtype == part.dtype
+            expected = np.tensordot(p, count, axes=1).reshape(marginal[b].shape)
             np.testing.assert_allclose(marginal[b], expected, atol=tol * (1 if change == "plain" else 100))
 
 
@@ -125,47 +331,44 @@ def test_the_best_outputs_come_in_order_and_without_repeats(name, change):
     case = Case(name, change=CHANGES[change])
     best, (labels, values) = case.call("argmax"), case.call("kbest", k=40)
     through = case.call("max_marginals")
+    assert through.shape == case.parts[0].shape
     for b, (outputs, found) in enumerate(zip(case.outputs, case.scores, strict=True)):
         m = min(40, len(found))
         np.testing.assert_allclose(values[b, :m], found[:m], rtol=1e-12, atol=1e-9)
         assert (values[b, m:] == -np.inf).all() and (labels[b, m:] == -1).all()
         assert len(np.unique(labels[b, :m], axis=0)) == m
-        assert case.structure.score(best, *case.parts, lengths=LENGTHS)[b] == pytest.approx(found[0])
-        for place in product(*map(range, through.shape[1:])):
-            having = found[outputs[:, place[0]] == place[1]]
-            assert through[b][place] == pytest.approx(having.max() if len(having) else -np.inf)
+        assert case.call("score", best)[b] == pytest.approx(found[0])
+        having = np.where(case.indicators(b, outputs)[0] > 0, found.reshape(-1, *[1] * through[b].ndim), -np.inf)
+        np.testing.assert_allclose(through[b], having.max(axis=0), rtol=1e-12, atol=1e-9)
     for j in range(3):
         good = values[:, j] > -np.inf
-        chosen = np.where(good[:, None], labels[:, j], best)
-        np.testing.assert_allclose(
-            case.structure.score(chosen, *case.parts, lengths=LENGTHS)[good], values[good, j], atol=1e-9
-        )
+        chosen = np.where(good.reshape(-1, *[1] * (best.ndim - 1)), labels[:, j], best)
+        np.testing.assert_allclose(case.call("score", chosen)[good], values[good, j], atol=1e-9)
 
 
-@every_case
+@every_sum
 def test_samples_have_the_frequencies_of_the_marginals(name):
     case = Case(name, change=mask)
     labels = case.call("sample", n_samples=4000, seed=3)
-    marginal = case.call("marginals")[0]
-    for place in product(*map(range, marginal.shape[1:])):
-        frequency = (labels[:, :, place[0]] == place[1]).mean(axis=1)
-        np.testing.assert_allclose(frequency, marginal[(slice(None), *place)], atol=0.04)
-    alone = case.structure.sample(
-        *[p[:1] if p.ndim > 2 else p for p in case.parts], n_samples=4000, seed=3, lengths=LENGTHS[:1]
-    )
-    np.testing.assert_array_equal(alone[0], labels[0])
+    for b in range(4):
+        for count, marginal, _ in zip(case.indicators(b, labels[b]), case.call("marginals"), case.parts, strict=False):
+            np.testing.assert_allclose(count.mean(axis=0).reshape(marginal[b].shape), marginal[b], atol=0.04)
+    alone = [p[:1] if len(q) == 4 else p for p, q in zip(case.parts, case.checked().parts, strict=True)]
+    lengths = None if case.lengths is None else case.lengths[:1]
+    np.testing.assert_array_equal(case.structure.sample(*alone, n_samples=4000, seed=3, lengths=lengths)[0], labels[0])
 
 
 def truth_of(case, place=1):
     return np.array([outputs[min(place, len(outputs) - 1)] for outputs in case.outputs])
 
 
-@every_case
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("name", "loss"), [(name, loss) for name in CASES for loss in LOSSES if name in SUMS or loss not in NEEDS_SUMS]
+)
 def test_gradients_are_those_of_finite_differences(name, loss):
     case = Case(name)
     y = truth_of(case)
-    values, gradients = LOSSES[loss](case.structure, case.parts, y, LENGTHS)
+    values, gradients = LOSSES[loss](case.structure, case.parts, y, case.lengths)
     assert values.shape == (4,) and (loss == "perturbed" or (values >= 0).all())
     rng = np.random.default_rng(2)
     for j, gradient in enumerate(gradients):
@@ -174,7 +377,7 @@ def test_gradients_are_those_of_finite_differences(name, loss):
         ends = []
         for step in (1e-6, -1e-6):
             parts = [part + step * direction if i == j else part for i, part in enumerate(case.parts)]
-            ends.append(LOSSES[loss](case.structure, parts, y, LENGTHS)[0].sum())
+            ends.append(LOSSES[loss](case.structure, parts, y, case.lengths)[0].sum())
         assert (gradient * direction).sum() == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-6)
 
 
@@ -182,35 +385,36 @@ def test_gradients_are_those_of_finite_differences(name, loss):
 def test_the_hinge_is_zero_exactly_if_the_truth_wins_by_its_cost(name):
     case = Case(name)
     y = truth_of(case, 0)
-    scores = case.structure.check(case.parts, LENGTHS)
-    indicator = case.structure.indicators(y, scores)[0]
-    assert hinge(case.structure, case.parts, y, LENGTHS)[0].max() > 0
-    for bonus, won in ((8.0, True), (-8.0, False)):
-        parts = (case.parts[0] + bonus * indicator, *case.parts[1:])
-        values, gradients = hinge(case.structure, parts, y, LENGTHS)
-        assert ((values == 0) == (won | (LENGTHS == 0))).all()
+    indicator = case.structure.indicators(y.astype(np.int32), case.checked())[0]
+    assert hinge(case.structure, case.parts, y, case.lengths)[0].max() > 0
+    for bonus, won in ((16.0, True), (-16.0, False)):
+        parts = (case.parts[0] + bonus * (2 * indicator - 1), *case.parts[1:])
+        values, gradients = hinge(case.structure, parts, y, case.lengths)
+        assert ((values == 0) == [won or len(scores) == 1 for scores in case.scores]).all()
         if won:
             assert all((gradient == 0).all() for gradient in gradients)
     for b, outputs in enumerate(case.outputs):
-        cost = (outputs != y[b]).sum(axis=1)
+        wrong, own = case.indicators(b, outputs)[0], indicator[b]
+        cost = ((wrong > own) if name in THREADS else (wrong != own)).reshape(len(outputs), -1).sum(axis=1)
+        assert (cost[1:] > 0).all()
         expected = (case.scores[b] + cost).max() - case.scores[b][0]
-        assert hinge(case.structure, case.parts, y, LENGTHS)[0][b] == pytest.approx(expected)
-        assert ramp(case.structure, case.parts, y, LENGTHS)[0][b] == pytest.approx(expected)
-        soft = np.logaddexp.reduce(case.scores[b] + cost) - case.scores[b][0]
-        assert softmax_margin(case.structure, case.parts, y, LENGTHS)[0][b] == pytest.approx(soft)
+        assert hinge(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(expected)
+        assert ramp(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(expected)
+        if case.row.has_sums:
+            soft = np.logaddexp.reduce(case.scores[b] + cost) - case.scores[b][0]
+            assert softmax_margin(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(soft)
 
 
-@every_case
+@every_sum
 def test_the_log_loss_of_a_truth_known_in_part_sums_over_the_rest(name):
     case = Case(name)
     y = truth_of(case)
-    known = y.copy()
-    known[:, 1::2] = -1
-    values, _ = log_loss(case.structure, case.parts, known, LENGTHS)
+    known = case.row.some(y)
+    values, _ = log_loss(case.structure, case.parts, known, case.lengths)
     for b, outputs in enumerate(case.outputs):
-        agrees = ((known[b] < 0) | (outputs == known[b])).all(axis=1)
+        agrees = case.row.agrees(known[b], outputs)
         assert values[b] == pytest.approx(-np.log(case.probabilities(b)[agrees].sum()), abs=1e-9)
-    everything = log_loss(case.structure, case.parts, np.full_like(y, -1), LENGTHS)
+    everything = log_loss(case.structure, case.parts, np.full_like(y, -1), case.lengths)
     assert (everything[0] == 0).all() and all((g == 0).all() for g in everything[1])
 
 
@@ -219,15 +423,20 @@ def test_masks_are_very_low_potentials_and_constants_do_not_matter(name):
     case, low = Case(name, change=mask), Case(name, change=mask)
     low.parts = tuple(np.where(np.isneginf(part), -1e5, part) for part in low.parts)
     np.testing.assert_array_equal(case.call("argmax"), low.call("argmax"))
-    shifted = (case.parts[0] + 3.0, *case.parts[1:])
-    for one, other, moved in zip(
-        case.call("marginals"), low.call("marginals"), case.structure.marginals(*shifted, lengths=LENGTHS), strict=True
+    if not case.row.has_sums:
+        return
+    moved = [part + 3.0 * (j in case.row.constants) for j, part in enumerate(case.parts)]
+    for one, other, raised in zip(
+        case.call("marginals"),
+        low.call("marginals"),
+        case.structure.marginals(*moved, lengths=case.lengths),
+        strict=True,
     ):
         np.testing.assert_allclose(one, other, atol=1e-9)
-        np.testing.assert_allclose(one, moved, atol=1e-9)
+        np.testing.assert_allclose(one, raised, atol=1e-9)
 
 
-@every_case
+@pytest.mark.parametrize("name", THREADS)
 @every_type
 def test_threads_and_batches_do_not_change_a_bit(name, dtype, tol):
     one, three = Case(name, dtype), Case(name, dtype, n_threads=3)
@@ -238,22 +447,59 @@ def test_threads_and_batches_do_not_change_a_bit(name, dtype, tol):
 
 
 @every_case
+def test_an_empty_batch_has_empty_answers(name):
+    case = Case(name)
+    parts = [p[:0] if len(q) == 4 else p for p, q in zip(case.parts, case.checked().parts, strict=False)]
+    lengths = None if case.lengths is None else case.lengths[:0]
+    assert case.structure.argmax(*parts, lengths=lengths).shape == case.call("argmax")[:0].shape
+    values, gradients = hinge(case.structure, parts, truth_of(case)[:0], lengths)
+    assert values.shape == (0,) and [g.shape for g in gradients] == [p.shape for p in parts]
+
+
+@every_case
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
 def test_bad_numbers_are_named_by_entry_and_position(name, bad):
     case = Case(name)
-    case.parts[0][3, 2, 1] = bad
-    with pytest.raises(ValueError, match=r"emissions must be finite.* at batch entry 3, position \(2, 1\)"):
-        case.call("log_partition")
-    case.parts[0][3, 2, 1] = 0.0
-    case.parts[0][1:3, 3] = bad  # beyond the lengths
-    assert np.isfinite(case.call("log_partition")).all()
+    place, first = case.row.place, case.structure.part_names[0]
+    case.parts[0][place] = bad
+    with pytest.raises(ValueError, match=rf"{first} must be finite.* at batch entry 3, position \({place[1]},"):
+        case.call("argmax")
+    if case.lengths is not None:
+        case.parts[0][place] = 0.0
+        case.parts[0][1:3, 3:] = bad  # beyond the lengths
+        best = case.call("argmax")
+        assert np.isfinite(case.call("score", best)).all()
+        assert np.isfinite(perturbed(case.structure, case.parts, best, case.lengths)[0]).all()
 
 
 @every_case
 def test_an_entry_without_outputs_is_named(name):
     case = Case(name)
-    case.parts[0][3, 1] = -np.inf
-    assert case.call("log_partition")[3] == -np.inf
-    for verb, options in (("argmax", {}), ("marginals", {}), ("sample", {"n_samples": 2, "seed": 0})):
-        with pytest.raises(ValueError, match="Batch entry 3 has no output"):
-            case.call(verb, **options)
+    case.row.close(case.parts)
+    with pytest.raises(ValueError, match="Batch entry 3 has no output"):
+        case.call("argmax")
+    labels, values = case.call("kbest", k=2)
+    assert (values[3] == -np.inf).all() and (labels[3] == -1).all()
+    if case.row.has_sums:
+        assert case.call("log_partition")[3] == -np.inf
+        for verb, options in (("marginals", {}), ("sample", {"n_samples": 2, "seed": 0})):
+            with pytest.raises(ValueError, match="Batch entry 3 has no output"):
+                case.call(verb, **options)
+
+
+@pytest.mark.parametrize("verb", ["log_partition", "marginals", "entropy", "sample"])
+def test_matchings_have_no_sums_and_say_what_there_is(verb):
+    case = Case("matchings, full")
+    options = {"n_samples": 2, "seed": 0} if verb == "sample" else {}
+    with pytest.raises(NotImplementedError, match=r"permanents.*hinge, ramp, perturbed and sparsemap"):
+        case.call(verb, **options)
+
+
+@every_case
+@pytest.mark.parametrize("error", [-3, 99])
+def test_outputs_that_do_not_fit_are_refused(name, error):
+    case = Case(name)
+    y = truth_of(case)
+    y[(3, 0) if y.ndim > 1 else 3] = error
+    with pytest.raises(ValueError, match=rf"Got {error} at batch\s+entry 3"):
+        hinge(case.structure, case.parts, y, case.lengths)

@@ -1,0 +1,132 @@
+"""Losses of layers as functions of JAX: under `jit`, `grad` and `vmap`, on the host's processors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from structsvm.layers.structure import Gradients, Structure, Values
+
+if TYPE_CHECKING:
+    from structsvm.arrays import AnyArray
+
+    # Parts, y, lengths, and what else changes from call to call.
+    Given = tuple[tuple[AnyArray | None, ...], AnyArray, AnyArray | None, dict[str, AnyArray]]
+
+__all__ = ["differentiable"]
+
+
+class Loss(Protocol):
+    """Functions of losses.py."""
+
+    def __call__(
+        self,
+        structure: Structure,
+        parts: Sequence[object],
+        y: ArrayLike,
+        lengths: ArrayLike | None = None,
+        *,
+        per_entry: bool = False,
+    ) -> tuple[Values, Gradients]: ...
+
+
+class Function(Protocol):
+    """Losses as functions of JAX."""
+
+    def __call__(self, parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray: ...
+
+
+def differentiable(loss: Loss, structure: Structure, **options: object) -> Function:
+    """Make a function of JAX of a loss.
+
+    Parameters
+    ----------
+    loss : callable
+        `log_loss`, `hinge`, `softmax_margin`, `ramp`, `perturbed`, `sparsemap`.
+    structure : Structure
+    **options
+        The loss's own, if they stay the same: ``n_samples=16``.
+
+    Returns
+    -------
+    callable
+        ``f(parts, y, lengths=None, **arrays)``: values (B,), of the parts' type, with gradients by `parts`, a tuple.
+        Options that change from call to call, a `seed` or a `cost`,
+        are given as `arrays`. It calls back to the host; an error there, such as a nan,
+        ends the computation with its message. Second derivatives are refused with NotImplementedError.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from structsvm.layers import Chain, log_loss
+    >>> from structsvm.layers.jax import differentiable
+    >>> loss = differentiable(log_loss, Chain())
+    >>> parts, y = (jnp.zeros((1, 2, 3)), jnp.zeros((3, 3))), jnp.array([[0, 1]])
+    >>> emissions, transitions = jax.jit(jax.grad(lambda parts: loss(parts, y).sum()))(parts)
+    >>> emissions[0, 0].round(2).tolist() == jnp.array([-2 / 3, 1 / 3, 1 / 3]).round(2).tolist()
+    True
+    """
+    import jax
+
+    bound = jax.tree_util.Partial(loss, structure, per_entry=True, **options)
+
+    def host(given: Given) -> tuple[AnyArray, ...]:
+        parts, y, lengths, arrays = jax.tree.map(np.asarray, given)
+        more = {name: int(value) if value.ndim == 0 else value for name, value in arrays.items()}
+        values, gradients = bound(parts, y, lengths, **more)
+        kept = [gradient for gradient in gradients if gradient is not None]
+        return values.astype(kept[0].dtype), *kept
+
+    @jax.custom_jvp
+    def call(given: Given) -> tuple[AnyArray, ...]:
+        zeros = [None if part is None else np.zeros(part.shape, part.dtype) for part in given[0]]
+        scores = structure.check(zeros, None)
+        n = len(scores.lengths)
+        wide = tuple(np.broadcast_to(part, (n, *part.shape[1:])) for part in scores.parts)
+        arrays = [array for array in scores.per_entry(wide) if array is not None]
+        shaped = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in arrays]
+        values = jax.ShapeDtypeStruct((n,), scores.parts[0].dtype)
+        found: tuple[AnyArray, ...] = jax.pure_callback(host, (values, *shaped), given, vmap_method="sequential")
+        return found
+
+    @call.defjvp
+    def refuse(primals: tuple[Given], tangents: tuple[Given]) -> None:
+        raise NotImplementedError("Layers have first derivatives only: a loss of a gradient of theirs has none.")
+
+    @jax.custom_vjp
+    def values_of(given: Given) -> AnyArray:
+        return call(given)[0]
+
+    def forward(given: Given) -> tuple[AnyArray, tuple[Given, list[AnyArray]]]:
+        values, *gradients = call(given)
+        return values, (given, gradients)
+
+    def backward(kept: tuple[Given, list[AnyArray]], weights: AnyArray) -> tuple[object]:
+        given, gradients = kept
+        left = iter(gradients)
+
+        def weighted(part: AnyArray) -> AnyArray:
+            gradient = next(left)
+            total = jax.numpy.einsum("b,b...->b...", weights, gradient)
+            summed: AnyArray = total if gradient.ndim == part.ndim else total.sum(axis=0)
+            return summed.astype(part.dtype)
+
+        of_parts = tuple(None if part is None else weighted(part) for part in given[0])
+        return ((of_parts, *jax.tree.map(no_gradient, given[1:])),)
+
+    def no_gradient(array: AnyArray) -> object:
+        real = jax.numpy.issubdtype(array.dtype, jax.numpy.floating)
+        return jax.numpy.zeros_like(array) if real else np.zeros(array.shape, jax.dtypes.float0)
+
+    values_of.defvjp(forward, backward)
+
+    def function(parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray:
+        given = (tuple(parts), y, lengths, arrays)
+        values: AnyArray = values_of(jax.tree.map(jax.numpy.asarray, given))
+        return values
+
+    return function

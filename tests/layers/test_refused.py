@@ -1,0 +1,97 @@
+"""Outputs and parts that a structure has not: each is named, with the way out."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm.layers import Arborescence, Assignment, LabelSets, Projective, Taxonomy, hinge
+
+ARCS = np.zeros((2, 5, 5))
+NODES = structsvm.Taxonomy([("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")])
+PAIRS = np.zeros((1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("structure", "heads", "message"),
+    [
+        (Projective(), [2, 0, 4, 3], "entry 1 has a cycle"),
+        (Projective(), [1, 0, 2, 3], "entry 1 has a cycle"),
+        (Projective(), [0, 1, 0, 3], "entry 1 has 2 words below the root .several_roots=True"),
+        (Projective(several_roots=True), [3, 4, 0, 3], "entry 1 has arcs that cross .Arborescence"),
+        (Projective(), [3, 0, 2, 1], "entry 1 has arcs that cross"),
+        (Arborescence(), [0, 0, 1, 1], "entry 1 has 2 words below the root"),
+    ],
+    ids=["cycle", "own head", "roots", "crossing", "over the root", "roots of any"],
+)
+def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
+    good = [0, 1, 2, 3]
+    with pytest.raises(ValueError, match=message):
+        hinge(structure, (ARCS,), [good, heads])
+    hinge(structure, (ARCS,), [good, good])
+    hinge(Arborescence(several_roots=True), (ARCS,), [good, [0, 0, 1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LabelSets(3, [(0, 1), (1, 2), (0, 2)]), "edges must form a forest.*chow_liu"),
+        (lambda: LabelSets(3, [(0, 1)]).argmax(np.zeros((1, 3))), "pairs must be an array of the scores of 1 edges"),
+        (lambda: LabelSets(3, [(0, 1)]).argmax(np.zeros((1, 3)), np.zeros(2)), r"pairs must have shape \(1,\) or"),
+        (lambda: LabelSets(3).argmax(np.zeros((1, 4))), r"labels must have shape \(B, 3\)"),
+        (
+            lambda: LabelSets(3).argmax(np.zeros((1, 3)), lengths=[2]),
+            "LabelSets has no lengths: mask",
+        ),
+        (lambda: LabelSets(0), "n_labels must be at least 1"),
+        (lambda: Taxonomy(NODES).argmax(np.zeros((1, 3))), r"nodes must have shape \(B, 5\)"),
+        (lambda: Taxonomy(NODES, []), "outputs must be different nodes"),
+        (lambda: Taxonomy(NODES, ["c", "c"]), "outputs must be different nodes"),
+        (lambda: hinge(Taxonomy(NODES), (np.zeros((1, 5)),), [1]), "Got the node 'a' at batch entry 0, which is none"),
+        (lambda: hinge(Assignment(), (PAIRS,), [[1, 1]]), "y matches 2 nodes of batch entry 0 with node 1"),
+        (lambda: hinge(Assignment(), (PAIRS,), [[1, -1]]), "y must match 2 nodes of batch entry 0.*`alone`"),
+        (lambda: Assignment().argmax(PAIRS, lengths=[2]), r"lengths must have shape \(1, 2\)"),
+        (lambda: Assignment().argmax(PAIRS[0]), r"pairs must have shape \(B, n, m\)"),
+        (lambda: Projective().argmax(np.zeros((1, 3, 4))), r"arcs must have shape \(B, n \+ 1, n \+ 1\)"),
+        (lambda: Projective(n_threads=0), "n_threads must be at least 1"),
+        (lambda: Projective().kbest(ARCS, k=0), "k must be an integer of at least 1"),
+        (lambda: hinge(Projective(), (ARCS,), [[0, 1, 2, 3]] * 2, cost=np.zeros((1, 5, 5))), "cost must be finite and"),
+    ],
+)
+def test_parts_and_outputs_that_do_not_fit(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_numbers_of_arcs_that_no_tree_has_do_not_matter():
+    arcs = np.random.default_rng(0).normal(size=(1, 4, 4))
+    wild = arcs.copy()
+    wild[:, :, 0] = wild[:, range(4), range(4)] = np.nan
+    for structure in (Projective(), Arborescence(several_roots=True)):
+        np.testing.assert_array_equal(structure.marginals(arcs)[0], structure.marginals(wild)[0])
+        assert structure.entropy(wild) == structure.entropy(arcs)
+
+
+@pytest.mark.parametrize("structure", [Projective(), Arborescence()])
+@pytest.mark.parametrize("scale", [1e30, 1e200])
+def test_huge_scores_of_arcs_have_best_trees(structure, scale):
+    arcs = np.random.default_rng(0).normal(size=(2, 6, 6))
+    np.testing.assert_array_equal(structure.argmax(arcs), structure.argmax(scale * arcs))
+    np.testing.assert_array_equal(structure.argmax(arcs), structure.argmax(arcs + 1e9))
+
+
+@pytest.mark.parametrize("structure", [Projective(), Arborescence()])
+def test_long_sentences(structure):
+    zeros = np.zeros((1, 41, 41))
+    n = 40
+    known = np.log(float(n)) * (n - 1)  # Cayley: n^(n - 1) trees with one word below the root
+    if isinstance(structure, Arborescence):
+        assert structure.log_partition(zeros) == pytest.approx(known)
+    assert structure.marginals(zeros)[0].sum() == pytest.approx(n)
+
+
+def test_frameworks_are_not_imported_before_they_are_asked_for():
+    code = "import sys, structsvm.layers.jax; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
