@@ -96,6 +96,7 @@ class LabelChain(Oracle):
     """
 
     end = False  # whether the last label has a weight of its own
+    seen_only = False  # see `of_seen`
 
     def __init__(
         self,
@@ -202,6 +203,23 @@ class LabelChain(Oracle):
         oracle = copy.copy(self)
         oracle.allowed = (None, None, None)
         return oracle
+
+    def of_seen(self) -> Self:
+        """The same oracle, whose problems leave weights of a feature and a label at 0 that no token has together."""
+        oracle = copy.copy(self)
+        oracle.seen_only = True
+        return oracle
+
+    def possible(self, tokens: Tokens, labels: NDArray[np.integer[Any]]) -> NDArray[np.bool_] | None:
+        """The weights that may differ from 0 in a problem of these tokens and labels; None: all."""
+        if not self.seen_only:
+            return None
+        may = np.ones((self.n_rows, self.stride), dtype=bool)
+        may[: self.n_token_features] = False
+        label = np.repeat(labels, np.diff(tokens.indptr))
+        known = label < self.n_labels
+        may[tokens.indices[known], label[known]] = True
+        return may.ravel()
 
     def broken_at(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> tuple[int, int] | None:
         """The first ``(sequence, token)`` at which a labelling violates a mask; None if there is none."""

@@ -183,10 +183,13 @@ cdef class BoundProblem:
         solver's ``needs`` must be among them.
     n_before : int
         How many of the examples, the first ones, stand for earlier batches of a stream.
+    possible : ndarray of bool, shape (n_features,), or None
+        The weights that may differ from 0; None: all. Solvers that cannot leave the others at 0 refuse the problem.
     """
 
     offers = frozenset()
     n_before = 0
+    possible = None
 
     def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, inference="exact", nonnegative=None):
         if inference not in INFERENCES:

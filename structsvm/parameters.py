@@ -73,10 +73,18 @@ class Interval:
 
 
 class Options:
-    """One of a few values; `others` returns the value of another name for one, or None."""
+    """One of a few values; `others` returns the value of another name for one, or None.
 
-    def __init__(self, *values: Any, others: Callable[[str], str | None] | None = None) -> None:
-        self.values, self.others = values, others
+    `instead` says of values that may be looked for here, in lower case, what to use in their place.
+    """
+
+    def __init__(
+        self,
+        *values: Any,
+        others: Callable[[str], str | None] | None = None,
+        instead: Mapping[str, str] | None = None,
+    ) -> None:
+        self.values, self.others, self.instead = values, others, instead or {}
         self.names = {value for value in values if isinstance(value, str)}
         self.ids = set(map(id, values))
 
@@ -156,7 +164,9 @@ def validate(owner: object, constraints: Constraints, name_of_owner: str | None 
         else:
             wanted = " or ".join(str(constraint) for constraint in allowed)
             whose = name_of_owner or type(owner).__name__
-            raise ValueError(f"The {name!r} parameter of {whose} must be {wanted}. Got {value!r} instead.")
+            hints = [c.instead.get(str(value).lower(), "") for c in allowed if isinstance(c, Options)]
+            hint = "".join(f" {text}" for text in hints if text)
+            raise ValueError(f"The {name!r} parameter of {whose} must be {wanted}. Got {value!r} instead.{hint}")
 
 
 def checked_k(k: Any) -> int:

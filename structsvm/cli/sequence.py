@@ -43,7 +43,7 @@ from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.examples import doubt_of_outputs
-from structsvm.tasks.common.solver import LIKELIHOODS, SOLVERS, make_solver, solver_of
+from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, make_solver
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
@@ -54,6 +54,7 @@ from structsvm.tasks.sequence.parameters import (
     check_sharded,
     features_of,
     loss_of,
+    solver_for,
 )
 from structsvm.tasks.sequence.segments import MOST_TOKENS
 
@@ -256,7 +257,7 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
 
 @training(
     file=out.Input(exists=True, allow_dash=True),
-    solvers=(*SOLVERS, *LIKELIHOODS),
+    solvers=(*SOLVERS, *LIKELIHOODS, AUTO),
     plot="Save the training history as a picture.",
 )
 @optional(
@@ -264,6 +265,7 @@ LENGTH = click.IntRange(2, MOST_TOKENS)
 )
 @option_of(TokenFeatures, "min_count", "Drop rarer features.")
 @option_of(TokenFeatures, "hash_bits", "Hash features to 2**BITS numbers.")
+@option_of(TokenFeatures, "possible_states", "Weights for all labels, not just those seen with a feature.")
 @of_labeler("inference")
 @of_labeler("order", "Previous labels that a score sees.  [default: 1, greedy 2]")
 @of_labeler("segments", "Score whole segments, by their length and phrases.")
@@ -315,7 +317,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if is_stream:
         stream = Stream(job, path, settings, before, reading, labels=labels, size=size or BATCH, is_partial=is_partial)
         return stream.train(draw=picture)
-    solver = solver_of(vars(settings), loss_of(settings, before))
+    solver = solver_for(vars(settings), loss_of(settings, before), None if before is None else before.choice)
     solver.validate()
     is_plain = not (in_shards or is_partial or of_columns)
     has_attributes = is_plain and are_attributes(path, form_given, before)

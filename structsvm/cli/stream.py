@@ -20,11 +20,11 @@ from structsvm.features.tables.forms import Reading
 from structsvm.metrics._counts import is_unknown
 from structsvm.tasks.common.examples import FEW_OUTPUTS, MOST_DIFFERENT
 from structsvm.tasks.common.labels import from_text
-from structsvm.tasks.common.solver import is_to_choose, solver_of
+from structsvm.tasks.common.solver import is_to_choose
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import prepare
-from structsvm.tasks.sequence.parameters import TokenFeatures, loss_of
+from structsvm.tasks.sequence.parameters import TokenFeatures, loss_of, solver_for
 
 BATCH = 100  # sequences
 HASH_BITS = 20
@@ -100,7 +100,7 @@ class Stream:
         settings.max_iter = settings.tol = None  # taken from the model to continue
         if before is None and settings.features is None:
             settings.features = TokenFeatures(hash_bits=HASH_BITS)
-        self.solver = solver_of(vars(settings), loss_of(settings, before))
+        self.solver = solver_for(vars(settings), loss_of(settings, before), None if before is None else before.choice)
         self.solver.validate()
         self.pieces, self.reading = ColumnPieces(out.source(path), size, reading), reading
 

@@ -11,7 +11,13 @@ class ExpectationState(WeightState):
     constant: float
     base: NDArray[np.float64] | None
     def __init__(
-        self, problem: Problem, C: NDArray[np.float64], *, seed: int = 0, base: ArrayLike | None = None
+        self,
+        problem: Problem,
+        C: NDArray[np.float64],
+        *,
+        seed: int = 0,
+        base: ArrayLike | None = None,
+        stores: bool = True,
     ) -> None: ...
     def settle(self) -> float: ...
     def shares(self) -> tuple[float, NDArray[np.float64]]: ...

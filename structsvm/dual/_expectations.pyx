@@ -58,6 +58,8 @@ cdef class ExpectationState(WeightState):
     seed : int
     base : ndarray of shape (n_features,), optional
         w0.
+    stores : bool, default=True
+        Whether there are moments. Without, there are rounds (`losses`) alone, and no steps.
     """
 
     kind = "expectations"
@@ -73,7 +75,8 @@ cdef class ExpectationState(WeightState):
     cdef float32_t[::1] corner      # the moments of p_w, and the way there
     cdef float64_t[::1] least           # least lengths of steps of outputs known in part, 0 before the first; or empty
 
-    def __init__(self, Problem problem not None, const float64_t[::1] C, *, uint64_t seed=0, base=None):
+    def __init__(self, Problem problem not None, const float64_t[::1] C, *, uint64_t seed=0, base=None,
+                 bint stores=True):
         cdef Py_ssize_t i
         super().__init__(problem, seed=seed, base=base)
         self.base = None if base is None else np.array(base, dtype=np.float64)
@@ -82,7 +85,7 @@ cdef class ExpectationState(WeightState):
         for i in range(problem.n_samples):
             self.offsets[i + 1] = self.offsets[i] + problem.c_moments(i)
             poll(self.offsets[i + 1] - self.offsets[i])
-        size = 4 * int(self.offsets[problem.n_samples])
+        size = 4 * int(self.offsets[problem.n_samples]) if stores else 0
         if size > MAX_BYTES:
             raise ValueError(f"the moments of {problem.n_samples} examples of this {type(problem).__name__} would take "
                              f"{size} bytes, more than {MAX_BYTES}: train on fewer, or by partial_fit")

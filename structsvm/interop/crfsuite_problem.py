@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 Held: TypeAlias = tuple[Tokens, NDArray[np.int32]]
 
 
+class PossibleWeights(ViterbiOracle):
+    """Chains some of whose weights stay 0, by a mask."""
+
+    mask: NDArray[np.bool_]
+
+    def possible(self, tokens: Tokens, labels: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        return self.mask
+
+
 class Problem(NamedTuple):
     """Encoded sequences, their labels, the oracle, and the weights that there may be (bool, as the oracle's)."""
 
@@ -36,11 +45,12 @@ def problem_of(data: Instances, chosen: NDArray[np.bool_], values: dict[str, Val
     tokens = Tokens(ends, token_ends, numbers[order], amounts[order].astype(np.float32), n)
     labels = np.array(data.label_ids, dtype=np.int32)
     train = _chosen(tokens, labels, chosen)
-    oracle = ViterbiOracle(K, n, loss="log")
+    oracle = PossibleWeights(K, n, loss="log")
     possible = np.zeros((oracle.n_rows, oracle.stride), dtype=bool)
     possible[:n, :K], possible[n : n + K, :K] = _possible(*train, K, values)
     held = None if chosen.all() else _chosen(tokens, labels, ~chosen)
-    return Problem(*train, oracle, possible.ravel()), held
+    oracle.mask = possible.ravel()
+    return Problem(*train, oracle, oracle.mask), held
 
 
 def _chosen(tokens: Tokens, labels: NDArray[np.int32], chosen: NDArray[np.bool_]) -> tuple[Tokens, NDArray[np.int32]]:

@@ -140,20 +140,15 @@ class Reporter:
 
 
 class Objective(SparseObjective):
-    """The objective over the possible weights; all others stay 0."""
+    """The objective over the possible weights, without the dual: training ends by the program's tests."""
 
     def __init__(self, problem: Problem, c1: float, c2: float) -> None:
         bound = problem.oracle.bind(problem.tokens, problem.labels, rescaling=None)
         super().__init__(bound, np.ones(len(problem.tokens)), c1, 2.0 * c2)
         self.bound, self.possible = bound, problem.possible
 
-    def at(self, w: Floats) -> Point:
-        point = super().at(w)
-        point.gradient[~self.possible] = 0.0
-        return point
-
     def dual(self, losses: Floats, u: Floats, entropy: float) -> float:
-        """Return 0, a bound of which nothing is shown: training ends by the program's tests."""
+        """Return 0, a bound that costs nothing and ends nothing."""
         return 0.0
 
 
@@ -183,9 +178,9 @@ def _likelihood_weights(problem: Problem, values: dict[str, Value], report: Repo
     possible = objective.possible
 
     def ends(point: Point) -> bool:
-        w = point.w[possible]
+        w = point.weights[possible].astype(np.float64)
         error, size = (float(np.linalg.norm(x)) for x in (steepest(w, point.gradient[possible], c1), w))
-        report(point.primal, point.w, feature_norm=size, error_norm=error)
+        report(point.primal, point.weights, feature_norm=size, error_norm=error)
         return ending.reached(point, error, size)
 
     if c1 > 0.0:
@@ -200,7 +195,7 @@ def _smooth(objective: Objective, ends: Callable[[Point], bool], memories: int) 
     last: list[Point] = []
 
     def at(x: Floats) -> tuple[float, Floats]:
-        w = np.zeros(len(possible))
+        w = np.zeros(len(possible), dtype=np.float32)
         w[possible] = x
         last[:] = [objective.at(w)]
         return last[0].primal, last[0].gradient[possible]

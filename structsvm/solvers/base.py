@@ -29,7 +29,11 @@ LEAST_GAIN = 0.02
 
 # Constraints of parameters of the dual.
 RESCALING = (Options("margin", "slack"),)
-PENALTY = (Options("linear", "quadratic"), NONE)
+OF_NORM = (
+    "It is the penalty of slacks; margins have the squared norm of weights. The 1-norm and both norms go with the log "
+    "loss: SparseLikelihood, for sequences solver='sparse_likelihood'."
+)
+PENALTY = (Options("linear", "quadratic", instead=dict.fromkeys(("l1", "elasticnet", "elastic_net"), OF_NORM)), NONE)
 
 # Offers of a problem that are withdrawn if its true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})
@@ -72,6 +76,7 @@ class Solver(Parameters, ABC):
     needs: frozenset[str] = frozenset()
     keeps_signs = False
     takes_approximate = False
+    leaves_zeros = False  # whether weights that are not possible stay 0
     completes = False  # whether outputs may be known in part, and are completed
     is_likelihood = False  # whether it minimises the log loss
     maximises_dual = False  # whether it maximises a dual with explicit weights, in which examples have weights
@@ -127,6 +132,10 @@ class Solver(Parameters, ABC):
             Weights to start from.
         """
 
+    def idle_C(self, problem: Any, *, sample_weight: Any = None) -> float:  # noqa: N802
+        """The greatest C at which all weights stay 0; 0: there is none."""
+        return 0.0
+
     @abstractmethod
     def formulation(self) -> dict[str, Any]:
         """The arguments for `Oracle.bind` that this solver needs."""
@@ -164,6 +173,10 @@ class Solver(Parameters, ABC):
                 f"{solver} cannot keep weights >= 0, and {name} declares {len(problem.nonnegative)} of "
                 f"{problem.n_features} nonnegative; LaRank, CuttingPlane, FrankWolfe, PassiveAggressive and Perceptron "
                 "can"
+            )
+        if problem.possible is not None and not self.leaves_zeros:
+            raise ValueError(
+                f"{solver} trains all weights, and some of {name} stay 0: use SparseLikelihood, which leaves them"
             )
         if self.gap_tol is not None and not problem.has_primal and not self.takes_approximate:
             raise ValueError(

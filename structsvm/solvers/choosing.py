@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -60,11 +61,16 @@ def walk(
     trials: list[T],
     key: Callable[[T], tuple[float, float]] = rank,
     patience: float = math.inf,
+    is_blank: Callable[[T], bool] = lambda trial: False,
 ) -> Iterator[T]:
-    """Add trials of values until `patience` of them follow the best; yield the best one after each."""
+    """Add trials of values until `patience` of them follow the best; yield the best one after each.
+
+    Trials with which nothing is learnt yet, the first ones that are blank, are not counted.
+    """
     for C in values:
         trials.append(try_value(C))
         best = min(trials, key=key)
         yield best
-        if len(trials) - trials.index(best) > patience:
+        n_blank = sum(1 for _ in takewhile(is_blank, trials))
+        if len(trials) - max(trials.index(best) + 1, n_blank) >= patience:
             break

@@ -82,6 +82,7 @@ class Run:
     primal_found = np.nan  # with approximate inference: the primal objective of the constraints found alone
     least_passes = 0  # over each C on the path to one
     needs_rounds = False  # whether passes alone do not end near the optimum, nor tell
+    goal: float | None = None  # relative gap at which rounds end on the path to a C; None: the solver's
     warns_of_gap = False  # whether a wide gap after the usual passes is worth a warning
     farthest = 0.5  # the `distance` from which on it is wide
     near = 0.5  # and to which passes beyond the usual ones lead then

@@ -24,8 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import entr
 
 from structsvm._warnings import warn
 from structsvm.dual._expectations import ExpectationState
@@ -49,43 +47,58 @@ NEAR = 0.9
 
 
 class Point(NamedTuple):
-    """Weights, the objectives there, and the gradient of all but the 1-norm."""
+    """Weights in the problem's precision, the objectives there, and the gradient of all but the 1-norm.
 
-    w: Floats
+    The arrays have an entry per weight. All else that grows with steps has one per weight of the active set.
+    """
+
+    weights: Floats
     primal: float
     dual: float
     gradient: Floats
+
+
+def beyond(values: Floats, bound: float) -> NDArray[np.bool_]:
+    """Whether each value is larger in size than a bound."""
+    return (values > bound) | (values < -bound)
 
 
 class SparseObjective:
     """Both objectives of a problem, by one round of expectations."""
 
     def __init__(self, problem: Any, C: NDArray[np.float64], l1: float, l2: float) -> None:
-        self.state = ExpectationState(problem, C)
+        self.state = ExpectationState(problem, C, stores=False)
         self.C, self.l1, self.l2 = C, l1, l2
+        self.fixed = None if problem.possible is None else ~problem.possible
 
-    def at(self, w: Floats) -> Point:
-        """The point of weights that the problem's precision represents."""
-        losses, gradient = self.state.losses(w.astype(self.state.problem.weight_dtype))
+    def at(self, weights: Floats) -> Point:
+        """The point of weights, by one round of expectations."""
+        losses, gradient = self.state.losses(weights)
+        if self.fixed is not None:
+            gradient[self.fixed] = 0.0
+        inside = np.flatnonzero(weights)
+        w = weights[inside].astype(np.float64)
         total = float(self.C @ losses)
-        dual = self.dual(losses, gradient, total - float(w @ gradient))
+        dual = self.dual(losses, gradient, total - float(w @ gradient[inside]))
         primal = self.l1 * float(np.abs(w).sum()) + total + self.state.constant
         if self.l2 > 0.0:
             primal += self.l2 * half_norm(w)
-            gradient += self.l2 * w
-        return Point(w, primal, dual, gradient)
+            gradient[inside] += self.l2 * w
+        return Point(weights, primal, dual, gradient)
 
     def dual(self, losses: Floats, u: Floats, entropy: float) -> float:
         """The dual at the best mixture of p_w, of this entropy, and the true outputs."""
+        from scipy.optimize import minimize_scalar  # the command line imports solvers
+        from scipy.special import entr
+
         true = np.exp(-losses)
         others, rest = float(self.C @ (1.0 - true)), entropy - float(self.C @ entr(true))
-        sizes = np.abs(u)
-        sizes = sizes[sizes > self.l1]
+        sizes = np.abs(u[beyond(u, self.l1)])
         largest = float(sizes.max(initial=self.l1))
 
         def value(s: float) -> float:
-            beyond = np.maximum(s * sizes - self.l1, 0.0)
-            penalty = float(beyond @ beyond) / (2.0 * self.l2) if self.l2 > 0.0 else 0.0
+            excess = np.maximum(s * sizes - self.l1, 0.0)
+            penalty = float(excess @ excess) / (2.0 * self.l2) if self.l2 > 0.0 else 0.0
             mixed = float(self.C @ entr(1.0 - s * (1.0 - true)))
             return mixed + others * float(entr(s)) + s * rest - penalty + self.state.constant
 
@@ -95,6 +108,11 @@ class SparseObjective:
             found = minimize_scalar(lambda s: -value(s), bounds=(feasible, 1.0), method="bounded")
             tried += [1.0, float(found.x)]
         return max(self.state.constant, *map(value, tried))
+
+
+def largest(values: Floats, where: NDArray[np.bool_]) -> float:
+    """The largest size of the values at some places."""
+    return float(max(values.max(initial=0.0, where=where), -values.min(initial=0.0, where=where)))
 
 
 class SparseState(WeightState):
@@ -169,6 +187,7 @@ class SparseLikelihoodRun(Run):
 
     def minimise(self, tol: float, most: int, tick: Any = bool) -> bool:
         """Make passes until the relative gap is at most `tol`, or `most` iterations; return whether it is."""
+        self.goal = tol
         for _ in range(0, most, ITERATIONS):
             if self.gap_seen <= tol or self.stuck:
                 break
@@ -188,58 +207,64 @@ class SparseLikelihoodRun(Run):
     def norms(self) -> tuple[float, float]:
         return half_norm(self.state.weights), np.nan
 
-    def _at(self, w: Floats) -> Point:
-        """The point of w, rounded to the precision of weights."""
-        point = self.objective.at(w.astype(self.problem.weight_dtype).astype(np.float64))
+    def _at(self, weights: Floats) -> Point:
+        """The point of weights, counted."""
+        point = self.objective.at(weights)
         self.state.count_argmax(self.problem.n_samples)
         self.state.dual = max(self.state.dual, point.dual)
         return point
 
     def _here(self) -> Point:
         if self.point is None:
-            self.point = self._at(self.state.weights.astype(np.float64))
+            self.point = self._at(self.state.weights.copy())
         return self.point
 
     def _pass(self) -> Iterator[None]:
         """Iterations on the weights that are not 0 or may leave it, until others would gain more."""
         objective, point = self.objective, self._here()
         yield
-        chosen = np.flatnonzero((point.w != 0.0) | (np.abs(point.gradient) > NEAR * objective.l1))
-        memory, goal = Memory(), LEAST_GAP if self.solver.tol is None else self.solver.tol
+        is_chosen = (point.weights != 0.0) | beyond(point.gradient, NEAR * objective.l1)
+        chosen, others = np.flatnonzero(is_chosen), ~is_chosen
+        memory, goal = Memory(), self.goal or self.solver.tol or LEAST_GAP
         for _ in range(ITERATIONS):
             if point.primal - self.state.dual <= goal * point.primal:
                 return
-            slope = steepest(point.w[chosen], point.gradient[chosen], objective.l1)
-            others = np.abs(point.gradient)
-            others[chosen] = 0.0
-            if np.abs(slope).max(initial=0.0) < others.max(initial=0.0) - objective.l1:
+            w, gradient = point.weights[chosen].astype(np.float64), point.gradient[chosen]
+            slope = steepest(w, gradient, objective.l1)
+            if np.abs(slope).max(initial=0.0) < largest(point.gradient, others) - objective.l1:
                 return
             found = self._step(point, chosen, slope, memory.direction(slope))
             if found is None:
                 self.stuck = not memory.pairs
                 return
-            memory.add(found.w[chosen] - point.w[chosen], found.gradient[chosen] - point.gradient[chosen])
+            memory.add(found.weights[chosen] - w, found.gradient[chosen] - gradient)
             self.point = point = found
-            self.state.weights[:] = point.w
+            self.state.weights[:] = point.weights
             yield
 
     def _step(self, point: Point, chosen: Integers, slope: Floats, direction: Floats) -> Point | None:
-        """The first point along the direction that gains enough, each half as far as the last; None: there is none.
-
-        Gains below what rounding of the objective hides are enough: the gradient is more precise.
-        """
-        w = point.w[chosen]
+        """The first point along the direction that gains enough, each half as far as the last; None: there is none."""
+        w = point.weights[chosen].astype(np.float64)
         orthant, length = np.where(w == 0.0, -slope, w), 1.0
-        rounding = float(np.finfo(self.problem.weight_dtype).eps) * abs(point.primal)
         for _ in range(HALVINGS):
-            moved = point.w.copy()
-            moved[chosen] = within(w + length * direction, orthant)
-            found = self._at(moved)
-            step = found.w[chosen] - w
-            if step.any() and found.primal <= point.primal + 1e-4 * float(slope @ step) + rounding:
+            found = self._gaining(point, chosen, slope, within(w + length * direction, orthant))
+            if found is not None:
                 return found
             length *= 0.5
         return None
+
+    def _gaining(self, point: Point, chosen: Integers, slope: Floats, values: Floats) -> Point | None:
+        """The point with these values of the chosen weights, if it gains enough.
+
+        Gains below what rounding of the objective hides are enough: the gradient is more precise.
+        """
+        moved = point.weights.copy()
+        moved[chosen] = values
+        found = self._at(moved)
+        step = moved[chosen].astype(np.float64) - point.weights[chosen]
+        rounding = float(np.finfo(self.problem.weight_dtype).eps) * abs(point.primal)
+        is_enough = step.any() and found.primal <= point.primal + 1e-4 * float(slope @ step) + rounding
+        return found if is_enough else None
 
 
 @declared
@@ -256,7 +281,7 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     l1_ratio : float, default=1.0
         Share of the 1-norm in the penalty, above 0 (`ConditionalLikelihood` minimises without it) and at most 1.
     max_iter : int, optional
-        Passes, of up to 40 iterations of OWL-QN each. None: until the gap is at most 1 % of the objective, up to 20;
+        Passes, of up to 100 iterations of OWL-QN each. None: until the gap is at most 1 % of the objective, up to 20;
         with `tol`, up to 1000.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at. None: no such test.
@@ -297,6 +322,7 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     keeps_signs = False
     takes_approximate = False
     takes_base = False
+    leaves_zeros = True
     state_kind = "weights"
     usual_passes = USUAL_PASSES
 
@@ -327,6 +353,14 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
             )
         objective = SparseObjective(problem, self.costs(problem, sample_weight), self.l1_ratio, 1.0 - self.l1_ratio)
         return SparseLikelihoodRun(self, problem, SparseState(problem), objective)
+
+    def idle_C(self, problem: Any, *, sample_weight: Any = None) -> float:  # noqa: N802
+        """The greatest C at which all weights stay 0: l1_ratio over the largest derivative of the losses there."""
+        unit = SparseObjective(problem, self.costs(problem, sample_weight) / self.C, self.l1_ratio, 0.0)
+        largest = float(
+            np.abs(unit.at(np.zeros(problem.n_features, dtype=problem.weight_dtype)).gradient).max(initial=0.0)
+        )
+        return self.l1_ratio / largest if largest > 0.0 else 0.0
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Passes:
         return Passes(state.n_samples)

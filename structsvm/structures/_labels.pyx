@@ -264,6 +264,10 @@ cdef class LabelProblem(Problem):
     def offers(self):
         return offers_of(np.any(self.is_open))
 
+    @property
+    def possible(self):
+        return self.chain.structure.possible(self.chain.tokens, np.asarray(self.gold))
+
     cdef bint has_open(self, Py_ssize_t i) noexcept nogil:
         """Whether sequence i is known in part, and not completed."""
         return self.is_open.shape[0] > 0 and self.is_open[i]

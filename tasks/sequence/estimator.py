@@ -18,11 +18,10 @@ from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_stream_weight
 from structsvm.tasks.common.outputs import Outputs
-from structsvm.tasks.common.solver import solver_of
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of
+from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of, solver_for
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -49,7 +48,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     solver : str or Solver, default="larank"
         "larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", or "sparse_likelihood" (the log
         loss with the 1-norm, which leaves most weights 0): a name, to which `C`, `max_iter`, `tol`, `random_state` and
-        `checkpoint` apply. Or a solver object with its own parameters (then leave those five unset, and search over
+        `checkpoint` apply. "auto": "sparse_likelihood" if it predicts held-out sequences better than "larank" does with
+        ``loss="auto"``, by more than two standard errors of the difference, else "larank"; training then takes ten to
+        forty times as long. Or a solver object with its own parameters (then leave those five unset, and search over
         ``solver__C``).
     inference : {"exact", "greedy"}, default="exact"
         Viterbi over whole sequences, or left to right with a history of `order` labels.
@@ -119,7 +120,9 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         The C of the last training.
     validation_ : dict
         The table from which "auto" chose C: arrays "C", "score", "error" (standard errors of the scores) and "passes"
-        (over the part that was trained on), the "metric" and the number of examples "n_held_out"; with ``loss="auto"``
+        (over the part that was trained on), the "metric" and the number of examples "n_held_out"; with
+        ``solver="auto"`` the "solver" that was chosen, "solvers" (per name: score, standard error) and the "gain" of
+        the 1-norm with its standard error; with ``loss="auto"``
         also the "loss" of these, "losses" (per loss: C, score, standard error), "tables" (per loss: rows of C, score,
         error and passes), "sum", the score of the added models and its standard error, and "scales", the factors of
         their weights in the sum.
@@ -237,7 +240,8 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         return self._calibrated(X, y, lengths=lengths)
 
     def _make_solver(self, before: TaskModel[LabeledSequences] | None = None) -> Solver:
-        return solver_of(self.get_params(deep=False), loss_of(self, before))
+        choice = None if before is None else before.choice
+        return solver_for(self.get_params(deep=False), loss_of(self, before), choice)
 
     def _prepare(
         self,

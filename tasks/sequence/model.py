@@ -31,6 +31,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
+from structsvm.solvers import SparseLikelihood
 from structsvm.stored_values import Array, Count, Flag, Group, OneOf, Part, Record, Stored, Text, Value
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth, leaf
@@ -48,22 +49,29 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.search import Held, Search, total_variance
+from structsvm.tasks.common.selection.sparse import RivalSearch, SparseSearch
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
-from structsvm.tasks.common.solver import AUTO, Settings, is_log
+from structsvm.tasks.common.solver import AUTO, Settings, is_auto, is_log, solver_of
 from structsvm.tasks.common.units import UNITS, Units, table, units_of
 from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
 from structsvm.tasks.sequence.parameters import (
+    RIVAL,
+    USUAL_SOLVER,
     TokenFeatures,
+    check_leaves_zeros,
+    check_open,
     check_segments,
     check_sharded,
     check_unchanged,
+    has_possible_states,
     length_of,
     make_encoder,
     make_oracle,
     possible_losses,
     segment_oracle,
+    solver_for,
 )
 from structsvm.tasks.sequence.phrases import Phrases, sources_from
 from structsvm.tasks.sequence.segments import (
@@ -214,9 +222,16 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return (self.loss,)
         return possible_losses(Settings(**self.params))
 
-    def search(self, examples: LabeledSequences, solver: Solver) -> Search | LossSearch:
+    def search(self, examples: LabeledSequences, solver: Solver) -> Search | LossSearch | RivalSearch:
         self._checked(examples)  # whose errors name sequences of the whole
-        return super().search(examples, solver)
+        usual = super().search(examples, solver)
+        if not is_auto(self.params.get("solver")) or examples.is_stored or examples.has_unknown:
+            return usual
+        sparse = solver_of(self.params | {"solver": RIVAL}, "log")
+        return RivalSearch(usual, SparseSearch(self.with_loss("log"), examples, sparse), (USUAL_SOLVER, RIVAL))
+
+    def solver_of_loss(self, loss: str) -> Solver:
+        return solver_for(self.params, loss, self.choice)
 
     def losses_to_compare(self, examples: LabeledSequences) -> tuple[str, ...]:
         losses = self.possible_losses(examples)
@@ -231,12 +246,17 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if examples.has_unknown and not is_log(self.loss):
             model, examples = self.copy(), examples.fragments()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
-        return Search(model, examples, solver)
+        kind = SparseSearch if isinstance(solver, SparseLikelihood) else Search
+        return kind(model, examples, solver)
 
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""
         weight = examples.weight
-        problem = self._checked(examples).bind(examples.tokens, examples.known, **solver.formulation())
+        oracle = self._checked(examples)
+        if not has_possible_states(self.params):
+            check_leaves_zeros(solver)
+            oracle = oracle.of_seen()
+        problem = oracle.bind(examples.tokens, examples.known, **solver.formulation())
         if examples.is_stored:
             examples.tokens.set_sections(problem)
         if weight is not None and problem.groups is not None:
@@ -723,6 +743,7 @@ def prepare(
     weight : array-like of shape (n_sequences,), optional
         Sequences of weight 0 have no influence on the units of columns and the balance of classes.
     """
+    check_open(params)
     if isinstance(X, SequenceShards):
         return prepare_shards(params, X, before, lengths=lengths, classes=classes, weight=weight)
     unknown = getattr(params, "unknown", AUTO)

@@ -5,9 +5,9 @@ They are read as attributes: of the estimator, or of what the command line makes
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -32,7 +32,8 @@ from structsvm.parameters import (
 from structsvm.solvers import Solver
 from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, OF_C, ByLabel, Training, check_settled
-from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, is_likelihood
+from structsvm.tasks.common.selection.choice import Choice, ChosenSolver
+from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, is_auto, is_likelihood, is_log, solver_of
 from structsvm.tasks.sequence.constraints import constrained, label_masks
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
@@ -58,7 +59,9 @@ if TYPE_CHECKING:
 # Losses that "auto" chooses from, in the order of preference.
 LOSSES = ("log", "hamming")
 # Where there is nothing to choose by.
-USUAL_LOSS = "hamming"
+USUAL_LOSS, USUAL_SOLVER = "hamming", "larank"
+# The one that "auto" tries beside it.
+RIVAL = "sparse_likelihood"
 
 
 @declared
@@ -77,6 +80,9 @@ class TokenFeatures(ParameterGroup):
         has n_labels^2 weights.
     end : bool, default=False
         Exact inference only: whether the last label of a sequence has a weight of its own.
+    possible_states : bool, default=True
+        Whether each attribute has a weight for every label. False: only for those with which a token of the training
+        data has it, as CRFsuite has it by default; with the 1-norm (``solver="sparse_likelihood"``) alone.
 
     Examples
     --------
@@ -93,6 +99,7 @@ class TokenFeatures(ParameterGroup):
         Kind((str, list, tuple), "a name or a list of names"), NONE, default=None
     )
     end: bool = parameter(FLAG, default=False)
+    possible_states: bool = parameter(FLAG, default=True)
 
 
 @declared
@@ -100,7 +107,9 @@ class SequenceLabelerParameters(Training):
     """The parameters of `SequenceLabeler`."""
 
     C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
-    solver: str | Solver = parameter(Options(*SOLVERS, *LIKELIHOODS), Kind(Solver, "a Solver"), default="larank")
+    solver: str | Solver = parameter(
+        Options(*SOLVERS, *LIKELIHOODS, AUTO), Kind(Solver, "a Solver"), default=USUAL_SOLVER
+    )
     inference: str = parameter(Options("exact", "greedy"), default="exact")
     order: int | None = parameter(Interval(Integral, 0), NONE, default=None)
     templates: str | os.PathLike[str] | None = parameter(default=None)
@@ -121,6 +130,12 @@ def features_of(params: LabelerParams) -> TokenFeatures:
     return params.features or TokenFeatures()
 
 
+def has_possible_states(params: Mapping[str, Any]) -> bool:
+    """Whether attributes have weights for labels that no training token has them with."""
+    features = params.get("features")
+    return features is None or bool(features.possible_states)
+
+
 def make_encoder(params: LabelerParams) -> FeatureEncoder:
     """The encoder that parameters ask for."""
     features = features_of(params)
@@ -138,8 +153,36 @@ def possible_losses(params: LabelerParams) -> tuple[str, ...]:
         return (params.loss,)
     if is_likelihood(params.solver):
         return ("log",)
-    of_margin = params.solver != "larank" or params.inference != "exact" or params.class_weight is not None
+    of_margin = (
+        params.solver not in (USUAL_SOLVER, AUTO) or params.inference != "exact" or params.class_weight is not None
+    )
     return (USUAL_LOSS,) if of_margin else LOSSES
+
+
+def solver_for(params: dict[str, Any], loss: str, choice: Choice | None = None) -> Solver:
+    """The solver that parameters name for a loss; "auto": the usual one, unless the other was chosen."""
+    if is_auto(params["solver"]):
+        chosen = None if choice is None or not is_log(loss) else choice.get(ChosenSolver)
+        params = params | {"solver": USUAL_SOLVER if chosen is None else chosen.solver}
+    return solver_of(params, loss)
+
+
+def check_open(params: LabelerParams) -> None:
+    """Raise ValueError for parameters that leave nothing to choose from with solver="auto"."""
+    if not is_auto(params.solver):
+        return
+    for name, value, needed in (
+        ("C", params.C, AUTO),
+        ("loss", params.loss, AUTO),
+        ("inference", params.inference, "exact"),
+        ("class_weight", params.class_weight, None),
+        ("possible_states", features_of(params).possible_states, True),
+    ):
+        if value != needed:
+            raise ValueError(
+                f"solver='auto' is chosen on held-out sequences, together with C, and needs {name}={needed!r}; got "
+                f"{value!r:.80}. Name a solver instead"
+            )
 
 
 def loss_of(params: LabelerParams, before: TaskModel[LabeledSequences] | None = None) -> str:
@@ -227,6 +270,15 @@ def check_greedy(params: LabelerParams, loss: str) -> None:
             raise ValueError(f"{name}={value!r} needs inference='exact'")
 
 
+def check_leaves_zeros(solver: Solver) -> None:
+    """Raise ValueError for a solver that trains all weights."""
+    if not solver.inner.leaves_zeros:
+        raise ValueError(
+            "possible_states=False needs solver='sparse_likelihood' or a SparseLikelihood object, which leave weights "
+            f"at 0; got {type(solver.inner).__name__}"
+        )
+
+
 def segment_oracle(
     labels: Sequence[Hashable], n_features: int, segments: Segments, loss: str, costs: NDArray[np.float64] | None
 ) -> SemiMarkovOracle:
@@ -289,6 +341,7 @@ def check_unchanged(params: LabelerParams, model: SequenceModel, label_ids: Inte
         ("inference", type(oracle), type(model.oracle)),
         ("order", oracle.order, model.oracle.order),
         ("end", oracle.end, model.oracle.end),
+        ("possible_states", features_of(params).possible_states, has_possible_states(model.params)),
         ("class_weight", oracle.label_costs, model.oracle.label_costs),
         ("loss", oracle.loss_name, model.oracle.loss_name),
         *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),

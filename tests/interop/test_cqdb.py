@@ -47,6 +47,24 @@ def test_names_are_found_and_listed(names):
     assert found(chunk, b"no such name, with more than 40 characters") is None
 
 
+def test_many_names_share_tables():
+    names = [str(k).encode() for k in range(5000)]
+    chunk = database(names)
+    assert [found(chunk, name) for name in names] == list(range(5000))
+    assert names_in(chunk, 0, 5000) == names
+
+
+def test_records_that_overlap_take_no_more_memory_than_the_file():
+    """Each record lies within the one before; read one by one they would be as long as all of them, squared."""
+    n = 2000
+    records = b"".join(struct.pack("<II", k, 8 * (n - k) - 8 + 2) for k in range(n)) + b"a\0"
+    backward = HEAD + len(records)
+    head = struct.pack("<4sIIIII", b"CQDB", backward + 4 * n, 0, 0x62445371, n, backward)
+    chunk = head + bytes(8 * 256) + records + b"".join(struct.pack("<I", HEAD + 8 * k) for k in range(n))
+    with pytest.raises(ValueError, match="wanted name 0, its length"):
+        names_in(chunk, 0, n)
+
+
 def test_first_names():
     assert names_in(database([b"a", b"b", b"c"]), 0, 2) == [b"a", b"b"]
 

@@ -10,7 +10,9 @@ from attribute_sequences import sequences
 
 from structsvm import AdviceWarning
 from structsvm.interop import pycrfsuite
+from structsvm.interop.crfsuite_margin import PossibleChain
 from structsvm.interop.crfsuite_parameters import ALGORITHMS
+from structsvm.interop.crfsuite_problem import problem_of
 from structsvm.interop.pycrfsuite import ItemSequence, Tagger, Trainer
 
 X = [
@@ -101,6 +103,11 @@ def test_refused_questions(tmp_path):
     with pytest.raises(ValueError, match="the tagger has no sequence: call set or tag first"):
         tagger.tag()
     tagger.set([["w:w1"]])
+    first = tagger.marginal("A", 0)
+    tagger.set([["w:w2"]])
+    assert tagger.marginal("A", 0) != first
+    tagger.tag([["w:w1"]])
+    assert tagger.marginal("A", 0) == first
     for ask, message in (
         (lambda: tagger.marginal("no", 0), "y is 'no', which is no label"),
         (lambda: tagger.marginal("A", 1), "pos must be between 0 and 0, got 1"),
@@ -272,6 +279,38 @@ def test_the_objective_is_the_program_s(tmp_path, algorithm, c1, every):
     seen = {(f"w:{token['w']}", label) for x, y in zip(xs, ys, strict=True) for token, label in zip(x, y, strict=True)}
     found = {pair for pair in tagger.info().state_features if pair[0].startswith("w:")}
     assert (found <= seen) is not every or bool(c1)
+
+
+@pytest.mark.parametrize("algorithm", ["lbfgs", "ap", "pa"])
+def test_transitions_are_those_within_sequences(tmp_path, algorithm):
+    trainer = Trainer(algorithm, verbose=False)
+    for labels in (["A", "B"], ["C", "D"], ["A"]):
+        trainer.append([["x"], ["y"]][: len(labels)], labels)
+    trainer.train(tmp_path / "m")
+    tagger = Tagger()
+    tagger.open(tmp_path / "m")
+    assert set(tagger.info().transitions) <= {("A", "B"), ("C", "D")}
+    assert set(tagger.info().state_features) <= {("x", "A"), ("x", "C"), ("y", "B"), ("y", "D")}
+
+
+def test_margins_are_of_the_possible_weights():
+    data = pycrfsuite.Instances()
+    for x, y in zip(*sequences(20), strict=True):
+        data.append(ItemSequence(x).tokens, y, 0)
+    values = Trainer("ap").get_params() | {"feature.minfreq": 3.0}
+    problem, _ = problem_of(data, np.ones(20, dtype=bool), values)
+    oracle, chain = PossibleChain(problem, "hamming"), problem.oracle
+    assert 0 < problem.possible.sum() < chain.n_features
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=chain.n_features) * problem.possible
+    for i in range(20):
+        tokens = problem.tokens[i : i + 1]
+        y = rng.integers(3, size=tokens.n_tokens)
+        numbers, values = oracle.joint_feature(i, y)
+        dense = np.zeros(chain.n_features)
+        dense[numbers] = values
+        np.testing.assert_allclose(dense, chain.joint_feature(tokens, y) * problem.possible)
+        assert oracle.argmax(i, w).tolist() == chain.argmax(tokens, w).tolist()
 
 
 def test_minfreq(tmp_path):

@@ -39,6 +39,25 @@ def test_a_walk_ends_when_so_many_values_follow_the_best(patience, n, bests):
     assert asked == [one.C for one in trials] == list(range(1, n + 1)) and found == bests
 
 
+@pytest.mark.parametrize(
+    ("scores", "n", "best"),
+    [
+        ([0.0, 0.0, 0.0, 0.0, 0.3, 0.5, 0.4, 0.4, 0.9], 8, 6),
+        ([0.0, 0.0, 0.0, 0.0, 0.0], 5, 1),
+        ([0.3, 0.0, 0.0, 0.5], 3, 1),
+    ],
+    ids=["rises", "level", "falls"],
+)
+def test_blank_trials_at_the_beginning_are_no_end(scores, n, best):
+    trials = []
+
+    def try_value(C):
+        return row(C, scores[C - 1])
+
+    found = list(walk(range(1, 1 + len(scores)), try_value, trials, rank, 2, lambda trial: trial.score == 0.0))
+    assert len(trials) == n and best == found[-1].C
+
+
 def test_values_may_depend_on_the_trials_so_far():
     trials = [row(1.0, 0.5)]
 

@@ -102,6 +102,38 @@ class ChosenSum(ChosenLoss):
 
 
 @dataclass(frozen=True)
+class ChosenSolver(Chosen):
+    """A solver, of two that were compared on the same examples; the first one unless the other is surely better.
+
+    Attributes
+    ----------
+    solver : str
+    solvers : dict of (score, standard error)
+        By name.
+    gain : (difference, standard error)
+        How much better the second one's score is, and the standard error of the difference.
+    """
+
+    solver: str
+    solvers: dict[str, tuple[float, float]]
+    gain: tuple[float, float]
+
+    def described(self, text: str, metric: str) -> str:
+        others = [f"{shown(score, metric)} with {name!r}" for name, (score, _) in self.solvers.items()]
+        gain, error = (shown(value, metric) for value in self.gain)
+        return f"solver = {self.solver!r} (held-out {metric} {', '.join(others)}: {gain} +- {error} better), {text}"
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        solvers = {str(name): (float(score), float(error)) for name, (score, error) in value["solvers"].items()}
+        gain, error = map(float, value["gain"])
+        numbers = [gain, error, *(number for pair in solvers.values() for number in pair)]
+        if value["solver"] not in solvers or not np.isfinite(numbers).all():
+            raise ValueError(f"a choice of the solver {value['solver']!r:.80} by {solvers!r:.80}")
+        return cls(value["solver"], solvers, (gain, error))
+
+
+@dataclass(frozen=True)
 class ChosenGamma(Chosen):
     """A kernel's gamma, of several that were compared.
 
@@ -221,7 +253,8 @@ class Choice:
             raise TypeError(f"a choice of C by {value['metric']!r:.80} of {value['n_held_out']!r:.80} examples")
         if float(value["C"]) not in [row.C for row in table]:
             raise ValueError(f"a choice of C = {value['C']!r:.80}")
-        kinds = (ChosenSum if value.keys() & {"scales", "tables"} else ChosenLoss, ChosenGamma, ChosenThreshold)
+        of_loss = ChosenSum if value.keys() & {"scales", "tables"} else ChosenLoss
+        kinds = (of_loss, ChosenGamma, ChosenThreshold, ChosenSolver)
         others = [kind.from_json(value) for kind in kinds if any(part.name in value for part in fields(kind))]
         return cls(float(value["C"]), value["metric"], table, value["n_held_out"], tuple(others))
 

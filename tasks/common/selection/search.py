@@ -57,6 +57,9 @@ LOWEST, LONGEST, LONGEST_OF_LOG = 0.3, 7, 11
 TINY = 1e-12
 # In units of the path's first value: so small that nothing is learnt.
 NOTHING = 1e-6
+# In units of 1 / scale, where the path of a log loss begins that is added to a margin, or has the 1-norm: below, hardly
+# anything is learnt.
+LOWEST_OF_LOG = 10.0 * LOWEST
 # Values that may be worse than the best so far before the path ends.
 PATIENCE = 2
 # Passes over each value: until one of them has raised the dual by no more than this share of it, or seen no more gap.
@@ -149,6 +152,7 @@ class Part:
         if not is_first and run.carries:
             run.follow(self.run)
         self.run = run  # only now: what Ctrl-C leaves is what was learnt
+        run.goal = gap
         by_rounds = solver.is_likelihood and (run.needs_rounds or gap < LEAST_GAIN)
         self.races, self.scores = solver.is_likelihood and not by_rounds, []
         n_passes = self._train(self.most_passes(solver, is_first), monitor)
@@ -296,12 +300,16 @@ class Search:
         if self.values is not None:
             self._walk(self.values, monitor)
             return
-        scale = self.scale
-        first = self.lowest / scale if 0.0 < scale < np.inf else self.lowest
+        first = self._first()
         values = self._values(first, self.step)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
         if self.table[0].C == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
             self._walk(islice(self._values(first, -self.step), 1, None), monitor)
+
+    def _first(self) -> float:
+        """Where the path begins."""
+        scale = self.scale
+        return self.lowest / scale if 0.0 < scale < np.inf else self.lowest
 
     def _finish(self, monitor: Monitor) -> None:
         """Train with the best value as long as passes gain: on the way it was left early, as the others were."""
@@ -330,11 +338,15 @@ class Search:
     def _walk(self, values: Iterable[float], monitor: Monitor) -> None:
         """Try values until `patience` of them follow the best."""
         try_value = partial(self.tried, self.parts, monitor=monitor)
-        for best in walk(values, try_value, self.table, self.rank, self.patience):
+        for best in walk(values, try_value, self.table, self.rank, self.patience, self._is_blank):
             if best is self.table[-1]:
                 self.keep()
             near = [row.C for row in self.table if abs(row.score - best.score) <= self.leeway * best.error]
             self.choice = self.choice_of(min(near))
+
+    def _is_blank(self, row: Row) -> bool:
+        """Whether nothing is learnt with a value: nothing held out is right."""
+        return row.score == 0.0 and not is_loss(self.metric)
 
     def rank(self, row: Row) -> tuple[float, float]:
         """The key that sorts rows of the table, the best first."""
@@ -405,7 +417,14 @@ class LossSearch:
         One per loss, named by its `loss`; in a tie the first is chosen.
     n_jobs : int or None
         With more than one, the others are searched beside the first.
+
+    Attributes
+    ----------
+    held : Held
+        How the held-out examples were predicted by what was chosen.
     """
+
+    held: Held
 
     def __init__(self, searches: Sequence[Search], n_jobs: int | None = None) -> None:
         self.searches, self.n_threads = searches, n_threads(n_jobs)
@@ -437,6 +456,7 @@ class LossSearch:
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0
         best = self.search = min(self.searches, key=lambda search: sign * losses[search.loss][1])
+        self.held = best.held
         return replace(best.choice, others=(ChosenLoss(best.loss, losses), *best.choice.others))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
-from structsvm.tasks.common.selection.search import LOWEST, LossSearch, Search, joined, ratio
+from structsvm.tasks.common.selection.search import LOWEST_OF_LOG, LossSearch, Search, joined, ratio
 from structsvm.tasks.common.solver import is_log
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
 MOST_MOMENTS = 1 << 28
-# Where the path of the log loss begins: below, hardly anything is learnt.
-LOWEST_OF_LOG = 10.0 * LOWEST
 
 
 class SumSearch(LossSearch):
@@ -62,7 +60,7 @@ class SumSearch(LossSearch):
         total = temperature(sums)
         for part, model in zip(first.parts, sums, strict=True):
             part.model = model
-        held = joined([part.held_out_scores() for part in first.parts])
+        self.held = held = joined([part.held_out_scores() for part in first.parts])
         found = ChosenSum(
             first.model.loss,
             compared.losses,

@@ -20,7 +20,8 @@ from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.choosing import Row
 from structsvm.solvers.run import DualRun
 from structsvm.tasks.common.selection import search as selection
-from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
+from structsvm.tasks.common.selection import sparse
+from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSolver, ChosenSum
 from structsvm.tasks.common.selection.search import (
     Held,
     LossSearch,
@@ -30,6 +31,7 @@ from structsvm.tasks.common.selection.search import (
     round_values,
     total_variance,
 )
+from structsvm.tasks.common.selection.sparse import RivalSearch, SparseSearch, are_near
 from structsvm.tasks.common.selection.sums import SumSearch
 
 each = pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES.keys())
@@ -228,7 +230,11 @@ class Fixed:
     """A search that is over: how examples were predicted."""
 
     def __init__(self, loss, metric, right):
-        self.loss, self.model, self.held = loss, SimpleNamespace(loss=loss), Held(metric, np.array(right), np.ones(4))
+        self.loss, self.model, self.held = (
+            loss,
+            SimpleNamespace(loss=loss),
+            Held(metric, np.array(right), np.ones(len(right))),
+        )
         self.seed, self.choice = 0, Choice(1.0, metric, [Row(1.0, 0.5, 0.1, 1)], 4)
 
     def choose(self, monitor):
@@ -434,6 +440,21 @@ def test_a_path_is_longer_where_the_metric_is_a_log_loss(name, loss, longest, mo
     assert (table["metric"] == "log loss") == (longest > selection.LONGEST) and len(table["C"]) == longest
 
 
+BLANK = {
+    "nothing is found": ([0.0, 0.0, 0.0, 0.0, 0.5, 0.4, 0.4, 0.9], 7, 7),
+    "one label throughout": ([0.2, 0.2, 0.2, 0.2, 0.5, 0.4, 0.4, 0.9], 3, 7),
+}
+
+
+@pytest.mark.parametrize(("scores", "of_margin", "of_norm"), BLANK.values(), ids=BLANK.keys())
+@pytest.mark.parametrize("params", [{"loss": "hamming"}, {"loss": "log"}, {"solver": "sparse_likelihood"}], ids=str)
+def test_a_path_goes_on_until_something_is_learnt(params, scores, of_margin, of_norm, monkeypatch):
+    falling = iter(scores)
+    monkeypatch.setattr(selection, "ratio", lambda a, b: (next(falling), 0.1))
+    table = CHOICES["sequence"].fit(**{"loss": "auto"} | params).validation_
+    assert len(table["C"]) == (of_norm if "solver" in params else of_margin)
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=2, max_size=30))
 def test_ratios_and_their_errors(counts):
     a, b = np.array(counts, dtype=float).T
@@ -473,3 +494,80 @@ def test_what_has_no_weight_has_no_influence(name):
         assert model.C_ in model.validation_["C"]
         tables.append(model.validation_)
     np.testing.assert_equal(*tables)
+
+
+def test_of_values_that_score_the_same_the_one_with_the_least_log_loss_is_chosen(monkeypatch):
+    case, found, choice_of = CHOICES["sequence"], [], SparseSearch.choice_of
+
+    def watched(self, C):
+        found.append((self, C))
+        return choice_of(self, C)
+
+    monkeypatch.setattr(SparseSearch, "choice_of", watched)
+    labeler = tasks.SequenceLabeler(solver="sparse_likelihood", random_state=0).fit(case.X, case.y)
+    search, best = found[-1]
+    near = [C for C, trial in search.trials.items() if are_near(search.trials[best].held, trial.held)]
+    assert min(near, key=lambda C: search.trials[C].loss) == labeler.C_ and best in near and len(near) > 1
+    assert search.held is search.trials[labeler.C_].held
+    idle, first = search.solver.idle_C(search.parts[0].problem), labeler.validation_["C"][0]
+    assert idle < first <= 10.0 * max(idle, search.lowest / search.scale)
+
+
+def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so():
+    """The difference of the same examples counts, not the scores' own errors."""
+
+    class Other(Fixed):
+        def __init__(self, metric, right):
+            super().__init__("log", metric, right)
+            self.examples, self.parts = right, [SimpleNamespace(held_out=np.array([0, 2]))]
+
+        def choose_on(self, held_out, monitor):
+            assert [rows.tolist() for rows in held_out] == [[k in (0, 2) for k in range(len(self.examples))]]
+            return self.choice
+
+    some, more = [1.0] * 20 + [0.0] * 20, [1.0] * 24 + [0.0] * 16
+    mixed = [0.0] * 12 + [1.0] * 28
+    for metric, usual, rival, chosen in (
+        ("F1", some, more, "second"),
+        ("F1", more, some, "first"),
+        ("F1", some, mixed, "first"),  # as much better, and no surer than chance
+        ("F1", some, some, "first"),
+        ("mean loss", more, some, "second"),
+    ):
+        search = RivalSearch(Other(metric, usual), Other(metric, rival), ("first", "second"))
+        choice = search.choose(None)
+        found = choice.get(ChosenSolver)
+        assert found.solver == chosen and found.solvers["first"][0] == np.mean(usual)
+        assert (search.search is search.rival) == (chosen == "second") == (choice.get(ChosenLoss) is not None)
+        assert abs(found.gain[0]) == pytest.approx(abs(np.mean(usual) - np.mean(rival)))
+        assert Choice.from_json(choice.to_json()) == choice and "solver = " in choice.text
+        for change in ({"solver": "third"}, {"gain": [np.nan, 0.0]}, {"solvers": {chosen: [np.inf, 0.0]}}):
+            with pytest.raises(ValueError, match="a choice of the solver"):
+                Choice.from_json(choice.to_json() | change)
+
+
+@pytest.mark.parametrize("surely", [np.inf, -np.inf], ids=["larank", "sparse_likelihood"])
+def test_the_solver_is_chosen_with_C(surely, monkeypatch, tmp_path):
+    monkeypatch.setattr(sparse, "SURELY", surely)
+    case = CHOICES["loss of sequences"]
+    model = case.fit(solver="auto")
+    is_sparse = surely < 0.0
+    table = model.validation_
+    assert table["solver"] == ("sparse_likelihood" if is_sparse else "larank") and len(table["gain"]) == 2
+    alone = case.fit(solver=table["solver"])
+    assert alone.C_ == model.C_ and ("sum" in table) is not is_sparse and model.loss_ == "log"
+    for name in ("emission_", "transition_"):
+        assert np.array_equal(getattr(model, name), getattr(alone, name))
+    model.save(tmp_path / "model")
+    again = structsvm.load(tmp_path / "model").set_params(warm_start=True, max_iter=1).fit(case.X, case.y)
+    assert again.validation_["solver"] == table["solver"] and again.C_ == model.C_
+    assert (np.count_nonzero(again.emission_) < again.emission_.size / 2) == is_sparse
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("C", 1.0), ("loss", "log"), ("inference", "greedy"), ("class_weight", "balanced")]
+)
+def test_what_leaves_no_choice_of_the_solver_is_refused(name, value):
+    labeler = tasks.SequenceLabeler(solver="auto", **{name: value})
+    with pytest.raises(ValueError, match=f"solver='auto' is chosen .* needs {name}="):
+        labeler.fit(LINES, LINE_TAGS)
