@@ -40,7 +40,7 @@ from structsvm.cli.output import (
 )
 from structsvm.cli.task import Task, Wanted
 from structsvm.execution.products import product_threads
-from structsvm.interop.kinds import KINDS, kind_by_content, kind_by_name, write_chain
+from structsvm.interop.kinds import KINDS, OWN, kind_by_content, kind_by_name, write_chain
 from structsvm.model_file import read_model
 from structsvm.new_file import new_file
 from structsvm.parameters import did_you_mean
@@ -329,17 +329,18 @@ def plain(value: Any) -> Any:
 @main.command()
 @MODEL
 @click.argument("out", type=NEW)
-@click.option("--to", type=NameChoice([*KINDS]), help="Kind of OUT.  [default: by the end of its name]")
+@click.option("--to", type=NameChoice([*KINDS, "own"]), help="Kind of OUT.  [default: by the end of its name]")
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 def convert(model: Any, out: str, to: str | None, quiet: bool) -> None:
-    """Write MODEL as the model file of another program, to OUT.
+    """Write MODEL as the model file of another program, to OUT; or theirs as one of ours.
 
     MODEL is a label-sequence model that was trained here, or a file of Wapiti, CRF++ or CRFsuite. A model that the
-    other program has no counterpart of is refused, with the reason.
+    other program has no counterpart of is refused, with the reason. Ours end in .model; models of attributes become
+    such ones, which training goes on with.
     """
     check_files()
     if to is None and kind_by_name(out) is None:
-        endings = ", ".join(ending for kind in KINDS.values() for ending in kind.endings)
+        endings = ", ".join([*(ending for kind in KINDS.values() for ending in kind.endings), OWN])
         raise click.UsageError(f"--to names the kind of {out}, which does not end in one of {endings}")
     task, found = opened(model)
     if task not in (task_of("programs"), task_of("sequence")):

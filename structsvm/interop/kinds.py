@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from structsvm.interop.chain_model import PROGRAMS
+from structsvm.interop.chain_model import PROGRAMS, ChainModel
 from structsvm.interop.crfpp import read_crfpp, write_crfpp
 from structsvm.interop.crfsuite import read_crfsuite, write_crfsuite
+from structsvm.interop.own import own_model
 from structsvm.interop.wapiti import read_wapiti, write_wapiti
 from structsvm.model_file import ModelFileError
 
 if TYPE_CHECKING:
-    from structsvm.interop.chain_model import PROGRAMS, ChainModel
     from structsvm.interop.trained import Trained
 
 __all__ = ["KINDS", "Kind", "kind_by_content", "kind_by_name", "read_chain", "write_chain"]
@@ -46,6 +46,9 @@ KINDS = {
 }
 
 
+OWN = ".model"  # how the names of our files end
+
+
 def kind_by_content(path: str | os.PathLike[str]) -> str | None:
     """The kind of a file by its first bytes, None if it is none of these."""
     with open(path, "rb") as file:
@@ -56,6 +59,8 @@ def kind_by_content(path: str | os.PathLike[str]) -> str | None:
 def kind_by_name(path: str | os.PathLike[str]) -> str | None:
     """The kind that the end of a file's name tells, None if it tells none."""
     name = os.fspath(path).lower()
+    if name.endswith(OWN):
+        return "own"
     return next((kind for kind, of in KINDS.items() if name.endswith(of.endings)), None)
 
 
@@ -73,8 +78,15 @@ def read_chain(path: str | os.PathLike[str]) -> ChainModel:
     return KINDS[kind].read(path)
 
 
+def write_own(model: ChainModel | Trained, path: str | os.PathLike[str]) -> None:
+    """Write a model that was read as one of ours."""
+    if not isinstance(model, ChainModel):
+        raise ValueError("model: it is one of ours already")
+    own_model(model).save(path)
+
+
 def write_chain(model: ChainModel | Trained, path: str | os.PathLike[str], kind: str | None = None) -> None:
-    """Write a model as one of the kinds, by default the one that the end of the name tells.
+    """Write a model as one of the kinds, by default the one that the end of the name tells; or as ours, ``"own"``.
 
     Raises
     ------
@@ -82,7 +94,10 @@ def write_chain(model: ChainModel | Trained, path: str | os.PathLike[str], kind:
         If that tells none, and for a model that the program has no counterpart of.
     """
     kind = kind_by_name(path) if kind is None else kind
+    if kind == "own":
+        write_own(model, path)
+        return
     if kind not in KINDS:
         ends = ", ".join(f"{of.endings[0]} ({PROGRAMS[name]})" for name, of in KINDS.items())
-        raise ValueError(f"kind: must be one of {', '.join(KINDS)}, or the name must end in {ends}; got {kind!r}")
+        raise ValueError(f"kind: must be one of {', '.join(KINDS)}, own, or the name must end in {ends}; got {kind!r}")
     KINDS[kind].write(model, path)

@@ -66,6 +66,16 @@ def test_evaluate_and_inspect(models, kind):
     assert "--unknown is for" in err
 
 
+def test_a_model_of_attributes_comes_back(models):
+    run(models, "convert", "m.crfsuite", "back.model")
+    for command in (["predict"], ["predict", "--confidence"]):
+        out, _ = run(models, *command, "m.crfsuite", "attributes")
+        assert run(models, *command, "back.model", "attributes")[0] == out
+    run(models, "train", "sequence", "attributes", "--warm-start", "back.model", "-m", "on.model", "-q", "-C", "1")
+    _, err = run(models, "convert", "own", "x.model", status=1)
+    assert "ours already" in err
+
+
 def test_patterns_train_and_convert(models):
     assert [pattern.source for pattern in read_wapiti(models / "patterns.wapiti").patterns[:3]] == PATTERNS.split()
     _, err = run(models, "convert", "patterns.own", "x.crfpp", status=1)
@@ -103,6 +113,15 @@ def test_the_text_is_told_or_named(tmp_path, args, told):
     out, _ = run(tmp_path, "train", "sequence", "d", "-m", "m", "-C", "1", *args, status=0)
     assert ("CRFsuite's text" in out) is told
     assert (structsvm.load(tmp_path / "m").classes_[0] == "B") is told
+
+
+def test_options_of_columns_name_columns(tmp_path):
+    (tmp_path / "d").write_text("B\tw=The\tt=DT\nI\tw=dog\tt=NN\nO\tw=barks\tt=VB\n\n" * 5)
+    out, _ = run(tmp_path, "train", "sequence", "d", "-m", "m", "-C", "1", "--label", "1")
+    assert "CRFsuite's text" not in out
+    assert structsvm.load(tmp_path / "m").classes_.tolist() == ["B", "I", "O"]
+    _, err = run(tmp_path, "train", "sequence", "d", "-m", "m", "--label", "1", "--format", "crfsuite", status=2)
+    assert "without columns" in err
 
 
 def test_training_goes_on_with_the_text(models):

@@ -1,11 +1,15 @@
 """Models of one program as those of another: the same labels, scores and marginals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.interop import read_crfpp, read_crfsuite, read_wapiti, write_crfpp, write_crfsuite, write_wapiti
+from structsvm.interop.kinds import write_chain
 from structsvm.tasks import SequenceLabeler
 
 TEMPLATES = "U00:%x[-2,0]/%x[-1,1]\nU:%x[0,0]\nU:%x[1,0]\nU9\nB01:%x[0,1]/%x[3,0]\nB\n"
@@ -63,6 +67,47 @@ def test_attributes_as_observations(data, tmp_path):
     write_wapiti(one, tmp_path / "other")
     observed = [[["b", *("u" + name for name in token)] for token in x] for x in attributes]
     alike(one, read_wapiti(tmp_path / "other"), attributes[: len(X_test)], observed[: len(X_test)])
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning")
+@pytest.mark.parametrize("ends", [False, True])
+def test_attributes_as_a_model_of_ours(data, tmp_path, ends):
+    X, y, _ = data
+    X = [[[f"w={word}", f"t={tag}"] for word, tag in x] for x in X]
+    write_crfsuite(SequenceLabeler(C=1.0, random_state=0).fit(X, y), tmp_path / "one")
+    one = read_crfsuite(tmp_path / "one")
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(one.labels))  # labels in no order
+    one = replace(
+        one,
+        labels=[one.labels[k] for k in order],
+        states=one.states._replace(targets=np.argsort(order)[one.states.targets].astype(np.int32)),
+        transitions=one.transitions[np.ix_(order, order)],
+        start=rng.normal(size=len(order)) if ends else None,
+        end=rng.normal(size=len(order)) if ends else None,
+        cost_factor=1.5 if ends else 1.0,
+    )
+    write_chain(one, tmp_path / "m.model")
+    labeler = structsvm.load(tmp_path / "m.model")
+    assert labeler.predict(X) == one.predict(X)
+    assert labeler.classes_.tolist() == sorted(one.labels)
+    columns = [one.labels.index(label) for label in labeler.classes_]
+    for a, b in zip(labeler.predict_marginals(X), one.predict_marginals(X), strict=True):
+        np.testing.assert_allclose(a, b[:, columns], atol=1e-5)
+    labeler.partial_fit(X, y)  # one pass
+    assert labeler.score(X, y) > 0.8
+
+
+def test_what_is_not_taken_over(data, tmp_path):
+    labeler = trained(data, TEMPLATES)
+    write_crfpp(labeler, tmp_path / "c")
+    with pytest.raises(ValueError, match="train again"):
+        write_chain(read_crfpp(tmp_path / "c"), tmp_path / "x.model")
+    with pytest.raises(ValueError, match="ours already"):
+        write_chain(labeler, tmp_path / "x", "own")
+    with pytest.raises(ValueError, match="must be one of wapiti"):
+        write_chain(labeler, tmp_path / "x")
+    assert not (tmp_path / "x").exists() and not (tmp_path / "x.model").exists()
 
 
 def test_what_has_no_counterpart(data, tmp_path):
