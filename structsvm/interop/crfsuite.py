@@ -193,7 +193,7 @@ def write_crfsuite(
     ValueError
         For a model that the file cannot express; names what it has, and the remedy.
     """
-    from structsvm.interop.trained import chain_of  # which imports templates
+    from structsvm.interop.trained import chain_of  # it imports templates
 
     data = to_bytes(with_ends(chain_of(model, "crfsuite"), first, last))
     with new_file(path) as file:
