@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
 from structsvm.interop.cqdb import database, names_in
-from structsvm.interop.trained import chain_of
 from structsvm.new_file import new_file
 
 if TYPE_CHECKING:
@@ -194,6 +193,8 @@ def write_crfsuite(
     ValueError
         For a model that the file cannot express; names what it has, and the remedy.
     """
+    from structsvm.interop.trained import chain_of  # it imports templates
+
     data = to_bytes(with_ends(chain_of(model, "crfsuite"), first, last))
     with new_file(path) as file:
         file.write(data)

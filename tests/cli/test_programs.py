@@ -115,6 +115,15 @@ def test_the_text_is_told_or_named(tmp_path, args, told):
     assert (structsvm.load(tmp_path / "m").classes_[0] == "B") is told
 
 
+def test_options_of_columns_name_columns(tmp_path):
+    (tmp_path / "d").write_text("B\tw=The\tt=DT\nI\tw=dog\tt=NN\nO\tw=barks\tt=VB\n\n" * 5)
+    out, _ = run(tmp_path, "train", "sequence", "d", "-m", "m", "-C", "1", "--label", "1")
+    assert "CRFsuite's text" not in out
+    assert structsvm.load(tmp_path / "m").classes_.tolist() == ["B", "I", "O"]
+    _, err = run(tmp_path, "train", "sequence", "d", "-m", "m", "--label", "1", "--format", "crfsuite", status=2)
+    assert "without columns" in err
+
+
 def test_training_goes_on_with_the_text(models):
     (models / "more").write_text("B\tx\nI\tw=dog\n\n" * 3)
     run(

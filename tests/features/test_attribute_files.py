@@ -40,6 +40,7 @@ def test_forms(tmp_path):
     assert y == [["B:x"], ["O"]]
     assert X == [[{"a:b": 1.0, "c\\": 2.0, "d": 1.0, "e\\": 1.0}], [{}]]
     assert X.places == [f"{tmp_path}/f.gz:1", f"{tmp_path}/f.gz:4"]
+    assert read_attributes(["A\tx\tx", "B\tx:2"])[0] == [[{"x": 2.0}, {"x": 2.0}]]
     assert read_attributes(["A\tx\tx", "", "", "B\ty"]) == ([[["x", "x"]], [["y"]]], [["A"], ["B"]])
 
 

@@ -85,6 +85,7 @@ def test_attributes_as_a_model_of_ours(data, tmp_path, ends):
         transitions=one.transitions[np.ix_(order, order)],
         start=rng.normal(size=len(order)) if ends else None,
         end=rng.normal(size=len(order)) if ends else None,
+        cost_factor=1.5 if ends else 1.0,
     )
     write_chain(one, tmp_path / "m.model")
     labeler = structsvm.load(tmp_path / "m.model")

@@ -52,6 +52,7 @@ def test_written_files_are_read(tmp_path, data):
         (b"maxid: 8", b"maxid: 9", "m:16: 8 weights"),
         (b"U0:%x[-1,0]\n", b"U0:%y[-1,0]\n", "m:9: "),
         (b"4 B\n", b"5 B\n", "weights at 5 of 8"),
+        (b"2 U0:_B-1", b"1 U0:_B-1", "weights at 1 of 8, wanted from 2"),
         (b"4 B\n", b"four B\n", "m:12: "),
         (b"0 U0:a", b"0 U0:_B-1", "m:14: .*each once"),
         (b"2.0000000000000000", b"x", "m:18: wanted a weight"),

@@ -303,6 +303,27 @@ def test_read_and_written_as_the_program_does(tmp_path, seed):
     assert to_bytes(model) == (tmp_path / "theirs").read_bytes()
 
 
+def test_ties_go_where_the_program_s_go(tmp_path):
+    """Weights are few whole numbers, so that many labellings have the same score."""
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    rng = np.random.default_rng(0)
+    n_ties = 0
+    for seed in range(20):
+        table, between = rng.integers(-1, 2, size=(6, 4)), rng.integers(-1, 2, size=(4, 4)).astype(float)
+        rows, targets = np.nonzero(table)
+        states = Weights.of_entries(rows, targets, table[rows, targets].astype(float), 6)
+        model = ChainModel("crfsuite", list("DBCA"), list("uvwxyz"), states, transitions=between)
+        write_crfsuite(model, tmp_path / "m")
+        theirs = pycrfsuite.Tagger()
+        theirs.open(str(tmp_path / "m"))
+        for _ in range(20):
+            x = [rng.choice(list("uvwxyz"), 2).tolist() for _ in range(rng.integers(1, 7))]
+            assert model.tagger.tag(x) == theirs.tag(x), seed
+            best = model.tagger.kbest(x, 2)
+            n_ties += len(best) > 1 and best[0][0] == best[1][0]
+    assert n_ties > 100
+
+
 def test_the_program_opens_a_trained_model(tmp_path):
     pycrfsuite = pytest.importorskip("pycrfsuite")
     X, y = data()

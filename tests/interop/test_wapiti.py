@@ -87,6 +87,14 @@ def test_maximum_entropy_mode_takes_each_token_alone(tmp_path):
     assert model.predict_marginals([[["a"], ["b"]]])[0][:, 1] == pytest.approx(1 / (1 + np.exp(-1.0)))
 
 
+def test_maximum_entropy_mode_leaves_out_what_b_patterns_form(tmp_path):
+    text = b"#mdl#0#2\n#rdr#2/0/1\n9:u:%x[0,0],\n9:b:%x[0,0],\n#qrk#2\n1:A,\n1:B,\n#qrk#2\n4:uu:a,\n4:ub:a,\n"
+    text += b"0=0x1p+0\n3=0x1p+1\n"
+    (tmp_path / "m").write_bytes(text)
+    assert read_wapiti(tmp_path / "m").score(["a"], ["B"]) == 0.0
+    assert read_wapiti(tmp_path / "m").predict([["a"]]) == [["A"]]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
