@@ -505,6 +505,9 @@ class TemplateLayout:
         """The columns that the templates read: those of X, and behind them what functions of places return."""
         if not self.placed:
             return X
+        for j in {j for _, j in self.placed}:
+            if len(X.ids) and not 0 <= X.ids[:, j].min() <= X.ids[:, j].max() < len(X.vocabularies[j]):
+                raise ValueError(f"{X.name}: column {j} has an id outside its vocabulary")
         of_column = {j: Placed(X.ids[:, j], X.offsets, X.vocabularies[j].tolist()) for _, j in self.placed}
         ids, vocabularies = [X.ids], [*X.vocabularies]
         for function, j in self.placed:

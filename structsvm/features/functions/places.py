@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     # The code of each token, and the string of each code.
     Coded: TypeAlias = tuple[Integers, Sequence[str]]
 
-__all__ = ["PLACES", "Placed"]
-
 # Positions and counts from these on share a string, such as "8+".
 MOST_POSITIONS, MOST_NUMBERS, MOST_FIELDS = 8, 2, 4
 # Lengths of sequences at which another string begins.

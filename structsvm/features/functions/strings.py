@@ -9,8 +9,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-__all__ = ["FUNCTIONS"]
-
 Function = Callable[[list[str]], list["str | None"]]
 
 

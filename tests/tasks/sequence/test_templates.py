@@ -10,6 +10,7 @@ from structsvm.datasets import write_columns
 from structsvm.features.columns import Columns
 from structsvm.solvers.run import DualRun
 from structsvm.tasks import SequenceLabeler, TokenFeatures
+from structsvm.tasks.common.selection.search import Held
 from structsvm.tasks.sequence import templates
 
 rng = np.random.default_rng(0)
@@ -86,6 +87,26 @@ def templates_of(**params):
 )
 def test_words_in_any_form(X):
     assert fitted(X).templates_ == "records"
+
+
+@pytest.mark.parametrize(
+    ("sequences", "tokens", "is_better"),
+    [
+        (40, 0, True),  # of 100 sequences, so many more are wholly right; of 1000 tokens, so many more
+        (0, 80, True),
+        (40, -80, False),
+        (-40, 80, False),
+        (1, 0, False),  # noise
+        (0, 0, False),
+    ],
+)
+def test_a_gain_in_one_is_no_loss_in_the_other(sequences, tokens, is_better):
+    def trial(n_sequences, n_tokens):
+        whole = np.repeat([1.0, 0.0], [50 + n_sequences, 50 - n_sequences])
+        right = np.repeat([1.0, 0.0], [500 + n_tokens, 500 - n_tokens]).reshape(100, 10).sum(axis=1)
+        return templates.Trial(Held("accuracy", whole, np.ones(100)), Held("accuracy", right, np.full(100, 10.0)), 0)
+
+    assert templates._is_better(trial(0, 0), trial(sequences, tokens)) is is_better
 
 
 def test_what_decides():
