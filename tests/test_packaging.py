@@ -36,8 +36,9 @@ from structsvm.oracles.viterbi import ViterbiOracle
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"structsvm": "structsvm", "oracles": "structsvm/oracles", "tasks": "structsvm/tasks"}
 CYTHONS_OWN = "structsvm._shared"  # code that all compiled modules share
-# Bytes. What Cython writes for CPython 3.12 and later compiles to 2 % more.
-MAX_WHEEL = 3_000_000 if sys.version_info < (3, 12) else 3_100_000
+# Bytes: 3.0 million, and .3 million for other programs' models (35,000 compiled), layers (43,000 compiled), records'
+# templates and small files. What Cython writes for CPython 3.12 and later compiles to 2 % more.
+MAX_WHEEL = 3_300_000 if sys.version_info < (3, 12) else 3_400_000
 NOT_IN_SDIST = (".ci/", ".github/", ".gitattributes", ".gitignore", ".pre-commit-config.yaml")
 in_checkout = pytest.mark.skipif(
     not (ROOT / ".git").exists() or shutil.which("git") is None, reason="needs git and a checkout"
