@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from structsvm.progress import Monitor
+    from structsvm.tasks.common.examples import Examples
     from structsvm.tasks.common.model import TaskModel
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
@@ -39,6 +40,11 @@ class SumSearch(LossSearch):
         for search in searches:
             if is_log(search.model.loss):
                 search.lowest, search.patience = LOWEST_OF_LOG, 1
+
+    @property
+    def held_out(self) -> list[tuple[TaskModel, Examples]]:
+        """Per split, the sum of the models at their best values and the examples that they were not trained on."""
+        return [(model, part.others) for model, part in zip(self.sums, self.search.parts, strict=True)]
 
     def choose(self, monitor: Monitor) -> Choice | None:
         choice = super().choose(monitor)
@@ -60,7 +66,7 @@ class SumSearch(LossSearch):
         total = temperature(sums)
         for part, model in zip(first.parts, sums, strict=True):
             part.model = model
-        first.models = sums
+        self.sums = sums
         self.held = held = joined([part.held_out_scores() for part in first.parts])
         found = ChosenSum(
             first.model.loss,

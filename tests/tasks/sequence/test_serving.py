@@ -12,6 +12,7 @@ from structsvm.datasets import make_sequences
 from structsvm.metrics._schemes import Scheme
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common.likelihood import probable_weights
+from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence import estimator, phrases
 
 X, Y = make_sequences(60, n_labels=3, n_words=50, mean_length=6.0, random_state=0)
@@ -46,6 +47,19 @@ def test_other_temperatures_and_weights_are_divided_anew():
     model = labeler.model_
     assert not np.allclose(labeler.predict_marginals(X[:2])[0], before[0])
     np.testing.assert_array_equal(probable_weights(model, "this test"), model.weights / np.float32(model.temperature))
+
+
+def test_a_model_that_is_changed_in_place_divides_anew():
+    labeler = SequenceLabeler(**MARGIN).fit(X, Y)
+    model = labeler.model_
+    first = probable_weights(model, "this test")
+    model.temperature *= 2.0
+    np.testing.assert_allclose(probable_weights(model, "this test"), first / 2.0)
+    examples = labeler._prepare(X[:20], Y[:20], None, model)[1]
+    train(Job(model, examples, labeler._make_solver(), passes=1))
+    wanted = model.weights / np.float32(model.temperature)
+    assert not np.array_equal(wanted, first / 2.0)
+    np.testing.assert_array_equal(probable_weights(model, "this test"), wanted)
 
 
 def test_tables_of_segments_are_made_once(monkeypatch):

@@ -86,6 +86,14 @@ def test_weights_that_no_output_feels_are_0():
     assert least_weight(held_out, most_changed=0.0) <= size <= least_weight(held_out, most_changed=0.1)
 
 
+def test_weights_of_transitions_stay():
+    model = trained(Columns.from_sequences, C=0.1).model_
+    table, oracle = model.pruned(np.inf).reshape(-1, model.oracle.stride), model.oracle
+    history = slice(oracle.n_token_features, oracle.first_bigram_row)
+    assert not table[: oracle.n_token_features].any()
+    np.testing.assert_array_equal(table[history], model.weights.reshape(table.shape)[history])
+
+
 def test_weights_are_0_only_where_held_out_examples_say_so():
     for params in ({"C": 0.1}, {"C": 0.1, "loss": "log"}):
         model = trained(Columns.from_sequences, **params)
