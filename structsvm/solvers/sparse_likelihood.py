@@ -216,7 +216,7 @@ class SparseLikelihoodRun(Run):
 
     def _here(self) -> Point:
         if self.point is None:
-            self.point = self._at(self.state.weights.copy())
+            self.point = self._at(self.weights)
         return self.point
 
     def _pass(self) -> Iterator[None]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.calibration import Calibration
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.selection.search import Part
+    from structsvm.tasks.common.selection.sparse import RivalSearch
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.common.units import Units
 
@@ -284,7 +285,7 @@ class TaskModel(ABC, Generic[E]):
 
     # ---- the choice of C and of the loss: see `structsvm.tasks.common.selection` --------------------
 
-    def search(self, examples: Any, solver: Solver) -> Search | LossSearch:
+    def search(self, examples: Any, solver: Solver) -> Search | LossSearch | RivalSearch:
         """The search for C and the loss: its `choose` returns a `Choice`, its `part` is the running training.
 
         Of shards, C is chosen on as many examples as one may have, and the loss is not.

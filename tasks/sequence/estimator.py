@@ -58,8 +58,8 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         "larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", or "sparse_likelihood" (the log
         loss with the 1-norm, which leaves most weights 0): a name, to which `C`, `max_iter`, `tol`, `random_state` and
         `checkpoint` apply. "auto": "sparse_likelihood" if it predicts held-out sequences better than "larank" does with
-        ``loss="auto"``, by more than two standard errors of the difference, else "larank"; training then takes ten to
-        forty times as long. Or a solver object with its own parameters (then leave those five unset, and search over
+        ``loss="auto"``, by more than two standard errors of the difference, else "larank"; training then takes five to
+        fifty times as long. Or a solver object with its own parameters (then leave those five unset, and search over
         ``solver__C``).
     inference : {"exact", "greedy"}, default="exact"
         Viterbi over whole sequences, or left to right with a history of `order` labels.

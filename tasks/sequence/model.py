@@ -243,7 +243,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def search(self, examples: LabeledSequences, solver: Solver) -> Search | LossSearch | RivalSearch:
         self._checked(examples)  # whose errors name sequences of the whole
         usual = super().search(examples, solver)
-        if not is_auto(self.params.get("solver")) or examples.is_stored or examples.has_unknown:
+        is_open = is_auto(self.params.get("solver")) and not (examples.is_stored or examples.has_unknown)
+        if not is_open or isinstance(usual, RivalSearch):
             return usual
         sparse = solver_of(self.params | {"solver": RIVAL}, "log")
         return RivalSearch(usual, SparseSearch(self.with_loss("log"), examples, sparse), (USUAL_SOLVER, RIVAL))

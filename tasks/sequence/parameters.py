@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -137,10 +137,10 @@ def features_of(params: LabelerParams) -> TokenFeatures:
     return params.features or TokenFeatures()
 
 
-def has_possible_states(params: Mapping[str, Any]) -> bool:
+def has_possible_states(params: Mapping[str, object]) -> bool:
     """Whether attributes have weights for labels that no training token has them with."""
     features = params.get("features")
-    return features is None or bool(features.possible_states)
+    return not isinstance(features, TokenFeatures) or features.possible_states
 
 
 def sets_of(params: LabelerParams) -> tuple[str, str]:
@@ -182,7 +182,7 @@ def possible_losses(params: LabelerParams) -> tuple[str, ...]:
     return (USUAL_LOSS,) if of_margin else LOSSES
 
 
-def solver_for(params: dict[str, Any], loss: str, choice: Choice | None = None) -> Solver:
+def solver_for(params: dict[str, object], loss: str, choice: Choice | None = None) -> Solver:
     """The solver that parameters name for a loss; "auto": the usual one, unless the other was chosen."""
     if is_auto(params["solver"]):
         chosen = None if choice is None or not is_log(loss) else choice.get(ChosenSolver)
