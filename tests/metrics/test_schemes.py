@@ -113,7 +113,7 @@ def test_labels_that_are_no_strings_have_no_scheme():
 
 
 def test_marks_of_unknown_labels():
-    """Of all chunk scores, and of their scorers by the estimator's mark."""
+    """Chunk scores leave them out, and their scorers by the estimator's mark."""
     true, pred = [["B-X", "?", "O"]], [["B-X", "O", "O"]]
     for score in (metrics.chunk_f1, metrics.chunk_precision, metrics.chunk_recall):
         with pytest.raises(ValueError, match=r"'\?' has no tag of one"):

@@ -210,7 +210,7 @@ def test_sets_of_a_later_batch(standardize):
 @pytest.mark.parametrize("scale", [1.0, 50.0], ids=["as they are", "in units"])
 @pytest.mark.parametrize("kind", ["dependency", "grammar"])
 def test_vectors_of_words_of_a_later_batch(kind, scale):
-    """Of parsers' own columns, with and without units."""
+    """Vectors that parsers' own columns make, with and without units."""
     huge = set()
 
     def vectors(words):
