@@ -322,8 +322,9 @@ def test_columns_of_data_frames(tmp_path):
     model.save(tmp_path / "m")
     for one in (model, ItemOrderer.load(tmp_path / "m")):
         assert one.score([x.to_numpy() for x in X], y) > 0.9
-        for call in (one.predict, one.decision_function, lambda rows: one.partial_fit(rows, y)):
+        for name in ("predict", "decision_function", "partial_fit"):
+            about = (y,) if name == "partial_fit" else ()
             with pytest.raises(ValueError, match=r"example 0: its columns are c, b, a, those of training a, b, c"):
-                call([x[["c", "b", "a"]] for x in X])
+                getattr(one, name)([x[["c", "b", "a"]] for x in X], *about)
     with pytest.raises(ValueError, match=r"example 1: its columns are b, a, c"):
         ItemOrderer().fit([X[0], X[1][["b", "a", "c"]]], y[:2])
