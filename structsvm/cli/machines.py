@@ -9,10 +9,13 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.arrays import LabelArray
 from structsvm.cli.training import Training, given_of, grouped, refuse, with_options
 from structsvm.features.inputs.places import PlacedRows
 from structsvm.features.svmlight import label_values, read_rows
 from structsvm.kernel.parameters import KernelFunction, leaves_gamma
+from structsvm.kernel.soundness import check_inputs
 from structsvm.metrics._counts import is_unknown, say_unseen
 from structsvm.model_file import read_model
 from structsvm.parameters import ParameterGroup
@@ -121,6 +124,9 @@ def train_machine(
         model.check_kernel(settings, X, model.params)
     else:
         X = X.astype(model.coef.dtype)
+    if machine.has_kernel:
+        check_inputs(model.kernel, X, None if before is None else model.vector_sizes)
+    say_several(labels)
     model.first_index = first_index
     model.calibrates = probability or model.temperature is not None
     text = f"kernel {kernel_text(model.kernel)}" if machine.has_kernel else "linear"
@@ -131,6 +137,16 @@ def train_machine(
     kind = KernelRows if machine.has_kernel else LabeledRows
     rows = kind(X, label_ids, weight=None if costs is None else costs[label_ids])
     return job.run(model, rows, solver, grouped(params, params, dict(machine.groups)), rows.doubt, describe=describe)
+
+
+def say_several(labels: LabelArray) -> None:
+    """Warn of labels that read as several, ``1,3``, each of which is one class here."""
+    several = [label for label in labels.tolist() if isinstance(label, str) and "," in label.strip(",")]
+    if several:
+        warn(
+            f"labels such as {several[0]!r:.40} are one class each; train multilabel reads several labels per row",
+            AdviceWarning,
+        )
 
 
 def machine_name(job: Training, name: str | None, option: str, machines: Any, before: Any) -> str:

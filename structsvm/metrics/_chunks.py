@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.metrics._counts import AUTO
 from structsvm.metrics._labels import LabelScore, LabelSequences, known_tokens, label_score
 from structsvm.metrics._schemes import Part, Scheme, scheme_for
 
@@ -211,7 +212,9 @@ def chunk_counts(
     return np.stack([np.bincount(place, minlength=len(true_sequences)) for place in places])
 
 
-def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> ChunkScores:
+def chunk_scores(
+    y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None, unknown: object = AUTO
+) -> ChunkScores:
     """Chunk precision, recall and F1 by the scheme of the labels.
 
     A chunk begins at B and S, after E and S, and wherever none of its type is open (:class:`Scheme`). BIO labels count
@@ -221,11 +224,13 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | S
     Parameters
     ----------
     y_true, y_pred : list of (list or array of shape (length,)) of str
-        Label sequences. Tokens whose true label is None, -100 or -1 are left out.
+        Label sequences.
     scheme : str or Scheme, optional
         The name of a scheme, such as "bio", "bioes", "bilou", "bmes". "conlleval": the rules of that script for any
         labels; it has none for ``S-``, nor for ``B-`` after ``E-``, and so merges such chunks. None: read off all
         labels, true and predicted.
+    unknown : as :func:`token_accuracy` takes it
+        Tokens whose true label is None, -100 or -1, or this mark, are left out.
 
     Returns
     -------
@@ -251,7 +256,7 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | S
     >>> chunk_scores([["S-NP", "S-NP"]], [["B-NP", "E-NP"]]).f1
     0.0
     """
-    true_sequences, pred_sequences = known_tokens(y_true, y_pred)
+    true_sequences, pred_sequences = known_tokens(y_true, y_pred, unknown)
     name, names, kinds, start, ends = _marks(true_sequences, pred_sequences, scheme)
 
     def count(of_kinds: NDArray[np.intp]) -> list[int]:
@@ -276,7 +281,9 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | S
     )
 
 
-def chunk_precision(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> float:
+def chunk_precision(
+    y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None, unknown: object = AUTO
+) -> float:
     """Fraction of the predicted chunks that are right; see :func:`chunk_scores`.
 
     Examples
@@ -285,10 +292,12 @@ def chunk_precision(y_true: LabelSequences, y_pred: LabelSequences, scheme: str 
     >>> chunk_precision([["B-NP", "O", "O"]], [["B-NP", "O", "B-VP"]])
     0.5
     """
-    return chunk_scores(y_true, y_pred, scheme).precision
+    return chunk_scores(y_true, y_pred, scheme, unknown).precision
 
 
-def chunk_recall(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> float:
+def chunk_recall(
+    y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None, unknown: object = AUTO
+) -> float:
     """Fraction of the true chunks that are predicted; see :func:`chunk_scores`.
 
     Examples
@@ -297,10 +306,12 @@ def chunk_recall(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | S
     >>> chunk_recall([["B-NP", "O", "B-VP"]], [["B-NP", "O", "O"]])
     0.5
     """
-    return chunk_scores(y_true, y_pred, scheme).recall
+    return chunk_scores(y_true, y_pred, scheme, unknown).recall
 
 
-def chunk_f1(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> float:
+def chunk_f1(
+    y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None, unknown: object = AUTO
+) -> float:
     """Harmonic mean of chunk precision and recall; see :func:`chunk_scores`.
 
     Examples
@@ -309,4 +320,4 @@ def chunk_f1(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Schem
     >>> chunk_f1([["B-NP", "I-NP", "B-VP"]], [["B-NP", "O", "B-VP"]])
     0.5
     """
-    return chunk_scores(y_true, y_pred, scheme).f1
+    return chunk_scores(y_true, y_pred, scheme, unknown).f1

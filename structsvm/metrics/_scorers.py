@@ -119,13 +119,13 @@ class LabelScorer(Scorer):
         return {"unknown": getattr(last(estimator), "unknown", AUTO)}
 
 
-class ChunkScorer(Scorer):
+class ChunkScorer(LabelScorer):
     """For scores of chunks, whose scheme is that of all labels of the estimator, where a fold has few of them."""
 
     def more(self, estimator: Any, true: Any, predicted: Any) -> list[Any]:
         known = chain.from_iterable(chain(*check_sequences(true, predicted)))
-        found = {label for label in known if not is_unknown(label)}
-        say_unseen_of(estimator, true)
+        unknown = getattr(last(estimator), "unknown", AUTO)
+        found = {label for label in known if not is_unknown(label, unknown)}
         return [scheme_of(found) or scheme_of(found.union(getattr(last(estimator), "classes_", ())))]
 
 

@@ -29,6 +29,7 @@ from structsvm.features.inputs.outliers import (
     MOST_COMPARED,
     MOST_LOOKED_AT,
     MOST_NAMED,
+    OUTLIER,
     TINY,
     Limits,
     Sizes,
@@ -45,7 +46,7 @@ from structsvm.features.inputs.outliers import (
 )
 from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE, is_sparse
 from structsvm.features.ranges import pieces, repeated
-from structsvm.features.word_codes import VectorUnits
+from structsvm.features.word_codes import OwnColumns, VectorUnits
 from structsvm.stored_values import Array, Record, Stored
 from structsvm.tasks.common.intercept import rows_of, with_intercept
 from structsvm.tasks.common.selection.search import LEAST_EXAMPLES
@@ -81,6 +82,7 @@ LARGE = 1000.0
 # A number of a vector beside attributes, which count 1, drowns them when its size is beyond this: with one of 10, the
 # score of a parser of drawn trees falls by one point, with 50 by twenty. Smaller ones weigh as the vectors' user says.
 DROWNING = 10.0
+ROUNDING = 1e-6  # as a share of a number
 
 
 class Units(NamedTuple):
@@ -120,7 +122,7 @@ class Units(NamedTuple):
             _warn_of_large(sizes.keys(), sizes.values())
             scale = np.ones(rows.n_features)
             scale[[*sizes]] = [*sizes.values()]
-            return None if bounds is None and not sizes else cls(scale, None, *bounds or ())
+            return None if bounds is None and not sizes else cls(scale, None, *bounds or (None, None))
         limits = limits_of_columns(rows.values)
         mean, size = moments(cut_columns(rows.values, limits))
         if alike and size.any():
@@ -128,7 +130,8 @@ class Units(NamedTuple):
         length = math.sqrt(max(int(np.count_nonzero(size)), 1)) if short else 1.0
         scale = np.where(size > 0.0, size, 1.0) * length
         is_far = not rows.has_intercept and bool((np.abs(mean) > FAR * scale).any())
-        return cls(scale, mean * rows.has_intercept, *limits or (None, None), mean if is_far else None)
+        low, high = limits or (None, None)
+        return cls(scale, mean * rows.has_intercept, low, high, mean if is_far else None)
 
     @classmethod
     def of_matrix(cls, X: Matrix, has_intercept: bool, weight: Weights | None = None, **options: bool) -> Self | None:
@@ -406,6 +409,17 @@ def units_of_vectors(numbers: NDArray[np.float32], names: list[str]) -> VectorUn
     return VectorUnits(scale, limit)
 
 
+def later_vectors(numbers: NDArray[np.float32], own: OwnColumns) -> NDArray[np.float32]:
+    """Numbers of vectors of a later batch, which are in their units, without outliers; warns of these.
+
+    In units a number is as large as 1, and cut off at its limit; one without is at most `DROWNING`.
+    """
+    n = len(own.number_names)
+    limit = np.full(n, HUGE) if own.units is None else own.units.limit / own.units.scale.astype(np.float64)
+    size = np.clip(limit * (1.0 - ROUNDING) / OUTLIER, 0.1, DROWNING)
+    return without_outliers(numbers, size, name=own.number_names.__getitem__)
+
+
 def large_columns(values: Floats, columns: Integers, n_columns: int) -> dict[int, float]:
     """The columns whose nonzeros are `LARGE` times those of half of the columns, and their mean size."""
     sizes = np.abs(values)
@@ -423,8 +437,8 @@ def warn_of_large_columns(X: Matrix, name: Callable[[int], str] = str) -> None:
     """Warn of columns without units that drown others: in dense rows by their deviations."""
     if is_filled(X):
         size = moments(X)[1]
-        large = np.flatnonzero(size > LARGE * np.median(size[size > 0.0])) if size.any() else []
-        found = {int(j): float(size[j]) for j in large}
+        large = np.flatnonzero(size > LARGE * np.median(size[size > 0.0])).tolist() if size.any() else []
+        found = {j: float(size[j]) for j in large}
     else:
         rows = rows_of(X, has_intercept=False)
         found = large_columns(rows.values, rows.indices, rows.n_features)

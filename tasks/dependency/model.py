@@ -39,7 +39,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
-from structsvm.tasks.common.units import units_of_vectors
+from structsvm.tasks.common.units import later_vectors, units_of_vectors
 from structsvm.tasks.dependency.examples import ParsedSentences
 from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
 from structsvm.tasks.dependency.parameters import (
@@ -557,6 +557,9 @@ def prepare(
         check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
         check_classes(None if classes is None else cut_labels(classes, params), before.labels)
         labels = before.labels
+        if n := len(own.number_names):
+            numbers = codes[:, -n:].view(np.float32)
+            numbers[:] = later_vectors(numbers, own)
     outputs = outputs_of(arcs, offsets, labels, params.subtypes)
     model = new_model(params, own, codes, arcs, labels, outputs) if before is None else before
     codes, offsets = model.as_trained(codes, offsets)

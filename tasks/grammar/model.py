@@ -45,7 +45,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
-from structsvm.tasks.common.units import units_of_vectors
+from structsvm.tasks.common.units import later_vectors, units_of_vectors
 from structsvm.tasks.grammar.parameters import (
     MANY_TREES,
     OF_FEATURES,
@@ -590,6 +590,11 @@ def prepare(
         check_group_unchanged("features", SpanFeatures, params, before, OF_FEATURES)
         before.set_columns(features_of(params).columns)
         encoded = encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
+        own = before.terminals.own
+        if own.vectors:
+            tokens, numbers = _vectors(own, encoded)
+            for token, row in zip(tokens, later_vectors(numbers, own), strict=True):
+                token.numbers = row
         if before.result is None or before.oracle.loss_name != params.loss:
             oracle = before.oracle
             before = before.as_prior(_oracle(params, before.terminals, oracle.grammar, encoded, oracle))
@@ -628,15 +633,24 @@ def prepare(
     return model, Trees(encoded, weight=weight)
 
 
+def _tokens_of(tree: Tree) -> list[Token]:
+    """The tokens of a tree."""
+    return [token for token in tree.leaves() if isinstance(token, Token)]
+
+
+def _vectors(own: OwnColumns, trees: list[Tree]) -> tuple[list[Token], NDArray[np.float32]]:
+    """The tokens of trees, and their vectors side by side."""
+    tokens = list(chain.from_iterable(map(_tokens_of, trees)))
+    return tokens, np.array([token.numbers for token in tokens], np.float32).reshape(-1, len(own.number_names))
+
+
 def _settle_units(terminals: Terminals, trees: list[Tree], weight: Weights | None) -> None:
     """Find the units of vectors, by the trees that count, and have the numbers of all tokens in them."""
     own = terminals.own
     if not own.vectors:
         return
-    of_trees = [[token for token in tree.leaves() if isinstance(token, Token)] for tree in trees]
-    tokens = list(chain.from_iterable(of_trees))
-    numbers = np.array([token.numbers for token in tokens], dtype=np.float32).reshape(-1, len(own.number_names))
-    counts = slice(None) if weight is None else np.repeat(weight > 0.0, list(map(len, of_trees)))
+    tokens, numbers = _vectors(own, trees)
+    counts = slice(None) if weight is None else np.repeat(weight > 0.0, [len(_tokens_of(tree)) for tree in trees])
     own.units = units_of_vectors(numbers[counts], own.number_names)
     if own.units is not None:
         for token, row in zip(tokens, own.units.applied(numbers), strict=True):

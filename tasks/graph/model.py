@@ -141,6 +141,7 @@ class GraphModel(TaskModel[LabeledGraphs]):
     calibration = StructureCalibration()
     calibrates = False
     sums_over_known = True
+    units: Units
 
     def __init__(
         self,

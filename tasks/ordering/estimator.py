@@ -171,9 +171,10 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         weight = checked_sample_weight(sample_weight, len(X))
         if model is None:
             model = OrderingModel(*widths(X[0]), self.loss)
+            model.set_names(X)
         else:
             check_unchanged(self, model, ("loss",))
-        sets = model.oracle.item_sets(X)
+        sets = model.item_sets(X)
         sizes = np.diff(sets.bounds)
         for i in np.flatnonzero(sizes == 0)[:1]:
             raise ValueError(f"example {i} has no items: leave it out")

@@ -132,6 +132,24 @@ class OrderingModel(TaskModel[OrderedSets]):
         """The oracle that predicts: for any number of items, whatever the loss."""
         return OrderingOracle(self.oracle.n_item_features, self.oracle.n_pair_features)
 
+    def item_sets(self, X: Sequence[Items]) -> ItemSets:
+        """Sets of items as the oracle takes them; ValueError for data frames with other columns than in training."""
+        known = self.named_columns
+        for i, x in enumerate(X):
+            found = column_names(x[0] if isinstance(x, tuple) else x)
+            if found is not None and known is not None and found != known:
+                raise ValueError(
+                    f"example {i}: its columns are {', '.join(found):.80}, those of training {', '.join(known):.80}: "
+                    "give X[columns], in their order"
+                )
+        return self.oracle.item_sets(X)
+
+    def set_names(self, X: Sequence[Items]) -> None:
+        """Store the names of the columns of a first training, if its sets are data frames."""
+        names = column_names(X[0][0] if isinstance(X[0], tuple) else X[0])
+        if names is not None:
+            self.columns["feature_names_in_"] = np.array(names, dtype=object)
+
     # ---- units ------------------------------------------------------------------------------------
 
     def set_units(self, sets: ItemSets) -> None:
@@ -233,13 +251,13 @@ class OrderingModel(TaskModel[OrderedSets]):
 
     def calibrate(self, X: Sequence[Items], y: Sequence[Order]) -> None:
         """Fit the temperature to sets that the model was not trained on."""
-        sets = self.in_units(self.oracle.item_sets(X))
+        sets = self.in_units(self.item_sets(X))
         calibrate_on(self, self.oracle.bind(sets, read_orders(y, len(sets)), rescaling=None))
 
     def proba(self, X: Sequence[Items]) -> list[NDArray[np.float64]]:
         """Per set the probability that one item, the row, comes before another, the column."""
         weights = self.as_given(probable_weights(self, "predict_proba"))
-        sets = self.cut(self.oracle.item_sets(X))
+        sets = self.cut(self.item_sets(X))
         sizes = np.diff(sets.bounds).tolist()
         problem = self.decoder.bind(sets, [NOTHING] * len(sets), rescaling=None)
         return [square(problem.moments(i, weights)[1] if n else np.zeros(0), n) for i, n in enumerate(sizes)]
@@ -250,7 +268,7 @@ class OrderingModel(TaskModel[OrderedSets]):
         self, X: Sequence[Items], known: Sequence[Order] | None = None, n_threads: int = 1
     ) -> list[NDArray[np.int32]]:
         """Per set the best order found."""
-        sets, coef = self.cut(self.oracle.item_sets(X)), self.coef
+        sets, coef = self.cut(self.item_sets(X)), self.coef
         known = None if known is None else read_orders(known, len(sets), "known")
         return parallel_parts(
             lambda a, b: self.decoder.predict(sets[a:b], coef, None if known is None else known[a:b])[0],
@@ -276,7 +294,7 @@ class OrderingModel(TaskModel[OrderedSets]):
 
     def preferences(self, X: Sequence[Items]) -> list[NDArray[np.float64]]:
         """Per set what exchanging two neighbours costs, the item of the row before that of the column."""
-        sets, coef, d = self.cut(self.oracle.item_sets(X)), self.coef, self.oracle.n_item_features
+        sets, coef, d = self.cut(self.item_sets(X)), self.coef, self.oracle.n_item_features
         scores, of_pairs, found = matrix(sets) @ coef[:d], sets.pairs @ coef[d:], []
         for i in range(len(sets)):
             own = scores[sets.bounds[i] : sets.bounds[i + 1]]
@@ -322,6 +340,13 @@ class OrderingModel(TaskModel[OrderedSets]):
         model.weights = weights
         model.units, model.pair_units = units_of(stored.units, d), units_of(stored.pair_units, p)
         return model
+
+
+def column_names(rows: object) -> list[str] | None:
+    """The names of a data frame's columns; None for other rows, and for names that are no text."""
+    names = getattr(rows, "columns", None)
+    found = None if names is None else list(names)
+    return found if found and all(isinstance(name, str) for name in found) else None
 
 
 def matrix(sets: ItemSets) -> csr_array:

@@ -95,3 +95,22 @@ def test_another_label_per_row_is_not_learnt(work):
     for task in ("multiclass", "taxonomy"):
         err = run(work, "train", task, "d", "-m", "m", status=1)[1]
         assert "d: 30 of the 30 labels in y differ: are they names or numbers of rows" in err
+
+
+def test_labels_that_read_as_several(tmp_path):
+    (tmp_path / "t").write_text("1,3 1:.5 2:1\n2 2:.5\n" * 10)
+    for task in ("multiclass", "binary"):
+        said = run(tmp_path, "train", task, "t", "-m", "m", "-C", "1")[1]
+        assert "labels such as '1,3' are one class each; train multilabel" in said
+        assert not run(tmp_path, "train", task, "t", "-m", "m", "-C", "1", "-q")[1]
+
+
+@pytest.mark.parametrize("task", ["multiclass", "binary"])
+def test_a_huge_value_is_named(task, tmp_path):
+    """By the command line as by the estimators, in files that are mostly zeros or not."""
+    rows = [f"{k % 2} 1:{0.1 * k + 0.5:.1f} 2:{k % 3 + 1}" for k in range(40)]
+    rows[3] = "1 1:1e15 2:2"
+    for own in (rows, [f"{row} {k + 9}:1" for k, row in enumerate(rows)]):
+        (tmp_path / "t").write_text("\n".join(own) + "\n")
+        said = run(tmp_path, "train", task, "t", "-m", "m", "-C", "1")[1]
+        assert "feature '0' has 1 values of up to 1e+15" in said and "the kernel sees them as they are" in said

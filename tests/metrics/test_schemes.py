@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structsvm import metrics
 from structsvm.metrics import Scheme, scheme_of
 from structsvm.metrics._schemes import FORMS, OUTSIDE, SCHEMES, scheme_for, scheme_name
+from structsvm.tasks import SequenceLabeler
 
 EVERY = [Scheme(name, separator, is_suffix) for name, (is_suffix, separator) in product(SCHEMES, FORMS)]
 
@@ -108,3 +110,17 @@ def test_schemes_are_read_off_labels(labels, wanted):
 
 def test_labels_that_are_no_strings_have_no_scheme():
     assert scheme_of([0, 1, None]) is None
+
+
+def test_marks_of_unknown_labels():
+    """Chunk scores leave them out, and their scorers by the estimator's mark."""
+    true, pred = [["B-X", "?", "O"]], [["B-X", "O", "O"]]
+    for score in (metrics.chunk_f1, metrics.chunk_precision, metrics.chunk_recall):
+        with pytest.raises(ValueError, match=r"'\?' has no tag of one"):
+            score(true, pred)
+        assert score(true, pred, unknown="?") == 1.0
+    assert metrics.chunk_scores(true, pred, unknown="?").n_tokens == 2
+    X, y = [[{"w": w} for w in "abc"]] * 10, [["B-X", "?", "O"], ["B-X", "I-X", "O"]] * 5
+    model = SequenceLabeler(C=1.0, unknown="?", random_state=0).fit(X, y)
+    for name in ("chunk_f1", "chunk_precision", "chunk_recall"):
+        assert metrics.SCORERS[name](model, X, y) > 0.9

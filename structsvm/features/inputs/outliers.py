@@ -182,7 +182,8 @@ def without_outliers(rows: R, size: Any, centre: Any = 0.0, name: Callable[[int]
     if not found or outcome != CUT:
         return rows
     if columns is None:
-        return cut_columns(rows, (low, high))
+        cut: Any = cut_columns(rows, (low, high))
+        return cut
     values = cut_entries(columns, values, (low, high))
     if not is_sparse(rows):
         return replace(rows, values=values)

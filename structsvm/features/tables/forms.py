@@ -29,6 +29,21 @@ ASIDE = re.compile(rb"^(?:#+[ \t]|-DOCSTART-(?=\s|\Z))[^\n]*", re.MULTILINE)
 NO_TOKENS = re.compile(rb"-DOCSTART-|#[ \t]+(?:(?:id|sent_id|newdoc|newpar)(?=\s|\Z)|[^\s=]+[ \t]+=(?=\s|\Z))")
 LINE = re.compile(rb"[^\n]+")
 # The first word of a CoNLL-U file, or a multiword token, or an empty node before it.
+# Names of columns of words, and of labels, in the first line of a table.
+WORD_NAMES = {b"word", b"words", b"token", b"tokens", b"form", b"text"}
+LABEL_NAMES = {
+    b"label",
+    b"labels",
+    b"tag",
+    b"tags",
+    b"ner",
+    b"ner_tag",
+    b"ner_tags",
+    b"pos",
+    b"pos_tag",
+    b"upos",
+    b"iob",
+}
 # Columns of the forms of treebanks, and a word's head in them.
 CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
 CONLLU_ROW = re.compile(rb"(?:0\.1|1(?:-[1-9][0-9]*)?)\t(?:[^\t]+\t){8}[^\t]+\Z")
@@ -114,6 +129,8 @@ class Form:
         self.names = names_of(head, row, name)
         if self.names is None and reading.label is None and reading.columns is None and n_features is None:
             check_no_treebank(row, name)
+        if self.names is None:
+            check_no_header(row, name)
         self.width = width(row) if self.names is None else len(self.names) * bool(row)
         n_tabs = 0 if self.names is not None else row.count(b"\t")
         self.is_tabbed = n_tabs > 0 and self.width != n_tabs + 1 and _is_ragged(head, self.width)
@@ -296,6 +313,16 @@ def check_no_treebank(row: bytes, name: str) -> None:
         f'{name}: looks like {what}: columns=["2"], label="{tag}" of read_columns (--columns 2 --label {tag}) are its '
         "words and tags"
     )
+
+
+def check_no_header(row: bytes, name: str) -> None:
+    """Raise ColumnFileError for a first line that names columns: it would be a token, and its label one more."""
+    fields = row.lower().split()
+    if len(fields) > 1 and fields[0] in WORD_NAMES and fields[-1] in LABEL_NAMES:
+        raise ColumnFileError(
+            f"{name}:1: its first line, {row.decode('utf-8', 'replace')!r:.60}, names columns, as column files do not: "
+            "leave it out, or give a data frame to Columns.from_dataframe"
+        )
 
 
 def first_row(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 
 import structsvm
 from structsvm import tasks
+from structsvm.datasets import make_dependency_trees
 from structsvm.tasks import GraphLabeler, ItemOrderer, SequenceLabeler, TokenFeatures, registry
 
 OF_ROWS = {
@@ -204,3 +205,29 @@ def test_sets_of_a_later_batch(standardize):
         other = copy.deepcopy(model).partial_fit(X, y)
         assert len(said_of(model.partial_fit, [bad, *X[1:]], y)) == 1
         assert not standardize or model.score(X, y) > other.score(X, y) - 0.1
+
+
+@pytest.mark.parametrize("scale", [1.0, 50.0], ids=["as they are", "in units"])
+@pytest.mark.parametrize("kind", ["dependency", "grammar"])
+def test_vectors_of_words_of_a_later_batch(kind, scale):
+    """Vectors that parsers' own columns make, with and without units."""
+    huge = set()
+
+    def vectors(words):
+        return [np.array([1e9 if word in huge else scale * (1 + len(word) % 3), 0.5]) for word in words]
+
+    if kind == "dependency":
+        data = make_dependency_trees(30, max_length=7, random_state=0)
+        model = tasks.DependencyParser(C=0.1, random_state=0, features=tasks.ArcFeatures(columns=vectors))
+    else:
+        data = [f"(S (A a{k % 5}) (B b{k % 4}))" for k in range(30)]
+        model = tasks.GrammarParser(
+            C=0.1, features=tasks.SpanFeatures(columns=vectors), terminals="both", random_state=0
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.partial_fit(data)
+    assert not said_of(model.partial_fit, data[:5])
+    huge.add("a1" if kind == "grammar" else data[1].words[0].form)
+    (said,) = said_of(model.partial_fit, data[:20])
+    assert said.startswith("feature 'own1[0]'")

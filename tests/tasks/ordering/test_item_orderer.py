@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import ordering_reference as reference
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit
@@ -309,3 +310,21 @@ def test_simulated_orders():
     for wrong in ({"n_sets": 0}, {"n_pair_features": -1}, {"max_items": 1}, {"noise": 0.0}):
         with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of make_orderings"):
             make_orderings(**wrong)
+
+
+def test_columns_of_data_frames(tmp_path):
+    """In the order of training, by name, also of a model from a file."""
+    own = np.random.default_rng(0)
+    X = [pd.DataFrame(own.normal(size=(4, 3)), columns=list("abc")) for _ in range(20)]
+    y = [np.argsort(-x.a.to_numpy()) for x in X]
+    model = ItemOrderer(C=0.1, random_state=0).fit(X, y)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"] and model.score(X, y) > 0.9
+    model.save(tmp_path / "m")
+    for one in (model, ItemOrderer.load(tmp_path / "m")):
+        assert one.score([x.to_numpy() for x in X], y) > 0.9
+        for name in ("predict", "decision_function", "partial_fit"):
+            about = (y,) if name == "partial_fit" else ()
+            with pytest.raises(ValueError, match=r"example 0: its columns are c, b, a, those of training a, b, c"):
+                getattr(one, name)([x[["c", "b", "a"]] for x in X], *about)
+    with pytest.raises(ValueError, match=r"example 1: its columns are b, a, c"):
+        ItemOrderer().fit([X[0], X[1][["b", "a", "c"]]], y[:2])
