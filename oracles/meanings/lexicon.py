@@ -106,8 +106,19 @@ class Lexicon:
             self._leaf_of[phrase] = number, kinds, [*speak]
 
     @classmethod
-    def learn(cls, units: MeaningUnits, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
-        """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats."""
+    def learn(
+        cls,
+        units: MeaningUnits,
+        sentences: Sequence[Any],
+        bags: Sequence[Any],
+        phrases: Any = None,
+        *,
+        is_closed: bool = False,
+    ) -> Lexicon:
+        """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats.
+
+        If it `is_closed`, no name is new.
+        """
         self = cls(units, {}, (), (), phrases)
         together: dict[str, Counter[int]] = defaultdict(Counter)
         n_words: Counter[str] = Counter()
@@ -127,6 +138,8 @@ class Lexicon:
         for unit in seen:
             if units.kinds[unit] >= len(units.units):
                 members[units.kinds[unit]].append(unit)
+        if is_closed:
+            members.clear()
         may = {k: sum(written[u] for u in of_kind) for k, of_kind in sorted(members.items()) if len(of_kind) >= 3}
         likely = [kind for kind, n in may.items() if 2 * n >= sum(share[u] for u in members[kind])]
         self.looks = self._find_looks(likely, sentences, bags)
