@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from structsvm.oracles.meanings.words import look_of
+from structsvm.oracles.meanings.words import look_of, shape_of
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
 
@@ -106,8 +106,19 @@ class Lexicon:
             self._leaf_of[phrase] = number, kinds, [*speak]
 
     @classmethod
-    def learn(cls, units: MeaningUnits, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
-        """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats."""
+    def learn(
+        cls,
+        units: MeaningUnits,
+        sentences: Sequence[Any],
+        bags: Sequence[Any],
+        phrases: Any = None,
+        *,
+        is_closed: bool = False,
+    ) -> Lexicon:
+        """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats.
+
+        If it `is_closed`, no name is new.
+        """
         self = cls(units, {}, (), (), phrases)
         together: dict[str, Counter[int]] = defaultdict(Counter)
         n_words: Counter[str] = Counter()
@@ -127,6 +138,8 @@ class Lexicon:
         for unit in seen:
             if units.kinds[unit] >= len(units.units):
                 members[units.kinds[unit]].append(unit)
+        if is_closed:
+            members.clear()
         may = {k: sum(written[u] for u in of_kind) for k, of_kind in sorted(members.items()) if len(of_kind) >= 3}
         likely = [kind for kind, n in may.items() if 2 * n >= sum(share[u] for u in members[kind])]
         self.looks = self._find_looks(likely, sentences, bags)
@@ -149,7 +162,7 @@ class Lexicon:
             for i, j, leaf in self.written_in(words):
                 kind = self.units.kinds[leaf]
                 if leaf in bag and kind in named and plain(words[i : i + 1]) and plain(words[j - 1 : j]):
-                    named[kind][look_of(words[i:j])] += 1
+                    named[kind][look_of(map(shape_of, words[i:j]))] += 1
         found = {}
         for kind, of_kind in named.items():
             usual = of_kind.total() / max(n_looks.total(), 1)
@@ -236,6 +249,7 @@ def plain(words: Sequence[str]) -> str:
 
 def looks_in(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     """``(begin, end, look)`` of the stretches of words that may be a name."""
+    shapes = [*map(shape_of, words)]
     for i in range(len(words)):
         for j in range(i + 1, min(i + LONGEST_NAME, len(words)) + 1):
-            yield i, j, look_of(words[i:j])
+            yield i, j, look_of(shapes[i:j])

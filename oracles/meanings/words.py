@@ -36,6 +36,11 @@ def as_written(word: str) -> str:
     return word.written if isinstance(word, Folded) else word
 
 
-def look_of(words: Iterable[str]) -> str:
-    """Shapes of words as written, equal ones beside each other as one: ``Xx x Xx`` of *Upper Mill on Sea*."""
-    return " ".join(one for one, _ in groupby(shape(as_written(word)) for word in words))
+def shape_of(word: str) -> str:
+    """The shape of a word as it was written."""
+    return shape(as_written(word))
+
+
+def look_of(shapes: Iterable[str]) -> str:
+    """Shapes of words, equal ones beside each other as one: ``Xx x Xx`` of *Upper Mill on Sea*."""
+    return " ".join(one for one, _ in groupby(shapes))

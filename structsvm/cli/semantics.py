@@ -92,8 +92,8 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     shown = out.chosen(only, names, what)
     out.heading(model, f"task: semantics; {text}")
     if isinstance(model, HybridModel) and not only:
-        for kind, looks in model.hybrid.lexicon.looks.items():
-            members = model.hybrid.units.members[kind]
+        for names_like, looks in model.hybrid.lexicon.looks.items():
+            members = model.hybrid.units.members[names_like]
             like = ", ".join(look for look in looks if look)
             click.echo(f"{len(members)} names like {units[members[0]].name}: copied where words look like {like}")
     for k, name in shown:

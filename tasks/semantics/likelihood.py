@@ -109,10 +109,9 @@ def hybrid_trees(
             n_seen.update(name for name in of_word if name.startswith(beginnings))
         for t in range(len(around) - 1 if "borders" in features else 0):
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
-    lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases)
+    # A grammar has all names.
+    lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases, is_closed=grammar is not None)
     attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1), *lexicon.listed]
-    if grammar is not None:  # the grammar has all names
-        lexicon.new = []
     if before is not None:
         names = dict.fromkeys([*before.attributes, *attributes])
         attributes = sorted(names, key=lambda name: not name.startswith("w:"))

@@ -156,3 +156,12 @@ def test_case_and_marks_of_names(names, words, wanted):
     units = MeaningUnits([parse_meaning(f"r({name})") for name in names])
     (kind,) = units.members
     assert units.spelling(kind)(words) == wanted
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_what_selects_pays_for_its_values(n):
+    """Nine terms of three keys are too few to tell, twice nine are enough."""
+    trees = [
+        parse_meaning(f"find{k}(tag({key},{v}))") for key, of_key in KEYS.items() for v in of_key for k in range(n)
+    ]
+    assert selectors(trees) == ({} if n == 1 else {Symbol("tag", 2): {0}})

@@ -289,6 +289,12 @@ def test_names_and_numbers_that_are_not_known_are_copied(tmp_path):
     assert loaded.predict_kbest(X_new) == parser.predict_kbest(X_new)
     # A grammar has all names.
     grammar = "S -> 'answer' '(' 'job' '(' N ')' ')'\n" + "\n".join(f"N -> 'name' '(' '{name}' ')'" for name in names)
+    capitals = [f"show me the jobs of {name.title()}" for name in names]
+    closed = SemanticParser(grammar=grammar, random_state=0).fit(capitals, y[:7])
+    lexicon = closed.model_.hybrid.lexicon
+    assert (lexicon.new, lexicon.looks) == ([], {})
+    closed.save(tmp_path / "m")
+    assert structsvm.load(tmp_path / "m").predict(capitals) == [[meaning] for meaning in y[:7]]
     closed = SemanticParser(grammar=grammar, random_state=0).fit(X[:7], y[:7])
     assert closed.predict(X_new[:1])[0] in ([], *[[meaning] for meaning in y[:7]])
 
