@@ -14,6 +14,7 @@ With the score s(y), the log partition log Z and a cost c(y) that is a sum over 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,21 @@ from numpy.typing import ArrayLike
 from structsvm.layers.structure import Gradients, Labels, Parts, Scores, Structure, Values, as_floats, expected
 
 Loss = tuple[Values, Gradients]
+FIRST_ONLY = "Layers have first derivatives only: the gradient of a loss has none."
+
+
+class LossFunction(Protocol):
+    """A loss of this kind; options of its own have defaults."""
+
+    def __call__(
+        self,
+        structure: Structure,
+        parts: Sequence[object],
+        y: ArrayLike,
+        lengths: ArrayLike | None = None,
+        *,
+        per_entry: bool = False,
+    ) -> Loss: ...
 
 
 def log_loss(
