@@ -74,7 +74,7 @@ class Function:
 
 @pytest.fixture(params=["torch", "stand-in"])
 def tensor(request, monkeypatch):
-    """What makes a tensor that wants its gradient."""
+    """A factory of tensors that require a gradient."""
     if request.param == "torch":
         torch = pytest.importorskip("torch")
         yield lambda array: torch.tensor(array, requires_grad=array.dtype.kind == "f")
