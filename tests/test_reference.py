@@ -16,7 +16,7 @@ spec = importlib.util.spec_from_file_location("reference_names", Path(__file__).
 reference = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(reference)
 
-NEEDS = {"plotting": "matplotlib", "layers.jax": "jax"}
+NEEDS = {"plotting": "matplotlib", "layers.jax": "jax", "layers.torch": "torch"}
 # Real data of which there is a lot to read; the other sets show that readers' examples are run.
 SLOW = {
     f"datasets.{name}"

@@ -17,6 +17,7 @@ from structsvm.arrays import Floats
 from structsvm.layers._chain import Batch
 from structsvm.layers.structure import (
     Labels,
+    NoOutput,
     Parts,
     Scores,
     Structure,
@@ -27,7 +28,6 @@ from structsvm.layers.structure import (
     check_values,
     drawn,
     over_batch,
-    refuse_empty,
 )
 from structsvm.parameters import checked_k
 
@@ -133,7 +133,7 @@ class Chain(Structure):
         labels = np.full(emissions.shape[:2], -1, np.int32)
         for entry in over_batch(len(labels), self.n_threads, lambda first, last: batch.best(first, last, labels)):
             if entry >= 0:
-                raise refuse_empty(entry)
+                raise NoOutput(entry)
         return labels
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
@@ -145,7 +145,7 @@ class Chain(Structure):
         if marginals:
             empty = np.flatnonzero(np.isneginf(log_z))
             if len(empty):
-                raise refuse_empty(int(empty[0]))
+                raise NoOutput(int(empty[0]))
             full = np.flatnonzero(scores.lengths)
             for edge, token in ((counts[2], np.zeros_like(full)), (counts[3], scores.lengths[full] - 1)):
                 edge[full] = counts[0][full, token]
@@ -178,7 +178,7 @@ class Chain(Structure):
             rows, tables = _tables(scores, entry)
             alphas = _forward(rows, tables, np.logaddexp.reduce)
             if length and np.isneginf(alphas[-1]).all():
-                raise refuse_empty(entry)
+                raise NoOutput(entry)
             draws = np.random.default_rng([seed, entry]).random((length, n_samples))
             for t in range(length - 1, -1, -1):
                 after = tables[t][:, labels[entry, :, t + 1]] if t < length - 1 else 0.0

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from structsvm.layers.structure import Gradients, Structure, Values
+from structsvm.layers.losses import FIRST_ONLY, LossFunction
+from structsvm.layers.structure import Structure
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
@@ -19,27 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["differentiable"]
 
 
-class Loss(Protocol):
-    """Functions of losses.py."""
-
-    def __call__(
-        self,
-        structure: Structure,
-        parts: Sequence[object],
-        y: ArrayLike,
-        lengths: ArrayLike | None = None,
-        *,
-        per_entry: bool = False,
-    ) -> tuple[Values, Gradients]: ...
-
-
 class Function(Protocol):
     """Losses as functions of JAX."""
 
     def __call__(self, parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray: ...
 
 
-def differentiable(loss: Loss, structure: Structure, **options: object) -> Function:
+def differentiable(loss: LossFunction, structure: Structure, **options: object) -> Function:
     """Make a function of JAX of a loss.
 
     Parameters
@@ -95,7 +81,7 @@ def differentiable(loss: Loss, structure: Structure, **options: object) -> Funct
 
     @call.defjvp
     def refuse(primals: tuple[Given], tangents: tuple[Given]) -> None:
-        raise NotImplementedError("Layers have first derivatives only: a loss of a gradient of theirs has none.")
+        raise NotImplementedError(FIRST_ONLY)
 
     @jax.custom_vjp
     def values_of(given: Given) -> AnyArray:

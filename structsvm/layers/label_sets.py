@@ -16,6 +16,7 @@ from structsvm.arrays import Floats
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Labels,
+    NoOutput,
     Parts,
     Scores,
     Values,
@@ -23,7 +24,6 @@ from structsvm.layers.structure import (
     batched,
     check_values,
     no_lengths,
-    refuse_empty,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
 from structsvm.oracles.label_sets import checked_edges, forest_of
@@ -113,7 +113,7 @@ class LabelSets(Places):
         if not marginals:
             return log_z, ()
         for entry in np.flatnonzero(np.isneginf(log_z))[:1].tolist():
-            raise refuse_empty(entry)
+            raise NoOutput(entry)
         chances, both = np.empty_like(ups), np.empty((len(ups), len(self.edges)))
         for j in reversed(self.order):
             if self.parent[j] < 0:

@@ -14,13 +14,39 @@ With the score s(y), the log partition log Z and a cost c(y) that is a sum over 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.layers.structure import Gradients, Labels, Parts, Scores, Structure, Values, as_floats, expected
+from structsvm.layers.structure import (
+    Gradients,
+    Labels,
+    NoOutput,
+    Parts,
+    Scores,
+    Structure,
+    Values,
+    as_floats,
+    expected,
+)
 
 Loss = tuple[Values, Gradients]
+FIRST_ONLY = "Layers have first derivatives only: the gradient of a loss has none."
+
+
+class LossFunction(Protocol):
+    """A loss of this kind; options of its own have defaults."""
+
+    def __call__(
+        self,
+        structure: Structure,
+        parts: Sequence[object],
+        y: ArrayLike,
+        lengths: ArrayLike | None = None,
+        *,
+        per_entry: bool = False,
+    ) -> Loss: ...
 
 
 def log_loss(
@@ -47,7 +73,10 @@ def log_loss(
     scores = structure.check(parts, lengths)
     truth = structure.check_output(y, scores, partly=True)
     log_z, marginals = structure.sums(scores)
-    known, agreeing = structure.sums(structure.restrict(scores, truth))
+    try:
+        known, agreeing = structure.sums(structure.restrict(scores, truth))
+    except NoOutput as error:
+        raise masked_truth(error.entry) from None
     return np.maximum(log_z - known, 0.0), scores.gradients(per_entry, _minus(marginals, agreeing))
 
 
@@ -166,7 +195,7 @@ def perturbed(
     right = structure.indicators(structure.check_output(y, scores), scores)
     first = scores.parts[0]
     draws = [np.random.default_rng([seed, entry]) for entry in range(len(first))]
-    values, total = -expected(scores, right), [-part for part in right]
+    values, total = -score_of_truth(scores, right), [-part for part in right]
     for _ in range(n_samples):
         noise = np.stack([sigma * draw.standard_normal(first.shape[1:]) for draw in draws]) if draws else first
         noisy = scores.plus(noise)
@@ -192,4 +221,17 @@ def _with_cost(
     if added.shape != first.shape or not np.isfinite(added).all():
         raise ValueError(f"cost must be finite and have the shape {first.shape} of the first part. Got {added.shape}.")
     harder = scores.plus(added)
-    return scores, truth, harder, expected(harder, right)
+    return scores, truth, harder, score_of_truth(harder, right)
+
+
+def score_of_truth(scores: Scores, right: Parts) -> Values:
+    """The scores of the true outputs, by their indicators."""
+    own = expected(scores, right)
+    for entry in np.flatnonzero(np.isneginf(own))[:1].tolist():
+        raise masked_truth(entry)
+    return own
+
+
+def masked_truth(entry: int) -> ValueError:
+    """The error for a truth whose loss would be infinite."""
+    return ValueError(f"y of batch entry {entry} has a part whose score is -inf. Mask no part of a truth.")

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.layers.structure import Labels, Parts, Scores, Structure, Values, drawn, refuse_empty
+from structsvm.layers.structure import Labels, NoOutput, Parts, Scores, Structure, Values, drawn
 from structsvm.oracles.enumeration.labellings import Allowed, best_labellings
 from structsvm.parameters import checked_k
 
@@ -48,7 +48,7 @@ class Places(Structure):
         outputs, values = self.find(scores)
         empty = np.flatnonzero(np.isneginf(values))
         if len(empty):
-            raise refuse_empty(int(empty[0]))
+            raise NoOutput(int(empty[0]))
         return outputs
 
     def restrict(self, scores: Scores, y: Labels) -> Scores:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from structsvm._warnings import warn
 from structsvm.arrays import Floats
+from structsvm.layers.losses import score_of_truth
 from structsvm.layers.structure import Gradients, Parts, Scores, Structure, Values, expected
 from structsvm.result import ConvergenceWarning
 
@@ -105,9 +106,7 @@ def sparsemap(
     truth = structure.check_output(y, given)
     scores = replace(given, parts=tuple(part.astype(np.float64) for part in given.parts))
     right = structure.indicators(truth, scores)
-    own = expected(scores, right)
-    for b in np.flatnonzero(np.isneginf(own))[:1].tolist():
-        raise ValueError(f"y of batch entry {b} has a part whose score is -inf. Mask no part of a truth.")
+    own = score_of_truth(scores, right)
     mixtures = [_Mixture(tuple(part[b] for part in right), float(own[b])) for b in range(len(own))]
     if mixtures:
         _climb(structure, scores, mixtures, tol, max_iter)

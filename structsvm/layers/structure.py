@@ -229,9 +229,14 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
     return np.ascontiguousarray(found, np.int64)
 
 
-def refuse_empty(entry: int) -> ValueError:
-    """The error for an entry whose masks allow no output."""
-    return ValueError(f"Batch entry {entry} has no output: each one has a part whose score is -inf. Mask fewer parts.")
+class NoOutput(ValueError):
+    """The masks of a batch entry allow no output."""
+
+    def __init__(self, entry: int) -> None:
+        super().__init__(
+            f"Batch entry {entry} has no output: each one has a part whose score is -inf. Mask fewer parts."
+        )
+        self.entry = entry
 
 
 def no_lengths(structure: type[Structure], lengths: ArrayLike | None) -> None:

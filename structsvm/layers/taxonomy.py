@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from structsvm.arrays import Floats
 from structsvm.layers.structure import (
     Labels,
+    NoOutput,
     Parts,
     Scores,
     Structure,
@@ -21,7 +22,6 @@ from structsvm.layers.structure import (
     check_values,
     drawn,
     no_lengths,
-    refuse_empty,
 )
 from structsvm.parameters import checked_k
 from structsvm.structures.taxonomy import Taxonomy as Nodes
@@ -132,7 +132,7 @@ class Taxonomy(Structure):
     def best(self, scores: Scores) -> Labels:
         totals = self._totals(scores)
         for entry in np.flatnonzero(np.isneginf(totals.max(axis=1)))[:1].tolist():
-            raise refuse_empty(entry)
+            raise NoOutput(entry)
         return self.outputs[totals.argmax(axis=1)]
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
@@ -141,7 +141,7 @@ class Taxonomy(Structure):
         if not marginals:
             return log_z, ()
         for entry in np.flatnonzero(np.isneginf(log_z))[:1].tolist():
-            raise refuse_empty(entry)
+            raise NoOutput(entry)
         chances, dtype = np.exp(totals - log_z[:, None]), scores.parts[0].dtype
         return log_z, ((chances @ self.paths).astype(dtype), chances.astype(dtype))
 

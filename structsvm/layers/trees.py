@@ -16,6 +16,7 @@ from structsvm.arrays import Floats
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Labels,
+    NoOutput,
     Parts,
     Scores,
     Values,
@@ -24,7 +25,6 @@ from structsvm.layers.structure import (
     check_threads,
     check_values,
     over_batch,
-    refuse_empty,
 )
 from structsvm.oracles.dependency._dependency import TreeFinder
 from structsvm.oracles.enumeration.labellings import Allowed
@@ -119,7 +119,7 @@ class _Trees(Places):
                     "700 less than the best arcs into the same words. Scale the scores."
                 )
             if marginals:
-                raise refuse_empty(entry)
+                raise NoOutput(entry)
         return log_z, (counts,) if marginals else ()
 
     # ---- places: the words, whose values are their heads ----------------------------------------------

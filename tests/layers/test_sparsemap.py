@@ -43,10 +43,3 @@ def test_a_gap_that_is_left_is_a_warning_with_advice():
     emissions = np.random.default_rng(2).normal(size=(2, 8, 5))
     with pytest.warns(ConvergenceWarning, match=r"gap of .* after max_iter=2 maxima.*: raise max_iter"):
         sparsemap(Chain(), (emissions, np.zeros((5, 5))), np.zeros((2, 8), int), max_iter=2)
-
-
-def test_a_masked_truth_is_named():
-    emissions = np.zeros((2, 2, 2))
-    emissions[1, 0, 0] = -np.inf
-    with pytest.raises(ValueError, match="y of batch entry 1 has a part whose score is -inf"):
-        sparsemap(Chain(), (emissions, np.zeros((2, 2))), np.zeros((2, 2), int))

@@ -405,6 +405,20 @@ def test_the_hinge_is_zero_exactly_if_the_truth_wins_by_its_cost(name):
             assert softmax_margin(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(soft)
 
 
+@pytest.mark.parametrize(
+    ("name", "loss"), [(name, loss) for name in CASES for loss in LOSSES if name in SUMS or loss not in NEEDS_SUMS]
+)
+def test_a_masked_truth_is_named(name, loss):
+    case = Case(name)
+    y = truth_of(case, 0)
+    right = case.structure.indicators(y.astype(np.int32), case.checked())
+    part = next(j for j, indicator in enumerate(right) if indicator[3].any())
+    if len(case.checked().parts[part]) == 4:
+        case.parts[part][3][tuple(np.argwhere(right[part][3] > 0)[-1])] = -np.inf
+        with pytest.raises(ValueError, match=r"y of batch entry 3 has a part whose score is -inf"):
+            LOSSES[loss](case.structure, case.parts, y, case.lengths)
+
+
 @every_sum
 def test_the_log_loss_of_a_truth_known_in_part_sums_over_the_rest(name):
     case = Case(name)
