@@ -255,7 +255,8 @@ def settle_sizes(model: TaskModel[Any], X: Matrix) -> None:
         warn_of_outliers(X)
         warn_of_large_columns(X)
     rows = cut_rows(model.units, X)
-    model.largest = float(max(rows.max(), -rows.min())) if 0 not in rows.shape else None
+    values = rows.data if is_sparse(rows) else rows
+    model.largest = float(max(values.max(), -values.min())) if values.size else None
 
 
 def later_rows(model: TaskModel[Any], X: Matrix, *, is_cut: bool = True) -> Matrix:

@@ -111,7 +111,7 @@ def test_predict_labels_as_it_reads(work, jobs, kbest, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK", len(block))
     monkeypatch.setattr(cli.output, "source", lambda path: io.BufferedReader(Endless(), 2 * len(block)))
     model = SequenceModel.load(work / "chunk.model")
-    texts = cli.sequence.predict(model, "-", Wanted(kbest=kbest, jobs=jobs, confidence=False, pretty=False))
+    texts = cli.sequence.command.predict(model, "-", Wanted(kbest=kbest, jobs=jobs, confidence=False, pretty=False))
     assert "".join(next(texts) for _ in range(5)) == 5 * whole
     assert 5 <= handed <= 5 + 3 * jobs
     texts.close()

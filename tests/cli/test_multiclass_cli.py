@@ -30,6 +30,7 @@ def test_train_is_the_estimator(data, tmp_path):
     X, y = clouds(300, 0)
     names = np.array([f"c{label}" for label in y])
     options = ["--kernel", "rbf", "--gamma", "0.025", "-C", "10", "--max-iter", "3", "--plot", tmp_path / "h.png"]
+    options.append("--training-state")
     out, err = run(data, "train", "multiclass", "train.svm", "-m", tmp_path / "m", *options)
     assert "300 examples, 10 features, 5 classes, kernel rbf(gamma=0.025)" in out and err == ""
     assert "primal" in out and "gap" in out and "million kernel values" in out and f"model: {tmp_path / 'm'}" in out

@@ -8,7 +8,7 @@ from command_line import run
 
 import structsvm
 from structsvm import cli
-from structsvm.cli import stream
+from structsvm.cli.sequence import stream
 from structsvm.datasets import make_sequences, write_columns
 from structsvm.features import sources
 from structsvm.features.columns import read_columns

@@ -165,8 +165,7 @@ def without_outliers(rows: R, size: Any, centre: Any = 0.0, name: Callable[[int]
     n_columns = rows.n_features if hasattr(rows, "n_features") else rows.shape[1]
     size, centre = (np.broadcast_to(np.asarray(one, dtype=np.float64), n_columns) for one in (size, centre))
     columns = None if is_table else rows.indices
-    most = float(np.finfo(values.dtype).max)
-    low, high, found = np.full(n_columns, -most), np.full(n_columns, most), list[Outliers]()
+    bounds, found = dict[int, tuple[float, float]](), list[Outliers]()
     for j in _columns_beyond(values, columns, size, centre):
         own = (values[:, j] if columns is None else values[columns == j]).astype(np.float64)
         far = np.abs(own - centre[j])
@@ -176,11 +175,14 @@ def without_outliers(rows: R, size: Any, centre: Any = 0.0, name: Callable[[int]
             say_outliers([one], name, f"beside those of training, of {len(own)} values: are they in its units?")
             continue
         reach = far[~beyond].max(initial=0.0) or size[j]
-        low[j], high[j] = centre[j] - reach, centre[j] + reach
+        bounds[j] = (centre[j] - reach, centre[j] + reach)
         found.append(one)
     say_outliers(found, name, outcome)
     if not found or outcome != CUT:
         return rows
+    most = float(np.finfo(values.dtype).max)
+    low, high = np.full(n_columns, -most), np.full(n_columns, most)
+    low[[*bounds]], high[[*bounds]] = np.transpose([*bounds.values()])
     if columns is None:
         cut: Any = cut_columns(rows, (low, high))
         return cut

@@ -108,7 +108,7 @@ def test_sequences(form, inference, n_jobs):
     at = [0, 8, 9, len(mixed) - 1]
     wanted, scores = model.predict(full), model.decision_function(full)
     for data in (mixed, iter(mixed)):
-        found = model.predict(data)
+        found = list(model.predict(data))
         assert [found[i] for i in at] == [[]] * 4
         assert [labels for i, labels in enumerate(found) if i not in at] == wanted
     margins = model.decision_function(mixed)

@@ -45,7 +45,7 @@ def test_both_are_chosen_and_trained_with(name, tmp_path):
     fixed = make(name, C=model.C_, gamma=model.gamma_).fit(X, labels(name, y))
     assert fixed.result_.dual == model.result_.dual
     np.testing.assert_array_equal(fixed.predict(X_test), model.predict(X_test))
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", training_state=True)
     loaded = structsvm.load(tmp_path / "m")
     assert kernel_params(loaded).gamma == "auto" and loaded.gamma_ == model.gamma_
     np.testing.assert_array_equal(loaded.validation_["gammas"], table["gammas"])

@@ -568,7 +568,7 @@ def test_the_solver_is_chosen_with_C(surely, monkeypatch, tmp_path):
     assert alone.C_ == model.C_ and ("sum" in table) is not is_sparse and model.loss_ == "log"
     for name in ("emission_", "transition_"):
         assert np.array_equal(getattr(model, name), getattr(alone, name))
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_state=True)
     again = structsvm.load(tmp_path / "model").set_params(warm_start=True, max_iter=1).fit(case.X, case.y)
     assert again.validation_["solver"] == table["solver"] and again.C_ == model.C_
     assert (np.count_nonzero(again.emission_) < again.emission_.size / 2) == is_sparse

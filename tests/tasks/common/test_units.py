@@ -125,7 +125,7 @@ def test_coefficients_are_of_the_columns_as_given(tmp_path):
     model = fit(X * FACTORS + 5.0)
     scores = (X_test * FACTORS + 5.0) @ model.coef_.T.astype(float) + model.intercept_
     np.testing.assert_allclose(model.decision_function(X_test * FACTORS + 5.0), scores, rtol=1e-3, atol=1e-3)
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", training_state=True)
     loaded = structsvm.load(tmp_path / "m")
     assert loaded.standardize is True
     for rows in (X_test, csr_array(X_test), np.where(rng.random(X_test.shape) < 0.9, 0.0, X_test)):

@@ -433,7 +433,7 @@ def test_features_nest_as_solvers_do(tmp_path):
     parser = DependencyParser(C=0.1, max_iter=1, order=1, random_state=0, features=ArcFeatures(arc_bits=10))
     search = GridSearchCV(parser, {"features__row_bits": [4, 5], "features__labels": [None, "m.upos dir"]}, cv=2)
     assert len(search.fit(X, y).cv_results_["params"]) == 4 and parser.features.row_bits is None
-    parser.set_params(features__row_bits=5).fit(X, y).save(tmp_path / "m")
+    parser.set_params(features__row_bits=5).fit(X, y).save(tmp_path / "m", training_state=True)
     other = structsvm.load(tmp_path / "m")
     assert repr(other) == repr(parser) and other.predict(TEST) == parser.predict(TEST)
     assert other.set_params(warm_start=True).fit(X, y).n_iter_ == 2

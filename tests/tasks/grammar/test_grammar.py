@@ -960,7 +960,7 @@ def test_groups_nest_as_solvers_do(tmp_path):
     search = GridSearchCV(parser, grid, cv=2).fit([tree.tokens() for tree in TRAIN[:20]], TRAIN[:20])
     assert len(search.cv_results_["params"]) == 4 and parser.grammar.v == 1
     parser.set_params(grammar__v=2, features__templates=("length", "split.terminal")).fit(TRAIN[:20])
-    parser.save(tmp_path / "m")
+    parser.save(tmp_path / "m", training_state=True)
     other = structsvm.load(tmp_path / "m")
     assert repr(other) == repr(parser) and other.predict(SENTENCES) == parser.predict(SENTENCES)
     assert other.set_params(warm_start=True).fit(TRAIN[:20]).n_iter_ == 4

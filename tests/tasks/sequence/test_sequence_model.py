@@ -80,7 +80,7 @@ def test_every_configuration_comes_back(tmp_path, params):
     path = tmp_path / "x.model"
     with np.errstate(all="raise"):
         model = SequenceLabeler(**params).fit(columns, y)
-    model.save(path)
+    model.save(path, training_state=True)
     for mmap in (False, True):
         loaded = structsvm.load(path, mmap=mmap)
         assert type(loaded) is SequenceLabeler
@@ -101,7 +101,7 @@ def test_every_configuration_comes_back(tmp_path, params):
         assert loaded.result_.to_dict() == model.result_.to_dict()
         for name, column in model.result_.history.items():
             np.testing.assert_array_equal(loaded.result_.history[name], column)
-        loaded.save(tmp_path / "again.model")
+        loaded.save(tmp_path / "again.model", training_state=True)
         assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
 
 
@@ -217,7 +217,7 @@ def sound(tmp_path_factory):
         ("named bigrams", {"features": named, "inference": "greedy", "max_iter": 1}, X[:FEW]),
     ]:
         path = folder / name
-        SequenceLabeler(**params).fit(data, y[:FEW]).save(path)
+        SequenceLabeler(**params).fit(data, y[:FEW]).save(path, training_state=True)
         file = read_model(path)
         found[name] = path, file.meta, file.arrays, data
     return found

@@ -198,7 +198,7 @@ def test_dense_columns_have_two_models_that_are_added(tmp_path):
     added = sum(scale * parts[loss].node_scores(X) for loss, scale in scales.items())
     np.testing.assert_allclose(model.node_scores(X), added, rtol=1e-4, atol=1e-4)
     assert model.temperature_ == 1.0
-    model.save(tmp_path / "sum.model")
+    model.save(tmp_path / "sum.model", training_state=True)
     again = structsvm.load(tmp_path / "sum.model")
     assert again.results_.keys() == scales.keys()
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -281,7 +281,7 @@ def test_the_log_loss_is_logistic_regression(tmp_path):
     theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-8, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=5e-3)
     assert ours.temperature_ == 1.0
-    ours.save(tmp_path / "m")
+    ours.save(tmp_path / "m", training_state=True)
     again = structsvm.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict_proba(X), ours.predict_proba(X))
     assert again.set_params(warm_start=True, tol=None, max_iter=1).fit(X, y).n_iter_ == ours.n_iter_ + 1
