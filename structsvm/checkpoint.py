@@ -16,8 +16,8 @@ import numpy as np
 
 from structsvm._warnings import warn
 from structsvm.arrays import checksum
+from structsvm.files.new_file import check_new_file
 from structsvm.model_file import ModelFileError, read_model, write_model
-from structsvm.new_file import check_new_file
 from structsvm.parameters import COUNT, PATH, plain, validate
 from structsvm.progress import Monitor
 from structsvm.stored_values import Array, Table, checked_arrays, optional

@@ -44,8 +44,8 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from structsvm.new_file import NotAFileError, new_file
-from structsvm.strict_json import json_problem, parse_json
+from structsvm.files.new_file import NotAFileError, new_file
+from structsvm.files.strict_json import json_problem, parse_json
 
 __all__ = [
     "Destination",
@@ -164,7 +164,7 @@ def write_model(
 ) -> None:
     """Write a model file in one step: `path` holds the old file or the new one, whole.
 
-    See `structsvm.new_file` for how. The same input gives the same bytes.
+    See `structsvm.files.new_file` for how. The same input gives the same bytes.
 
     Parameters
     ----------

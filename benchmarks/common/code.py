@@ -23,9 +23,7 @@ from hashlib import sha256
 FOLDERS = {"structsvm.oracles": "oracles", "structsvm.tasks": "tasks", "structsvm": "structsvm"}
 ROOMS = ("oracles/", "tasks/", *(f"structsvm/{room}/" for room in ("dual", "kernel", "linear", "solvers")))
 # The tasks' common code that decides what is learnt; the rest is interface and files.
-COMMON = re.compile(
-    r"tasks/common/(selection/\w+|training|likelihood|calibration|units|intercept|kernel_(machine|selection))\.py"
-)
+COMMON = re.compile(r"tasks/common/(selection/\w+|training|likelihood|calibration|units|intercept|kernel_machine)\.py")
 # Modules that change no result of one thread: measured where a part imports them, followed from nowhere else.
 ASIDE = re.compile(r"structsvm/dual/(parallel|threads|_threads|exchanges|members|itinerary)\.\w+")
 SOURCES = (".py", ".pyx", ".pxd", ".h", ".c")

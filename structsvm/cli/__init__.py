@@ -40,9 +40,9 @@ from structsvm.cli.output import (
 )
 from structsvm.cli.task import Task, Wanted
 from structsvm.execution.products import product_threads
+from structsvm.files.new_file import new_file
 from structsvm.interop.kinds import KINDS, OWN, kind_by_content, kind_by_name, write_chain
 from structsvm.model_file import read_model
-from structsvm.new_file import new_file
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.registry import ESTIMATORS
 

@@ -15,10 +15,10 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import UNKNOWN, Training, defaults, option_of, optional, training
 from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_bytes
+from structsvm.files.strict_json import parse_json
 from structsvm.metrics import graph_scores
 from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.parameters import printable
-from structsvm.strict_json import parse_json
 from structsvm.structures.graphs.files import LABEL, GraphLines, read_graphs
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.graph.model import GraphModel, prepare

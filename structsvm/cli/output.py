@@ -20,8 +20,8 @@ import numpy as np
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.tables.forms import Reading
 from structsvm.features.text.encodings import Encoded
+from structsvm.files.new_file import check_new_file, new_file
 from structsvm.metrics._counts import number_of
-from structsvm.new_file import check_new_file, new_file
 from structsvm.parameters import did_you_mean, printable
 
 

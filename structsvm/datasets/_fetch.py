@@ -21,7 +21,7 @@ import numpy as np
 
 from structsvm.datasets._sources import SOURCES, Source
 from structsvm.features.sources import decompress
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 
 if TYPE_CHECKING:
     from structsvm.arrays import CheckedArray

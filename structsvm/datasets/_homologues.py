@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 from structsvm.parameters import Interval
 from structsvm.structures.gapped import strip_gaps
 

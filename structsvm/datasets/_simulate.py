@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 from structsvm.parameters import Interval
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, File, Split, fetch, fields
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 from structsvm.parameters import Interval
 from structsvm.structures.taxonomy import Taxonomy
 

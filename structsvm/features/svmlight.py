@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.features.sources import load_text, numbered_lines
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.functions.patterns import Pattern, PatternError, parse_crfpp
+from structsvm.files.new_file import new_file
 from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights, named_content
 from structsvm.interop.trained import chain_of
-from structsvm.new_file import new_file
 
 if TYPE_CHECKING:
     from structsvm.interop.trained import Trained

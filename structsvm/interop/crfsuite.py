@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.files.new_file import new_file
 from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
 from structsvm.interop.cqdb import database, names_in
-from structsvm.new_file import new_file
 
 if TYPE_CHECKING:
     from structsvm.interop.trained import Trained
@@ -56,6 +56,18 @@ def read_crfsuite(source: str | os.PathLike[str] | bytes) -> ChainModel:
     ------
     ModelFileError
         For a file that is damaged or of another kind; names file and offset.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_crfsuite, write_crfsuite
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [[["w=the"], ["w=cat"]], [["w=a"], ["w=dog"]]], [["D", "N"], ["D", "N"]]
+    >>> path = Path(tempfile.mkdtemp()) / "model.crfsuite"
+    >>> write_crfsuite(SequenceLabeler(C=1.0, random_state=0).fit(X, y), path)
+    >>> read_crfsuite(path).predict([[["w=the"], ["w=dog"]]])
+    [['D', 'N']]
     """
     if isinstance(source, bytes):
         name, data = "model", source
@@ -192,6 +204,18 @@ def write_crfsuite(
     ------
     ValueError
         For a model that the file cannot express; names what it has, and the remedy.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.interop import read_crfsuite, write_crfsuite
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = [[["w=the"], ["w=cat"]], [["w=a"], ["w=dog"]]], [["D", "N"], ["D", "N"]]
+    >>> path = Path(tempfile.mkdtemp()) / "model.crfsuite"
+    >>> write_crfsuite(SequenceLabeler(C=1.0, random_state=0).fit(X, y), path)
+    >>> read_crfsuite(path).predict([[["w=the"], ["w=dog"]]])
+    [['D', 'N']]
     """
     from structsvm.interop.trained import chain_of  # it imports templates
 

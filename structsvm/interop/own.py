@@ -37,7 +37,7 @@ def own_model(chain: ChainModel) -> SequenceModel:
     labels, n, K = [chain.labels[k] for k in order], len(chain.attributes), len(order)
     place = np.argsort(order)
     encoder = FeatureEncoder().fit([[list(chain.attributes)]])  # names that occur once have the numbers of their order
-    encoder.seen = None  # which columns training saw is not known
+    encoder.seen = None  # the columns of training are not known
     oracle = ViterbiOracle(K, n, end=chain.end is not None, loss="log")
     rows = np.zeros((oracle.n_rows, oracle.stride))
     rows[chain.states.rows(), place[chain.states.targets]] = chain.states.weights
@@ -46,5 +46,5 @@ def own_model(chain: ChainModel) -> SequenceModel:
             first = n + (k > 0) * (K + k - 1)
             rows[first : first + (1 if k else K), :K] = weights[np.ix_(order, order)] if k == 0 else weights[order]
     model = SequenceModel(encoder, labels, oracle, weights=(chain.cost_factor * rows).astype(np.float32).ravel())
-    model.params = {"loss": "log", "features": TokenFeatures(end=oracle.end)}
+    model.params = {"loss": "log", "templates": None, "features": TokenFeatures(end=oracle.end)}
     return model

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.export.rows import text_of
+from structsvm.files.new_file import new_file
 from structsvm.interop.crfsuite import header_of, read_crfsuite, to_bytes
 from structsvm.interop.crfsuite_log import TrainLogParser
 from structsvm.interop.crfsuite_parameters import ALGORITHMS, ALIASES, Parameter, Value, parameters_of
-from structsvm.new_file import new_file
 
 if TYPE_CHECKING:
     from structsvm.export import Lattice

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from structsvm.features.functions.patterns import PatternError, parse_wapiti
 from structsvm.features.sources import decompress
 from structsvm.features.text.encodings import NotTextError
+from structsvm.files.new_file import new_file
 from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights, named_content
 from structsvm.interop.trained import chain_of
-from structsvm.new_file import new_file
 
 if TYPE_CHECKING:
     from structsvm.interop.trained import Trained

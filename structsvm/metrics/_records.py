@@ -41,12 +41,14 @@ def record_accuracy(y_true: LabelSequences, y_pred: LabelSequences, unknown: obj
     return sum(right) / len(right)
 
 
-def field_f1(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None) -> float:
+def field_f1(
+    y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Scheme | None = None, unknown: object = AUTO
+) -> float:
     """Harmonic mean of the precision and recall of fields: of runs of one label where labels have no scheme.
 
     Parameters
     ----------
-    y_true, y_pred : see :func:`token_accuracy`
+    y_true, y_pred, unknown : see :func:`token_accuracy`
         Labels of a scheme are scored by its chunks (:func:`chunk_f1`). Of others each run of equal labels is a field,
         but for "O"; it is right if start, end and label are.
     scheme : str or Scheme, optional
@@ -67,9 +69,9 @@ def field_f1(y_true: LabelSequences, y_pred: LabelSequences, scheme: str | Schem
     >>> field_f1([["number", "street", "street"]], [["number", "street", "city"]])
     0.4
     """
-    true, pred = known_tokens(y_true, y_pred)
+    true, pred = known_tokens(y_true, y_pred, unknown)
     if scheme is not None or scheme_of(chain.from_iterable(chain(true, pred))) is not None:
-        return chunk_f1(true, pred, scheme)
+        return chunk_f1(true, pred, scheme, None)
     fields = [{(i, *run) for i, labels in enumerate(y) for run in runs(labels)} for y in (true, pred)]
     return float(precision_recall_f1(len(fields[0] & fields[1]), len(fields[0]), len(fields[1]))[2])
 

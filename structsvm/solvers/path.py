@@ -26,8 +26,8 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.checkpoint import CheckpointWriter, describe
 from structsvm.features.columns import Columns
 from structsvm.features.tokens import Tokens
+from structsvm.files.new_file import check_new_file
 from structsvm.model_file import ModelFileError, read_model
-from structsvm.new_file import check_new_file
 from structsvm.parameters import (
     FLAG,
     POSITIVE,

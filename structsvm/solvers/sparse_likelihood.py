@@ -305,8 +305,8 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     >>> from structsvm.solvers import SparseLikelihood
     >>> X, Y = [np.array([[1.0], [-1.0]]), np.array([[2.0]])], [[1, 0], [1]]
     >>> model = StructuredSVM(ViterbiOracle(2, 1, loss="log"), SparseLikelihood(C=2.0, tol=0.01)).fit(X, Y)
-    >>> model.result_.status, int((model.coef_ != 0).sum())
-    ('converged', 1)
+    >>> model.result_.status, int((model.coef_ != 0).sum()), model.coef_.size
+    ('converged', 2, 40)
     """
 
     C: float = parameter(POSITIVE, default=1.0, kw_only=False)

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from structsvm.features.sources import load_bytes, load_text
 from structsvm.features.text.encodings import not_utf8
-from structsvm.new_file import new_file
-from structsvm.strict_json import parse_json
+from structsvm.files.new_file import new_file
+from structsvm.files.strict_json import parse_json
 from structsvm.structures.intents.files import utterances_of
 from structsvm.structures.meanings import as_meaning
 

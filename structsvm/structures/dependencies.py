@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.sources import load_text
 from structsvm.features.text.encodings import NotTextError
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 from structsvm.parameters import printable
 
 __all__ = [

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_text
 from structsvm.features.text.encodings import NotTextError
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 from structsvm.parameters import printable
 
 __all__ = [

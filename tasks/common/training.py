@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import resumed
 from structsvm.dual.parallel import beside, n_threads
-from structsvm.new_file import check_new_file
+from structsvm.files.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.examples import E

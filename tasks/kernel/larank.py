@@ -25,7 +25,8 @@ class LaRankClassifier(
     ----------
     C : float or "auto", default="auto"
         Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
-        `structsvm.tasks.common.kernel_selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
+        `structsvm.tasks.common.selection.kernels`; 1 with fewer than 20 examples, and in `partial_fit` before any
+        `fit`.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes matrices of shapes (n, d) and (m, d) and returns their kernel values, of shape (n, m). X may
         then also be a list of n objects of any kind (strings, graphs), of which the callable gets lists.

@@ -38,7 +38,8 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
     ----------
     C : float or "auto", default="auto"
         Weight of the sum of slacks. "auto": chosen on held-out examples (`validation_`), see
-        `structsvm.tasks.common.kernel_selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
+        `structsvm.tasks.common.selection.kernels`; 1 with fewer than 20 examples, and in `partial_fit` before any
+        `fit`.
     kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint
         As for `LaRankClassifier`.
     steps : LaSVMSteps, optional

@@ -12,8 +12,8 @@ from structsvm.kernel._kernels import Kernel
 from structsvm.solvers.kernel.lasvm import LaSVMSteps
 from structsvm.stored_values import Record, Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows
-from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.labels import label_array
+from structsvm.tasks.common.selection.kernels import MachineModel
 from structsvm.tasks.common.selection.search import Held
 from structsvm.tasks.common.stored_labels import Labels
 

@@ -184,7 +184,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     calibration = StructureCalibration()
     calibrates = False
     comparison = SumSearch
-    template_choice: TemplateChoice | None = None  # of its training; no file has it
+    template_choice: TemplateChoice | None = None  # its training's; no file has it
     groups = (TokenFeatures,)
     sums_over_known = narrows = prunes = True
     C_of_few = 1.0

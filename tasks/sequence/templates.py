@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.sequence.parameters import LabelerParams
 
 USUAL = "rich"
-# Of fewer sequences nothing can be said; of more, so many are enough.
+# Fewer sequences say nothing; among more, so many are enough.
 FEWEST, MOST, MOST_TOKENS = 50, 600, 15_000
 # Records have tens of labels; with more of them, pairs take much memory.
 MOST_LABELS = 100

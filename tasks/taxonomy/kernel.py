@@ -25,7 +25,7 @@ from structsvm.kernel.soundness import check_inputs
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.stored_values import Stored
 from structsvm.tasks.common.kernel_machine import MACHINE, KernelMachine, KernelRows, kernel_of
-from structsvm.tasks.common.kernel_selection import MachineModel
+from structsvm.tasks.common.selection.kernels import MachineModel
 from structsvm.tasks.common.solver import check_alone, given_to_solver
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TAXONOMY, TaxonomyModel, structure_of

@@ -50,8 +50,10 @@ BIGRAM_TEMPLATES = "U00:%x[0,0]\nU01:%x[0,1]\nB01:%x[0,0]\nB02:%x[-1,1]/%x[0,1]\
 
 
 def python_model(folder, **params):
+    """A labeler trained in Python, as its file has it: without features that have no weights."""
     columns = read_columns(folder / "train.txt")
-    return SequenceLabeler(random_state=0, **params).fit(columns.drop_last(), columns.select([2]))
+    SequenceLabeler(random_state=0, **params).fit(columns.drop_last(), columns.select([2])).save(folder / "of python")
+    return structsvm.load(folder / "of python")
 
 
 # ---- the commands ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ IN_PLACE = """
 import os, runpy, sys
 from contextlib import contextmanager, suppress
 import structsvm.model_file as model_file
-import structsvm.new_file as new_file
+import structsvm.files.new_file as new_file
 
 @contextmanager
 def in_place(path, mode="wb", **options):

@@ -66,7 +66,7 @@ def reader(read: Callable[[bytes], ChainModel]) -> Callable[[bytes, Any], str]:
         path = os.path.join(MEMORY, f"structsvm-fuzz-{os.getpid()}.program")
         try:
             for kind in KINDS.values():
-                with contextlib.suppress(ValueError):  # of which the other program has no counterpart
+                with contextlib.suppress(ValueError):  # the other program has no counterpart
                     kind.write(model, path)
                     kind.read(path)
         finally:

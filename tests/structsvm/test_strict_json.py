@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from structsvm.strict_json import MAX_DEPTH, MAX_DIGITS, json_problem, parse_json
+from structsvm.files.strict_json import MAX_DEPTH, MAX_DIGITS, json_problem, parse_json
 
 LARGEST = 10**MAX_DIGITS - 1
 

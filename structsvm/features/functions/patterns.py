@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Command", "Pattern", "PatternError", "compile_regex", "parse_crfpp", "parse_wapiti", "read_wapiti_patterns"]
+__all__ = ["compile_regex", "parse_crfpp", "parse_wapiti", "read_wapiti_patterns"]
 
 FARTHEST = 1_000_000
 WAPITI_BOUNDARIES = 4

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import ColumnFileError, load_text, no_tokens
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 
 __all__ = ["is_of_attributes", "read_attributes", "write_attributes"]
 
@@ -168,10 +168,16 @@ def _escaped(name: str, what: str) -> str:
 
 
 def is_of_attributes(text: str) -> bool:
-    """Whether a file is told to be of attributes by its first lines.
+    r"""Whether a file is told to be of attributes by its first lines.
 
     Its lines have tabs, in different numbers, and most fields but the first are ``key=value``; or in equal numbers of
     two and more, and all fields but the first have the same keys in all lines. Columns have neither.
+
+    Examples
+    --------
+    >>> from structsvm.features.tables.attribute_files import is_of_attributes
+    >>> is_of_attributes("D\tw=the\tfirst\nN\tw=cat\n"), is_of_attributes("the\tDT\tD\ncat\tNN\tN\n")
+    (True, False)
     """
     lines = (line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip())
     rows = list(islice(lines, LOOK))

@@ -8,9 +8,9 @@ from typing import Self, TypeAlias
 
 from sklearn.base import BaseEstimator
 
+from structsvm.files.new_file import new_file
 from structsvm.interop import pycrfsuite
 from structsvm.interop.sklearn_crfsuite.metrics import flat_accuracy_score
-from structsvm.new_file import new_file
 
 __all__ = ["CRF"]
 

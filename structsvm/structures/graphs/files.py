@@ -22,7 +22,7 @@ import numpy as np
 
 from structsvm.features.sources import load_bytes
 from structsvm.features.text.encodings import not_utf8
-from structsvm.new_file import new_file
+from structsvm.files.new_file import new_file
 from structsvm.structures.graphs.forms import (
     by_links,
     is_gml,

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from structsvm.features.text.encodings import not_utf8
-from structsvm.strict_json import parse_json
+from structsvm.files.strict_json import parse_json
 
 __all__: list[str] = []
 

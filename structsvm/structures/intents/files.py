@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from structsvm.strict_json import parse_json
+from structsvm.files.strict_json import parse_json
 from structsvm.structures.intents import rasa, snips
 from structsvm.structures.intents.utterances import Utterance
 from structsvm.structures.meanings import as_meaning

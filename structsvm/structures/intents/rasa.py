@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from structsvm.strict_json import parse_json
+from structsvm.files.strict_json import parse_json
 from structsvm.structures.intents.utterances import Utterance, meaning_of
 
 # [Boston](city), [Boston](city:BOS) or [Boston]{"entity": "city", "role": "from", "value": "BOS"}.

@@ -60,6 +60,7 @@ NUMBERS = {
     "hidden": whole(1, 2**14),
     "random_state": whole(0, 2**32 - 1),
     "validation_fraction": SHARE,
+    "l1_ratio": ([TINY, 0.5, 1.0], [0.0, math.nextafter(1.0, 2.0)]),
     "abstain_below": ([0.0, 0.5, 1.0], [-TINY, math.nextafter(1.0, 2.0)]),
 }
 OF_ONE = {"PathSearch.tol": SHARE, "LatentSVM.tol": NOT_NEGATIVE}

@@ -12,9 +12,9 @@ from structsvm.kernel._kernels import Kernel
 from structsvm.kernel.parameters import KernelFunction, kernel_params
 from structsvm.solvers.choosing import Row
 from structsvm.tasks import HullerClassifier, LaRankClassifier
-from structsvm.tasks.common import kernel_selection
-from structsvm.tasks.common.kernel_selection import KernelPart, KernelSearch, evenly, power, values_of
+from structsvm.tasks.common.selection import kernels as kernel_selection
 from structsvm.tasks.common.selection import search as selection
+from structsvm.tasks.common.selection.kernels import KernelPart, KernelSearch, evenly, power, values_of
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:500], X[500:900], y[:500], y[500:900]

@@ -868,7 +868,7 @@ def test_bad_data(X, y, error, message):
             ({"C": C}, r"The 'C' parameter of SequenceLabeler must be a float in the range \(0.0, inf\)")
             for C in (-1.0, 0, 0.0, float("nan"), float("inf"), "1", True)
         ),
-        ({"solver": "svm"}, "'solver' parameter .* 'larank' or 'cutting_plane' or .* or 'perceptron' or a Solver"),
+        ({"solver": "svm"}, "'solver' parameter .* 'larank' or 'cutting_plane' or .* or 'auto' or a Solver"),
         ({"solver": LaRank}, "'solver' parameter"),
         ({"inference": "viterbi"}, "'exact' or 'greedy'"),
         ({"order": 0}, "order must be 1 or 2 with inference='exact', got 0; inference='greedy' takes any"),

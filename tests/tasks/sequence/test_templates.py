@@ -92,7 +92,7 @@ def test_words_in_any_form(X):
 @pytest.mark.parametrize(
     ("sequences", "tokens", "is_better"),
     [
-        (40, 0, True),  # of 100 sequences, so many more are wholly right; of 1000 tokens, so many more
+        (40, 0, True),  # so many more of 100 sequences are wholly right, and of 1000 tokens
         (0, 80, True),
         (40, -80, False),
         (-40, 80, False),
