@@ -63,10 +63,10 @@ def read_crfsuite(source: str | os.PathLike[str] | bytes) -> ChainModel:
     >>> from pathlib import Path
     >>> from structsvm.interop import read_crfsuite, write_crfsuite
     >>> from structsvm.tasks import SequenceLabeler
-    >>> X, y = [[["w=the"], ["w=cat"]], [["w=a"], ["w=dog"]]], [["D", "N"], ["D", "N"]]
+    >>> X, y = [[["__BOS__", "w=the"], ["w=cat"]], [["__BOS__", "w=a"], ["w=dog"]]], [["D", "N"], ["D", "N"]]
     >>> path = Path(tempfile.mkdtemp()) / "model.crfsuite"
     >>> write_crfsuite(SequenceLabeler(C=1.0, random_state=0).fit(X, y), path)
-    >>> read_crfsuite(path).predict([[["w=the"], ["w=dog"]]])
+    >>> read_crfsuite(path).predict([[["__BOS__", "w=the"], ["w=dog"]]])
     [['D', 'N']]
     """
     if isinstance(source, bytes):
@@ -211,10 +211,10 @@ def write_crfsuite(
     >>> from pathlib import Path
     >>> from structsvm.interop import read_crfsuite, write_crfsuite
     >>> from structsvm.tasks import SequenceLabeler
-    >>> X, y = [[["w=the"], ["w=cat"]], [["w=a"], ["w=dog"]]], [["D", "N"], ["D", "N"]]
+    >>> X, y = [[["__BOS__", "w=the"], ["w=cat"]], [["__BOS__", "w=a"], ["w=dog"]]], [["D", "N"], ["D", "N"]]
     >>> path = Path(tempfile.mkdtemp()) / "model.crfsuite"
     >>> write_crfsuite(SequenceLabeler(C=1.0, random_state=0).fit(X, y), path)
-    >>> read_crfsuite(path).predict([[["w=the"], ["w=dog"]]])
+    >>> read_crfsuite(path).predict([[["__BOS__", "w=the"], ["w=dog"]]])
     [['D', 'N']]
     """
     from structsvm.interop.trained import chain_of  # it imports templates

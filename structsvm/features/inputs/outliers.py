@@ -172,7 +172,7 @@ def without_outliers(rows: R, size: Any, centre: Any = 0.0, name: Callable[[int]
         beyond = far > OUTLIER * size[j]
         one = Outliers(j, int(beyond.sum()), float(np.abs(own).max()), float(abs(centre[j]) + size[j]))
         if len(own) >= LEAST_INPUTS and one.n > (1.0 - USUAL) * len(own):
-            say_outliers([one], name, f"beside those of training, of {len(own)} values: are they in its units?")
+            say_outliers([one], name, f"beside those of training, of {len(own)} values, perhaps in other units")
             continue
         reach = far[~beyond].max(initial=0.0) or size[j]
         bounds[j] = (centre[j] - reach, centre[j] + reach)

@@ -147,8 +147,9 @@ def test_parameters_without_meaning_for_the_perceptron():
 
 
 def test_arrays_are_read_unless_a_map_is_asked_for(tmp_path):
-    X = [np.random.default_rng(0).normal(size=(30, 4))]  # weights of columns are stored whole
-    SequenceLabeler(C=1.0, random_state=0).fit(X, [["A", "B"] * 15]).save(tmp_path / "m")
+    rng = np.random.default_rng(0)  # weights of columns are stored whole
+    X, y = list(rng.normal(size=(30, 6, 40))), rng.choice([*"ABCDEFGH"], size=(30, 6)).tolist()
+    SequenceLabeler(C=1.0, random_state=0).fit(X, y).save(tmp_path / "m")
     for load in (SequenceLabeler.load, structsvm.load):
         assert load(tmp_path / "m").model_.weights.flags.writeable
         assert not load(tmp_path / "m", mmap=True).model_.weights.flags.writeable

@@ -104,9 +104,7 @@ def test_columns_far_from_zero_are_no_outliers(name, form):
         model = SWITCHES[name]()
         if "fit_intercept" not in model.get_params():
             continue
-        assert not said_of(
-            train, model.set_params(fit_intercept=intercept), FORMS[form](X), y
-        )  # sparse: large, by name
+        assert not said_of(train, model.set_params(fit_intercept=intercept), FORMS[form](X), y)
         assert not said_of(train, model, FORMS[form](X[:50] + 1.0), y[:50])
         assert not said_of(train, model, FORMS[form](X[:1]), y[:1]) or name == "Ranker"
 
