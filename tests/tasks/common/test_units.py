@@ -134,7 +134,7 @@ def test_coefficients_are_of_the_columns_as_given(tmp_path):
     assert resumed.n_iter_ == model.n_iter_ + 1
 
 
-@pytest.mark.filterwarnings("ignore:.* perhaps in other units:structsvm.AdviceWarning")
+@pytest.mark.filterwarnings("ignore:.* (are they in its|perhaps in other) units:structsvm.AdviceWarning")
 def test_the_first_batch_settles_them():
     model = TaxonomyClassifier(random_state=0).partial_fit(X[:100], y[:100])
     units = model.model_.units

@@ -208,7 +208,7 @@ def test_a_stream_goes_on_after_ctrl_c(monkeypatch):
     np.testing.assert_array_equal(model.model_.examples[n:], X[:7])
 
 
-@pytest.mark.filterwarnings("ignore:.* perhaps in other units:structsvm.AdviceWarning")
+@pytest.mark.filterwarnings("ignore:.* (are they in its|perhaps in other) units:structsvm.AdviceWarning")
 def test_a_batch_after_a_failed_one_finds_the_stream_as_it_was():
     X, y = stream(100, 3)
     model, other = TrackingClassifier(random_state=0), TrackingClassifier(random_state=0)
