@@ -12,6 +12,10 @@ class Lattice:
     def into(self, t: int) -> NDArray[np.float64] | None: ...
 
 @final
+class Names:
+    def __init__(self, rows: dict[str, int]) -> None: ...
+
+@final
 class Tagger:
     def __init__(
         self,
@@ -37,3 +41,17 @@ class Tagger:
     def probability(self, sequence: Iterable[Any] | Lattice, labels: Sequence[str]) -> float: ...
     def marginals(self, sequence: Iterable[Any] | Lattice) -> NDArray[np.float64]: ...
     def kbest(self, sequence: Iterable[Any] | Lattice, k: int) -> list[tuple[float, list[str]]]: ...
+
+def rebuilt(
+    labels: list[str],
+    attributes: dict[str, int],
+    starts: ArrayLike,
+    targets: ArrayLike,
+    weights: ArrayLike,
+    transitions: ArrayLike,
+    start: ArrayLike | None,
+    end: ArrayLike | None,
+    pair_starts: ArrayLike | None,
+    pair_targets: ArrayLike | None,
+    pair_weights: ArrayLike | None,
+) -> Tagger: ...

@@ -39,8 +39,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "reference"))
 
 from cases import CASES
 
-from structsvm import CuttingPlane, LaRank, LatentSVM, PathSearch, new_file
+from structsvm import CuttingPlane, LaRank, LatentSVM, PathSearch
 from structsvm.datasets import make_ambig_house, make_concept_world, make_dependency_trees
+from structsvm.files import new_file
 from structsvm.model_file import read_model
 from structsvm.tasks import (
     ArcFeatures,

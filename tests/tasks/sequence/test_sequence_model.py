@@ -231,7 +231,7 @@ def load_and_use(path, data, *, train=True):
     model = structsvm.load(path)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AdviceWarning)  # of forged names and units
+            warnings.simplefilter("ignore", AdviceWarning)  # names and units are forged
             model.predict(data)
     except ValueError as error:  # forged masks and weights; a model of three columns
         known = ("the masks leave no labelling", "no label is left", "columns without the label", "overflow float32")
