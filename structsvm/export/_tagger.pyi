@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ class Lattice:
 
 @final
 class Names:
-    def __init__(self, rows: dict[str, int]) -> None: ...
+    def __new__(cls, rows: dict[str, int]) -> Self: ...
 
 @final
 class Tagger:
