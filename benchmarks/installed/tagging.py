@@ -40,7 +40,7 @@ training: from dicts in memory to the model, the choice of C and loss included i
 {GRID["c1"]}, c2 of {GRID["c2"]}, by whole records right of the last fifth of the training part, its CPU seconds apart
 
 load: imports, the model and its first sentence, CPU milliseconds and resident memory of a fresh process over one that
-has read the data
+has imported what measures (NumPy among it)
 
 one import changed: the same calls as python-crfsuite's, of structsvm.interop.pycrfsuite
 
@@ -91,6 +91,7 @@ def exported(folder, data, n):
     for name, parts in (("data", (features, y, of_test, y_test)), ("words", (X, y, X_test, y_test))):
         task[name] = str(folder / f"{name}.json")
         Path(task[name]).write_text(json.dumps(parts), encoding="utf-8")
+        Path(f"{task[name]}.first").write_text(json.dumps(parts[2][0]), encoding="utf-8")
     for name, part, labels in (("attributes", features, y), ("test", of_test, y_test)):
         task[name] = str(folder / name)
         write_attributes(task[name], [[names_of(token) for token in sentence] for sentence in part], labels)
@@ -125,8 +126,15 @@ def row_of(who, data, task, options, kept):
     model = str(task["folder"] / who.program)
     if who.program == "wapiti":
         return row | of_wapiti(who, task, model, 20 if options.quick else LIMIT)
-    request = {"program": who.program, "settings": who.settings, "data": task[who.data], "model": model}
+    request = {
+        "program": who.program,
+        "settings": who.settings,
+        "data": task[who.data],
+        "first": f"{task[who.data]}.first",
+        "model": model,
+    }
     row |= run_module("installed.program", "train", json.dumps(request))
+    row |= run_module("installed.program", "load", json.dumps(request))
     row |= run_module("installed.program", "tag", json.dumps(request)) | {"model": Path(model).stat().st_size / 1e6}
     if "C" in row:
         row["settings"] = f"{row.pop('loss')}, C = {row.pop('C'):.3g}"
@@ -151,6 +159,7 @@ def best_of_grid(data, task, options, kept):
     X, y = task["X"], task["y"]
     part = task | {"data": str(task["folder"] / "fold.json"), "gold": y[n:], "n": n}
     Path(part["data"]).write_text(json.dumps([X[:n], y[:n], X[n:], y[n:]]), encoding="utf-8")
+    Path(f"{part['data']}.first").write_text(json.dumps(X[n]), encoding="utf-8")
     tried = []
     for values in product(*GRID.values()):
         settings = data.settings | dict(zip(GRID, values, strict=True))
