@@ -15,7 +15,6 @@ import os
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.files.new_file import new_file
-from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights
+from structsvm.interop.chain_model import MOST_LABELS, ChainModel, ModelFileError, Weights, named_content
 from structsvm.interop.cqdb import database, names_in
 
 if TYPE_CHECKING:
@@ -69,10 +68,7 @@ def read_crfsuite(source: str | os.PathLike[str] | bytes) -> ChainModel:
     >>> read_crfsuite(path).predict([[["__BOS__", "w=the"], ["w=dog"]]])
     [['D', 'N']]
     """
-    if isinstance(source, bytes):
-        name, data = "model", source
-    else:
-        name, data = os.fspath(source), Path(source).read_bytes()
+    name, data = named_content(source)
     try:
         return _read(data)
     except ValueError as error:

@@ -33,7 +33,6 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
-from structsvm.solvers import SparseLikelihood
 from structsvm.stored_values import (
     Count,
     Group,
@@ -265,7 +264,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if examples.has_unknown and not is_log(self.loss):
             model, examples = self.copy(), examples.fragments()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
-        kind = SparseSearch if isinstance(solver, SparseLikelihood) else Search
+        kind = SparseSearch if solver.leaves_zeros else Search
         return kind(model, examples, solver)
 
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
