@@ -24,7 +24,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 project = "structsvm"
 author = "structsvm developers"
 project_copyright = "structsvm developers"
-version = release = installed_version("structsvm")
+version = release = installed_version("structured-svm")
 
 extensions = [
     "myst_parser",

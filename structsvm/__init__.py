@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from structsvm import _distribution
+
 __version__ = "0.2.0"
 
 _HOMES = {
@@ -35,6 +37,7 @@ _HOMES = {
     "instruction_set": "structsvm.execution._processor",
     "load": "structsvm.opening",
 }
+_distribution.check()
 _MODULES = ("datasets", "interop", "layers", "metrics", "oracles", "plotting", "solvers", "tasks", "testing")
 
 __all__ = [*_HOMES, *_MODULES]

@@ -8,8 +8,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from structsvm import _distribution
 from structsvm.tasks.registry import ESTIMATORS, GROUPS
 
+_distribution.check()
 _HOMES = {entry.name: f"structsvm.tasks.{entry.module}" for entry in ESTIMATORS} | GROUPS
 
 __all__ = list(_HOMES)

@@ -134,7 +134,7 @@ def test_what_holds_pointers_does_not_pickle():
 
 
 def test_version():
-    assert structsvm.__version__ == importlib.metadata.version("structsvm")
+    assert structsvm.__version__ == importlib.metadata.version("structured-svm")
 
 
 @in_checkout
@@ -457,7 +457,7 @@ def test_sdist_has_all_and_no_litter(checkout, tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (sdist,) = tmp_path.glob("*.tar.gz")
-    top = f"structsvm-{structsvm.__version__}/"
+    top = f"structured_svm-{structsvm.__version__}/"
     with tarfile.open(sdist) as archive:
         names = {member.name for member in archive if member.isfile()}
     assert all(name.startswith(top) for name in names)
@@ -470,7 +470,7 @@ def test_sdist_has_all_and_no_litter(checkout, tmp_path):
 @pytest.fixture(scope="module")
 def installed():
     """The files that the wheel installed: name in the wheel -> path; what the installer itself adds is left out."""
-    files = importlib.metadata.files("structsvm") or []
+    files = importlib.metadata.files("structured-svm") or []
     if not any(file.as_posix() == "structsvm/__init__.py" for file in files):
         pytest.skip("an editable install has no files of its own")
     names = {file.as_posix(): Path(file.locate()) for file in files}
@@ -489,8 +489,8 @@ def test_wheel_holds_the_package_and_nothing_else(checkout, installed):
                 wanted.add(f"{package}/{name[:-4]}{sysconfig.get_config_var('EXT_SUFFIX')}")
     assert {name for name in installed if ".dist-info/" not in name} == wanted
     for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"):
-        assert f"structsvm-{structsvm.__version__}.dist-info/{name}" in installed
-    metadata = importlib.metadata.metadata("structsvm")
+        assert f"structured_svm-{structsvm.__version__}.dist-info/{name}" in installed
+    metadata = importlib.metadata.metadata("structured-svm")
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata["Requires-Python"] == ">=3.11"
 

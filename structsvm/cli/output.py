@@ -360,7 +360,7 @@ def drawable(output: str | None) -> None:
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'structsvm[plot]'") from None
+        raise ImportError("pictures need matplotlib: pip install 'structured-svm[plot]'") from None
     known = sorted(FigureCanvasBase.get_supported_filetypes())
     if Path(output).suffix[1:].lower() not in known:
         raise ValueError(f"{output}: a picture's name ends in one of {', '.join('.' + kind for kind in known)}")

@@ -1,7 +1,7 @@
 """Pictures of training runs, models and errors, as scikit-learn style display objects.
 
 Each display stores its data, draws with ``plot(ax=None)``, and then has the axes as ``ax_`` and the figure as
-``figure_``. Matplotlib (the extra ``structsvm[plot]``) is imported when something is drawn. Colours are safe for
+``figure_``. Matplotlib (the extra ``structured-svm[plot]``) is imported when something is drawn. Colours are safe for
 colour-blind readers: Okabe and Ito's for lines and bars, one hue of decreasing lightness for quantities, ``PuOr`` for
 signed weights.
 """

@@ -24,7 +24,7 @@ def subplots(**kw: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError("plotting needs matplotlib, which is not installed: pip install 'structsvm[plot]'") from None
+        raise ImportError("plotting needs matplotlib: pip install 'structured-svm[plot]'") from None
     return plt.subplots(**kw)[1]
 
 

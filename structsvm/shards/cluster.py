@@ -23,7 +23,7 @@ try:
     from distributed import CancelledError, KilledWorker
     from distributed.client import FutureCancelledError
 except ImportError as error:
-    raise ImportError("rounds on a Dask cluster need distributed: pip install 'structsvm[cluster]'") from error
+    raise ImportError("rounds on a Dask cluster need distributed: pip install 'structured-svm[cluster]'") from error
 
 # Errors that mean a lost worker or connection, not a fault of the task itself.
 LOST = (KilledWorker, CancelledError, FutureCancelledError, OSError)  # OSError: connections, time-outs

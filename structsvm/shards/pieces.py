@@ -74,7 +74,7 @@ def _file_batches(path: str, n_rows: int, kind: bytes) -> Iterator[Any]:
         from pyarrow import parquet
     except ImportError:
         raise ImportError(
-            f"{path}: Parquet and Arrow files need pyarrow, which is not installed: pip install 'structsvm[data]'"
+            f"{path}: Parquet and Arrow files need pyarrow, which is not installed: pip install 'structured-svm[data]'"
         ) from None
     try:
         with pa.OSFile(path) as file:

@@ -15,7 +15,7 @@ try:
     import ray
     from ray.exceptions import RayActorError, RayTaskError
 except ImportError as error:
-    raise ImportError("rounds on a Ray cluster need ray: pip install 'structsvm[ray]'") from error
+    raise ImportError("rounds on a Ray cluster need ray: pip install 'structured-svm[ray]'") from error
 
 ATTEMPTS = 10
 

@@ -92,7 +92,7 @@ class SequenceShards(Shards):
         Parameters
         ----------
         source : path, list of paths, binary file, or Arrow table, record batch reader or data set
-            A CoNLL column file, compressed or not; or a Parquet or Arrow file (extra ``structsvm[data]``). Several
+            A CoNLL column file, compressed or not; or a Parquet or Arrow file (extra ``structured-svm[data]``). Several
             files are one after the other, a sequence in one of them. Under ``joblib.parallel_config(backend="dask")``
             the workers read, count and encode them, a file each at a time, to the same shards; they must find files
             and folder under the same paths.

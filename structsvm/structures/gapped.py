@@ -245,7 +245,7 @@ def to_biopython(x: Any, z: Any, rows: tuple[str, str], *, local: bool = False) 
     try:
         from Bio.Align import Alignment
     except ImportError:
-        raise ImportError("alignments of Biopython need it: pip install 'structsvm[alignment]'") from None
+        raise ImportError("alignments of Biopython need it: pip install 'structured-svm[alignment]'") from None
     import numpy as np
 
     columns = list(zip(*rows, strict=True))

@@ -161,7 +161,8 @@ class SubstitutionMatrix:
         try:
             from Bio.Align import substitution_matrices
         except ImportError:
-            raise ImportError("published matrices come with Biopython: pip install 'structsvm[alignment]'") from None
+            message = "published matrices come with Biopython: pip install 'structured-svm[alignment]'"
+            raise ImportError(message) from None
         known = substitution_matrices.load()
         if name not in known:
             raise ValueError(f"there is no substitution matrix {name!r}, neither a file nor one of {', '.join(known)}")
@@ -173,7 +174,7 @@ class SubstitutionMatrix:
         try:
             from Bio.Align.substitution_matrices import Array
         except ImportError:
-            raise ImportError("matrices of Biopython need it: pip install 'structsvm[alignment]'") from None
+            raise ImportError("matrices of Biopython need it: pip install 'structured-svm[alignment]'") from None
         return Array(self.alphabet, dims=2, data=self.values.copy())
 
     def over(self, alphabet: Any, missing: float = 0.0) -> SubstitutionMatrix:

@@ -295,7 +295,7 @@ class Tree:
         try:
             from nltk import Tree as NLTKTree
         except ImportError:
-            raise ImportError("trees of NLTK need it: pip install 'structsvm[trees]'") from None
+            raise ImportError("trees of NLTK need it: pip install 'structured-svm[trees]'") from None
 
         return self.map(lambda node, children: NLTKTree(node.label, children))
 

@@ -109,7 +109,7 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
     try:
         from Bio.SeqIO.FastaIO import SimpleFastaParser
     except ImportError:
-        raise ImportError("reading alignments needs Biopython: pip install 'structsvm[alignment]'") from None
+        raise ImportError("reading alignments needs Biopython: pip install 'structured-svm[alignment]'") from None
     text, name = load_text(source, ValueError, "{}, line {}")
     suffixes = [part for part in name.lower().split(".")[1:] if part not in ("gz", "xz", "bz2")]
     suffix = suffixes[-1] if suffixes else ""

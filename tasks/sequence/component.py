@@ -1,4 +1,4 @@
-"""A pipeline component of spaCy that labels the tokens of a `Doc` (extra ``structsvm[spacy]``)."""
+"""A pipeline component of spaCy that labels the tokens of a `Doc` (extra ``structured-svm[spacy]``)."""
 
 from __future__ import annotations
 

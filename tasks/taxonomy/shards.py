@@ -129,9 +129,9 @@ class DocumentShards(Shards):
         ----------
         source : path, list of paths, binary file, iterable of batches, or Arrow table, record batch reader or data set
             A file of texts after their labels, or in svmlight format, compressed or not (see `read_documents`); a
-            Parquet or Arrow file of texts (extra ``structsvm[data]``); or pairs ``(X, y)`` of some documents each, as
-            for `TaxonomyClassifier.fit`: texts, or rows of a matrix. It is read once. Several files are one after the
-            other.
+            Parquet or Arrow file of texts (extra ``structured-svm[data]``); or pairs ``(X, y)`` of some documents each,
+            as for `TaxonomyClassifier.fit`: texts, or rows of a matrix. It is read once. Several files are one after
+            the other.
         folder : path
             Where the files go: a new folder, or an empty one. It appears whole, or not at all.
         vectorizer : CountVectorizer or TfidfVectorizer, optional

@@ -220,7 +220,7 @@ def test_without_matplotlib(estimator, monkeypatch):
         lambda est: FeatureDisplay.from_estimator(est, "O"),
         lambda est: ConfusionDisplay.from_estimator(est, None, [["B-X", "O"], ["O"]]),
     ):
-        with pytest.raises(ImportError, match=r"pip install 'structsvm\[plot\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'structured-svm\[plot\]'"):
             draw(estimator)
 
 

@@ -88,7 +88,7 @@ def _opened(frame: Any) -> tuple[Any, dict[str, Sequence[str]]]:
         import narwhals.stable.v1 as nw
     except ImportError:
         raise ImportError(
-            "data frames need narwhals, which is not installed: pip install 'structsvm[tables]'"
+            "data frames need narwhals, which is not installed: pip install 'structured-svm[tables]'"
         ) from None
     if hasattr(frame, "with_format"):  # a Hugging Face data set: its rows, and the types of its columns
         frame = frame.with_format("arrow")[:]

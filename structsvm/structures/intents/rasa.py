@@ -18,7 +18,7 @@ def from_yaml(content: bytes, name: str) -> Iterator[Utterance]:
     try:
         import yaml
     except ImportError:
-        raise ImportError("files of Rasa in YAML need PyYAML: pip install 'structsvm[nlu]'") from None
+        raise ImportError("files of Rasa in YAML need PyYAML: pip install 'structured-svm[nlu]'") from None
     try:
         blocks = yaml.safe_load(content.decode("utf-8"))["nlu"]
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:

@@ -75,7 +75,7 @@ class WeightTable:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError("to_frame needs pandas: pip install 'structsvm[tables]'") from None
+            raise ImportError("to_frame needs pandas: pip install 'structured-svm[tables]'") from None
         rows, columns, values = self.entries()
         order = np.argsort(-np.abs(values), kind="stable")
         features = np.asarray(self.features, dtype=object)[rows[order]]

@@ -65,7 +65,7 @@ def test_binary_files(tmp_path):
 def test_without_biopython(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "Bio.SeqIO.FastaIO", None)
     monkeypatch.setitem(sys.modules, "Bio", None)
-    with pytest.raises(ImportError, match=r"pip install 'structsvm\[alignment\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'structured-svm\[alignment\]'"):
         read_alignments(tmp_path / "pairs.fa")
 
 

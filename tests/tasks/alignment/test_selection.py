@@ -140,7 +140,7 @@ def test_without_biopython(homologues, monkeypatch):
     data, _ = homologues
     monkeypatch.setitem(sys.modules, "Bio.Align", None)
     with pytest.raises(
-        ImportError, match=r"published matrices come with Biopython: pip install 'structsvm\[alignment\]'"
+        ImportError, match=r"published matrices come with Biopython: pip install 'structured-svm\[alignment\]'"
     ):
         SubstitutionMatrix.published("BLOSUM62")
     with pytest.warns(UserWarning, match="are chosen with equal scores of all letters: published matrices come"):
