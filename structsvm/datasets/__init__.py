@@ -63,6 +63,10 @@ from structsvm.datasets._trees import (
     make_dependency_trees,
     make_treebank,
 )
+from structsvm.datasets.english._addresses import make_addresses
+from structsvm.datasets.english._citations import make_citations
+from structsvm.datasets.english._products import make_products
+from structsvm.datasets.english._recipes import make_recipes
 from structsvm.datasets.worlds._child_world import make_ambig_child_world
 from structsvm.datasets.worlds._concept_world import Universe, make_concept_world
 from structsvm.datasets.worlds._house import AmbiguousSentences, make_ambig_house
@@ -117,18 +121,22 @@ __all__ = [
     "fetch_ud_english_ewt",
     "fetch_usps",
     "fetch_w8a",
+    "make_addresses",
     "make_alignment",
     "make_ambig_child_world",
     "make_ambig_house",
     "make_banana",
+    "make_citations",
     "make_concept_world",
     "make_dependency_trees",
     "make_ill_conditioned",
     "make_label_sets",
     "make_noisy_grids",
     "make_orderings",
+    "make_products",
     "make_queries",
     "make_rankings",
+    "make_recipes",
     "make_sequences",
     "make_snakes",
     "make_taxonomy",

@@ -47,7 +47,8 @@ def test_the_demo_shows_every_family(tmp_path, monkeypatch):
     said = ["\n".join(text.get_text() for text in ax.texts) for ax in panels]
     assert all("passes" in text for text in said)
     assert sum("gap" in text and "%" in text for text in said) >= 5
-    assert "B-NP" in said[0] and "TOP" in said[1] and "root" in said[2] and "(" in said[5]
+    assert "number" in said[0] and "TOP" in said[1] and "root" in said[2] and "(" in said[5] and "quantity" in said[7]
+    assert "shop" in said[4]
 
 
 def test_a_wrong_label_is_said_so():

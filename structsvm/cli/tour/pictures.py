@@ -38,13 +38,13 @@ def grids(ax: Any, given: Any, found: Any, true: Any) -> None:
 
 
 def sentence(ax: Any, words: Sequence[str], labels: Sequence[str], true: Sequence[str]) -> None:
-    """Words over their labels, chunks of a kind in its colour; wrong labels are underlined by the true ones."""
-    kinds = sorted({label[2:] for label in labels if label != "O"})
+    """Words over their labels, each label in its colour; wrong ones are underlined by the true ones."""
+    kinds = list(dict.fromkeys(labels))
     for k, (word, label, right) in enumerate(zip(words, labels, true, strict=True)):
-        color = GREY if label == "O" else KINDS[kinds.index(label[2:]) % len(KINDS)]
+        color = KINDS[kinds.index(label) % len(KINDS)]
         ax.text(k, 1.0, word, ha="center", va="center", fontsize=9)
         box = {"facecolor": color, "edgecolor": "none", "boxstyle": "round,pad=0.3"}
-        ax.text(k, 0.55, label, ha="center", va="center", fontsize=8, color="white", bbox=box)
+        ax.text(k, 0.55, label.replace("_", "\n"), ha="center", va="center", fontsize=7, color="white", bbox=box)
         if label != right:
             ax.text(k, 0.2, f"not {right}", ha="center", va="center", fontsize=7, color=ORANGE)
     ax.set(xlim=(-0.7, len(words) - 0.3), ylim=(0.0, 1.3))
@@ -62,15 +62,15 @@ def alignment(ax: Any, row_x: str, row_z: str) -> None:
     ax.set(xlim=(-1.0, len(row_x)), ylim=(-1.0, 2.0))
 
 
-def path(ax: Any, nodes: Sequence[str], words: Sequence[str]) -> None:
-    """The nodes on the way from the root to a document's class, and its first words."""
+def path(ax: Any, nodes: Sequence[str], text: str) -> None:
+    """The nodes on the way from the root to a text's class, and the text."""
     for k, node in enumerate(nodes):
         if k:
             arrow = {"arrowstyle": "->", "color": GREY}
             ax.annotate("", (k - 0.32, 1.0), (k - 0.68, 1.0), arrowprops=arrow)
         box = {"facecolor": "white", "edgecolor": GREEN if k == len(nodes) - 1 else GREY, "boxstyle": "round,pad=0.4"}
         ax.text(k, 1.0, node, ha="center", va="center", fontsize=9, bbox=box)
-    ax.text(len(nodes) - 1, 0.45, " ".join(words) + " …", ha="right", va="center", fontsize=8, style="italic")
+    ax.text(len(nodes) - 1, 0.45, text, ha="right", va="center", fontsize=8, style="italic")
     ax.set(xlim=(-0.5, len(nodes) - 0.4), ylim=(0.0, 1.5))
 
 
