@@ -30,14 +30,14 @@ from structsvm.parameters import (
 from structsvm.progress import Monitor
 from structsvm.result import Result
 from structsvm.solvers.base import DualSolver
-from structsvm.solvers.run import AROUND, SLICE_SECONDS, DualRun
+from structsvm.solvers.run import AROUND, LEAST_GAP, SLICE_SECONDS, DualRun
 from structsvm.stored_values import Array
 
 if TYPE_CHECKING:
     from structsvm.arrays import CheckedArray
 
-# Without `max_iter` and `tol`: training ends once the gap is at most this share of the objective.
-LEAST_GAP = 0.01
+# The gap of outputs known in part at which training ends: their objective is not convex, and L-BFGS soon there.
+GAP_OF_MARGINAL = 0.01
 # Passes get near the optimum in a few turns where C is small or features are many, and crawl where neither holds; steps
 # of outputs known in part have no length that surely gains. After so many passes, at most, L-BFGS goes on, which needs
 # 10 to 100 rounds.
@@ -77,6 +77,7 @@ class LikelihoodRun(DualRun):
     causes = "expect returns a sum over some of the outputs only, or an expectation that is not the log-sum's gradient"
     n_support = 0  # every output has a part in the weights
     warns_of_gap = True
+    least_gap = LEAST_GAP
     polished: Any = None  # weights of L-BFGS, after the last pass
     dual_norm: Any = None  # 1/2 |u|^2 of their dual point, if it is the better one
     before: Any = None  # weights of L-BFGS for another C
@@ -104,13 +105,13 @@ class LikelihoodRun(DualRun):
 
     @property
     def is_near(self) -> bool:
-        """Whether the gap is at most 1 %: the gap seen and, by one round, which renews it, the true one."""
-        if self.gap_seen <= LEAST_GAP and np.isnan(self.primal):
+        """Whether the gap is at most `least_gap`: the gap seen and, by one round, which renews it, the true one."""
+        if self.gap_seen <= self.least_gap and np.isnan(self.primal):
             begin = time.perf_counter()
             self.primal, shares = self.state.shares()
             self.schedule.set_state(shares)
             self.seconds += time.perf_counter() - begin
-        return self.gap_seen <= LEAST_GAP
+        return self.gap_seen <= self.least_gap
 
     def start_pass(self) -> None:
         self.primal, self.polished, self.dual_norm = np.nan, None, None
@@ -197,6 +198,7 @@ class MarginalRun(LikelihoodRun):
 
     has_dual = False
     needs_rounds = True
+    least_gap = GAP_OF_MARGINAL
 
     @property
     def is_near(self) -> bool:
@@ -233,9 +235,10 @@ class ConditionalLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     sampling : {"uniform", "gap"}, default="gap"
         The examples that a pass visits; as for `FrankWolfe`.
     max_iter : int, optional
-        Passes over the data. None: until the gap is at most 1 % of the objective, up to 64 (16 where outputs are known
-        in part); with `tol`, as many as needed, up to 1000. L-BFGS goes on from there, for up to 200 iterations, which
-        wins where passes crawl; of more than some 16 million weights, where it would take over 2.7 GB, it is left out.
+        Passes over the data. None: until the gap is at most 5 % of the objective, up to 64 (1 % and 16 where outputs
+        are known in part); with `tol`, as many as needed, up to 1000. L-BFGS goes on from there, for up to 200
+        iterations, which wins where passes crawl; of more than some 16 million weights, where it would take over 2.7
+        GB, it is left out.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass. None: no such test.
     random_state : int, RandomState or None
@@ -292,7 +295,7 @@ class ConditionalLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     def finish(self, run: Any, monitor: Monitor) -> None:
         if self.max_iter is not None or run.status not in ("settled", "max_iter"):
             return
-        tol = LEAST_GAP if self.tol is None else self.tol
+        tol = run.least_gap if self.tol is None else self.tol
         run.checked_certify()
         is_near = run.remaining <= tol or run.minimise(tol, MOST_ROUNDS, lambda: monitor.tick(run))
         run.status = "max_iter" if not is_near else "settled" if self.tol is None else "converged"

@@ -27,7 +27,7 @@ from structsvm.parameters import (
 )
 from structsvm.result import relative_gap
 from structsvm.solvers.base import PENALTY, RESCALING, DualSolver
-from structsvm.solvers.run import CUTS, DualRun
+from structsvm.solvers.run import CUTS, LEAST_GAP, DualRun
 from structsvm.stored_values import Array
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 HARD_CHECKS = (5, 10, 20, 50, 100, 200, 500)
 LARGEST_PROGRAMME = 10**8
 INFEASIBLE = 2
-
-# Without `max_iter` and `tol`: the gap at which training may end, if the dual has stopped rising.
-LEAST_GAP = 0.05
 
 # Number of times that one_slack optimises with an inactive constraint before dropping it.
 IDLE_ROUNDS = 50

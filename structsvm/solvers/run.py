@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 # Seconds between checks of the clock, signals and the monitor: often enough for Ctrl-C and a progress bar.
 SLICE_SECONDS = 0.05
 
+# Without `max_iter` and `tol`: the gap, as a share of the primal, at which a dual that is not LaRank's has been raised
+# enough. From there on held-out scores move no more than by chance.
+LEAST_GAP = 0.05
+
 # Rounding may put a dual above its primal by this fraction of the larger of them; more is an error.
 ROUNDING = 1e-6
 

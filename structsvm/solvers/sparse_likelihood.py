@@ -31,15 +31,15 @@ from structsvm.dual._weights import WeightState, half_norm
 from structsvm.parameters import COUNT, NONE, POSITIVE, Checkpoints, Interval, Jobs, Seed, declared, parameter
 from structsvm.result import ConvergenceWarning
 from structsvm.solvers.base import DualSolver
-from structsvm.solvers.conditional_likelihood import LEAST_GAP
 from structsvm.solvers.quasi_newton import Memory, steepest, within
 from structsvm.solvers.run import SLICE_SECONDS, Run
 
 if TYPE_CHECKING:
     from structsvm.arrays import Floats, Integers
 
-# Without `max_iter` and `tol`: training ends once the gap is at most LEAST_GAP, or after so many passes.
-USUAL_PASSES = 20
+# Without `max_iter` and `tol`: training ends once the gap is at most SPARSE_GAP, as weights reach 0 later than outputs
+# settle, or after so many passes.
+SPARSE_GAP, USUAL_PASSES = 0.01, 20
 # Iterations of a pass, at whose end the memory is empty, and halvings of a step.
 ITERATIONS, HALVINGS = 100, 20
 # Weights at 0 take part in a pass if the gradient is above this share of l1.
@@ -225,7 +225,7 @@ class SparseLikelihoodRun(Run):
         yield
         is_chosen = (point.weights != 0.0) | beyond(point.gradient, NEAR * objective.l1)
         chosen, others = np.flatnonzero(is_chosen), ~is_chosen
-        memory, goal = Memory(), self.goal or self.solver.tol or LEAST_GAP
+        memory, goal = Memory(), self.goal or self.solver.tol or SPARSE_GAP
         for _ in range(ITERATIONS):
             if point.primal - self.state.dual <= goal * point.primal:
                 return
@@ -335,7 +335,7 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
             )
 
     def is_settled(self, run: Any) -> bool:
-        return run.stuck or (self.max_iter is None and self.tol is None and run.gap_seen <= LEAST_GAP)
+        return run.stuck or (self.max_iter is None and self.tol is None and run.gap_seen <= SPARSE_GAP)
 
     def finish(self, run: Any, monitor: Any) -> None:
         if run.stuck and self.tol is not None and run.gap_seen > self.tol:
