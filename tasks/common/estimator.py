@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.dual.parallel import in_own_threads
+from structsvm.features.inputs.masks import reads_masks
 from structsvm.features.inputs.places import located
 from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
@@ -69,11 +70,11 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     model_: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let all public methods of the class compute in `n_jobs` threads."""
+        """Let all public methods of the class read masks, and compute in `n_jobs` threads."""
         super().__init_subclass__(**options)
         for name, method in list(vars(cls).items()):
             if isfunction(method) and not name.startswith("_"):
-                setattr(cls, name, in_own_threads(method))
+                setattr(cls, name, in_own_threads(reads_masks(method)))
 
     @abstractmethod
     def _prepare(

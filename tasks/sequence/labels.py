@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
-from structsvm.metrics._counts import AUTO, is_unknown, mark_for, say_unknown
+from structsvm.metrics._counts import AUTO, is_nan, is_unknown, mark_for, say_unknown
 from structsvm.oracles.chain import place_of
-from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, is_nan, sort_labels, weights_of
+from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, sort_labels, weights_of
 
 if TYPE_CHECKING:
     from structsvm.arrays import Integers
