@@ -188,7 +188,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
             return np.log(self.predict_proba(X))
 
     def _test(self, model: TaskModel, X: MatrixLike) -> Matrix:
-        return self._validated(X, before=model, **self._accepted)[0]
+        return self._rows_of_prediction(X, model, **self._accepted)
 
     def _by_parts(self, function: Callable[[Matrix], NDArray[Scalar]], X: Matrix) -> NDArray[Scalar]:
         """A function of rows, by `n_jobs` threads."""

@@ -199,10 +199,18 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             scratch.__dict__.update(before.columns)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are errors of the check
             checked = validate_data(scratch, X, y, reset=before is None, **options)
-        if before is not None and (usual := before.usual_sizes) is not None:
-            warn_of_other_units(checked[0] if isinstance(checked, tuple) else checked, usual)
         columns = {name: value for name, value in vars(scratch).items() if name in COLUMNS}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
+
+    def _rows_of_prediction(self, X: object, model: TaskModel, **options: object) -> Any:
+        """Check X as `_validated` does, and warn of rows in other units than those of training.
+
+        In training the columns of such a batch are named.
+        """
+        X = self._validated(X, before=model, **options)[0]
+        if (usual := model.usual_sizes) is not None:
+            warn_of_other_units(X, usual)
+        return X
 
     @property
     def _threads(self) -> int:
