@@ -182,7 +182,7 @@ class OrderingModel(TaskModel[OrderedSets]):
             near = without_outliers(far, self.units.scale, outcome=outcome)
             if near is not far:
                 rows = as_rows(np.where(near == far, values, near + middles), rows.n_features)
-            size[np.abs(near).max(axis=0, initial=0.0) > OUTLIER * self.units.scale] = np.inf  # those are named already
+            size[np.abs(near).max(axis=0, initial=0.0) > OUTLIER * self.units.scale] = np.inf  # named already
         rows = without_outliers(rows, size, outcome=outcome)
         if self.pair_units is not None or self.largest_pair:
             usual = self.largest_pair if self.pair_units is None else self.pair_units.scale
