@@ -13,7 +13,7 @@ from structsvm.features.inputs.masks import without_masks
 from structsvm.metrics._alignments import pair_f1, q_score
 from structsvm.metrics._chunks import chunk_f1, chunk_precision, chunk_recall
 from structsvm.metrics._counts import AUTO, check_no_nan, is_unknown, say_unseen
-from structsvm.metrics._dependencies import dependency_scores
+from structsvm.metrics._dependencies import dependency_scores, say_unseen_relations
 from structsvm.metrics._graphs import mean_jaccard, node_accuracy
 from structsvm.metrics._labels import check_sequences, token_accuracy
 from structsvm.metrics._matchings import matching_f1, matching_scores
@@ -135,6 +135,16 @@ class ChunkScorer(LabelScorer):
         return [scheme_of(found) or scheme_of(found.union(getattr(last(estimator), "classes_", ())))]
 
 
+class RelationScorer(Scorer):
+    """For scores of relations."""
+
+    def marks(self, estimator: Any, true: Any) -> dict[str, Any]:
+        model = last(estimator)
+        if seen := list(getattr(model, "_seen", getattr(model, "classes_", ()))):
+            say_unseen_relations(true, seen)
+        return {}
+
+
 def say_unseen_of(estimator: Any, true: Any) -> None:
     """Say how many labels of tokens or nodes are none of the estimator's."""
     model = last(estimator)
@@ -163,7 +173,7 @@ field_f1_scorer = ChunkScorer("field_f1", field_f1, of_predict=LENGTHS)
 # Trees, bracketed and of dependencies.
 bracket_f1_scorer = Scorer("bracket_f1", bracket_scores, "f1")
 uas_scorer = Scorer("uas", dependency_scores, "uas")
-las_scorer = Scorer("las", dependency_scores, "las")
+las_scorer = RelationScorer("las", dependency_scores, "las")
 # Alignments of strings.
 pair_f1_scorer = Scorer("pair_f1", pair_f1)
 q_scorer = Scorer("q", q_score)

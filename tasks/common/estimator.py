@@ -32,7 +32,7 @@ from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import explain_one
-from structsvm.tasks.common.labels import label_array, label_costs
+from structsvm.tasks.common.labels import label_array, label_costs, warn_of_odd_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import OF_INPUTS, check_unchanged, snapshot
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
@@ -160,6 +160,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         model, examples = self._prepare(X, y, sample_weight, before, **options)
         if before is None and passes is None and (doubt := examples.doubt) is not None:
             warn(doubt, AdviceWarning)
+        if before is None:
+            warn_of_odd_labels(getattr(model, "labels", ()))
         model.params, model.estimator = snapshot(self.get_params(deep=False)), type(self).__name__
         model.n_unknown = examples.n_unknown
         choose = is_to_choose(self, solver)

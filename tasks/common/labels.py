@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.metrics._counts import IGNORED, check_no_nan, is_nan, is_unknown, say_unknown, say_unseen
 
 K = TypeVar("K", bound=Hashable)
+
+# Missing values of NumPy and pandas as text.
+MISSING_TEXTS = ("nan", "NaN", "<NA>", "NaT")
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -199,6 +203,26 @@ def distinct(labels: LabelArray | list[Any], name: str) -> LabelArray:
         raise ValueError(
             f"{name} holds labels that have no order among them (strings and numbers, say): {labels!r:.200}"
         ) from None
+
+
+def _plain(label: object) -> object:
+    """A label as Python's own type."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def warn_of_odd_labels(labels: Iterable[object]) -> None:
+    """Warn of labels of a first training that are missing values as text, empty, or two ways to write one."""
+    texts = dict[str, object]()
+    for label in map(_plain, labels):
+        text = label if isinstance(label, str) else str(label)
+        if isinstance(label, str) and (text in MISSING_TEXTS or not text.strip()):
+            warn(
+                f"y has the label {label!r}, which is a class like the others: None says that a label is not known",
+                AdviceWarning,
+            )
+        first = texts.setdefault(text.strip(), label)
+        if first is not label:
+            warn(f"y has the labels {first!r:.80} and {label!r:.80}, which are two: write one of them", AdviceWarning)
 
 
 def check_labelled(y: object, *, takes_unknown: bool = False) -> None:
