@@ -340,7 +340,9 @@ def checked_order(y: Any, n: int) -> NDArray[np.int32]:
     """Return an order as an array. Raises ValueError unless it is a permutation of n items."""
     order = np.asarray(y)
     if order.dtype.kind not in "iu" or order.shape != (n,) or not np.array_equal(np.sort(order), np.arange(n)):
-        raise ValueError(f"expected an order, a permutation of the items 0 .. {n - 1}, got {y!r:.80}")
+        are_places = order.shape == (n,) and np.array_equal(np.sort(order), np.arange(1, n + 1))
+        hint = ": of places, 1 the first, np.argsort is the order" * are_places
+        raise ValueError(f"expected an order, a permutation of the items 0 .. {n - 1}, got {y!r:.80}{hint}")
     return order.astype(np.int32)
 
 

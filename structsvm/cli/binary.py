@@ -39,6 +39,7 @@ def about_labels(path: str, labels: Any) -> str:
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The predicted label of each example, or both with f(x) and -f(x) as their scores."""
     X, *_ = examples(model, path, needs_labels=False)
+    out.say_other_units(X, model)
     if wanted.confidence:
         scores = class_probabilities(model, model.class_scores(X))
     else:

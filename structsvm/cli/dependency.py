@@ -14,6 +14,7 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
 from structsvm.features.inputs.places import in_files, located
 from structsvm.metrics import dependency_scores
+from structsvm.metrics._dependencies import say_unseen_relations
 from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks.dependency.model import DependencyModel, known_arcs_of, prepare
 from structsvm.tasks.dependency.parameters import ArcFeatures, DependencyParserParameters, make_dependency_solver
@@ -46,6 +47,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     with located(trees):
         known_arcs_of(trees, None)
     predicted = [tree.with_arcs(arcs) for tree, arcs in zip(trees, model.predict(trees, n_jobs=jobs))]
+    say_unseen_relations(trees, model.labels)
     scores = dependency_scores(trees, predicted)
     names = ("uas", "las", "clas", "las_subtypes", "accuracy", "n_sentences", "n_words")
     several = sum(tree.heads.count(0) > 1 for tree in trees)

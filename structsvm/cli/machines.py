@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +32,9 @@ from structsvm.tasks.registry import ESTIMATORS
 DENSE = 0.25
 
 LINEAR = [entry.name for entry in ESTIMATORS if entry.module.startswith("linear.")]
+
+# Labels that read as several: ``1,3``, ``1;3``, ``1|3``.
+SEVERAL = re.compile(r"[^,;|][,;|][^,;|]")
 
 # The kernel where its options are not given.
 KERNEL = KernelFunction().get_params()
@@ -141,10 +145,11 @@ def train_machine(
 
 def say_several(labels: LabelArray) -> None:
     """Warn of labels that read as several, ``1,3``, each of which is one class here."""
-    several = [label for label in labels.tolist() if isinstance(label, str) and "," in label.strip(",")]
+    several = [label for label in labels.tolist() if isinstance(label, str) and SEVERAL.search(label)]
     if several:
         warn(
-            f"labels such as {several[0]!r:.40} are one class each; train multilabel reads several labels per row",
+            f"labels such as {several[0]!r:.40} are one class each; train multilabel reads several labels per row, "
+            "between commas",
             AdviceWarning,
         )
 
@@ -196,6 +201,7 @@ def examples(model: Any, path: str, *, needs_labels: bool = True) -> Any:
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """The accuracy; the picture is the confusion matrix."""
     X, y, _, places = examples(model, path)
+    out.say_other_units(X, model)
     # As strings: labels that the model does not know may be of another type, and count as errors.
     gold, found = y.astype(str), model.predict(X).astype(str)
     accuracy = float(np.mean(gold == found))

@@ -37,6 +37,7 @@ def about_labels(path: str, labels: Any) -> str:
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The predicted label of each example, or the best ones with their scores."""
     X, *_ = examples(model, path, needs_labels=False)
+    out.say_other_units(X, model)
     for _, scores in model.scores(X):
         scores = class_probabilities(model, scores) if wanted.confidence else scores
         yield from out.best(model.labels, scores, wanted.kbest, confidence=wanted.confidence)

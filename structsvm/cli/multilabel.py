@@ -11,7 +11,8 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.machines import DENSE
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.cli.machines import DENSE, SEVERAL
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import UNKNOWN, Training, flag, option_of, training
 from structsvm.features.inputs.places import PlacedRows
@@ -124,6 +125,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     before = None if job.warm_start is None else MultilabelClassifier.load(job.warm_start)
     X, labels, first_index, job.read = sets_of(path, before)
     names = sorted({name for row in labels for name in row})
+    for name in [name for name in names if SEVERAL.search(name)][:1]:
+        warn(f"{name!r:.40} is one label: several stand between commas, as in '1,3'", AdviceWarning)
     value = dict(zip(names, label_values(names).tolist(), strict=True))
     if before is None:
         if doubt := doubt_of_outputs(np.array([set(row) != set(labels[0]) for row in labels]).astype(np.int64)):

@@ -294,6 +294,14 @@ def widened(X: Any, path: str, n_features: int) -> Any:
     return X
 
 
+def say_other_units(X: Any, model: Any) -> None:
+    """Warn of a prediction for rows in other units than those of training, as estimators do."""
+    from structsvm.tasks.common.units import warn_of_other_units
+
+    if model.usual_sizes is not None:
+        warn_of_other_units(X, model.usual_sizes)
+
+
 def first_index(model: Any) -> int:
     """The index of a model's first feature in files."""
     return 1 if model.first_index is None else int(model.first_index)

@@ -44,12 +44,15 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     if wanted.kbest is not None:
         raise ValueError("--kbest is for models that choose among outputs; this one gives each row a score")
     X, *_ = query_rows(out.source(path), None, model.first_index, graded=False)
-    yield from (f"{score:.9g}\n" for score in model.scores(out.widened(X, path, model.n_features)).tolist())
+    X = out.widened(X, path, model.n_features)
+    out.say_other_units(X, model)
+    yield from (f"{score:.9g}\n" for score in model.scores(X).tolist())
 
 
 def evaluate(model: Any, path: str, jobs: int, query: str | None) -> tuple[dict[str, Any], str, Any]:
     """NDCG, mean average precision and ordered pairs; the picture shows NDCG by the number of places."""
     X, grades, qid, _ = queries(path, query, model)
+    out.say_other_units(X, model)
     found = model.scores(X)
     scores = ranking_scores(grades, found, qid=qid)
     if not scores.n_queries:

@@ -24,6 +24,7 @@ from structsvm.features.inputs.places import located, place_of
 from structsvm.parameters import FLAG, MAX_COUNT, Interval, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
+from structsvm.tasks.common.labels import warn_of_odd_labels
 from structsvm.tasks.common.parameters import OF_C, Limits
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
 from structsvm.tasks.common.training import Job, train
@@ -327,6 +328,8 @@ class Training:
         """
         if doubt is not None and not model.is_trained:
             raise ValueError(doubt)
+        if not model.is_trained:
+            warn_of_odd_labels(getattr(model, "labels", ()))
         model.params, model.n_unknown = params, examples.n_unknown
         if model.n_unknown:
             self.say(f"{model.n_unknown} labels are not known")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.features.inputs.masks import check_no_masks
+
 
 @dataclass(frozen=True)
 class CalibrationScores:
@@ -60,6 +62,8 @@ def calibration_scores(confidence: ArrayLike, right: ArrayLike, *, n_bins: int =
     >>> round(calibration_scores([0.5, 0.5, 0.9, 0.9], [True, False, True, True], n_bins=2).error, 3)
     0.05
     """
+    for name, values in (("confidence", confidence), ("right", right)):
+        check_no_masks(values, name)
     p, hits = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
     if p.ndim != 1 or p.shape != hits.shape or len(p) == 0:
         raise ValueError(f"confidence and right must be arrays of one length, got shapes {p.shape} and {hits.shape}")

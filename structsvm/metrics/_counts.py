@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Hashable, Iterable
+from collections.abc import Callable, Collection, Container, Hashable, Iterable
 from itertools import islice
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.features.inputs.masks import check_no_masks, is_masked, without_masks
 
 True_ = TypeVar("True_")
 Predicted = TypeVar("Predicted")
 
 
 def paired(y_true: Iterable[True_], y_pred: Iterable[Predicted], what: str) -> tuple[list[True_], list[Predicted]]:
-    """Return both as lists. Raises ValueError if they differ in length or are empty; `what` names the items."""
-    true, pred = list(y_true), list(y_pred)
+    """Return both as lists, what is masked in `y_true` as None; `what` names the items.
+
+    Raises ValueError if they differ in length, are empty, or if entries of `y_pred` are masked.
+    """
+    check_no_masks(y_pred, "y_pred")
+    true, pred = list(without_masks(y_true)), list(y_pred)
     if len(true) != len(pred):
         raise ValueError(f"y_true has {len(true)} {what} and y_pred has {len(pred)}.")
     if not true:
@@ -45,6 +50,25 @@ def is_unknown(label: object, unknown: object = AUTO) -> bool:
         return True
     number = number_of(label)
     return number is not None and (number == IGNORED or number == (UNLABELLED if _is_auto(unknown) else unknown))
+
+
+def is_nan(label: object) -> bool:
+    """Whether a label is NaN, pandas' NA or a masked entry; a text or a collection is none of them."""
+    if is_masked(label):
+        return label.ndim == 0 and bool(label.mask)
+    if isinstance(label, Collection):
+        return False
+    try:
+        return bool(label != label)
+    except TypeError:  # NA is neither equal to itself nor not
+        return True
+
+
+def check_no_nan(labels: Iterable[object], place: Callable[[int], str]) -> None:
+    """Raise ValueError for a true label that `is_nan`; `place` says where the k-th one stands."""
+    for k, label in enumerate(labels):
+        if is_nan(label):
+            raise ValueError(f"{place(k)}: the label is {label!r}; None says that it is not known")
 
 
 def number_of(label: object) -> float | None:

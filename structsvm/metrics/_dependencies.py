@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral
 
-from structsvm.metrics._counts import paired, precision_recall_f1
+from structsvm.metrics._counts import paired, precision_recall_f1, say_unseen
 from structsvm.structures.dependencies import DependencyTree
 
 # Relations of content words, which CLAS counts.
@@ -147,6 +148,13 @@ def dependency_scores(
         n_sentences=len(y_true),
         n_words=n_words,
     )
+
+
+def say_unseen_relations(y_true: Iterable[DependencyTree | Arcs], labels: Iterable[str]) -> None:
+    """Say how many words have a relation that none of a parser's `labels` is, subtypes aside."""
+    arcs = chain.from_iterable(tree.arcs if isinstance(tree, DependencyTree) else tree for tree in y_true)
+    found = (label.partition(":")[0] for _, label in arcs if isinstance(label, str))
+    say_unseen(found, {label.partition(":")[0] for label in labels}, "words")
 
 
 def _arcs(tree: DependencyTree | Arcs, i: int) -> Arcs:

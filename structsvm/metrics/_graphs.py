@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.metrics._counts import AUTO, is_unknown, mark_for, paired, say_unknown
+from structsvm.metrics._counts import AUTO, check_no_nan, is_unknown, mark_for, paired, say_unknown
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ def graph_scores(
     pairs: Counter[tuple[Any, Any]] = Counter()
     graphs = paired(y_true, y_pred, "graphs")
     for i, (true, found) in enumerate(zip(*graphs, strict=True)):
-        own = zip(*by_node(true, found, i), strict=True)
+        own = list(zip(*by_node(true, found, i), strict=True))
+        check_no_nan((label for label, _ in own), f"graph {i}, node {{}}".format)
         pairs.update(pair for pair in own if pair[0] is not None and not isinstance(pair[0], set))
     if isinstance(labels, np.ndarray):
         labels = labels.tolist()

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structsvm.features.columns import Columns
-from structsvm.metrics._counts import AUTO, is_unknown, mark_for, paired, precision_recall_f1, say_unknown
+from structsvm.metrics._counts import (
+    AUTO,
+    check_no_nan,
+    is_nan,
+    is_unknown,
+    mark_for,
+    paired,
+    precision_recall_f1,
+    say_unknown,
+)
 
 LabelSequences = Iterable[Sequence[Hashable] | np.ndarray]
 
@@ -67,9 +76,10 @@ def check_sequences(y_true: LabelSequences, y_pred: LabelSequences) -> tuple[lis
 def known_tokens(y_true: LabelSequences, y_pred: LabelSequences, unknown: object = AUTO) -> tuple[list[Any], list[Any]]:
     """Return both as `check_sequences`, without the tokens whose true label is unknown (`is_unknown`).
 
-    A mark that is predicted is a label. Raises ValueError if no token is left.
+    A mark that is predicted is a label. Raises ValueError for a true label NaN, and if no token is left.
     """
     true, pred = check_sequences(y_true, y_pred)
+    check_no_nan_in(true)
     if not any(label is None or is_unknown(label, unknown) for label in distinct_in(true)):
         return true, pred
     unknown = mark_for(unknown, distinct_in(pred))
@@ -78,6 +88,13 @@ def known_tokens(y_true: LabelSequences, y_pred: LabelSequences, unknown: object
     if not any(pairs):
         raise ValueError("y_true tells no label of any token")
     return [[a for a, _ in own] for own in pairs], [[b for _, b in own] for own in pairs]
+
+
+def check_no_nan_in(y: list[Any]) -> None:
+    """Raise ValueError, with sequence and token, for NaN in the place of a label."""
+    if any(map(is_nan, distinct_in(y))):
+        for i, labels in enumerate(y):
+            check_no_nan(labels, f"sequence {i}, token {{}}".format)
 
 
 def distinct_in(y: list[Any]) -> list[Any]:

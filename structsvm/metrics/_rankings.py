@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.features.inputs.masks import check_no_masks
 from structsvm.parameters import checked_k
 from structsvm.structures.queries import query_bounds
 
@@ -162,8 +163,9 @@ def break_even_point(y_true: ArrayLike, y_score: ArrayLike) -> float:
     >>> break_even_point([1, 0, 1, 0], [0.9, 0.8, 0.2, 0.1])
     0.5
     """
-    n_relevant = int((np.asarray(y_true) > 0).sum())
-    return precision_at_k(y_true, y_score, n_relevant) if n_relevant else np.nan
+    grades, scores = checked(y_true, y_score)
+    n_relevant = int((grades > 0.0).sum())
+    return precision_at_k(grades, scores, n_relevant) if n_relevant else np.nan
 
 
 def ordered_pairs(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -199,7 +201,9 @@ def ranked(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def checked(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both as float64 vectors; ValueError unless finite, and of one length."""
+    """Both as float64 vectors; ValueError unless finite, not masked, and of one length."""
+    for name, values in (("y_true", y_true), ("y_score", y_score)):
+        check_no_masks(values, name)
     grades, scores = np.asarray(y_true, dtype=np.float64), np.asarray(y_score, dtype=np.float64)
     if grades.ndim != 1 or grades.shape != scores.shape:
         raise ValueError(f"y_true has shape {grades.shape}, y_score {scores.shape}: one number per row is expected")

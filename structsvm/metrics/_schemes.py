@@ -114,7 +114,9 @@ class Scheme:
 
     def part(self, label: object) -> Part | None:
         """The role and the type of a label; None if it is none of the scheme."""
-        found = _split(label, self.separator, is_suffix=self.is_suffix) if isinstance(label, str) else None
+        if not isinstance(label, str) or not label or label != label.strip():
+            return None
+        found = _split(label, self.separator, is_suffix=self.is_suffix)
         if found is None:
             return None
         tag, kind = found

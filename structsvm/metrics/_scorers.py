@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.features.inputs.masks import without_masks
 from structsvm.metrics._alignments import pair_f1, q_score
 from structsvm.metrics._chunks import chunk_f1, chunk_precision, chunk_recall
-from structsvm.metrics._counts import AUTO, is_unknown, say_unseen
-from structsvm.metrics._dependencies import dependency_scores
+from structsvm.metrics._counts import AUTO, check_no_nan, is_unknown, say_unseen
+from structsvm.metrics._dependencies import dependency_scores, say_unseen_relations
 from structsvm.metrics._graphs import mean_jaccard, node_accuracy
 from structsvm.metrics._labels import check_sequences, token_accuracy
 from structsvm.metrics._matchings import matching_f1, matching_scores
@@ -66,7 +67,7 @@ class Scorer:
             raise TypeError(f"{self!r} takes no {name!r}")
         about = {name: value for name, value in about.items() if value is not None}
         predicted = self.predicted(estimator, X, **{name: about.pop(name) for name in self.of_predict if name in about})
-        true = self.true(estimator, y)
+        true = self.true(estimator, without_masks(y))
         about |= self.marks(estimator, true)
         value = self.metric(true, predicted, *self.more(estimator, true, predicted), **about)
         value = float(getattr(value, self.part) if self.part else value)
@@ -108,7 +109,12 @@ class FoundScorer(Scorer):
         return estimator.decision_function(X)
 
     def true(self, estimator: Any, y: Any) -> Any:
-        return np.asarray(y) == last(estimator).classes_[1]
+        check_no_nan(true := np.asarray(y).tolist(), "row {} of y".format)
+        if None in true:
+            raise ValueError(f"row {true.index(None)} of y has no label: leave rows without one out of X and y")
+        classes = last(estimator).classes_
+        say_unseen(true, set(classes.tolist()), "rows")
+        return np.asarray(y) == classes[1]
 
 
 class LabelScorer(Scorer):
@@ -127,6 +133,16 @@ class ChunkScorer(LabelScorer):
         unknown = getattr(last(estimator), "unknown", AUTO)
         found = {label for label in known if not is_unknown(label, unknown)}
         return [scheme_of(found) or scheme_of(found.union(getattr(last(estimator), "classes_", ())))]
+
+
+class RelationScorer(Scorer):
+    """For scores of relations."""
+
+    def marks(self, estimator: Any, true: Any) -> dict[str, Any]:
+        model = last(estimator)
+        if seen := list(getattr(model, "_seen", getattr(model, "classes_", ()))):
+            say_unseen_relations(true, seen)
+        return {}
 
 
 def say_unseen_of(estimator: Any, true: Any) -> None:
@@ -157,7 +173,7 @@ field_f1_scorer = ChunkScorer("field_f1", field_f1, of_predict=LENGTHS)
 # Trees, bracketed and of dependencies.
 bracket_f1_scorer = Scorer("bracket_f1", bracket_scores, "f1")
 uas_scorer = Scorer("uas", dependency_scores, "uas")
-las_scorer = Scorer("las", dependency_scores, "las")
+las_scorer = RelationScorer("las", dependency_scores, "las")
 # Alignments of strings.
 pair_f1_scorer = Scorer("pair_f1", pair_f1)
 q_scorer = Scorer("q", q_score)

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.metrics._counts import paired, precision_recall_f1, say_unseen
+from structsvm.features.inputs.masks import without_masks
+from structsvm.metrics._counts import (
+    AUTO,
+    check_no_nan,
+    is_unknown,
+    mark_for,
+    paired,
+    precision_recall_f1,
+    say_unknown,
+    say_unseen,
+)
 from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, joined_levels, rows_of_levels
 
 if TYPE_CHECKING:
@@ -43,18 +54,26 @@ def _names(y: Nodes, taxonomy: Taxonomy) -> Iterable[Hashable]:
 def _pairs(
     y_true: Nodes, y_pred: Nodes, taxonomy: object, sample_weight: ArrayLike | None
 ) -> tuple[PairCounts, Taxonomy]:
-    """Return the weights of the pairs of true and predicted node that occur, and the taxonomy."""
+    """Return the weights of the pairs of a known node and a predicted one that occur, and the taxonomy."""
     taxonomy = as_taxonomy(taxonomy)
-    true, pred = paired(_names(y_true, taxonomy), _names(y_pred, taxonomy), "labels")
-    say_unseen(true, taxonomy, "documents")
+    true, pred = paired(_names(without_masks(y_true), taxonomy), _names(y_pred, taxonomy), "labels")
+    check_no_nan(true, "y_true, number {}".format)
+    unknown = mark_for(AUTO, taxonomy.nodes)
+    known = [not is_unknown(name, unknown) for name in true]
+    if not any(known):
+        raise ValueError("y_true names no node of any document")
+    say_unknown(true, unknown, None, "documents that the scores leave out")
+    say_unseen(compress(true, known), taxonomy, "documents")
     if sample_weight is None:
-        return Counter(zip(true, pred)), taxonomy
+        return Counter(compress(zip(true, pred), known)), taxonomy
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(true),) or not (weight >= 0.0).all() or not 0.0 < weight.sum() < np.inf:
         raise ValueError(f"sample_weight must be {len(true)} finite numbers >= 0, not all of them 0")
     pairs: PairCounts = Counter()
-    for pair, w in zip(zip(true, pred), weight.tolist()):
+    for pair, w in compress(zip(zip(true, pred), weight.tolist()), known):
         pairs[pair] += w
+    if not sum(pairs.values()) > 0.0:
+        raise ValueError("sample_weight is 0 where y_true names a node")
     return pairs, taxonomy
 
 
@@ -97,6 +116,7 @@ def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: object, *, sample_weight: 
     y_true, y_pred : array-like of shape (n_samples,)
         Names of nodes; where these are whole paths, also rows of levels (n_samples, n_levels). True labels that are no
         nodes count as wrong: a path stands below the longest part of it that is a node, another label below the root.
+        Documents without a label (None, -100, -1 unless it is a node) are left out.
     taxonomy : Taxonomy, or anything that `structsvm.structures.taxonomy.as_taxonomy` accepts
     sample_weight : array-like of shape (n_samples,), optional
 
@@ -107,7 +127,7 @@ def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: object, *, sample_weight: 
     Raises
     ------
     ValueError
-        The lengths differ, there are no labels, or a predicted one is not a node.
+        The lengths differ, no label is known, one is NaN, or a predicted one is not a node.
 
     References
     ----------

@@ -249,7 +249,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
         return model.table[self.n_features_in_] if model.has_intercept else np.zeros(len(model.labels))
 
     def _scores(self, model: AmbiguousModel, X: MatrixLike) -> Floats:
-        X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
+        X = self._rows_of_prediction(X, model, accept_sparse="csr", dtype=np.float64)
         return model.scores(X)
 
     def decision_function(self, X: MatrixLike) -> Floats:

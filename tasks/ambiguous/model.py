@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.matrices import is_sparse
-from structsvm.metrics._counts import is_unknown, mark_for, say_unknown
+from structsvm.metrics._counts import is_nan, is_unknown, mark_for, say_unknown
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.solvers import LatentSVM
@@ -312,6 +312,9 @@ def as_bags(
         raise ValueError(f"y must hold the candidate labels of each example, got {y!r:.80}")
     bags = [as_bag(candidates) for candidates in rows]
     found = dict.fromkeys(chain.from_iterable(bag for bag in bags if bag is not None))
+    if any(map(is_nan, found)):
+        i = next(i for i, bag in enumerate(bags) if bag is not None and any(map(is_nan, bag)))
+        raise ValueError(f"example {i}: a candidate is NaN ({bags[i]!r:.80}); None says that nothing is known of a row")
     if None in found:
         raise ValueError("y holds a set of candidate labels with None in it; None alone: it may be any")
     marks = [label for label in found if is_unknown(label, unknown)]

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import in_own_threads, parallel_map
+from structsvm.features.inputs.masks import reads_masks
 from structsvm.metrics._counts import say_unseen
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
@@ -168,6 +169,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
 
     @available_if(has_probabilities)
     @in_own_threads
+    @reads_masks
     def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
         """Probabilities of the classes: array (n_samples, n_classes).
 
@@ -179,13 +181,14 @@ class Classifier(ClassifierMixin, TaskEstimator):
 
     @available_if(has_probabilities)
     @in_own_threads
+    @reads_masks
     def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def _test(self, model: TaskModel, X: MatrixLike) -> Matrix:
-        return self._validated(X, before=model, **self._accepted)[0]
+        return self._rows_of_prediction(X, model, **self._accepted)
 
     def _by_parts(self, function: Callable[[Matrix], NDArray[Scalar]], X: Matrix) -> NDArray[Scalar]:
         """A function of rows, by `n_jobs` threads."""

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.dual.parallel import in_own_threads
+from structsvm.features.inputs.masks import reads_masks
 from structsvm.features.inputs.places import located
 from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
@@ -31,7 +32,7 @@ from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import explain_one
-from structsvm.tasks.common.labels import label_array, label_costs
+from structsvm.tasks.common.labels import label_array, label_costs, warn_of_odd_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import OF_INPUTS, check_unchanged, snapshot
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
@@ -69,11 +70,11 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     model_: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let all public methods of the class compute in `n_jobs` threads."""
+        """Let all public methods of the class read masks, and compute in `n_jobs` threads."""
         super().__init_subclass__(**options)
         for name, method in list(vars(cls).items()):
             if isfunction(method) and not name.startswith("_"):
-                setattr(cls, name, in_own_threads(method))
+                setattr(cls, name, in_own_threads(reads_masks(method)))
 
     @abstractmethod
     def _prepare(
@@ -159,6 +160,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         model, examples = self._prepare(X, y, sample_weight, before, **options)
         if before is None and passes is None and (doubt := examples.doubt) is not None:
             warn(doubt, AdviceWarning)
+        if before is None:
+            warn_of_odd_labels(getattr(model, "labels", ()))
         model.params, model.estimator = snapshot(self.get_params(deep=False)), type(self).__name__
         model.n_unknown = examples.n_unknown
         choose = is_to_choose(self, solver)
@@ -198,10 +201,18 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             scratch.__dict__.update(before.columns)
         with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are errors of the check
             checked = validate_data(scratch, X, y, reset=before is None, **options)
-        if before is not None and (usual := before.usual_sizes) is not None:
-            warn_of_other_units(checked[0] if isinstance(checked, tuple) else checked, usual)
         columns = {name: value for name, value in vars(scratch).items() if name in COLUMNS}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
+
+    def _rows_of_prediction(self, X: object, model: TaskModel, **options: object) -> Any:
+        """Check X as `_validated` does, and warn of rows in other units than those of training.
+
+        In training the columns of such a batch are named.
+        """
+        X = self._validated(X, before=model, **options)[0]
+        if (usual := model.usual_sizes) is not None:
+            warn_of_other_units(X, usual)
+        return X
 
     @property
     def _threads(self) -> int:

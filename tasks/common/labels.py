@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import repeat
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from structsvm.metrics._counts import IGNORED, is_unknown, say_unknown, say_unseen
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.metrics._counts import IGNORED, check_no_nan, is_nan, is_unknown, say_unknown, say_unseen
 
 K = TypeVar("K", bound=Hashable)
+
+# Missing values of NumPy and pandas as text.
+MISSING_TEXTS = ("nan", "NaN", "<NA>", "NaT")
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -60,7 +64,7 @@ def agreement(
     Raises
     ------
     ValueError
-        If the numbers of examples differ, or if y has no labelled example.
+        If the numbers of examples differ, for NaN in the place of a label, or if y has no labelled example.
     """
     y, predicted = list(y), list(predicted)
     if len(y) != len(predicted):
@@ -71,6 +75,7 @@ def agreement(
             return any(agrees(one, label) for one in weights_of(known))
         return known is None or allows(known, label)
 
+    check_no_nan(y, "y, number {}".format)
     says = np.array([not is_unknown(known, unknown) for known in y], dtype=bool)
     if not says.any():
         raise ValueError("y tells nothing of any example")
@@ -111,9 +116,9 @@ def ids_by_label(labels: Sequence[Hashable], used: Iterable[Hashable]) -> dict[H
 
 def sort_labels(labels: Iterable[Any]) -> list[Any]:
     """The labels in their own order, or, if they have none, by type and text."""
-    for label in labels:
-        if label != label:
-            raise ValueError("y holds NaN as a label")
+    labels = list(labels)
+    if any(map(is_nan, labels)):
+        raise ValueError("y holds NaN as a label")
     labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
     try:
         return sorted(labels)
@@ -200,6 +205,26 @@ def distinct(labels: LabelArray | list[Any], name: str) -> LabelArray:
         ) from None
 
 
+def _plain(label: object) -> object:
+    """A label as Python's own type."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def warn_of_odd_labels(labels: Iterable[object]) -> None:
+    """Warn of labels of a first training that are missing values as text, empty, or two ways to write one."""
+    texts = dict[str, object]()
+    for label in map(_plain, labels):
+        text = label if isinstance(label, str) else str(label)
+        if isinstance(label, str) and (text in MISSING_TEXTS or not text.strip()):
+            warn(
+                f"y has the label {label!r}, which is a class like the others: None says that a label is not known",
+                AdviceWarning,
+            )
+        first = texts.setdefault(text.strip(), label)
+        if first is not label:
+            warn(f"y has the labels {first!r:.80} and {label!r:.80}, which are two: write one of them", AdviceWarning)
+
+
 def check_labelled(y: object, *, takes_unknown: bool = False) -> None:
     """Raise ValueError, with the number of rows, for labels NaN or NA, and for unknown ones unless `takes_unknown`."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
@@ -221,16 +246,6 @@ def check_labelled(y: object, *, takes_unknown: bool = False) -> None:
 def is_missing(label: Any, *, takes_unknown: bool) -> bool:
     """Whether a value of y is no label: NaN, NA of pandas, or the sign of an unknown one, unless that is taken."""
     return not takes_unknown if is_unknown(label, None) else is_nan(label)
-
-
-def is_nan(label: Any) -> bool:
-    """Whether a label is NaN, or pandas' NA; a text or a collection is neither."""
-    if isinstance(label, Collection):
-        return False
-    try:
-        return bool(label != label)
-    except TypeError:  # NA is neither equal to itself nor not
-        return True
 
 
 def check_targets(y: object) -> None:

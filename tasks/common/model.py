@@ -497,6 +497,8 @@ class TaskModel(ABC, Generic[E]):
             if model.temperature is not None and not model.has_temperature:
                 raise ValueError("a temperature, which models of this kind do not have")
             model.set_training(stored)
+            if model.margin is not None and (model.state is None) != (model.margin.state is None):
+                raise ValueError("a state of one part of a sum alone")
             model.check()
         return model
 

@@ -227,7 +227,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     def _checked(self, X: MatrixLike) -> Matrix:
-        return self._validated(X, before=self._fitted(), accept_sparse="csr", dtype=np.float64)[0]
+        return self._rows_of_prediction(X, self._fitted(), accept_sparse="csr", dtype=np.float64)
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return per label the score of the best set with it minus that of the best one without.

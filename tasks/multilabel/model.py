@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
-from structsvm.metrics._counts import AUTO, IGNORED, is_unknown, say_unknown, say_unseen
+from structsvm.metrics._counts import AUTO, IGNORED, is_nan, is_unknown, say_unknown, say_unseen
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
@@ -313,6 +313,8 @@ def read_sets(
                 f"{matrix.shape}"
             )
         try:
+            if matrix.dtype == object:  # NA of pandas is no number
+                matrix = np.where(np.vectorize(is_nan, otypes=[bool])(matrix), np.nan, matrix)
             values = matrix.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"y must be a matrix of 0 and 1, got {matrix.dtype}") from None

@@ -18,6 +18,7 @@ from structsvm.features.dense import FILLED, DenseRows
 from structsvm.features.inputs.outliers import (
     CUT,
     KEPT,
+    OUTLIER,
     cut_columns,
     limits_of_columns,
     middle_of,
@@ -171,7 +172,7 @@ class OrderingModel(TaskModel[OrderedSets]):
         The features of items are told by their distance from the middle of their set, as units are.
         """
         outcome = CUT if is_cut else KEPT
-        rows, pairs = sets.rows, sets.pairs
+        rows, pairs, size = sets.rows, sets.pairs, np.full(sets.rows.n_features, self.largest or np.inf)
         if self.units is not None:
             values = matrix(sets).toarray()
             middles = np.repeat(
@@ -181,11 +182,11 @@ class OrderingModel(TaskModel[OrderedSets]):
             near = without_outliers(far, self.units.scale, outcome=outcome)
             if near is not far:
                 rows = as_rows(np.where(near == far, values, near + middles), rows.n_features)
-        if self.largest:
-            rows = without_outliers(rows, self.largest, outcome=outcome)
+            size[np.abs(near).max(axis=0, initial=0.0) > OUTLIER * self.units.scale] = np.inf  # named already
+        rows = without_outliers(rows, size, outcome=outcome)
         if self.pair_units is not None or self.largest_pair:
-            size = self.largest_pair if self.pair_units is None else self.pair_units.scale
-            pairs = without_outliers(pairs, size, outcome=outcome)
+            usual = self.largest_pair if self.pair_units is None else self.pair_units.scale
+            pairs = without_outliers(pairs, usual, outcome=outcome)
         return ItemSets(rows, sets.bounds, pairs)
 
     def settle_sizes(self, sets: ItemSets) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
 from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
@@ -368,9 +369,27 @@ def prepare(
     are_equal = np.maximum.reduceat(says, bounds[:-1]) == np.minimum.reduceat(says, bounds[:-1])
     if are_equal.all():
         raise ValueError("nothing can be learnt: in each query all rows have the same grade")
+    if before is None:
+        warn_of_places(grades, bounds)
     if params.loss == "ndcg":  # without gains a query adds nothing; with equal ones it would ask for equal scores
         grades = np.where(np.repeat(are_equal, np.diff(bounds)), 0.0, grades)
     return model, Queries(Groups(model.rows(X), bounds), grades)
+
+
+def warn_of_places(grades: Floats, bounds: Integers) -> None:
+    """Warn of grades that read as the places 1 .. n of the rows, or 0 .. n - 1: the best one would have the least."""
+    sizes = np.diff(bounds)
+    if len(grades) < LEAST_INPUTS or len(sizes) < 2 or sizes.max() < 3:
+        return
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    first, place = grades.min(), np.arange(len(grades)) - np.repeat(bounds[:-1], sizes)
+    if first in (0.0, 1.0) and np.array_equal(grades[np.lexsort((grades, query))], first + place):
+        last = "n" if first else "n - 1"
+        warn(
+            f"each of the {len(sizes)} queries of n rows has the grades {first:g} .. {last} once, and the largest is "
+            f"taken for the best: for places, {first:g} the best, give the place from the end",
+            AdviceWarning,
+        )
 
 
 class SampleModel(GroupModel[LabeledRows]):

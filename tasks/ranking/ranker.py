@@ -180,7 +180,7 @@ class Ranker(RankerParameters, TaskEstimator):
     def predict(self, X: MatrixLike) -> Floats:
         """Return scores, array (n_rows,): the rows of a query are ranked from the highest to the lowest."""
         model = self._fitted()
-        return model.scores(self._validated(X, before=model, **ACCEPTED)[0])
+        return model.scores(self._rows_of_prediction(X, model, **ACCEPTED))
 
     def explain(self, x: MatrixLike) -> Explanation:
         """Why one row of a query is ranked first and not the next one: an `Explanation` of their numbers, to print.
@@ -190,7 +190,7 @@ class Ranker(RankerParameters, TaskEstimator):
         model = self._fitted()
         if depth(x) > 2:
             refuse(x)
-        return model.explain(self._validated(x, before=model, **ACCEPTED)[0])
+        return model.explain(self._rows_of_prediction(x, model, **ACCEPTED))
 
     def score(
         self,

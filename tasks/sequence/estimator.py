@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import mark_for
-from structsvm.metrics._labels import check_sequences
+from structsvm.metrics._labels import check_no_nan_in, check_sequences
 from structsvm.parameters import NONE, Interval, Options, declared, validate
 from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
@@ -390,6 +390,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             y = by_sequence(y, [len(labels) for labels in predicted])
         weight = checked_sample_weight(sample_weight, len(predicted))
         y, predicted = check_sequences(y, predicted)
+        check_no_nan_in(y)
         unknown = mark_for(self.unknown, self._fitted().labels)
         right, says = agreement(
             chain.from_iterable(y), chain.from_iterable(predicted), unknown, COLLECTIONS, seen=self._seen

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
-from structsvm.metrics._counts import AUTO, is_unknown, mark_for, say_unknown
+from structsvm.metrics._counts import AUTO, is_nan, is_unknown, mark_for, say_unknown
+from structsvm.metrics._schemes import scheme_of
 from structsvm.oracles.chain import place_of
-from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, is_nan, sort_labels, weights_of
+from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, sort_labels, weights_of
 
 if TYPE_CHECKING:
     from structsvm.arrays import Integers
@@ -205,6 +207,26 @@ def encode_labels(
     if len(sets):
         raise ValueError("y must hold the label of each token, and tells some in part")
     return labels, label_ids
+
+
+def warn_of_columns(X: Columns, labels: Sequence[Hashable], label_ids: Integers) -> None:
+    """Warn where another column looks like the labels: one with the same values, or a first one of chunks' tags."""
+    if X.n_tokens < LEAST_INPUTS or len(labels) < 2:
+        return
+    for j, vocabulary in enumerate(X.vocabularies):
+        names, ids = vocabulary.tolist(), X.ids[:, j]
+        used = {names[i] for i in np.unique(ids).tolist()}
+        place = {label: k for k, label in enumerate(labels)}
+        as_labels = np.array([place.get(name, -1) for name in names], dtype=np.int64)
+        if np.array_equal(as_labels[ids], label_ids):
+            warn(f"the labels are the values of column {j + 1}: is another column the label?", AdviceWarning)
+        elif j == 0 and scheme_of(used - {"O"}) is not None and used != {"O"} and scheme_of(labels) is None:
+            first = min(used - {"O"})
+            warn(
+                f"column 1 has tags of chunks alone, such as {first!r:.80}, and the labels are words such as "
+                f"{labels[0]!r:.80}: does the label stand first? (label=1 of read_columns, --label 1)",
+                AdviceWarning,
+            )
 
 
 def by_sequence(y: object, lengths: Sequence[int] | Integers) -> Columns | list[Any]:

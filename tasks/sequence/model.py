@@ -76,7 +76,7 @@ from structsvm.tasks.sequence.chains import (
 from structsvm.tasks.sequence.compaction import report_from
 from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
-from structsvm.tasks.sequence.labels import encode_known
+from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
 from structsvm.tasks.sequence.parameters import (
     RIVAL,
     USUAL_SOLVER,
@@ -827,6 +827,8 @@ def prepare(
     encoder = make_encoder(params, None if choice is None else choice.templates)
     tokens = encoder.fit_transform(X, lengths)
     labels, label_ids, sets = known or told(tokens)
+    if isinstance(X, Columns):
+        warn_of_columns(X, labels, label_ids)
     if params.broken == "repair":
         check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)

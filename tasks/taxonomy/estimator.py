@@ -462,7 +462,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
                 warn_of_unknown(int(np.count_nonzero(np.diff(X.indptr) == 0)), X.shape[0], "documents")
         elif isinstance(model, KernelTaxonomyModel) and model.machine.objects is not None and callable(self.kernel):
             X = values_for(self.kernel, X, model.machine.objects, model.machine.support)  # type: ignore[arg-type]
-        return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]
+        return self._rows_of_prediction(X, model, accept_sparse="csr", dtype=np.float32)
 
     # ---- views ---------------------------------------------------------------------------
 

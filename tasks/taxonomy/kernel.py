@@ -70,8 +70,8 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel, has_machine=True):
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         if sets:
             raise ValueError(
-                "y has sets of labels, or inner nodes, and with a kernel each label must be known: set kernel=None, or "
-                "leaf_only=False for inner nodes that are labels"
+                "y has sets of labels, or inner nodes, or rows without a label, and with a kernel each label must be "
+                "known: set kernel=None, or leaf_only=False for inner nodes that are labels"
             )
         taxonomy, structure = structure_of(params, labels, y)
         kernel = kernel_of(params, X)

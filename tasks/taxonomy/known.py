@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm._adapter import as_objects
-from structsvm.metrics._counts import AUTO, is_unknown, mark_for, say_unknown
+from structsvm.metrics._counts import AUTO, is_nan, is_unknown, mark_for, say_unknown
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, listed, weights_of
 
@@ -136,7 +136,10 @@ def _mark(params: SimpleNamespace, y: LabelArray, classes: list[Hashable] | None
     alone = {label for label in flat if is_hashable(label) and not isinstance(label, SETS)}
     members = {member for label in flat if isinstance(label, SETS) for member in label}
     marks = {label for label in alone if label is not None and is_unknown(label, unknown)}
-    inside = next((member for member in members - {None} if is_unknown(member, unknown)), None)
+    if None in members or any(map(is_nan, members)):
+        missing = None if None in members else next(filter(is_nan, members))
+        raise ValueError(f"y holds a set of labels with {missing} in it; None alone: it may be any")
+    inside = next((member for member in members if is_unknown(member, unknown)), None)
     if inside is not None:
         raise ValueError(f"y holds a set with {inside!r}, which alone means: not known; unknown=None makes -1 a label")
     if marks:

@@ -31,6 +31,12 @@ def settled(
         separator = PATH_SEPARATOR if taxonomy is None else taxonomy.separator
         if rows is None:
             return taxonomy, y, classes
+        if taxonomy is None and before is None and _are_one_hot(rows):
+            warn(
+                "y is a matrix of 0 and 1 with one 1 per row, and is read as rows of levels: of an indicator matrix, "
+                "y.argmax(axis=1) are the labels",
+                AdviceWarning,
+            )
         if separator is None:
             raise ValueError(
                 "y has rows of levels: its taxonomy must be None, or one of paths with a separator (nodes that are "
@@ -44,6 +50,14 @@ def settled(
     if taxonomy is None:
         taxonomy = before if before is not None else _of_paths(y if classes is None else classes, separator, unknown)
     return taxonomy, y, classes
+
+
+def _are_one_hot(rows: list[Any]) -> bool:
+    """Whether rows of levels are those of an indicator matrix of classes."""
+    values = [None if row is None else list(row) for row in rows]
+    if any(row is None or not all(isinstance(x, (int, float, np.number, np.bool_)) for x in row) for row in values):
+        return False
+    return all(sorted(row) == [0] * (len(row) - 1) + [1] for row in values if row is not None)
 
 
 def _of_paths(y: KnownLabels, separator: str, unknown: object) -> Taxonomy:

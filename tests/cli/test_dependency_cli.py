@@ -118,3 +118,14 @@ def test_treebanks_of_the_shared_tasks(tmp_path):
         wanted = x.replace("\t0\tROOT\t_\t_\n", "\t2\tROOT\t_\t_\n").replace("V\tV\t_\t2", "V\tV\t_\t0")
         assert run(tmp_path, "predict", "m", "x.conll")[0] == f"{wanted}\n" * 5
         assert run(tmp_path, "predict", "m", "2009.conll")[0].count("\t") == 15 * 9
+
+
+@pytest.mark.filterwarnings("always::structsvm.AdviceWarning")
+def test_relations_that_training_never_saw_are_counted(work):
+    trees = read_conllu(work / "test")
+    write_conllu([tree.with_arcs([(head, "other:x") for head, _ in tree.arcs]) for tree in trees], work / "other")
+    out, err = run(work, "evaluate", "m", "other")
+    n = sum(len(tree) for tree in trees)
+    assert f"{n} words have a label that training never saw ('other'): they count as wrong" in err
+    assert "LAS                  =   0.00" in out
+    assert "never saw" not in run(work, "evaluate", "m", "test")[1]

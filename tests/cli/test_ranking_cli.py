@@ -147,3 +147,11 @@ def test_refusals(data, tmp_path):
     run(tmp_path, "train", "binary", "b", "-m", "b.m", "-C", "1", "--gamma", "1", "-q")
     assert "--query is for models that rank" in run(tmp_path, "evaluate", "b.m", "b", "--query", "sizes", status=2)[1]
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.filterwarnings("always::structsvm.AdviceWarning")  # the command prints them
+def test_places_of_rows_are_asked_about(tmp_path):
+    lines = [f"{1 + (3 * q + 2 * k) % 5} qid:{q} 1:{k} 2:{q + k * k}" for q in range(4) for k in range(5)]
+    (tmp_path / "places").write_text("\n".join(lines) + "\n")
+    _, err = run(tmp_path, "train", "ranking", "places", "-m", "m", "-C", "1")
+    assert "each of the 4 queries of n rows has the grades 1 .. n once" in err

@@ -134,3 +134,24 @@ def test_columns_are_of_column_files(tmp_path):
         for command in ("predict", "evaluate"):
             err = run(tmp_path, command, "m", "d", option, "1", status=2)[1]
             assert f"{option} is for models of column files" in err
+
+
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{tag} {word}", "column 1 has tags of chunks alone, such as 'B-LOC', and the labels are words"),
+        ("{word} {tag} {word}", "the labels are the values of column 1: is another column the label?"),
+        ("{word}\t{odd}", "y has the label '', which is a class like the others"),
+    ],
+    ids=["label first", "word twice", "empty labels"],
+)
+def test_columns_that_are_no_labels_are_asked_about(tmp_path, line, said):
+    tags = {"Rome": "B-LOC", "New": "B-LOC", "York": "I-LOC"}
+    sentences = [["in", "Rome", "today"], ["New", "York", "is", "old"], ["today", "is", "old"]] * 8
+    blocks = (
+        "".join(line.format(word=w, tag=tags.get(w, "O"), odd=tags.get(w, "")) + "\n" for w in words)
+        for words in sentences
+    )
+    (tmp_path / "t").write_text("\n".join(blocks))
+    assert said in run(tmp_path, "train", "sequence", "t", "-m", "m", "-C", "1")[1]

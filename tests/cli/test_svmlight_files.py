@@ -105,6 +105,25 @@ def test_labels_that_read_as_several(tmp_path):
         assert not run(tmp_path, "train", task, "t", "-m", "m", "-C", "1", "-q")[1]
 
 
+def test_sets_between_semicolons_are_asked_about(tmp_path):
+    (tmp_path / "t").write_text("1;3 1:.5 2:1\n2 2:.5\n" * 10)
+    texts = {"multiclass": "labels such as '1;3' are one class", "multilabel": "'1;3' is one label: several"}
+    for task, said in texts.items():
+        assert said in run(tmp_path, "train", task, "t", "-m", "m", "-C", "1")[1]
+
+
+@tasks
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_rows_in_other_units(tmp_path, task, command):
+    for name, factor in (("usual", 1.0), ("other", 1e5)):
+        lines = (" ".join(f"{j}:{factor * x:.6g}" for j, x in enumerate(row, 1)) for row in 2.0 + RNG.random((40, 3)))
+        (tmp_path / name).write_text("".join(f"{k % 2} qid:{k // 4} {line}\n" for k, line in enumerate(lines)))
+    train(tmp_path, task, "usual")
+    said = "40 of 40 rows looked at have values a thousand times those of training"
+    assert said in run(tmp_path, command, f"{task}-usual", "other")[1]
+    assert said not in run(tmp_path, command, f"{task}-usual", "usual")[1]
+
+
 @pytest.mark.parametrize("task", ["multiclass", "binary"])
 def test_a_huge_value_is_named(task, tmp_path):
     """By the command line as by the estimators, in files that are mostly zeros or not."""

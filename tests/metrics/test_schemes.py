@@ -1,5 +1,6 @@
 """Schemes of labels: names, forms, what they allow, and the chunks that are read and written in them."""
 
+import re
 from itertools import pairwise, product
 
 import pytest
@@ -124,3 +125,11 @@ def test_marks_of_unknown_labels():
     model = SequenceLabeler(C=1.0, unknown="?", random_state=0).fit(X, y)
     for name in ("chunk_f1", "chunk_precision", "chunk_recall"):
         assert metrics.SCORERS[name](model, X, y) > 0.9
+
+
+@pytest.mark.parametrize("odd", ["", " ", "B-A ", " O", "B-A\t"])
+@pytest.mark.parametrize("name", [None, "bio", "bioes"])
+def test_empty_labels_and_blanks_are_of_no_scheme(odd, name):
+    assert all(Scheme(scheme).part(odd) is None for scheme in ("bio", "bioes", "bilou", "iob1"))
+    with pytest.raises(ValueError, match=re.escape(repr(odd))):
+        metrics.chunk_f1([["B-A", odd]], [["B-A", "O"]], scheme=name)

@@ -165,18 +165,19 @@ def without_outliers(rows: R, size: Any, centre: Any = 0.0, name: Callable[[int]
     n_columns = rows.n_features if hasattr(rows, "n_features") else rows.shape[1]
     size, centre = (np.broadcast_to(np.asarray(one, dtype=np.float64), n_columns) for one in (size, centre))
     columns = None if is_table else rows.indices
-    bounds, found = dict[int, tuple[float, float]](), list[Outliers]()
+    bounds, found, elsewhere = dict[int, tuple[float, float]](), list[Outliers](), list[Outliers]()
     for j in _columns_beyond(values, columns, size, centre):
         own = (values[:, j] if columns is None else values[columns == j]).astype(np.float64)
         far = np.abs(own - centre[j])
         beyond = far > OUTLIER * size[j]
         one = Outliers(j, int(beyond.sum()), float(np.abs(own).max()), float(abs(centre[j]) + size[j]))
         if len(own) >= LEAST_INPUTS and one.n > (1.0 - USUAL) * len(own):
-            say_outliers([one], name, f"beside those of training, of {len(own)} values, perhaps in other units")
+            elsewhere.append(one)
             continue
         reach = far[~beyond].max(initial=0.0) or size[j]
         bounds[j] = (centre[j] - reach, centre[j] + reach)
         found.append(one)
+    say_outliers(elsewhere, name, "they are most of it, perhaps in other units than those of training")
     say_outliers(found, name, outcome)
     if not found or outcome != CUT:
         return rows

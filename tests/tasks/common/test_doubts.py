@@ -8,6 +8,7 @@ from cases import CASES
 
 from structsvm import AdviceWarning, tasks
 from structsvm._adapter import as_objects
+from structsvm.tasks.common.labels import warn_of_odd_labels
 from structsvm.tasks.registry import ESTIMATORS
 
 ROWS = np.random.default_rng(1).normal(size=(24, 3))
@@ -74,6 +75,39 @@ def test_few_long_sequences_take_the_log_loss_and_say_so():
         tasks.SequenceLabeler(max_iter=3, random_state=0).fit(short, [list(map(str.upper, w)) for w in short]).loss_
         == "hamming"
     )
+
+
+# ---- labels that are missing values as text, empty, or two ways to write one ------------------------
+
+
+@kinds
+@pytest.mark.parametrize("odd", ["nan", "<NA>", "", " "])
+@pytest.mark.filterwarnings("ignore:.*(gap|converge|C = )")
+def test_missing_values_as_text_are_named(case, odd):
+    X, y = labelled(case.kind)([odd if k % 2 else "a" for k in range(24)])
+    with pytest.warns(AdviceWarning, match=f"y has the label '{odd}', which is a class like the others"):
+        quick(case).fit(X, y)
+
+
+@pytest.mark.parametrize("labels", [[1, "1"], ["PER", "PER "], ["1", 1.5, 1], [" O", "O"]], ids=str)
+def test_two_ways_to_write_a_label_are_named(labels):
+    with pytest.warns(AdviceWarning, match="y has the labels .* and .*, which are two: write one of them"):
+        warn_of_odd_labels(labels)
+
+
+def test_usual_labels_are_not_named():
+    warn_of_odd_labels([1, 1.5, "None", "Nan", "nancy", "?", ("a", "b"), "a", "A", -1])  # warnings are errors
+    warn_of_odd_labels(np.arange(3))
+
+
+@pytest.mark.filterwarnings("ignore:.*(gap|converge|C = )")
+def test_odd_labels_of_a_stream_are_named_once():
+    case = CASES["larank"]
+    y = as_objects(["nan" if k % 2 else "a" for k in range(60)])
+    model = case.make()
+    with pytest.warns(AdviceWarning, match="the label 'nan'"):
+        model.partial_fit(case.X, y)
+    model.partial_fit(case.X, y)  # warnings are errors
 
 
 def test_a_taxonomy_knows_some_labels_in_part():

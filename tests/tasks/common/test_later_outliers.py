@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import TABLE
 from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
@@ -54,6 +55,33 @@ def said_of(call, *args):
         warnings.simplefilter("always")
         call(*args)
     return [text for one in said if "values of up to" in (text := str(one.message))]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_batch_in_other_units_is_said_once_by_columns(name, form):
+    """The columns of the batch are named; nothing is said of its rows, as of those of a prediction."""
+    X, y = rows(40, sparse=form == "sparse")
+    model = train(OF_ROWS[name](), FORMS[form](X), y)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        train(model, FORMS[form](X * [1.0, 1.0, 1e6, 1.0, 1.0]), y)
+    texts = [text for one in said if "perhaps in other units" in (text := str(one.message)) or "its units" in text]
+    assert len(texts) == 1 and texts[0].startswith("feature '2' has")
+
+
+def test_many_columns_in_other_units_are_said_in_three_warnings():
+    X, y = np.random.default_rng(0).normal(size=(40, 30)), np.arange(40) % 2
+    model = tasks.SGDQNClassifier(random_state=0).partial_fit(X, y)
+    assert len(said_of(model.partial_fit, 1e4 * X, y)) == 3
+
+
+def test_items_in_other_units_are_said_once():
+    case = TABLE["ordering"]
+    model = case.fit()
+    columns = np.where(np.arange(case.n_columns) == 1, 1e6, 1.0)
+    said = said_of(model.partial_fit, case.scaled(columns), case.y)
+    assert len(said) == 1 and said[0].startswith("feature '1' has") and "perhaps in other units" in said[0]
 
 
 def spoilt(X, value=1e15):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from kernel_kinds import CLASSIFIERS
 
-from structsvm.tasks.common.labels import is_nan
+from structsvm.metrics._counts import is_nan
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 NAMES = ["a", "b"] * 6

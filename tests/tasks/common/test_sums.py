@@ -107,3 +107,15 @@ def test_forged_sums(where, value, tmp_path):
     write_model(tmp_path / "n", "sequence", file.meta, file.arrays)
     with pytest.raises(ModelFileError, match="not a sound sequence model"):
         structsvm.load(tmp_path / "n")
+
+
+def test_sums_without_one_of_their_states_are_refused(tmp_path):
+    labeler(max_iter=1).fit(X, y).save(tmp_path / "m", training_state=True)
+    file = read_model(tmp_path / "m", kind="sequence")
+    own = [name for name in file.arrays if name.startswith("margin.state.")]
+    assert own
+    for lost in (own, own[:1]):
+        arrays = {name: array for name, array in file.arrays.items() if name not in lost}
+        write_model(tmp_path / "n", "sequence", file.meta, arrays)
+        with pytest.raises(ModelFileError, match="not a sound sequence model"):
+            structsvm.load(tmp_path / "n")

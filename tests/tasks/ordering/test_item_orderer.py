@@ -233,6 +233,7 @@ def test_more_than_ten_items_are_relaxed():
     ("y", "message"),
     [
         ([[0, 1, 1]], "example 0: expected an order, a permutation of the items 0 .. 2"),
+        ([[2, 3, 1]], "example 0: expected an order.*: of places, 1 the first, np.argsort is the order"),
         ([["a", "b", "c"]], "example 0: expected an order"),
         ([3], "example 0: expected an order"),
         ([[(0, 1), (1, 2), (2, 0)]], "example 0: the precedences have a cycle"),

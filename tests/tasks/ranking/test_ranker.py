@@ -7,7 +7,7 @@ import sklearn
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import structsvm
-from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank
 from structsvm.datasets import make_rankings
 from structsvm.metrics import ranking_scores
 from structsvm.model_file import ModelFileError, read_model, write_model
@@ -217,3 +217,15 @@ def test_rows_whose_squares_are_no_numbers(factor, message, standardize):
         with pytest.raises(ValueError, match=f"the squares of X .*{message}"):
             MultivariateClassifier(standardize=standardize).fit(rows, y > 0)
     assert Ranker(C=0.3, random_state=0).fit(X * 1e100, y, group=SIZES).score(X * 1e100, y, group=SIZES) > 0.8
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_places_in_the_place_of_grades_are_asked_about(first):
+    rng = np.random.default_rng(0)
+    sizes = [4, 3, 5, 1, 2]
+    places = np.concatenate([rng.permutation(n) for n in sizes]) + first
+    rows = rng.normal(size=(len(places), 2))
+    with pytest.warns(AdviceWarning, match=rf"each of the 5 queries of n rows has the grades {first} .. n.* once"):
+        Ranker("pairs", C=1.0, random_state=0).fit(rows, places, group=sizes)
+    for other in (np.minimum(places, 3), places + 2, np.where(places == places.max(), 7, places)):
+        Ranker("pairs", C=1.0, random_state=0).fit(rows, other, group=sizes)  # warnings are errors

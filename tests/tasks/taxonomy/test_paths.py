@@ -236,3 +236,12 @@ def test_a_separator_without_its_blanks():
     for separator in (" > ", "/", "::", " / "):
         labels = [label.replace(" > ", separator) for label in y]
         assert TaxonomyClassifier(taxonomy=separator, C=1.0).fit(rows, labels).taxonomy_.nodes[1] == "A"
+
+
+def test_indicators_of_classes_are_no_levels():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.eye(3, dtype=int)[np.arange(30) % 3]
+    with pytest.warns(AdviceWarning, match=r"one 1 per row.*y.argmax\(axis=1\) are the labels"):
+        TaxonomyClassifier(C=1.0, max_iter=1, random_state=0).fit(X, y)
+    for levels in (y + 1, np.where(y == 1, "1", "0"), np.array([[0, 0], [0, 1], [1, 0]])[np.arange(30) % 3]):
+        TaxonomyClassifier(C=1.0, max_iter=1, random_state=0).fit(X, levels)  # warnings are errors
