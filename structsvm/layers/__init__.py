@@ -1,7 +1,7 @@
 """Structures on scores that were computed elsewhere: inference, sums, samples, and losses with their gradients."""
 
 from structsvm.layers.assignment import Assignment
-from structsvm.layers.chain import Chain
+from structsvm.layers.chain import Chain, scheme_masks
 from structsvm.layers.label_sets import LabelSets
 from structsvm.layers.losses import hinge, log_loss, perturbed, ramp, softmax_margin
 from structsvm.layers.sparsemap import sparsemap
@@ -21,6 +21,7 @@ __all__ = [
     "log_loss",
     "perturbed",
     "ramp",
+    "scheme_masks",
     "softmax_margin",
     "sparsemap",
 ]
