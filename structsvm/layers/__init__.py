@@ -1,5 +1,6 @@
 """Structures on scores that were computed elsewhere: inference, sums, samples, and losses with their gradients."""
 
+from structsvm.layers.alignment import Alignment
 from structsvm.layers.assignment import Assignment
 from structsvm.layers.chain import Chain, scheme_masks
 from structsvm.layers.label_sets import LabelSets
@@ -10,6 +11,7 @@ from structsvm.layers.taxonomy import Taxonomy
 from structsvm.layers.trees import Arborescence, Projective
 
 __all__ = [
+    "Alignment",
     "Arborescence",
     "Assignment",
     "Chain",

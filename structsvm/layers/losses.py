@@ -91,8 +91,8 @@ def hinge(
 ) -> Loss:
     """The margin-rescaled hinge: zero if the truth beats each output by its cost.
 
-    `cost` is an array like the first part, finite; by default each wrong part of it costs 1, and of sets, matchings and
-    paths each missing one as well. The truth's own cost is taken off.
+    `cost` is an array like the first part, finite; by default each wrong part of it costs 1, and of sets, matchings,
+    alignments and paths each missing one as well. The truth's own cost is taken off.
 
     Examples
     --------

@@ -216,7 +216,7 @@ class CRF(Module):
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor | None = None) -> list[list[int]]:
         """Return the best tags of each sequence, as long as its mask is on."""
         parts, _, lengths = self._checked(emissions, mask)
-        found = self.chain.argmax(*map(host, parts), lengths=host(lengths))
+        found = self.chain.argmax(*map(host, parts), lengths=lengths.cpu().numpy())
         return [row[:length].tolist() for row, length in zip(found, lengths.tolist(), strict=True)]
 
     def _checked(

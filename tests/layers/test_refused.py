@@ -1,5 +1,6 @@
 """Outputs and parts that a structure has not: each is named, with the way out."""
 
+import math
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm.layers import Arborescence, Assignment, LabelSets, Projective, Taxonomy, hinge
+from structsvm.layers import Alignment, Arborescence, Assignment, LabelSets, Projective, Taxonomy, hinge
 
 ARCS = np.zeros((2, 5, 5))
 NODES = structsvm.Taxonomy([("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")])
@@ -54,6 +55,12 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
         (lambda: hinge(Assignment(), (PAIRS,), [[1, -1]]), "y must match 2 nodes of batch entry 0.*`alone`"),
         (lambda: Assignment().argmax(PAIRS, lengths=[2]), r"lengths must have shape \(1, 2\)"),
         (lambda: Assignment().argmax(PAIRS[0]), r"pairs must have shape \(B, n, m\)"),
+        (lambda: Alignment("semiglobal"), "mode must be one of global, semi-global, local. Got 'semiglobal'"),
+        (lambda: Alignment().argmax(PAIRS[0]), r"pairs must have shape \(B, n, m\)"),
+        (lambda: Alignment().argmax(PAIRS, np.zeros(3)), r"open_x must be a number or have shape \(2,\) or \(1, 2\)"),
+        (lambda: Alignment().argmax(PAIRS, 0.0, 0.0, np.zeros(2)), r"open_z must be a number or have shape \(3,\)"),
+        (lambda: Alignment().argmax(PAIRS, np.nan), r"open_x must be finite.*Got nan at position \(\)"),
+        (lambda: Alignment().argmax(PAIRS, lengths=[2]), r"lengths must have shape \(1, 2\): letters of x and of z"),
         (lambda: Projective().argmax(np.zeros((1, 3, 4))), r"arcs must have shape \(B, n \+ 1, n \+ 1\)"),
         (lambda: Projective(n_threads=0), "n_threads must be at least 1"),
         (lambda: Projective().kbest(ARCS, k=0), "k must be an integer of at least 1"),
@@ -63,6 +70,41 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
 def test_parts_and_outputs_that_do_not_fit(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("mode", "partners", "message"),
+    [
+        ("global", [1, 0, 2], "global alignments. Batch entry 1 has partners that do not ascend"),
+        ("global", [1, 1, 2], "partners that do not ascend"),
+        ("global", [0, 5, 2], r"a letter between two pairs that is outside \(5\), not in a gap \(4\)"),
+        ("global", [5, 0, 2], r"beyond the outer pairs that are not all 4 \(in a gap\)"),
+        ("local", [4, 0, 2], r"beyond the outer pairs that are not all 5 \(outside\)"),
+        ("local", [4, 4, 4], r"not all 5 \(outside\)"),
+        ("semi-global", [4, 0, 2], r"not all 5 \(outside\)"),
+        ("semi-global", [4, 5, 2], r"not all 4 \(in a gap\) or all 5 \(outside\)"),
+        ("semi-global", [0, 3, 4], r"not all 5 \(outside\)"),
+    ],
+)
+def test_partners_that_are_no_alignment_of_the_mode(mode, partners, message):
+    good = {"global": [0, 4, 2], "local": [5, 0, 5], "semi-global": [4, 1, 4]}[mode]
+    with pytest.raises(ValueError, match=message):
+        hinge(Alignment(mode), (np.zeros((2, 3, 4)),), [good, partners])
+    hinge(Alignment(mode), (np.zeros((2, 3, 4)),), [good, good])
+
+
+def test_long_strings_have_as_many_alignments_as_is_known():
+    found = Alignment().log_partition(np.zeros((1, 60, 50)))
+    assert found == pytest.approx(math.log(math.comb(110, 50)), rel=1e-12)
+    assert Alignment("local").marginals(np.zeros((1, 60, 50)))[0].sum() > 1
+
+
+def test_numbers_of_gaps_leave_the_type_of_pairs():
+    pairs, gaps = np.zeros((1, 3, 4), np.float32), (-1.0, -0.5, -1, 0)
+    of_pairs, *of_gaps = Alignment().marginals(pairs, *gaps)
+    assert of_pairs.dtype == np.float32 and all(gap.shape == (1,) for gap in of_gaps)
+    _, gradients = hinge(Alignment(), (pairs, *gaps), [[0, 1, 2]])
+    assert [gradient.shape for gradient in gradients] == [(1, 3, 4), (), (), (), ()]
 
 
 def test_numbers_of_arcs_that_no_tree_has_do_not_matter():

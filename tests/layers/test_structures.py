@@ -15,6 +15,7 @@ import pytest
 
 import structsvm
 from structsvm.layers import (
+    Alignment,
     Arborescence,
     Assignment,
     Chain,
@@ -50,6 +51,8 @@ class Row:
     place: tuple[int, ...] = (3, 2, 1)  # in the first part
     lengths: Any = None
     constants: tuple[int, ...] = (0,)  # parts that may be raised all together
+    always: bool = False  # whether masks always leave an output
+    same_pairs: bool = False  # whether outputs may differ in nothing that has a cost
     has_sums: bool = True
     has_extreme_sums: bool = True
     some: Callable[..., Any] = lambda y: np.where(np.arange(y.shape[1]) % 2, -1, y)  # forgets a part of outputs
@@ -235,6 +238,71 @@ CASES |= {
 }
 
 
+LETTERS = np.array([[3, 4], [0, 2], [2, 0], [3, 2]])
+
+
+def gap_parts(rng, kind):
+    """Scores of pairs, and of letters that open and extend gaps, by what each has a score of its own for."""
+    shapes = {"number": ((), ()), "letters": ((3,), (4,)), "entries": ((4, 3), (4, 4))}[kind]
+    return rng.normal(size=(4, 3, 4)), *(rng.normal(size=shapes[side]) for side in (0, 0, 1, 1))
+
+
+def alignments(parts, b, mode):
+    """All ascending partners, and where letters beyond the outer pairs may be outside, these."""
+    n, m = LETTERS[b].tolist()
+    pairs = parts[0][b]
+    opens, extends = (
+        [np.broadcast_to(part, (4, width))[b] for part, width in zip(parts[k::2], (3, 4), strict=True)] for k in (1, 2)
+    )
+    free = {"global": [(1, 1)], "local": [(0, 0)], "semi-global": [(0, 0), (1, 0), (0, 1)]}[mode]
+
+    def gap(side, start, stop, pays=True):
+        return sum((opens if k == start else extends)[side][k] for k in range(start, stop) if pays)
+
+    for y in product([*range(m), 4], repeat=n):
+        used = [(i, j) for i, j in enumerate(y) if j < 4]
+        if any(a[1] >= c[1] for a, c in pairwise(used)):
+            continue
+        inner = sum(pairs[i, j] for i, j in used)
+        for (i, j), (k, h) in pairwise(used):
+            inner += gap(0, i + 1, k) + gap(1, j + 1, h)
+        if not used:
+            pays = mode == "global"
+            yield [4 if pays else 5] * n + [-1] * (3 - n), gap(0, 0, n, pays) + gap(1, 0, m, pays)
+            continue
+        (i, j), (k, h) = used[0], used[-1]
+        both = i > 0 < j, k < n - 1 and h < m - 1
+        for left, right in product(free, repeat=2):
+            if mode == "semi-global" and (any(left), any(right)) != both:
+                continue
+            row = [4 if left[0] else 5] * i + list(y[i : k + 1]) + [4 if right[0] else 5] * (n - 1 - k)
+            ends = gap(0, 0, i, left[0]) + gap(1, 0, j, left[1]) + gap(0, k + 1, n, right[0])
+            yield row + [-1] * (3 - n), inner + ends + gap(1, h + 1, m, right[1])
+
+
+def closed_alignments(parts):
+    parts[0][3] = -np.inf
+    for part in parts[1:]:
+        part[3] = -np.inf
+
+
+CASES |= {
+    f"alignments, {mode}, {kind}": Row(
+        make=lambda mode=mode: Alignment(mode),
+        draw=lambda rng, kind=kind: gap_parts(rng, kind),
+        outputs=lambda parts, b, mode=mode: alignments(parts, b, mode),
+        close=closed_alignments,
+        lengths=LETTERS,
+        constants=(),
+        always=mode != "global" or kind != "entries",
+        same_pairs=mode == "semi-global",
+    )
+    for mode in ("global", "semi-global", "local")
+    for kind in ("number", "letters", "entries")
+    if mode == "semi-global" or kind != "letters"
+}
+
+
 class Case:
     """Potentials of a structure, and all outputs of each entry in the order of their scores."""
 
@@ -353,7 +421,7 @@ def test_samples_have_the_frequencies_of_the_marginals(name):
     for b in range(4):
         for count, marginal, _ in zip(case.indicators(b, labels[b]), case.call("marginals"), case.parts, strict=False):
             np.testing.assert_allclose(count.mean(axis=0).reshape(marginal[b].shape), marginal[b], atol=0.04)
-    alone = [p[:1] if len(q) == 4 else p for p, q in zip(case.parts, case.checked().parts, strict=True)]
+    alone = [p[:1] if len(q) == 4 else p for p, q in zip(case.parts, case.checked().parts, strict=False)]
     lengths = None if case.lengths is None else case.lengths[:1]
     np.testing.assert_array_equal(case.structure.sample(*alone, n_samples=4000, seed=3, lengths=lengths)[0], labels[0])
 
@@ -396,7 +464,7 @@ def test_the_hinge_is_zero_exactly_if_the_truth_wins_by_its_cost(name):
     for b, outputs in enumerate(case.outputs):
         wrong, own = case.indicators(b, outputs)[0], indicator[b]
         cost = ((wrong > own) if name in THREADS else (wrong != own)).reshape(len(outputs), -1).sum(axis=1)
-        assert (cost[1:] > 0).all()
+        assert (cost[1:] > 0).all() or case.row.same_pairs
         expected = (case.scores[b] + cost).max() - case.scores[b][0]
         assert hinge(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(expected)
         assert ramp(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(expected)
@@ -486,7 +554,7 @@ def test_bad_numbers_are_named_by_entry_and_position(name, bad):
         assert np.isfinite(perturbed(case.structure, case.parts, best, case.lengths)[0]).all()
 
 
-@every_case
+@pytest.mark.parametrize("name", [name for name, row in CASES.items() if not row.always])
 def test_an_entry_without_outputs_is_named(name):
     case = Case(name)
     case.row.close(case.parts)
