@@ -232,7 +232,7 @@ class Alignment(Places):
         pairs, *_, in_gap, outside = counts
         return np.concatenate([pairs, in_gap[..., None], outside[..., None]], axis=-1).astype(np.float64)
 
-    def first_part(self, table: Values) -> Values:
+    def first_part(self, table: Values, scores: Scores) -> Values:
         return table[..., :-2]
 
 

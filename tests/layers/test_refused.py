@@ -116,6 +116,32 @@ def test_numbers_of_arcs_that_no_tree_has_do_not_matter():
         assert structure.entropy(wild) == structure.entropy(arcs)
 
 
+def test_labels_of_arcs_that_do_not_fit_are_named():
+    arcs, good = np.zeros((1, 3, 3, 2)), [[[2, 0], [0, 1]]]
+    assert hinge(Projective(), (arcs,), good)[0].tolist() == [2.0]
+    for bad, message in (
+        ([[[2, 0], [0, 2]]], "y must contain labels from 0 to 1. Got 2 at batch entry 0, word 2"),
+        ([[[3, 0], [0, 1]]], "y must contain heads from 0 .the root. to 2. Got 3 at batch entry 0, word 1"),
+        ([[[2, 0], [1, 1]]], "Batch entry 0 has a cycle"),
+        ([[2, 0]], r"y must be an array of integers of shape \(1, 2, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            hinge(Projective(), (arcs,), bad)
+    with pytest.raises(ValueError, match=r"arcs must have shape .* or \(B, n \+ 1, n \+ 1, K\) with K labels"):
+        Projective().argmax(np.zeros((1, 3, 3, 0)))
+
+
+def test_one_label_of_arcs_is_none():
+    arcs = np.random.default_rng(0).normal(size=(2, 6, 6))
+    for structure in (Projective(), Arborescence(several_roots=True)):
+        assert structure.argmax(arcs[..., None])[..., 0].tolist() == structure.argmax(arcs).tolist()
+        for verb in ("marginals", "max_marginals"):
+            for one, plain in zip(
+                getattr(structure, verb)(arcs[..., None]), getattr(structure, verb)(arcs), strict=True
+            ):
+                np.testing.assert_allclose(one[..., 0], plain, atol=1e-12)
+
+
 @pytest.mark.parametrize("structure", [Projective(), Arborescence()])
 @pytest.mark.parametrize("scale", [1e30, 1e200])
 def test_huge_scores_of_arcs_have_best_trees(structure, scale):

@@ -105,6 +105,22 @@ def tree_outputs(parts, b, projective, several):
         yield [*heads, *[-1] * (4 - size)], sum(parts[0][b, h, m] for m, h in enumerate(heads, start=1))
 
 
+def labelled_outputs(parts, b, projective, several):
+    """The trees, with all labels of their arcs."""
+    for heads, _ in tree_outputs((parts[0][..., 0],), b, projective, several):
+        arcs = [(head, word) for word, head in enumerate(heads, start=1) if head >= 0]
+        for labels in product(range(parts[0].shape[3]), repeat=len(arcs)):
+            score = sum(parts[0][b, head, word, label] for (head, word), label in zip(arcs, labels, strict=True))
+            yield [list(pair) for pair in zip(heads, [*labels, *[-1] * (4 - len(labels))], strict=True)], score
+
+
+def labels_forgotten(y):
+    """One word without its label, the next with it alone."""
+    known = y.copy()
+    known[:, 0, 1] = known[:, 1, 0] = -1
+    return known
+
+
 def closed_trees(parts):
     parts[0][3, :, 2] = -np.inf
 
@@ -201,6 +217,19 @@ CASES |= {
     )
     for kind in (Projective, Arborescence)
     for several in (False, True)
+}
+CASES |= {
+    f"{kind.__name__}, labelled, {'several roots' if several else 'one root'}": Row(
+        make=lambda kind=kind, several=several, **options: kind(several_roots=several, **options),
+        draw=lambda rng: (rng.normal(size=(4, 5, 5, 2)),),
+        outputs=lambda parts, b, kind=kind, several=several: labelled_outputs(parts, b, kind is Projective, several),
+        close=closed_trees,
+        lengths=LENGTHS,
+        has_extreme_sums=kind is Projective,
+        some=labels_forgotten,
+        agrees=lambda known, outputs: ((known < 0) | (outputs == known)).all(axis=(1, 2)),
+    )
+    for kind, several in ((Projective, True), (Arborescence, False))
 }
 CASES |= {
     f"sets, {name}": Row(
