@@ -5,6 +5,7 @@ from structsvm.layers.assignment import Assignment
 from structsvm.layers.chain import Chain, scheme_masks
 from structsvm.layers.label_sets import LabelSets
 from structsvm.layers.losses import hinge, log_loss, perturbed, ramp, softmax_margin
+from structsvm.layers.ordering import Ordering
 from structsvm.layers.sparsemap import sparsemap
 from structsvm.layers.structure import Structure
 from structsvm.layers.taxonomy import Taxonomy
@@ -16,6 +17,7 @@ __all__ = [
     "Assignment",
     "Chain",
     "LabelSets",
+    "Ordering",
     "Projective",
     "Structure",
     "Taxonomy",

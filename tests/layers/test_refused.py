@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm.layers import Alignment, Arborescence, Assignment, LabelSets, Projective, Taxonomy, hinge
+from structsvm.layers import Alignment, Arborescence, Assignment, LabelSets, Ordering, Projective, Taxonomy, hinge
 
 ARCS = np.zeros((2, 5, 5))
 NODES = structsvm.Taxonomy([("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")])
@@ -61,6 +61,12 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
         (lambda: Alignment().argmax(PAIRS, 0.0, 0.0, np.zeros(2)), r"open_z must be a number or have shape \(3,\)"),
         (lambda: Alignment().argmax(PAIRS, np.nan), r"open_x must be finite.*Got nan at position \(\)"),
         (lambda: Alignment().argmax(PAIRS, lengths=[2]), r"lengths must have shape \(1, 2\): letters of x and of z"),
+        (lambda: Ordering().argmax(PAIRS), r"pairs must have shape \(B, n, n\). Got \(1, 2, 3\)"),
+        (
+            lambda: Ordering().argmax(np.zeros((1, 11, 11))),
+            "up to 10 items. Batch entry 0 has 11: .*relaxes",
+        ),
+        (lambda: hinge(Ordering(), (np.zeros((1, 3, 3)),), [[0, 2, 0]]), "y lists item 0 of batch entry 0 2 times"),
         (lambda: Projective().argmax(np.zeros((1, 3, 4))), r"arcs must have shape \(B, n \+ 1, n \+ 1\)"),
         (lambda: Projective(n_threads=0), "n_threads must be at least 1"),
         (lambda: Projective().kbest(ARCS, k=0), "k must be an integer of at least 1"),
@@ -97,6 +103,12 @@ def test_long_strings_have_as_many_alignments_as_is_known():
     found = Alignment().log_partition(np.zeros((1, 60, 50)))
     assert found == pytest.approx(math.log(math.comb(110, 50)), rel=1e-12)
     assert Alignment("local").marginals(np.zeros((1, 60, 50)))[0].sum() > 1
+
+
+def test_long_orders_are_told_by_their_lengths():
+    pairs = np.zeros((2, 12, 12))
+    assert Ordering().log_partition(pairs, lengths=[10, 3]) == pytest.approx(np.log([math.factorial(10), 6]))
+    assert (np.sort(Ordering().sample(pairs, n_samples=3, seed=0, lengths=[10, 0])[0, :, :10]) == np.arange(10)).all()
 
 
 def test_numbers_of_gaps_leave_the_type_of_pairs():

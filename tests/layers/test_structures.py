@@ -7,7 +7,7 @@ score of each, from the definition alone, and what the structure's outputs are l
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise, permutations, product
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from structsvm.layers import (
     Assignment,
     Chain,
     LabelSets,
+    Ordering,
     Projective,
     Taxonomy,
     hinge,
@@ -332,6 +333,31 @@ CASES |= {
 }
 
 
+def orders(parts, b):
+    for y in permutations(range(LENGTHS[b])):
+        yield [*y, *[-1] * (4 - len(y))], sum(parts[0][b, i, j] for i, j in combinations(y, 2))
+
+
+def closed_orders(parts):
+    parts[0][3, 0, 2] = parts[0][3, 2, 0] = -np.inf
+
+
+def agree_in_order(known, outputs):
+    """Whether the listed items come in their order."""
+    listed = [item for item in known.tolist() if item >= 0]
+    return np.array([[item for item in y if item in listed] == listed for y in outputs.tolist()])
+
+
+CASES["orders"] = Row(
+    make=Ordering,
+    draw=lambda rng: (rng.normal(size=(4, 4, 4)),),
+    outputs=orders,
+    close=closed_orders,
+    lengths=LENGTHS,
+    agrees=agree_in_order,
+)
+
+
 class Case:
     """Potentials of a structure, and all outputs of each entry in the order of their scores."""
 
@@ -492,7 +518,7 @@ def test_the_hinge_is_zero_exactly_if_the_truth_wins_by_its_cost(name):
             assert all((gradient == 0).all() for gradient in gradients)
     for b, outputs in enumerate(case.outputs):
         wrong, own = case.indicators(b, outputs)[0], indicator[b]
-        cost = ((wrong > own) if name in THREADS else (wrong != own)).reshape(len(outputs), -1).sum(axis=1)
+        cost = ((wrong > own) if name in (*THREADS, "orders") else (wrong != own)).reshape(len(outputs), -1).sum(axis=1)
         assert (cost[1:] > 0).all() or case.row.same_pairs
         expected = (case.scores[b] + cost).max() - case.scores[b][0]
         assert hinge(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(expected)
