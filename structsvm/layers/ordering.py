@@ -119,6 +119,7 @@ class Ordering(Structure):
             if marginals and np.isneginf(log_z[entry]):
                 raise NoOutput(entry)
             counts[entry, :size, :size] = square(before, size)
+        counts[np.isneginf(scores.parts[0])] = 0  # not their rounding
         return log_z, (counts,) if marginals else ()
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:

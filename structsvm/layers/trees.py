@@ -127,6 +127,7 @@ class _Trees(Places):
                     log_sum, chances = finder.log_sum(table)
                     log_z[entry] = log_sum + shift
                     counts[entry, : size + 1, 1 : size + 1] = self._own(chances)[:, 1:]
+            counts[first:last][np.isneginf(arcs[first:last])] = 0  # not their rounding
 
         over_batch(len(log_z), self.n_threads, work)
         for entry in np.flatnonzero(np.isneginf(log_z)).tolist():

@@ -128,6 +128,18 @@ def test_numbers_of_arcs_that_no_tree_has_do_not_matter():
         assert structure.entropy(wild) == structure.entropy(arcs)
 
 
+@pytest.mark.parametrize("structure", [Projective(), Arborescence(), Arborescence(several_roots=True), Ordering()])
+def test_rounded_probabilities_of_masked_parts_are_zero(structure):
+    """The entropy is infinite if one is not."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(1, 7, 7))
+        np.putmask(scores, (rng.random((7, 7)) < 0.3) & (np.arange(7)[:, None] > np.arange(7)), -np.inf)
+        (marginals,) = structure.marginals(scores)
+        assert (marginals[np.isneginf(scores)] == 0).all()
+        assert np.isfinite(structure.entropy(scores)).all()
+
+
 def test_labels_of_arcs_that_do_not_fit_are_named():
     arcs, good = np.zeros((1, 3, 3, 2)), [[[2, 0], [0, 1]]]
     assert hinge(Projective(), (arcs,), good)[0].tolist() == [2.0]
