@@ -4,7 +4,15 @@ from structsvm.layers.alignment import Alignment
 from structsvm.layers.assignment import Assignment
 from structsvm.layers.chain import Chain, scheme_masks
 from structsvm.layers.label_sets import LabelSets
-from structsvm.layers.losses import hinge, log_loss, perturbed, ramp, softmax_margin
+from structsvm.layers.losses import (
+    hinge,
+    kl_divergence,
+    log_loss,
+    minimum_risk,
+    perturbed,
+    ramp,
+    softmax_margin,
+)
 from structsvm.layers.ordering import Ordering
 from structsvm.layers.sparsemap import sparsemap
 from structsvm.layers.structure import Structure
@@ -22,7 +30,9 @@ __all__ = [
     "Structure",
     "Taxonomy",
     "hinge",
+    "kl_divergence",
     "log_loss",
+    "minimum_risk",
     "perturbed",
     "ramp",
     "scheme_masks",

@@ -74,7 +74,9 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
 
 
 def host(value: object) -> object:
-    """A tensor as an array in main memory, halves as float32; other objects as they are."""
+    """A tensor, or several, as arrays in main memory, halves as float32; other objects as they are."""
+    if isinstance(value, tuple):  # a teacher's parts
+        return tuple(host(part) for part in value)
     if not hasattr(value, "detach"):
         return value
     tensor = value.detach().cpu()

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm.layers import Alignment, Arborescence, Assignment, LabelSets, Ordering, Projective, Taxonomy, hinge
+from structsvm.layers import (
+    Alignment,
+    Arborescence,
+    Assignment,
+    LabelSets,
+    Ordering,
+    Projective,
+    Taxonomy,
+    hinge,
+    kl_divergence,
+)
 
 ARCS = np.zeros((2, 5, 5))
 NODES = structsvm.Taxonomy([("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")])
@@ -68,6 +78,14 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
         ),
         (lambda: hinge(Ordering(), (np.zeros((1, 3, 3)),), [[0, 2, 0]]), "y lists item 0 of batch entry 0 2 times"),
         (lambda: Projective().argmax(np.zeros((1, 3, 4))), r"arcs must have shape \(B, n \+ 1, n \+ 1\)"),
+        (
+            lambda: kl_divergence(LabelSets(3), (np.zeros((1, 3)),), np.zeros((1, 3))),
+            "y must be a teacher's parts, a",
+        ),
+        (
+            lambda: kl_divergence(Projective(), (ARCS,), (np.zeros((2, 4, 4)),)),
+            "y must be a teacher's parts, arrays of the shapes",
+        ),
         (lambda: Projective(n_threads=0), "n_threads must be at least 1"),
         (lambda: Projective().kbest(ARCS, k=0), "k must be an integer of at least 1"),
         (lambda: hinge(Projective(), (ARCS,), [[0, 1, 2, 3]] * 2, cost=np.zeros((1, 5, 5))), "cost must be finite and"),

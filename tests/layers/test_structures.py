@@ -24,7 +24,9 @@ from structsvm.layers import (
     Projective,
     Taxonomy,
     hinge,
+    kl_divergence,
     log_loss,
+    minimum_risk,
     perturbed,
     ramp,
     softmax_margin,
@@ -553,6 +555,48 @@ def test_the_log_loss_of_a_truth_known_in_part_sums_over_the_rest(name):
         assert values[b] == pytest.approx(-np.log(case.probabilities(b)[agrees].sum()), abs=1e-9)
     everything = log_loss(case.structure, case.parts, np.full_like(y, -1), case.lengths)
     assert (everything[0] == 0).all() and all((g == 0).all() for g in everything[1])
+
+
+@every_sum
+def test_the_divergence_from_a_teacher_is_that_of_the_enumeration(name):
+    case, teacher = Case(name), Case(name, change=of_a_teacher)
+    values, gradients = kl_divergence(case.structure, case.parts, teacher.parts, case.lengths)
+    for b in range(4):
+        student = dict(zip(map(repr, case.outputs[b].tolist()), np.log(case.probabilities(b)), strict=True))
+        terms = zip(teacher.probabilities(b), teacher.outputs[b].tolist(), strict=True)
+        assert values[b] == pytest.approx(sum(p * (np.log(p) - student[repr(y)]) for p, y in terms if p), abs=1e-9)
+    rng = np.random.default_rng(2)
+    for j, gradient in enumerate(gradients):
+        direction = rng.normal(size=gradient.shape)
+        ends = []
+        for step in (1e-6, -1e-6):
+            parts = [part + step * direction if i == j else part for i, part in enumerate(case.parts)]
+            ends.append(kl_divergence(case.structure, parts, teacher.parts, case.lengths)[0].sum())
+        assert (gradient * direction).sum() == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-6)
+    itself = kl_divergence(case.structure, case.parts, case.parts, case.lengths)
+    assert (itself[0] == 0).all() and all((g == 0).all() for g in itself[1])
+    with pytest.raises(ValueError, match=r"has a part whose score is -inf, but not the teacher's"):
+        kl_divergence(case.structure, teacher.parts, case.parts, case.lengths)
+
+
+def of_a_teacher(case, rng):
+    for part in case.parts:
+        part += rng.normal(size=part.shape)
+    mask(case, rng)
+
+
+@every_sum
+@pytest.mark.parametrize("change", ["plain", "masked"])
+def test_the_least_expected_cost_is_that_of_the_enumeration(name, change):
+    case = Case(name, change=CHANGES[change])
+    found = minimum_risk(case.structure, case.parts, case.lengths)
+    for b, outputs in enumerate(case.outputs):
+        indicators = case.indicators(b, outputs)[0].reshape(len(outputs), -1)
+        costs = np.stack([case.structure.costs(row) for row in indicators])
+        risks = indicators @ (case.probabilities(b) @ costs)
+        own = case.indicators(b, found[b : b + 1])[0].reshape(-1)
+        assert own @ (case.probabilities(b) @ costs) == pytest.approx(risks.min(), abs=1e-6)
+        assert case.call("score", found)[b] > -np.inf
 
 
 @every_case

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from structsvm.layers import Assignment, Chain, hinge, log_loss, perturbed
+from structsvm.layers import Assignment, Chain, hinge, kl_divergence, log_loss, perturbed
 from structsvm.layers import torch as binding
 
 Y, LENGTHS = np.array([[0, 1, 2, 1], [2, 2, -1, -1]]), np.array([4, 2])
@@ -119,6 +119,18 @@ def test_options_change_from_call_to_call(tensor):
     values = [function([tensor(pairs)], y, seed=seed).detach().numpy()[0] for seed in (1, 2, 1)]
     assert values[0] == values[2] != values[1]
     assert values[0] == pytest.approx(perturbed(Assignment(), (pairs,), y, n_samples=3, seed=1)[0][0], rel=1e-5)
+
+
+def test_a_teacher_is_given_in_tensors(tensor):
+    arrays, teacher = parts_of((2, 4, 3), (3, 3)), tuple(2 * part for part in parts_of((2, 4, 3), (3, 3)))
+    parts = [tensor(array) for array in arrays]
+    function = binding.differentiable(kl_divergence, Chain())
+    found = function(parts, tuple(tensor(array) for array in teacher), tensor(LENGTHS))
+    found.backward(tensor(np.ones(2, np.float32)))
+    values, gradients = kl_divergence(Chain(), arrays, teacher, LENGTHS)
+    np.testing.assert_allclose(found.detach().numpy(), values, rtol=1e-4)
+    for part, gradient in zip(parts, gradients, strict=True):
+        np.testing.assert_allclose(part.grad.numpy(), gradient, atol=1e-5)
 
 
 def test_second_derivatives_are_refused():
