@@ -1,26 +1,41 @@
 """Structures on scores that were computed elsewhere: inference, sums, samples, and losses with their gradients."""
 
+from structsvm.layers.alignment import Alignment
 from structsvm.layers.assignment import Assignment
-from structsvm.layers.chain import Chain
+from structsvm.layers.chain import Chain, scheme_masks
 from structsvm.layers.label_sets import LabelSets
-from structsvm.layers.losses import hinge, log_loss, perturbed, ramp, softmax_margin
+from structsvm.layers.losses import (
+    hinge,
+    kl_divergence,
+    log_loss,
+    minimum_risk,
+    perturbed,
+    ramp,
+    softmax_margin,
+)
+from structsvm.layers.ordering import Ordering
 from structsvm.layers.sparsemap import sparsemap
 from structsvm.layers.structure import Structure
 from structsvm.layers.taxonomy import Taxonomy
 from structsvm.layers.trees import Arborescence, Projective
 
 __all__ = [
+    "Alignment",
     "Arborescence",
     "Assignment",
     "Chain",
     "LabelSets",
+    "Ordering",
     "Projective",
     "Structure",
     "Taxonomy",
     "hinge",
+    "kl_divergence",
     "log_loss",
+    "minimum_risk",
     "perturbed",
     "ramp",
+    "scheme_masks",
     "softmax_margin",
     "sparsemap",
 ]

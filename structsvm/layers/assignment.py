@@ -151,7 +151,7 @@ class Assignment(Places):
     def value_counts(self, scores: Scores, counts: Parts) -> Values:
         return np.concatenate([counts[0], counts[1][..., None]], axis=-1).astype(np.float64)
 
-    def first_part(self, table: Values) -> Values:
+    def first_part(self, table: Values, scores: Scores) -> Values:
         return table[..., :-1]
 
 

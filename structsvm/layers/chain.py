@@ -29,6 +29,7 @@ from structsvm.layers.structure import (
     drawn,
     over_batch,
 )
+from structsvm.metrics._schemes import scheme_for
 from structsvm.parameters import checked_k
 
 Reduce = Callable[[Values, int], Values]
@@ -185,6 +186,41 @@ class Chain(Structure):
                 logs = alphas[t][:, None] + after
                 labels[entry, :, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t])
         return labels
+
+
+def scheme_masks(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats, Floats]:
+    """Return the masks of a labelling scheme: `transitions`, `start` and `end`, 0 or -inf, to add to those of a chain.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The names of labels 0 .. K - 1; tags with types, as in "B-PER", "B_PER" or "PER-B", and "O".
+    scheme : str
+        bio, bioes, bilou, bmes, bmewo, iob1, ioe1, ioe2 or io, also by other orders of their letters (IOB2).
+
+    Returns
+    -------
+    transitions, start, end : float32 arrays (K, K), (K,) and (K,)
+
+    Raises
+    ------
+    ValueError
+        The scheme is unknown, or a label is none of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, scheme_masks
+    >>> labels = ["O", "B-PER", "I-PER"]
+    >>> emissions = np.array([[[0.0, 1.0, 2.0], [0.0, 0.0, 1.0]]])
+    >>> best = Chain().argmax(emissions, *scheme_masks(labels, "bio"))
+    >>> [labels[k] for k in best[0]]
+    ['B-PER', 'I-PER']
+    """
+    transitions, start, end = (
+        np.where(allowed, 0.0, -np.inf).astype(np.float32) for allowed in scheme_for(labels, scheme).masks(labels)
+    )
+    return transitions, start, end
 
 
 def _emissions(scores: Scores) -> Floats:

@@ -148,7 +148,7 @@ class LabelSets(Places):
     def value_counts(self, scores: Scores, counts: Parts) -> Values:
         return np.stack([counts[2], counts[0]], axis=-1).astype(np.float64)
 
-    def first_part(self, table: Values) -> Values:
+    def first_part(self, table: Values, scores: Scores) -> Values:
         return table[..., 1]
 
     # ---- messages -------------------------------------------------------------------------------------

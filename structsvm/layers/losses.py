@@ -8,12 +8,16 @@ With the score s(y), the log partition log Z and a cost c(y) that is a sum over 
 - `hinge` = max_y (s(y) + c(y)) - s(truth);
 - `softmax_margin` = log sum_y exp(s(y) + c(y)) - s(truth);
 - `ramp` = max_y (s(y) + c(y)) - max_y s(y);
-- `perturbed` = E max_y (s(y) + noise(y)) - s(truth), the Fenchel-Young loss of a perturbed maximum.
+- `perturbed` = E max_y (s(y) + noise(y)) - s(truth), the Fenchel-Young loss of a perturbed maximum;
+- `kl_divergence` = log Z - E s(y) less the same of a teacher's scores, where E is the teacher's expectation.
+
+`minimum_risk` decodes: it returns the output of the least expected cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -91,8 +95,8 @@ def hinge(
 ) -> Loss:
     """The margin-rescaled hinge: zero if the truth beats each output by its cost.
 
-    `cost` is an array like the first part, finite; by default each wrong part of it costs 1, and of sets, matchings and
-    paths each missing one as well. The truth's own cost is taken off.
+    `cost` is an array like the first part, finite; by default each wrong part of it costs 1, and of sets, matchings,
+    alignments and paths each missing one as well. The truth's own cost is taken off.
 
     Examples
     --------
@@ -203,6 +207,66 @@ def perturbed(
         values += expected(noisy, best) / n_samples
         total = [t + b / n_samples for t, b in zip(total, best, strict=True)]
     return values, scores.gradients(per_entry, tuple(total))
+
+
+def kl_divergence(
+    structure: Structure,
+    parts: Sequence[object],
+    y: object,
+    lengths: ArrayLike | None = None,
+    *,
+    per_entry: bool = False,
+) -> Loss:
+    """The Kullback-Leibler divergence from a teacher's distribution over whole outputs: distillation.
+
+    `y` is the teacher's parts, potentials like `parts`. The gradients are the marginals less the teacher's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, kl_divergence
+    >>> parts = np.zeros((1, 2, 3)), np.zeros((3, 3))  # emissions, transitions
+    >>> teacher = np.array([[[3.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]), np.zeros((3, 3))
+    >>> values, (emissions, transitions) = kl_divergence(Chain(), parts, teacher)
+    >>> values.round(2).tolist(), emissions[0, 0].round(2).tolist()
+    ([0.73], [-0.58, 0.29, 0.29])
+    """
+    if not isinstance(y, Sequence):
+        raise ValueError(f"y must be a teacher's parts, a tuple of arrays. Got {type(y).__name__}.")
+    scores, teacher = structure.check(parts, lengths), structure.check(y, lengths)
+    if [part.shape[1:] for part in scores.parts] != [part.shape[1:] for part in teacher.parts]:
+        raise ValueError("y must be a teacher's parts, arrays of the shapes that the parts have.")
+    (log_z, marginals), (of_teacher, wanted) = structure.sums(scores), structure.sums(teacher)
+    own = expected(scores, wanted)
+    for entry in np.flatnonzero(np.isneginf(own))[:1].tolist():
+        raise ValueError(
+            f"batch entry {entry} has a part whose score is -inf, but not the teacher's. Mask what the teacher masks."
+        )
+    values = (log_z - own) - (of_teacher - expected(teacher, wanted))
+    return np.maximum(values, 0.0), scores.gradients(per_entry, _minus(marginals, wanted))
+
+
+def minimum_risk(structure: Structure, parts: Sequence[object], lengths: ArrayLike | None = None) -> Labels:
+    """Return the outputs whose expected cost is least, by the default cost of `hinge`.
+
+    For a chain these are the labels whose probabilities have the greatest sum, among the labellings that masks allow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, minimum_risk
+    >>> emissions, transitions = np.zeros((1, 2, 3)), np.array([[9.0, -9, -9], [-9, 8.5, 8.5], [-9, -9, -9]])
+    >>> Chain().argmax(emissions, transitions).tolist(), minimum_risk(Chain(), (emissions, transitions)).tolist()
+    ([[0, 0]], [[1, 0]])
+    """
+    scores = structure.check(parts, lengths)
+    gains = [np.zeros_like(part) for part in scores.parts]
+    gains[0] = -structure.costs(structure.sums(scores)[1][0])
+    masked = [
+        np.where(np.isneginf(part), part, gain).astype(part.dtype)
+        for part, gain in zip(scores.parts, gains, strict=True)
+    ]
+    return structure.best(replace(scores, parts=tuple(masked)))
 
 
 def _minus(left: Parts, right: Parts) -> Parts:

@@ -37,7 +37,7 @@ class Places(Structure):
         """Counts (B, n, m) of values, from those of the parts."""
 
     @abstractmethod
-    def first_part(self, table: Values) -> Values:
+    def first_part(self, table: Values, scores: Scores) -> Values:
         """A table (B, n, m) of values in the shape of the first part."""
 
     def sizes(self, scores: Scores) -> NDArray[np.int64]:
@@ -49,9 +49,17 @@ class Places(Structure):
         empty = np.flatnonzero(np.isneginf(values))
         if len(empty):
             raise NoOutput(int(empty[0]))
-        return outputs
+        return self.shown(outputs, scores)
 
     def restrict(self, scores: Scores, y: Labels) -> Scores:
+        return self._known(scores, y)
+
+    def shown(self, values: Labels, scores: Scores) -> Labels:
+        """Outputs by the values of their places, on the last axis: the values themselves."""
+        return values
+
+    def _known(self, scores: Scores, y: Labels) -> Scores:
+        """Mask all other values of places whose value is not -1."""
         values = np.arange(self.shape(scores)[1])
         return self.limit(scores, (y[..., None] < 0) | (y[..., None] == values))
 
@@ -70,7 +78,7 @@ class Places(Structure):
 
             for j, (output, value) in enumerate(best_labellings(best, np.ones((size, m), bool), k)):
                 outputs[entry, j, :size], values[entry, j] = output, value
-        return outputs, values
+        return self.shown(outputs, scores), values
 
     def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)
@@ -82,7 +90,7 @@ class Places(Structure):
                 allowed = np.ones((m, n, m), bool)
                 allowed[:, place] = np.eye(m, dtype=bool)
                 table[entry, place] = self.find(self.limit(several, allowed))[1]
-        return self.first_part(table)
+        return self.first_part(table, scores)
 
     def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
         scores = self.check(parts, lengths)
@@ -93,7 +101,7 @@ class Places(Structure):
             y = outputs[entry]
             for place in range(size):
                 prefixes, prefix = np.unique(y, axis=0, return_inverse=True)  # -1 from here on, unknown
-                known = self.restrict(scores.take([entry] * len(prefixes)), cast(Labels, prefixes))
+                known = self._known(scores.take([entry] * len(prefixes)), cast(Labels, prefixes))
                 chances = self.value_counts(known, self.sums(known)[1])[:, place]
                 y[:, place] = drawn(chances[prefix.ravel()], uniforms[place])
-        return outputs
+        return self.shown(outputs, scores)

@@ -174,7 +174,7 @@ def as_floats(name: str, array: object) -> Floats:
     if found.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be an array of real numbers. Got dtype {found.dtype}.")
     kept = np.float32 if found.dtype in (np.float16, np.float32) else np.float64
-    return np.ascontiguousarray(found.astype(kept, copy=False))
+    return np.asarray(found.astype(kept, copy=False), order="C")  # a number stays one
 
 
 def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int) -> tuple[dict[str, Floats], Shapes]:

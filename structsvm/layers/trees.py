@@ -1,13 +1,14 @@
 """Dependency trees on scores of arcs: Eisner's chart and Kirchhoff's theorem (see eisner.h, arborescence.h).
 
 The kernels' trees have one word below the root. Where there may be several, these stand below a word that is added
-before the first, the only one below the root.
+before the first, the only one below the root. Labels of arcs do not depend on one another: the kernels take each arc's
+best label, or the log-sum over its labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,9 +34,9 @@ from structsvm.oracles.enumeration.labellings import Allowed
 class _Trees(Places):
     """Trees over the words of B sentences of up to n words, with scores of arcs.
 
-    The part is ``arcs`` (B, n + 1, n + 1), from the head (row; 0 is the root) to the dependent (column); column 0 and
-    the diagonal do not matter. An output is an integer array (B, n) of the heads of words 1 .. n, with -1 beyond the
-    lengths.
+    The part is ``arcs``, (B, n + 1, n + 1) or with labels (B, n + 1, n + 1, K), from the head (row; 0 is the root) to
+    the dependent (column); column 0 and the diagonal do not matter. An output is an integer array (B, n) of the heads
+    of words 1 .. n, with labels (B, n, 2) of heads and labels; -1 beyond the lengths.
     """
 
     part_names: ClassVar[tuple[str, ...]] = ("arcs",)
@@ -47,31 +48,37 @@ class _Trees(Places):
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(type(self), parts, 1)
         arcs = present["arcs"]
-        if arcs.ndim != 3 or arcs.shape[1] != arcs.shape[2] or arcs.shape[1] < 1:
-            raise ValueError(f"arcs must have shape (B, n + 1, n + 1). Got {arcs.shape}.")
+        if arcs.ndim not in (3, 4) or arcs.shape[1] != arcs.shape[2] or 0 in arcs.shape[1:]:
+            raise ValueError(
+                f"arcs must have shape (B, n + 1, n + 1), or (B, n + 1, n + 1, K) with K labels. Got {arcs.shape}."
+            )
         sizes, words = check_lengths(lengths, len(arcs), arcs.shape[1] - 1), np.arange(arcs.shape[1])
         inside = words <= sizes[:, None]
         check_values("arcs", arcs, inside[:, :, None] & inside[:, None] & (words > 0) & (words[:, None] != words))
         return Scores((arcs,), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found, wanted = np.asarray(y), (len(scores.lengths), scores.parts[0].shape[1] - 1)
+        found, arcs = np.asarray(y), scores.parts[0]
+        wanted = len(arcs), arcs.shape[1] - 1, *([2] if arcs.ndim == 4 else [])
         if found.shape != wanted or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
         inside = np.arange(wanted[1]) < scores.lengths[:, None]
-        bad = inside & ((found < (-1 if partly else 0)) | (found > scores.lengths[:, None]))
-        if bad.any():
-            entry, word = np.argwhere(bad)[0].tolist()
-            unknown = ", or -1 for an unknown one" if partly else ""
-            raise ValueError(
-                f"y must contain heads from 0 (the root) to {scores.lengths[entry]}{unknown}. Got {found[entry, word]} "
-                f"at batch entry {entry}, word {word + 1}."
-            )
-        heads: Labels = np.where(inside, found, -1).astype(np.int32)
+        table = found if arcs.ndim == 4 else found[..., None]
+        bounds = {"heads from 0 (the root)": scores.lengths, "labels from 0": np.full(len(arcs), arcs.shape[-1] - 1)}
+        for values, (name, most) in zip(table.transpose(2, 0, 1), bounds.items(), strict=False):
+            bad = inside & ((values < (-1 if partly else 0)) | (values > most[:, None]))
+            if bad.any():
+                entry, word = np.argwhere(bad)[0].tolist()
+                unknown = ", or -1 for an unknown one" if partly else ""
+                raise ValueError(
+                    f"y must contain {name} to {most[entry]}{unknown}. Got {values[entry, word]} at batch entry "
+                    f"{entry}, word {word + 1}."
+                )
+        checked = np.where(inside[..., None], table, -1).astype(np.int32)
         if not partly:
             for entry, size in enumerate(scores.lengths.tolist()):
-                self._check_tree(heads[entry, :size].tolist(), entry)
-        return heads
+                self._check_tree(checked[entry, :size, 0].tolist(), entry)
+        return cast(Labels, checked.reshape(wanted))
 
     def _check_tree(self, heads: list[int], entry: int) -> None:
         """Refuse heads that the structure has not, as no loss would be true for them."""
@@ -93,12 +100,22 @@ class _Trees(Places):
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
         counts = np.zeros(scores.parts[0].shape, scores.parts[0].dtype)
-        entries, words = np.nonzero(y >= 0)
-        counts[entries, y[entries, words], words + 1] = 1
+        heads, *labels = y.transpose(2, 0, 1) if counts.ndim == 4 else [y]
+        entries, words = np.nonzero(heads >= 0)
+        counts[entries, heads[entries, words], words + 1, *(label[entries, words] for label in labels)] = 1
         return (counts,)
+
+    def restrict(self, scores: Scores, y: Labels) -> Scores:
+        n, width, _, n_labels = _with_labels(scores).shape
+        heads, label = (y[..., :1], y[..., 1:]) if y.ndim == 3 else (y[..., None], np.full((1, 1, 1), -1))
+        of_heads, of_labels = (heads < 0) | (heads == np.arange(width)), (label < 0) | (label == np.arange(n_labels))
+        allowed = of_heads[..., None] & of_labels[..., None, :]
+        return self.limit(scores, allowed.reshape(n, width - 1, width * n_labels))
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
+        if arcs.ndim == 4:
+            arcs = np.logaddexp.reduce(arcs, axis=3, dtype=np.float64)
         counts = np.zeros_like(arcs)
 
         def work(first: int, last: int) -> None:
@@ -110,6 +127,7 @@ class _Trees(Places):
                     log_sum, chances = finder.log_sum(table)
                     log_z[entry] = log_sum + shift
                     counts[entry, : size + 1, 1 : size + 1] = self._own(chances)[:, 1:]
+            counts[first:last][np.isneginf(arcs[first:last])] = 0  # not their rounding
 
         over_batch(len(log_z), self.n_threads, work)
         for entry in np.flatnonzero(np.isneginf(log_z)).tolist():
@@ -120,20 +138,40 @@ class _Trees(Places):
                 )
             if marginals:
                 raise NoOutput(entry)
-        return log_z, (counts,) if marginals else ()
+        return log_z, (self._of_labels(counts, arcs, scores),) if marginals else ()
 
-    # ---- places: the words, whose values are their heads ----------------------------------------------
+    def _of_labels(self, counts: Floats, arcs: Floats, scores: Scores) -> Floats:
+        """Probabilities of arcs with their labels, from those of arcs and the log-sums over labels."""
+        part = scores.parts[0]
+        if part.ndim == 3:
+            return counts
+        logs = np.full(part.shape, -np.inf)
+        np.subtract(part, arcs[..., None], out=logs, where=np.isfinite(arcs)[..., None])
+        return (counts[..., None] * np.exp(logs)).astype(part.dtype)
+
+    # ---- places: the words, whose values are their heads, each with all labels ----------------------------
 
     def shape(self, scores: Scores) -> tuple[int, int]:
-        return scores.parts[0].shape[1] - 1, scores.parts[0].shape[1]
+        _, width, _, n_labels = _with_labels(scores).shape
+        return width - 1, width * n_labels
+
+    def shown(self, values: Labels, scores: Scores) -> Labels:
+        if scores.parts[0].ndim == 3:
+            return values
+        heads, labels = np.divmod(values, scores.parts[0].shape[3])
+        return np.where(values[..., None] < 0, -1, np.stack([heads, labels], axis=-1)).astype(np.int32)
 
     def limit(self, scores: Scores, allowed: Allowed) -> Scores:
         masked = scores.parts[0].copy()
-        masked[:, :, 1:][~allowed.transpose(0, 2, 1)] = -np.inf
+        n, width, _, n_labels = _with_labels(scores).shape
+        by_arc = allowed.reshape(n, width - 1, width, n_labels).swapaxes(1, 2)
+        masked[:, :, 1:][~by_arc.reshape(masked[:, :, 1:].shape)] = -np.inf
         return Scores((masked,), scores.shapes, scores.lengths)
 
     def find(self, scores: Scores) -> tuple[Labels, Values]:
-        arcs = scores.parts[0]
+        labelled = _with_labels(scores)
+        best = labelled.argmax(axis=3)
+        arcs = np.take_along_axis(labelled, best[..., None], axis=3)[..., 0]
         heads, values = np.full((len(arcs), arcs.shape[1] - 1), -1, np.int32), np.zeros(len(arcs))
 
         def work(first: int, last: int) -> None:
@@ -150,15 +188,20 @@ class _Trees(Places):
                         heads[entry, :size] = np.maximum(found[0][1:] - 1, 0) if self.several_roots else found[0]
 
         over_batch(len(arcs), self.n_threads, work)
-        return heads, values
+        words = np.arange(1, arcs.shape[1])
+        labels = best[np.arange(len(arcs))[:, None], heads, words] if len(words) else 0
+        return np.where(heads < 0, -1, heads * labelled.shape[3] + labels).astype(np.int32), values
 
     def value_counts(self, scores: Scores, counts: Parts) -> Values:
-        return counts[0][:, :, 1:].transpose(0, 2, 1).astype(np.float64)
+        n, width, _, n_labels = _with_labels(scores).shape
+        by_word = counts[0].reshape(n, width, width, n_labels)[:, :, 1:].swapaxes(1, 2)
+        return by_word.reshape(n, width - 1, width * n_labels).astype(np.float64)
 
-    def first_part(self, table: Values) -> Values:
-        arcs = np.full((len(table), table.shape[2], table.shape[2]), -np.inf)
-        arcs[:, :, 1:] = table.transpose(0, 2, 1)
-        return arcs
+    def first_part(self, table: Values, scores: Scores) -> Values:
+        n, width, _, n_labels = _with_labels(scores).shape
+        arcs = np.full((n, width, width, n_labels), -np.inf)
+        arcs[:, :, 1:] = table.reshape(n, width - 1, width, n_labels).swapaxes(1, 2)
+        return arcs.reshape(scores.parts[0].shape)
 
     # ---- the kernels' tables --------------------------------------------------------------------------
 
@@ -184,12 +227,18 @@ class _Trees(Places):
         return chances[1:, 1:] if self.several_roots else chances
 
 
+def _with_labels(scores: Scores) -> Floats:
+    """Scores (B, n + 1, n + 1, K) of arcs; without labels K is 1."""
+    arcs = scores.parts[0]
+    return arcs if arcs.ndim == 4 else arcs[..., None]
+
+
 class Projective(_Trees):
     """Projective dependency trees: no arcs cross.
 
-    The part is ``arcs`` (B, n + 1, n + 1), from the head (row; 0 is the root) to the dependent (column); column 0 and
-    the diagonal do not matter. An output is an integer array (B, n) of the heads of words 1 .. n, with -1 beyond the
-    lengths.
+    The part is ``arcs``, (B, n + 1, n + 1) or with labels (B, n + 1, n + 1, K), from the head (row; 0 is the root) to
+    the dependent (column); column 0 and the diagonal do not matter. An output is an integer array (B, n) of the heads
+    of words 1 .. n, with labels (B, n, 2) of heads and labels; -1 beyond the lengths, or for what is unknown.
 
     Parameters
     ----------
@@ -216,6 +265,10 @@ class Projective(_Trees):
     [[2, 0, 2]]
     >>> np.exp(Projective().log_partition(np.zeros((1, 4, 4)))).round().tolist()  # the number of trees
     [7.0]
+    >>> labels = np.zeros((4, 4, 2))
+    >>> labels[2, :, 1] = 0.1
+    >>> Projective().argmax(arcs[..., None] + labels).tolist()  # of each word the head and the label
+    [[[2, 1], [0, 0], [2, 1]]]
     """
 
     projective: ClassVar[bool] = True

@@ -19,6 +19,9 @@ from itertools import product
 from sys import intern
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 class Rules(NamedTuple):
     """A scheme's tags, and the roles that depend on a neighbour.
@@ -148,6 +151,14 @@ class Scheme:
         if here.role in self.rules.inside and not (is_one_type and before.role in ("B", "I")):
             return False
         return before.role not in self.rules.unfinished or (is_one_type and here.role in ("I", "E"))
+
+    def masks(self, labels: Iterable[object]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which labels may follow which (row, column), which may be first, and which last."""
+        parts = [self.part(label) or OUTSIDE for label in labels]
+        transitions = np.array([[self.allows(a, b) for b in parts] for a in parts])
+        first = np.array([self.allows(OUTSIDE, b) for b in parts])
+        last = np.array([self.allows(a, OUTSIDE) for a in parts])
+        return transitions, first, last
 
     def labels(self, chunks: Sequence[tuple[int, int, str]], length: int) -> list[str]:
         """The labels of a sequence's chunks, which ascend."""

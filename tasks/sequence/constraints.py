@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
-from structsvm.metrics._schemes import OUTSIDE, Scheme, scheme_for
+from structsvm.metrics._schemes import Scheme, scheme_for
 from structsvm.tasks.common.labels import is_hashable, sort_labels
 
 if TYPE_CHECKING:
@@ -30,12 +30,7 @@ def label_masks(constraints: ConstraintsLike, labels: Sequence[Any]) -> Any:
         if len(constraints) != 3:
             raise ValueError(f"constraints must hold three masks (transitions, first, last), got {len(constraints)}")
         return constraints
-    scheme = constrained(constraints, labels)
-    parts = [scheme.part(label) or OUTSIDE for label in labels]
-    transitions = np.array([[scheme.allows(a, b) for b in parts] for a in parts])
-    first = np.array([scheme.allows(OUTSIDE, b) for b in parts])
-    last = np.array([scheme.allows(a, OUTSIDE) for a in parts])
-    return transitions, first, last
+    return constrained(constraints, labels).masks(labels)
 
 
 def constrained(constraints: str, labels: Iterable[Any]) -> Scheme:

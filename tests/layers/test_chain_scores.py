@@ -1,9 +1,12 @@
 """Chains: extreme scores and lengths, shapes that do not fit, arrays of other kinds."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from structsvm.layers import Chain, hinge, log_loss
+from structsvm.layers import Chain, hinge, log_loss, scheme_masks
+from structsvm.metrics._schemes import SCHEMES, scheme_for, scheme_name
 
 K = 4
 
@@ -124,3 +127,33 @@ def test_a_label_lost_to_underflow_before_low_transitions_is_found_again(dtype, 
 def test_equal_entries_have_samples_of_their_own():
     first, second = Chain().sample(np.zeros((2, 9, K)), np.zeros((K, K)), n_samples=5, seed=0)
     assert (first != second).any()
+
+
+@pytest.mark.parametrize("scheme", ["bio", "IOB1", "bioes", "BILUO", "bmes", "bmewo", "ioe1", "ioe2", "io"])
+@pytest.mark.parametrize("form", ["{}-{}", "{}_{}", "{1}-{0}"])
+def test_masks_of_a_scheme_leave_its_labellings(scheme, form):
+    kind = scheme_for([form.format(tag, "X") for tag in SCHEMES[scheme_name(scheme)].tags] + ["O"], scheme)
+    labels = ["O", *(form.format(tag, name) for name in "XY" for tag in kind.rules.tags)]
+    transitions, start, end = scheme_masks(labels, scheme)
+    assert transitions.dtype == start.dtype == end.dtype == np.float32
+    for length in (0, 1, 2, 3):
+        tried = [list(y) for y in product(range(len(labels)), repeat=length)]
+        named = [[labels[k] for k in y] for y in tried]
+        good = [y for y, names in zip(tried, named, strict=True) if kind.repaired(names) == names]
+        parts = np.zeros((1, 3, len(labels))), transitions, start, end
+        assert np.exp(Chain().log_partition(*parts, lengths=[length])) == pytest.approx([len(good)])
+        found, values = Chain().kbest(*parts, k=len(good) + 1, lengths=[length])
+        assert sorted(found[0, : len(good), :length].tolist()) == good and values[0, -1] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("labels", "scheme", "message"),
+    [
+        (["O", "B-X"], "bix", "no scheme 'bix'; there are bio, bioes"),
+        (["O", "B-X", "E-X"], "bio", "the label 'E-X' is none of the scheme BIO"),
+        (["O", "B-X", "<pad>"], "bio", "the label '<pad>' is none of the scheme BIO"),
+    ],
+)
+def test_labels_without_the_scheme_are_named(labels, scheme, message):
+    with pytest.raises(ValueError, match=message):
+        scheme_masks(labels, scheme)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structsvm.layers import Arborescence, Assignment, Chain, hinge, log_loss, perturbed
+from structsvm.layers import Arborescence, Assignment, Chain, hinge, kl_divergence, log_loss, perturbed
 from structsvm.layers.jax import differentiable
 
 jax = pytest.importorskip("jax")
@@ -86,3 +86,13 @@ def test_second_derivatives_are_refused():
     gradient = jax.grad(lambda emissions: function((emissions, CHAIN[1]), Y, LENGTHS).sum())
     with pytest.raises(NotImplementedError, match="first derivatives only"):
         jax.grad(lambda emissions: (gradient(emissions) ** 2).sum())(CHAIN[0])
+
+
+def test_a_teacher_is_given_in_arrays():
+    teacher = tuple(2 * part for part in CHAIN)
+    loss = differentiable(kl_divergence, Chain())
+    value, found = jax.jit(jax.value_and_grad(lambda parts: loss(parts, teacher, LENGTHS).sum()))(CHAIN)
+    values, gradients = kl_divergence(Chain(), CHAIN, teacher, LENGTHS)
+    assert float(value) == pytest.approx(values.sum(), rel=1e-4)
+    for one, gradient in zip(found, gradients, strict=True):
+        np.testing.assert_allclose(one, gradient, atol=1e-5)

@@ -1,5 +1,6 @@
 """Outputs and parts that a structure has not: each is named, with the way out."""
 
+import math
 import subprocess
 import sys
 
@@ -7,7 +8,17 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm.layers import Arborescence, Assignment, LabelSets, Projective, Taxonomy, hinge
+from structsvm.layers import (
+    Alignment,
+    Arborescence,
+    Assignment,
+    LabelSets,
+    Ordering,
+    Projective,
+    Taxonomy,
+    hinge,
+    kl_divergence,
+)
 
 ARCS = np.zeros((2, 5, 5))
 NODES = structsvm.Taxonomy([("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")])
@@ -54,7 +65,27 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
         (lambda: hinge(Assignment(), (PAIRS,), [[1, -1]]), "y must match 2 nodes of batch entry 0.*`alone`"),
         (lambda: Assignment().argmax(PAIRS, lengths=[2]), r"lengths must have shape \(1, 2\)"),
         (lambda: Assignment().argmax(PAIRS[0]), r"pairs must have shape \(B, n, m\)"),
+        (lambda: Alignment("semiglobal"), "mode must be one of global, semi-global, local. Got 'semiglobal'"),
+        (lambda: Alignment().argmax(PAIRS[0]), r"pairs must have shape \(B, n, m\)"),
+        (lambda: Alignment().argmax(PAIRS, np.zeros(3)), r"open_x must be a number or have shape \(2,\) or \(1, 2\)"),
+        (lambda: Alignment().argmax(PAIRS, 0.0, 0.0, np.zeros(2)), r"open_z must be a number or have shape \(3,\)"),
+        (lambda: Alignment().argmax(PAIRS, np.nan), r"open_x must be finite.*Got nan at position \(\)"),
+        (lambda: Alignment().argmax(PAIRS, lengths=[2]), r"lengths must have shape \(1, 2\): letters of x and of z"),
+        (lambda: Ordering().argmax(PAIRS), r"pairs must have shape \(B, n, n\). Got \(1, 2, 3\)"),
+        (
+            lambda: Ordering().argmax(np.zeros((1, 11, 11))),
+            "up to 10 items. Batch entry 0 has 11: .*relaxes",
+        ),
+        (lambda: hinge(Ordering(), (np.zeros((1, 3, 3)),), [[0, 2, 0]]), "y lists item 0 of batch entry 0 2 times"),
         (lambda: Projective().argmax(np.zeros((1, 3, 4))), r"arcs must have shape \(B, n \+ 1, n \+ 1\)"),
+        (
+            lambda: kl_divergence(LabelSets(3), (np.zeros((1, 3)),), np.zeros((1, 3))),
+            "y must be a teacher's parts, a",
+        ),
+        (
+            lambda: kl_divergence(Projective(), (ARCS,), (np.zeros((2, 4, 4)),)),
+            "y must be a teacher's parts, arrays of the shapes",
+        ),
         (lambda: Projective(n_threads=0), "n_threads must be at least 1"),
         (lambda: Projective().kbest(ARCS, k=0), "k must be an integer of at least 1"),
         (lambda: hinge(Projective(), (ARCS,), [[0, 1, 2, 3]] * 2, cost=np.zeros((1, 5, 5))), "cost must be finite and"),
@@ -65,6 +96,47 @@ def test_parts_and_outputs_that_do_not_fit(make, message):
         make()
 
 
+@pytest.mark.parametrize(
+    ("mode", "partners", "message"),
+    [
+        ("global", [1, 0, 2], "global alignments. Batch entry 1 has partners that do not ascend"),
+        ("global", [1, 1, 2], "partners that do not ascend"),
+        ("global", [0, 5, 2], r"a letter between two pairs that is outside \(5\), not in a gap \(4\)"),
+        ("global", [5, 0, 2], r"beyond the outer pairs that are not all 4 \(in a gap\)"),
+        ("local", [4, 0, 2], r"beyond the outer pairs that are not all 5 \(outside\)"),
+        ("local", [4, 4, 4], r"not all 5 \(outside\)"),
+        ("semi-global", [4, 0, 2], r"not all 5 \(outside\)"),
+        ("semi-global", [4, 5, 2], r"not all 4 \(in a gap\) or all 5 \(outside\)"),
+        ("semi-global", [0, 3, 4], r"not all 5 \(outside\)"),
+    ],
+)
+def test_partners_that_are_no_alignment_of_the_mode(mode, partners, message):
+    good = {"global": [0, 4, 2], "local": [5, 0, 5], "semi-global": [4, 1, 4]}[mode]
+    with pytest.raises(ValueError, match=message):
+        hinge(Alignment(mode), (np.zeros((2, 3, 4)),), [good, partners])
+    hinge(Alignment(mode), (np.zeros((2, 3, 4)),), [good, good])
+
+
+def test_long_strings_have_as_many_alignments_as_is_known():
+    found = Alignment().log_partition(np.zeros((1, 60, 50)))
+    assert found == pytest.approx(math.log(math.comb(110, 50)), rel=1e-12)
+    assert Alignment("local").marginals(np.zeros((1, 60, 50)))[0].sum() > 1
+
+
+def test_long_orders_are_told_by_their_lengths():
+    pairs = np.zeros((2, 12, 12))
+    assert Ordering().log_partition(pairs, lengths=[10, 3]) == pytest.approx(np.log([math.factorial(10), 6]))
+    assert (np.sort(Ordering().sample(pairs, n_samples=3, seed=0, lengths=[10, 0])[0, :, :10]) == np.arange(10)).all()
+
+
+def test_numbers_of_gaps_leave_the_type_of_pairs():
+    pairs, gaps = np.zeros((1, 3, 4), np.float32), (-1.0, -0.5, -1, 0)
+    of_pairs, *of_gaps = Alignment().marginals(pairs, *gaps)
+    assert of_pairs.dtype == np.float32 and all(gap.shape == (1,) for gap in of_gaps)
+    _, gradients = hinge(Alignment(), (pairs, *gaps), [[0, 1, 2]])
+    assert [gradient.shape for gradient in gradients] == [(1, 3, 4), (), (), (), ()]
+
+
 def test_numbers_of_arcs_that_no_tree_has_do_not_matter():
     arcs = np.random.default_rng(0).normal(size=(1, 4, 4))
     wild = arcs.copy()
@@ -72,6 +144,44 @@ def test_numbers_of_arcs_that_no_tree_has_do_not_matter():
     for structure in (Projective(), Arborescence(several_roots=True)):
         np.testing.assert_array_equal(structure.marginals(arcs)[0], structure.marginals(wild)[0])
         assert structure.entropy(wild) == structure.entropy(arcs)
+
+
+@pytest.mark.parametrize("structure", [Projective(), Arborescence(), Arborescence(several_roots=True), Ordering()])
+def test_rounded_probabilities_of_masked_parts_are_zero(structure):
+    """The entropy is infinite if one is not."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(1, 7, 7))
+        np.putmask(scores, (rng.random((7, 7)) < 0.3) & (np.arange(7)[:, None] > np.arange(7)), -np.inf)
+        (marginals,) = structure.marginals(scores)
+        assert (marginals[np.isneginf(scores)] == 0).all()
+        assert np.isfinite(structure.entropy(scores)).all()
+
+
+def test_labels_of_arcs_that_do_not_fit_are_named():
+    arcs, good = np.zeros((1, 3, 3, 2)), [[[2, 0], [0, 1]]]
+    assert hinge(Projective(), (arcs,), good)[0].tolist() == [2.0]
+    for bad, message in (
+        ([[[2, 0], [0, 2]]], "y must contain labels from 0 to 1. Got 2 at batch entry 0, word 2"),
+        ([[[3, 0], [0, 1]]], "y must contain heads from 0 .the root. to 2. Got 3 at batch entry 0, word 1"),
+        ([[[2, 0], [1, 1]]], "Batch entry 0 has a cycle"),
+        ([[2, 0]], r"y must be an array of integers of shape \(1, 2, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            hinge(Projective(), (arcs,), bad)
+    with pytest.raises(ValueError, match=r"arcs must have shape .* or \(B, n \+ 1, n \+ 1, K\) with K labels"):
+        Projective().argmax(np.zeros((1, 3, 3, 0)))
+
+
+def test_one_label_of_arcs_is_none():
+    arcs = np.random.default_rng(0).normal(size=(2, 6, 6))
+    for structure in (Projective(), Arborescence(several_roots=True)):
+        assert structure.argmax(arcs[..., None])[..., 0].tolist() == structure.argmax(arcs).tolist()
+        for verb in ("marginals", "max_marginals"):
+            for one, plain in zip(
+                getattr(structure, verb)(arcs[..., None]), getattr(structure, verb)(arcs), strict=True
+            ):
+                np.testing.assert_allclose(one[..., 0], plain, atol=1e-12)
 
 
 @pytest.mark.parametrize("structure", [Projective(), Arborescence()])

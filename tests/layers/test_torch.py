@@ -1,12 +1,14 @@
 """Losses as functions of tensors: of PyTorch's where it is installed, and of stand-ins that have what is called."""
 
+import pickle
 import sys
 import types
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
-from structsvm.layers import Assignment, Chain, hinge, log_loss, perturbed
+from structsvm.layers import Assignment, Chain, hinge, kl_divergence, log_loss, perturbed
 from structsvm.layers import torch as binding
 
 Y, LENGTHS = np.array([[0, 1, 2, 1], [2, 2, -1, -1]]), np.array([4, 2])
@@ -119,6 +121,18 @@ def test_options_change_from_call_to_call(tensor):
     assert values[0] == pytest.approx(perturbed(Assignment(), (pairs,), y, n_samples=3, seed=1)[0][0], rel=1e-5)
 
 
+def test_a_teacher_is_given_in_tensors(tensor):
+    arrays, teacher = parts_of((2, 4, 3), (3, 3)), tuple(2 * part for part in parts_of((2, 4, 3), (3, 3)))
+    parts = [tensor(array) for array in arrays]
+    function = binding.differentiable(kl_divergence, Chain())
+    found = function(parts, tuple(tensor(array) for array in teacher), tensor(LENGTHS))
+    found.backward(tensor(np.ones(2, np.float32)))
+    values, gradients = kl_divergence(Chain(), arrays, teacher, LENGTHS)
+    np.testing.assert_allclose(found.detach().numpy(), values, rtol=1e-4)
+    for part, gradient in zip(parts, gradients, strict=True):
+        np.testing.assert_allclose(part.grad.numpy(), gradient, atol=1e-5)
+
+
 def test_second_derivatives_are_refused():
     torch = pytest.importorskip("torch")
     emissions, transitions = (torch.tensor(part, requires_grad=True) for part in parts_of((2, 4, 3), (3, 3)))
@@ -126,3 +140,126 @@ def test_second_derivatives_are_refused():
     (gradient,) = torch.autograd.grad(value, emissions, create_graph=True)
     with pytest.raises(NotImplementedError, match="first derivatives only"):
         (gradient**2).sum().backward()
+
+
+# ---- CRF, whose behaviour is pytorch-crf's ----------------------------------------------------------
+
+
+def crf_of(K=3, **options):
+    pytest.importorskip("torch")
+    return binding.CRF(K, **options)
+
+
+def likelihoods(crf, emissions, tags, lengths):
+    """The log likelihood of each sequence, by the enumeration of all taggings."""
+    start, end, steps = (
+        p.detach().double().numpy() for p in (crf.start_transitions, crf.end_transitions, crf.transitions)
+    )
+    found = []
+    for rows, y, length in zip(emissions, tags, lengths, strict=True):
+        scores = {
+            z: start[z[0]] + end[z[-1]] + sum(rows[t, q] for t, q in enumerate(z)) + sum(steps[a] for a in pairwise(z))
+            for z in product(range(crf.num_tags), repeat=int(length))
+        }
+        found.append(scores[tuple(y[:length].tolist())] - np.logaddexp.reduce(list(scores.values())))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int64"])
+def test_the_crf_is_the_log_likelihood_of_tags(batch_first, kind):
+    crf = crf_of(batch_first=batch_first)
+    import torch
+
+    (emissions,) = parts_of((2, 4, 3))
+    mask, tags = np.arange(4) < LENGTHS[:, None], np.where(Y < 0, -100, Y)
+    arrays = [a if batch_first else a.swapaxes(0, 1) for a in (emissions, tags, mask.astype(kind))]
+    tensors = [torch.tensor(a) for a in arrays]
+    expected = likelihoods(crf, emissions.astype(float), Y, LENGTHS)
+    for reduction, value in (
+        ("none", expected),
+        ("sum", expected.sum()),
+        ("mean", expected.mean()),
+        ("token_mean", expected.sum() / 6),
+    ):
+        np.testing.assert_allclose(crf(*tensors, reduction=reduction).detach().numpy(), value, rtol=1e-5)
+    assert crf(*tensors).item() == pytest.approx(expected.sum(), rel=1e-5)
+    whole = crf(tensors[0], torch.tensor(np.abs(arrays[1]) % 3))
+    assert whole.item() == pytest.approx(
+        likelihoods(crf, emissions.astype(float), np.abs(tags) % 3, [4, 4]).sum(), rel=1e-5
+    )
+    crf(*tensors).backward()
+    assert all(np.isfinite(p.grad.numpy()).all() and p.grad.abs().sum() > 0 for p in crf.parameters())
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_the_crf_decodes_lists_as_long_as_the_mask(batch_first):
+    crf = crf_of(batch_first=batch_first)
+    import torch
+
+    (emissions,) = parts_of((3, 4, 3))
+    lengths = np.array([4, 0, 2])
+    mask = torch.tensor(np.arange(4) < lengths[:, None])
+    given = torch.tensor(emissions)
+    given, mask = (given, mask) if batch_first else (given.transpose(0, 1), mask.transpose(0, 1))
+    found = crf.decode(given, mask)
+    assert [len(tags) for tags in found] == lengths.tolist() and all(type(tag) is int for tag in found[0])
+    for b in (0, 2):
+        tried = np.array(list(product(range(3), repeat=int(lengths[b]))))
+        best = tried[np.argmax([likelihoods(crf, emissions[b : b + 1], y[None], lengths[b : b + 1])[0] for y in tried])]
+        assert found[b] == best.tolist()
+    assert [len(tags) for tags in crf.decode(given)] == [4, 4, 4]
+
+
+def test_the_crf_takes_states_pickles_and_half_precision():
+    crf = crf_of(batch_first=True)
+    import torch
+
+    names = {"start_transitions": (3,), "end_transitions": (3,), "transitions": (3, 3)}
+    assert {name: tuple(value.shape) for name, value in crf.state_dict().items()} == names
+    assert all(0 < p.abs().max() <= 0.1 for p in crf.parameters())
+    assert repr(crf) == "CRF(num_tags=3)"
+    other = pickle.loads(pickle.dumps(crf))
+    emissions, tags = torch.tensor(parts_of((2, 4, 3))[0], requires_grad=True), torch.tensor(np.abs(Y))
+    assert torch.equal(other(emissions, tags), crf(emissions, tags))
+    half = crf(emissions.half(), tags)
+    assert half.dtype == torch.float32 and half.item() == pytest.approx(crf(emissions, tags).item(), rel=1e-2)
+    half.backward()
+    assert emissions.grad.shape == emissions.shape
+    assert crf.double()(emissions.double(), tags).dtype == torch.float64
+    unknown = tags.clone()
+    unknown[:] = -1
+    assert crf(emissions.double(), unknown).item() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"emissions": (2, 4)}, r"emissions must have shape \(B, T, 3\). Got \(2, 4\)"),
+        ({"emissions": (2, 4, 5)}, r"emissions must have shape \(B, T, 3\)"),
+        ({"tags": [[0, 1]]}, r"tags must have the shape \(2, 4\) of the emissions"),
+        ({"tags": [[0, 1, 2, 1], [0, -100, 0, 0]]}, "Got -100 at batch entry 1, token 1: turn the mask off there"),
+        ({"tags": [[0, 1, 2, 3], [0, 0, 0, 0]]}, "tags must be from 0 to 2.*Got 3 at batch entry 0, token 3"),
+        ({"mask": [[True, True]]}, r"mask must have the shape \(2, 4\)"),
+        ({"mask": [[1, 1, 1, 1], [1, 0, 1, 0]]}, "Batch entry 1 is off at token 1 and on later: pad on the right"),
+        (
+            {"mask": [[0, 1, 1, 1], [1, 1, 1, 1]]},
+            "mask must be on from the first.*Batch entry 0 is off at token 0",
+        ),
+        ({"reduction": "max"}, "reduction must be one of none, sum, mean, token_mean. Got 'max'"),
+    ],
+)
+def test_what_the_crf_refuses(change, message):
+    crf = crf_of(batch_first=True)
+    import torch
+
+    options = {"tags": np.abs(Y), "mask": np.ones((2, 4), bool), "reduction": "sum"} | change
+    tensors = {name: value if name == "reduction" else torch.tensor(value) for name, value in options.items()}
+    tensors["emissions"] = torch.zeros(change.get("emissions", (2, 4, 3)))
+    with pytest.raises(ValueError, match=message):
+        crf(**tensors)
+
+
+def test_a_crf_without_labels_is_refused():
+    with pytest.raises(ValueError, match="num_tags must be at least 1"):
+        crf_of(0)
