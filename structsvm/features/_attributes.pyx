@@ -7,7 +7,8 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Concat
+from cpython.set cimport PySet_Add
+from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Concat, PyUnicode_FindChar, PyUnicode_Substring
 from libc.math cimport isfinite
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libc.stdlib cimport free
@@ -279,3 +280,53 @@ cdef class AttributeBuffer(TokenBuffer):
             if self.token & 4095 == 0:
                 PyErr_CheckSignals()
         self.end_sequence()
+
+
+# ---- columns of tokens --------------------------------------------------------------------------
+
+
+def count_columns(token, dict counts, dict names):
+    """Count the columns of a token: keys of a dict, those of strings with a colon; or attributes up to ':' or '='.
+
+    Parameters
+    ----------
+    token : mapping, or list, tuple or set of str
+        Any other token has no columns.
+    counts : dict of str to int
+        Tokens with each column; 1 is added for those of this token.
+    names : dict
+        Cache: keys of strings, with their colons.
+    """
+    cdef set found
+    if hasattr(token, "items"):
+        for key, value in token.items():
+            if isinstance(value, str):
+                name = names.get(key)
+                if name is None:
+                    name = names[key] = f"{key}:"
+            else:
+                name = key if PyUnicode_CheckExact(key) else str(key)
+            add_one(counts, name)
+    elif isinstance(token, (list, tuple, set, frozenset)):
+        found = set()
+        for name in token:
+            if isinstance(name, str):
+                name = beginning(name)
+                if name is not None:
+                    PySet_Add(found, name)
+        for name in sorted(found):
+            add_one(counts, name)
+
+
+cdef int add_one(dict counts, name) except -1:
+    cdef PyObject *count = PyDict_GetItemWithError(counts, name)
+    PyDict_SetItem(counts, name, 1 if count == NULL else <object>count + 1)
+    return 0
+
+
+cdef object beginning(name):
+    """An attribute up to its first ':' or '='; None if it has neither, or nothing before it."""
+    cdef Py_ssize_t size = len(name), colon = PyUnicode_FindChar(name, u":", 0, size, 1)
+    cdef Py_ssize_t sign = PyUnicode_FindChar(name, u"=", 0, size if colon < 0 else colon, 1)
+    cdef Py_ssize_t end = colon if sign < 0 else sign
+    return None if end < 1 else PyUnicode_Substring(name, 0, end + 1)

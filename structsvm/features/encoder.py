@@ -360,8 +360,7 @@ class FeatureEncoder:
         if fit:
             self.seen = SeenColumns.named(counts, n) if n else None
         elif self.seen is not None:
-            self.seen.check({name: {name: count} for name, count in counts.items()}, n)
-            self.seen.warn_of_more([name for name, count in counts.items() if count == n and name.endswith((":", "="))])
+            self.seen.check_names(counts, n)
 
     # ----------------------------------------------------------------- three kinds
 
