@@ -11,6 +11,7 @@ class AttributeBuffer(TokenBuffer):
         self,
         names: dict[str, int],
         pairs: dict[str, dict[str, int]],
+        nested: dict[str, dict[str, str]],
         grow: bool,
         hash_bits: int = 0,
     ) -> None: ...

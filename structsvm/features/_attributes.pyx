@@ -27,6 +27,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     MAX_DEPTH = 64              # nesting of feature dicts
+    MANY_KEYS = 256             # names of nested dicts that are remembered, and keys of each
 
 
 @cython.final
@@ -39,11 +40,13 @@ cdef class AttributeBuffer(TokenBuffer):
         The vocabulary, 0 .. len(names) - 1; grows with ``grow=True``.
     pairs : dict of str to dict of str to int
         Cache: the id of "key:value", so that the name is built once only.
+    nested : dict of str to dict of str to str
+        Cache: "prefix:key" of nested dicts, while they are few.
     grow : bool
     hash_bits : int
         0: vocabulary. k: 2**k buckets.
     """
-    cdef dict names, pairs, places
+    cdef dict names, pairs, nested, places
     cdef readonly set numbers       # features that have had a number other than 1
     cdef bint grow
     cdef int hash_bits
@@ -51,7 +54,7 @@ cdef class AttributeBuffer(TokenBuffer):
     cdef int64_t counts_capacity
     cdef int64_t token              # within the sequence, for messages
 
-    def __init__(self, dict names, dict pairs, bint grow, int hash_bits=0):
+    def __init__(self, dict names, dict pairs, dict nested, bint grow, int hash_bits=0):
         cdef Py_ssize_t n, n_counted = len(names) if grow else 0
         if not 0 <= hash_bits <= 30:
             raise ValueError("hash_bits must be between 1 and 30")
@@ -61,6 +64,7 @@ cdef class AttributeBuffer(TokenBuffer):
             self.counts[n] = 0
         self.names = names
         self.pairs = pairs
+        self.nested = nested
         self.places = {}
         self.numbers = set()
         self.grow = grow
@@ -138,6 +142,23 @@ cdef class AttributeBuffer(TokenBuffer):
             self.record(id_, 1.0)
         return 0
 
+    cdef object below(self, object prefix, object key):
+        """The name "prefix:key" of two exact strings."""
+        cdef PyObject *keys = PyDict_GetItemWithError(self.nested, prefix)
+        cdef PyObject *hit
+        if keys == NULL:
+            if len(self.nested) >= MANY_KEYS:
+                return self.join(prefix, key)
+            self.nested[prefix] = {}
+            keys = PyDict_GetItemWithError(self.nested, prefix)
+        hit = PyDict_GetItemWithError(<object>keys, key)
+        if hit != NULL:
+            return <object>hit
+        name = self.join(prefix, key)
+        if len(<dict>keys) < MANY_KEYS:
+            PyDict_SetItem(<object>keys, key, name)
+        return name
+
     cdef str join(self, object prefix, object rest):
         return PyUnicode_Concat(PyUnicode_Concat(prefix, ":"), rest)
 
@@ -185,8 +206,10 @@ cdef class AttributeBuffer(TokenBuffer):
         cdef int64_t id_
         if not PyUnicode_CheckExact(key):
             key = self.text(key)
+        if value is False:
+            return 0
         if prefix is not None:
-            key = self.join(prefix, key)
+            key = self.below(prefix, key)
         if PyUnicode_CheckExact(value):
             return self.add_pair(key, value)
         if PyFloat_CheckExact(value) or PyLong_Check(value):
