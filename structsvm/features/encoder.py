@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -24,7 +23,7 @@ from structsvm.features.inputs.places import in_files
 from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
 from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
-from structsvm.features.templates import TemplateError, TemplateLayout, is_template_text, template_source
+from structsvm.features.templates import TemplateError, TemplateLayout, is_template_text, template_source, text_of
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, Value, checked_arrays
@@ -437,7 +436,7 @@ class FeatureEncoder:
         except TemplateError:
             if self._file is None or not os.path.isfile(self._file):
                 raise
-            with in_files({self._file: Path(self._file).read_text("utf-8-sig")}, r"templates:\d+: "):
+            with in_files({self._file: text_of(self._file)}, r"templates:\d+: "):
                 raise
         self._hash_templates()
 

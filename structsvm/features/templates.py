@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -214,21 +213,26 @@ def _parse_template(line: str, number: int, where: str) -> Template:
     return Template(tuple(literals), tuple(items), number)
 
 
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The text of a file of templates."""
+    with open(path, encoding="utf-8-sig") as file:
+        return file.read()
+
+
 def read_templates(path: str | os.PathLike[str]) -> tuple[list[Template], bool]:
     r"""Read a template file, see :func:`parse_templates`.
 
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> from structsvm.features.templates import read_templates
+    >>>     >>> from structsvm.features.templates import read_templates
     >>> path = Path(tempfile.mkdtemp()) / "template"
     >>> _ = path.write_text("U00:%x[0,0]\nB\n")
     >>> len(read_templates(path)[0])
     1
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = text_of(path)
     except UnicodeDecodeError as error:
         raise TemplateError(f"{os.fspath(path)}: bytes that are not UTF-8 ({error})") from None
     return parse_templates(text, os.fspath(path))
@@ -263,7 +267,7 @@ def template_source(templates: Any) -> str | None:
                 "text of templates, nor a file"
             )
         parsed, bigram = read_templates(templates)
-        text = Path(templates).read_text(encoding="utf-8-sig")
+        text = text_of(templates)
         if is_of_wapiti(text):
             return "".join(f"{pattern.source}\n" for pattern in read_wapiti_patterns(text))
         lines = [str(template) for template in parsed] + ["B"] * bigram
