@@ -417,14 +417,15 @@ class FeatureEncoder:
         layout = cast(TemplateLayout, self._layout)
         if X.n_columns != layout.n_columns:
             raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
-        self._vocabulary, tokens = self._expand(layout, self._vocabulary, X, fit)
+        wide = layout.widened(X)
+        self._vocabulary, tokens = self._expand(layout, self._vocabulary, wide, fit)
         if fit:
             self.seen = SeenColumns.of(X.counts(), X.n_tokens)
         elif self.seen is not None:
             self.seen.check(X.counts(), X.n_tokens)
         if self._bigram_layout is None:
             return tokens
-        self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, X, fit)
+        self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, wide, fit)
         return replace(tokens, bigrams=bigrams)
 
     def _settle_layout(self, n_columns: int) -> None:
