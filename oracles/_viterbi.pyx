@@ -69,6 +69,8 @@ cdef const chain_kernels* KERNELS = chain_kernels_of(kernel_set(), poll)
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
 MAX_CHART_BYTES = 2 << 30
 
+cdef float[::1] NOTHING = np.empty(0, dtype=np.float32)
+
 cdef Py_ssize_t MANY_LABELS = 48    # from here on decoding leaves out labels that cannot matter
 cdef Py_ssize_t MANY_PAIRS = 4096   # from so many differing tokens on, c_inner goes by features
 
@@ -98,8 +100,9 @@ cdef class Chain(LabelLattice):
         self.scores.K, self.scores.stride, self.scores.G, self.scores.P = self.K, self.stride, G, P
         self.scores.step = 1 if self.order == 1 else self.stride
         self.scores.shift = 0 if self.order == 1 else 1
-        self.tables = np.empty((G * P + 2) * self.stride if self.order == 2 or self.mask.shape[0] else 0,
-                               dtype=np.float32)
+        self.tables = self.tops = self.work = NOTHING
+        if self.order == 2 or self.mask.shape[0] > 0:
+            self.tables = np.empty((G * P + 2) * self.stride, dtype=np.float32)
         self.V = np.empty(self.longest * G * self.stride, dtype=np.float32)
         has_many = self.K >= MANY_LABELS
         room = self.stride + self.longest if has_many else self.stride * self.stride
@@ -119,7 +122,6 @@ cdef class Chain(LabelLattice):
                     f"a sequence of {self.longest} tokens with bigrams needs tables of {size} bytes, more than "
                     f"{MAX_CHART_BYTES}: divide it, or use inference='greedy'")
             self.own = np.empty(size // 4, dtype=np.float32)
-        self.tops = self.work = np.empty(0, dtype=np.float32)
 
     cdef int prepare(self, const float* w) except -1 nogil:
         """Point the scores at w's transition rows; with a mask, or for order 2, at combined tables."""

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix, sparray, spmatrix
 
+MAX_COUNT = 2**31 - 1  # compiled code counts in int32
+
 # One float64 per example.
 Weights = NDArray[np.float64]
 # Numbers of any width.

@@ -13,7 +13,6 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypeVar, dataclass_transform
@@ -21,14 +20,13 @@ from unicodedata import category
 
 import numpy as np
 
+from structsvm.arrays import MAX_COUNT
+
 # By the names of parameters: Interval, Options, Kind or others with `accepts`, of which one has to accept the value.
 Constraints = Mapping[str, tuple[Any, ...]]
 T = TypeVar("T")
 # Categories of control characters, separators of lines and paragraphs, and halves of surrogate pairs.
 UNSEEN = ("Cc", "Zl", "Zp", "Cs")
-
-
-MAX_COUNT = 2**31 - 1  # compiled code counts in int32
 
 
 class Interval:
@@ -110,6 +108,16 @@ class Kind:
         return self.text
 
 
+class RandomStates:
+    """NumPy's random states. Their module, which loads what encrypts, is not imported to see that there is none."""
+
+    def accepts(self, value: Any) -> bool:
+        return "numpy.random" in sys.modules and isinstance(value, np.random.RandomState)
+
+    def __str__(self) -> str:
+        return "a RandomState"
+
+
 def printable(name: object) -> str:
     r"""The name as text of one line, with escapes (``\n``, ``\x07``) for what would break it or cannot be written."""
     text = str(name)
@@ -120,6 +128,8 @@ def printable(name: object) -> str:
 
 def did_you_mean(name: object, names: Iterable[object]) -> str:
     """The end of a message about a name that is not there: the one that it is most like, if there is such a one."""
+    from difflib import get_close_matches
+
     known = {str(other).casefold(): other for other in names}
     near = get_close_matches(str(name).casefold(), known, n=1)
     if not near:
@@ -140,7 +150,7 @@ CALLABLE = Kind(Callable, "a callable")  # type: ignore[arg-type]  # of an abstr
 FLAG = Kind((bool, np.bool_), "a bool")
 RANDOM_STATE = (
     Interval(Integral, 0, 2**32 - 1, closed="both"),
-    Kind(np.random.RandomState, "a RandomState"),
+    RandomStates(),
     NONE,
 )
 

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structsvm.arrays import MAX_COUNT
 from structsvm.model_file import under
-from structsvm.parameters import MAX_COUNT
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray, Arrays, CheckedArray
@@ -70,7 +70,7 @@ __all__ = [
 # ---- arrays ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Array:
     """Permitted values of an array.
 
@@ -244,7 +244,7 @@ def _size(size: int | str, sizes: dict[str, int], length: int) -> int:
 LEAST_POSITIVE, FLOAT_MAX = 5e-324, sys.float_info.max
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Field:
     """A field of a header.
 
@@ -296,7 +296,7 @@ class Field:
         return self.from_json(value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Count(Field):
     """An integer from `low` to `high`."""
 
@@ -311,7 +311,7 @@ class Count(Field):
         return type(value) is int and self.low <= value <= self.high
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Number(Field):
     """A finite number from `low` to `high`; by default a positive one."""
 
@@ -329,7 +329,7 @@ class Number(Field):
         return float(value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Flag(Field):
     """A bool."""
 
@@ -342,7 +342,7 @@ class Flag(Field):
         return type(value) is bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Text(Field):
     """A string."""
 
@@ -352,7 +352,7 @@ class Text(Field):
         return type(value) is str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OneOf(Field):
     """One of some values."""
 
@@ -366,7 +366,7 @@ class OneOf(Field):
         return any(type(value) is type(one) and value == one for one in self.values)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Names(Field):
     """A list of distinct strings."""
 
@@ -379,7 +379,7 @@ class Names(Field):
         return isinstance(value, list) and all(type(item) is str for item in value) and len({*value}) == len(value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Value(Field):
     """A value that one function converts to JSON and another one back.
 
@@ -396,7 +396,7 @@ class Value(Field):
         return self.read(value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part(Field):
     """An object that one function converts to a header and arrays of its own, and another one back."""
 
@@ -414,7 +414,7 @@ class Part(Field):
         return None if value is None else self.read(value, under(arrays or {}, f"{prefix}{name}."))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Group(Field):
     """Arrays whose number depends on the data, by name; a file's are read as they are, for others to check.
 
@@ -430,7 +430,7 @@ class Group(Field):
         return under(arrays or {}, prefix if self.bare else f"{prefix}{name}.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TextOr(Text):
     """A string, or None in the header and an array of the same name."""
 
@@ -449,7 +449,7 @@ SPARSE = 0.5
 EXPONENTS = (-126, 121)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Matrix(Field):
     """A matrix of float32, whole or by its entries other than 0; see `matrix_of`.
 
@@ -568,7 +568,7 @@ class Stored(dict[str, Any]):
         return dict.fromkeys(self._table) | found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Record(Field):
     """A table of fields: see the head of this file.
 

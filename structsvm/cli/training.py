@@ -17,11 +17,12 @@ from typing import Any, Self
 import click
 
 import structsvm.cli.output as out
+from structsvm.arrays import MAX_COUNT
 from structsvm.checkpoint import Checkpoint
 from structsvm.dual.parallel import n_threads
 from structsvm.execution.products import product_threads
 from structsvm.features.inputs.places import located, place_of
-from structsvm.parameters import FLAG, MAX_COUNT, Interval, Options, ParameterGroup, constraints_of
+from structsvm.parameters import FLAG, Interval, Options, ParameterGroup, constraints_of
 from structsvm.progress import Bar
 from structsvm.shards.base import DEFAULT_MEMORY
 from structsvm.tasks.common.labels import warn_of_odd_labels

@@ -159,10 +159,17 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def in_own_threads(method: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a method: its matrix products take `n_jobs` threads, as the object or its solver says."""
+    """Decorate a method: its matrix products take `n_jobs` threads, as the object or its solver says.
+
+    An object may say by `_multiplies` that a method of this name makes none: to limit their threads takes longer than
+    to label a sentence.
+    """
 
     @wraps(method)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:
+        multiplies = getattr(args[0], "_multiplies", None)
+        if multiplies is not None and not multiplies(method.__name__):
+            return method(*args, **kwargs)
         n_jobs = getattr(args[0], "n_jobs", None) or getattr(getattr(args[0], "solver", None), "n_jobs", None)
         is_valid = any(constraint.accepts(n_jobs) for constraint in N_JOBS)
         with product_threads(n_threads(n_jobs) if is_valid else 1):

@@ -11,6 +11,7 @@ class AttributeBuffer(TokenBuffer):
         self,
         names: dict[str, int],
         pairs: dict[str, dict[str, int]],
+        nested: dict[str, dict[str, str]],
         grow: bool,
         hash_bits: int = 0,
     ) -> None: ...
@@ -18,3 +19,5 @@ class AttributeBuffer(TokenBuffer):
 
     def counted(self) -> NDArray[np.int64]: ...
     def add(self, sequence: Any) -> None: ...
+
+def count_columns(token: object, counts: dict[str, int], names: dict[object, str]) -> None: ...

@@ -7,7 +7,8 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Concat
+from cpython.set cimport PySet_Add
+from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Concat, PyUnicode_FindChar, PyUnicode_Substring
 from libc.math cimport isfinite
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libc.stdlib cimport free
@@ -26,6 +27,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     MAX_DEPTH = 64              # nesting of feature dicts
+    MANY_KEYS = 256             # names of nested dicts that are remembered, and keys of each
 
 
 @cython.final
@@ -38,11 +40,13 @@ cdef class AttributeBuffer(TokenBuffer):
         The vocabulary, 0 .. len(names) - 1; grows with ``grow=True``.
     pairs : dict of str to dict of str to int
         Cache: the id of "key:value", so that the name is built once only.
+    nested : dict of str to dict of str to str
+        Cache: "prefix:key" of nested dicts, while they are few.
     grow : bool
     hash_bits : int
         0: vocabulary. k: 2**k buckets.
     """
-    cdef dict names, pairs, places
+    cdef dict names, pairs, nested, places
     cdef readonly set numbers       # features that have had a number other than 1
     cdef bint grow
     cdef int hash_bits
@@ -50,7 +54,7 @@ cdef class AttributeBuffer(TokenBuffer):
     cdef int64_t counts_capacity
     cdef int64_t token              # within the sequence, for messages
 
-    def __init__(self, dict names, dict pairs, bint grow, int hash_bits=0):
+    def __init__(self, dict names, dict pairs, dict nested, bint grow, int hash_bits=0):
         cdef Py_ssize_t n, n_counted = len(names) if grow else 0
         if not 0 <= hash_bits <= 30:
             raise ValueError("hash_bits must be between 1 and 30")
@@ -60,6 +64,7 @@ cdef class AttributeBuffer(TokenBuffer):
             self.counts[n] = 0
         self.names = names
         self.pairs = pairs
+        self.nested = nested
         self.places = {}
         self.numbers = set()
         self.grow = grow
@@ -137,6 +142,23 @@ cdef class AttributeBuffer(TokenBuffer):
             self.record(id_, 1.0)
         return 0
 
+    cdef object below(self, object prefix, object key):
+        """The name "prefix:key" of two exact strings."""
+        cdef PyObject *keys = PyDict_GetItemWithError(self.nested, prefix)
+        cdef PyObject *hit
+        if keys == NULL:
+            if len(self.nested) >= MANY_KEYS:
+                return self.join(prefix, key)
+            self.nested[prefix] = {}
+            keys = PyDict_GetItemWithError(self.nested, prefix)
+        hit = PyDict_GetItemWithError(<object>keys, key)
+        if hit != NULL:
+            return <object>hit
+        name = self.join(prefix, key)
+        if len(<dict>keys) < MANY_KEYS:
+            PyDict_SetItem(<object>keys, key, name)
+        return name
+
     cdef str join(self, object prefix, object rest):
         return PyUnicode_Concat(PyUnicode_Concat(prefix, ":"), rest)
 
@@ -184,8 +206,10 @@ cdef class AttributeBuffer(TokenBuffer):
         cdef int64_t id_
         if not PyUnicode_CheckExact(key):
             key = self.text(key)
+        if value is False:
+            return 0
         if prefix is not None:
-            key = self.join(prefix, key)
+            key = self.below(prefix, key)
         if PyUnicode_CheckExact(value):
             return self.add_pair(key, value)
         if PyFloat_CheckExact(value) or PyLong_Check(value):
@@ -279,3 +303,53 @@ cdef class AttributeBuffer(TokenBuffer):
             if self.token & 4095 == 0:
                 PyErr_CheckSignals()
         self.end_sequence()
+
+
+# ---- columns of tokens --------------------------------------------------------------------------
+
+
+def count_columns(token, dict counts, dict names):
+    """Count the columns of a token: keys of a dict, those of strings with a colon; or attributes up to ':' or '='.
+
+    Parameters
+    ----------
+    token : mapping, or list, tuple or set of str
+        Any other token has no columns.
+    counts : dict of str to int
+        Tokens with each column; 1 is added for those of this token.
+    names : dict
+        Cache: keys of strings, with their colons.
+    """
+    cdef set found
+    if hasattr(token, "items"):
+        for key, value in token.items():
+            if isinstance(value, str):
+                name = names.get(key)
+                if name is None:
+                    name = names[key] = f"{key}:"
+            else:
+                name = key if PyUnicode_CheckExact(key) else str(key)
+            add_one(counts, name)
+    elif isinstance(token, (list, tuple, set, frozenset)):
+        found = set()
+        for name in token:
+            if isinstance(name, str):
+                name = beginning(name)
+                if name is not None:
+                    PySet_Add(found, name)
+        for name in sorted(found):
+            add_one(counts, name)
+
+
+cdef int add_one(dict counts, name) except -1:
+    cdef PyObject *count = PyDict_GetItemWithError(counts, name)
+    PyDict_SetItem(counts, name, 1 if count == NULL else <object>count + 1)
+    return 0
+
+
+cdef object beginning(name):
+    """An attribute up to its first ':' or '='; None if it has neither, or nothing before it."""
+    cdef Py_ssize_t size = len(name), colon = PyUnicode_FindChar(name, u":", 0, size, 1)
+    cdef Py_ssize_t sign = PyUnicode_FindChar(name, u"=", 0, size if colon < 0 else colon, 1)
+    cdef Py_ssize_t end = colon if sign < 0 else sign
+    return None if end < 1 else PyUnicode_Substring(name, 0, end + 1)

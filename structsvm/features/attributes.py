@@ -27,8 +27,8 @@ class AttributeVocabulary:
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
-        # Indices by name, and by key and value, for the buffers; built at the first use.
-        self._index: tuple[dict[str, int], dict[str, dict[str, int]]] | None = None
+        # Indices by name, and by key and value, and names of nested keys, for the buffers; built at the first use.
+        self._index: tuple[dict[str, int], dict[str, dict[str, int]], dict[str, dict[str, str]]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": None}
@@ -47,7 +47,7 @@ class AttributeVocabulary:
         Returns the vocabulary, the tokens, and the indices of features that are numbers.
         """
         by_arrival: dict[str, int] = {}
-        buffer = AttributeBuffer(by_arrival, {}, True)
+        buffer = AttributeBuffer(by_arrival, {}, {}, True)
         _gather(buffer, sequences)
         kept, index_of = number_features(buffer.counted(), min_count)
         names, numbers = list(by_arrival), np.array(sorted(buffer.numbers), dtype=np.intp)
@@ -61,7 +61,7 @@ class AttributeVocabulary:
     def transform(self, sequences: Iterable[Any]) -> Tokens:
         """Encode sequences; unknown features are dropped."""
         if self._index is None:
-            self._index = {name: i for i, name in enumerate(self._names)}, {}
+            self._index = {name: i for i, name in enumerate(self._names)}, {}, {}
         buffer = AttributeBuffer(*self._index, False)
         _gather(buffer, sequences)
         return Tokens(*buffer.finish(), len(self))
@@ -116,7 +116,7 @@ def _joined(arrays: dict[str, AnyArray], n_features: int) -> list[str]:
 
 def hash_attributes(sequences: Iterable[Any], bits: int) -> tuple[Tokens, NDArray[np.intp]]:
     """Encode sequences with names of features hashed to 2**bits indices; and the indices of those that are numbers."""
-    buffer = AttributeBuffer({}, {}, False, bits)
+    buffer = AttributeBuffer({}, {}, {}, False, bits)
     _gather(buffer, sequences)
     return Tokens(*buffer.finish(), 2**bits), np.array(sorted(buffer.numbers), dtype=np.intp)
 

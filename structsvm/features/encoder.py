@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -24,7 +23,7 @@ from structsvm.features.inputs.places import in_files
 from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
 from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
-from structsvm.features.templates import TemplateError, TemplateLayout, is_template_text, template_source
+from structsvm.features.templates import TemplateError, TemplateLayout, is_template_text, template_source, text_of
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, Value, checked_arrays
@@ -360,8 +359,7 @@ class FeatureEncoder:
         if fit:
             self.seen = SeenColumns.named(counts, n) if n else None
         elif self.seen is not None:
-            self.seen.check({name: {name: count} for name, count in counts.items()}, n)
-            self.seen.warn_of_more([name for name, count in counts.items() if count == n and name.endswith((":", "="))])
+            self.seen.check_names(counts, n)
 
     # ----------------------------------------------------------------- three kinds
 
@@ -419,14 +417,15 @@ class FeatureEncoder:
         layout = cast(TemplateLayout, self._layout)
         if X.n_columns != layout.n_columns:
             raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
-        self._vocabulary, tokens = self._expand(layout, self._vocabulary, X, fit)
+        wide = layout.widened(X)
+        self._vocabulary, tokens = self._expand(layout, self._vocabulary, wide, fit)
         if fit:
             self.seen = SeenColumns.of(X.counts(), X.n_tokens)
         elif self.seen is not None:
             self.seen.check(X.counts(), X.n_tokens)
         if self._bigram_layout is None:
             return tokens
-        self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, X, fit)
+        self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, wide, fit)
         return replace(tokens, bigrams=bigrams)
 
     def _settle_layout(self, n_columns: int) -> None:
@@ -438,7 +437,7 @@ class FeatureEncoder:
         except TemplateError:
             if self._file is None or not os.path.isfile(self._file):
                 raise
-            with in_files({self._file: Path(self._file).read_text("utf-8-sig")}, r"templates:\d+: "):
+            with in_files({self._file: text_of(self._file)}, r"templates:\d+: "):
                 raise
         self._hash_templates()
 

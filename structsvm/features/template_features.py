@@ -56,6 +56,7 @@ class CodesOfStrings:
 
     def _forget(self) -> None:
         # A new array: readers may have the one before.
+        self._last: tuple[Vocabulary, NDArray[np.int32]] | None = None
         self._known, self._codes = Interner(), np.empty((self._room, len(self._sources)), dtype=np.int64)
 
     def __call__(self, X: Columns) -> tuple[int, NDArray[np.int32], NDArray[np.int64]]:
@@ -64,6 +65,8 @@ class CodesOfStrings:
         with self._lock:
             if len(vocabulary) > self._room:
                 return self._column, np.arange(len(vocabulary), dtype=np.int32), self._code(vocabulary.tolist())
+            if self._last is not None and self._last[0] is vocabulary:
+                return self._column, self._last[1], self._codes
             rows = self._known.lookup_arrays(vocabulary.data, vocabulary.starts)
             if not are_within(rows, self._room):
                 new = vocabulary.tolist(i for i, row in enumerate(rows.tolist()) if row < 0)
@@ -75,6 +78,7 @@ class CodesOfStrings:
                 self._codes[first : first + len(new)] = self._code(new)
                 self._known.intern(new)
                 rows = self._known.lookup_arrays(vocabulary.data, vocabulary.starts)
+            self._last = vocabulary, rows
             return self._column, rows, self._codes
 
     def _code(self, words: list[str]) -> NDArray[np.int64]:

@@ -12,8 +12,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -214,21 +213,26 @@ def _parse_template(line: str, number: int, where: str) -> Template:
     return Template(tuple(literals), tuple(items), number)
 
 
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The text of a file of templates."""
+    with open(path, encoding="utf-8-sig") as file:
+        return file.read()
+
+
 def read_templates(path: str | os.PathLike[str]) -> tuple[list[Template], bool]:
     r"""Read a template file, see :func:`parse_templates`.
 
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> from structsvm.features.templates import read_templates
+    >>>     >>> from structsvm.features.templates import read_templates
     >>> path = Path(tempfile.mkdtemp()) / "template"
     >>> _ = path.write_text("U00:%x[0,0]\nB\n")
     >>> len(read_templates(path)[0])
     1
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = text_of(path)
     except UnicodeDecodeError as error:
         raise TemplateError(f"{os.fspath(path)}: bytes that are not UTF-8 ({error})") from None
     return parse_templates(text, os.fspath(path))
@@ -263,7 +267,7 @@ def template_source(templates: Any) -> str | None:
                 "text of templates, nor a file"
             )
         parsed, bigram = read_templates(templates)
-        text = Path(templates).read_text(encoding="utf-8-sig")
+        text = text_of(templates)
         if is_of_wapiti(text):
             return "".join(f"{pattern.source}\n" for pattern in read_wapiti_patterns(text))
         lines = [str(template) for template in parsed] + ["B"] * bigram
@@ -433,7 +437,8 @@ class TemplateLayout:
 
     ``sources`` are the (function, column) pairs that are read; a space is a list of
     sources, one per item of its templates; ``keys`` identify spaces. ``placed`` are the
-    functions of places and their columns: function k is a source as column n_columns + k.
+    functions of places and their columns, of all templates of the text, so that unigrams and
+    bigrams read the same columns: function k is a source as column n_columns + k.
     """
 
     text: str
@@ -459,6 +464,8 @@ class TemplateLayout:
     @classmethod
     def build(cls, text: str, name: str, n_columns: int, of_bigrams: bool = False) -> TemplateLayout:
         templates, bigram = parse_templates(text, name)
+        wanted = ((item.function, item.column) for template in templates for item in template.items)
+        placed = {source: k for k, source in enumerate(dict.fromkeys(one for one in wanted if one[0] in PLACES))}
         templates = [
             template
             for template in templates
@@ -466,7 +473,6 @@ class TemplateLayout:
         ]
         keys: dict[tuple[Any, ...], int] = {}
         sources: dict[tuple[str, int], int] = {}
-        placed: dict[tuple[str, int], int] = {}
         spaces: list[list[int]] = []
         template_space = []
         for template in templates:
@@ -479,7 +485,7 @@ class TemplateLayout:
                     )
                 source = item.function, item.column
                 if item.function in PLACES:
-                    source = "x", n_columns + placed.setdefault(source, len(placed))
+                    source = "x", n_columns + placed[source]
                 its.append(sources.setdefault(source, len(sources)))
             if template.space not in keys:
                 keys[template.space] = len(keys)
@@ -502,8 +508,11 @@ class TemplateLayout:
         )
 
     def widened(self, X: Columns) -> Columns:
-        """The columns that the templates read: those of X, and behind them what functions of places return."""
-        if not self.placed:
+        """The columns that the templates read: those of X, and behind them what functions of places return.
+
+        Columns that were widened already are returned unchanged.
+        """
+        if not self.placed or X.n_columns > self.n_columns:
             return X
         for j in {j for _, j in self.placed}:
             if len(X.ids) and not 0 <= X.ids[:, j].min() <= X.ids[:, j].max() < len(X.vocabularies[j]):
@@ -513,7 +522,9 @@ class TemplateLayout:
         for function, j in self.placed:
             codes, strings = PLACES[function](of_column[j])
             ids.append(codes.astype(np.int32)[:, np.newaxis])
-            vocabularies.append(Vocabulary.from_strings(strings))
+            vocabularies.append(
+                vocabulary_of(strings) if isinstance(strings, tuple) else Vocabulary.from_strings(strings)
+            )
         return Columns(X.offsets, np.hstack(ids), tuple(vocabularies), X.name)
 
     def for_bigrams(self, name: str) -> TemplateLayout | None:
@@ -583,6 +594,12 @@ class TemplateLayout:
             places.append((j, met[j]))
             met[j] += 1
         return places
+
+
+@cache
+def vocabulary_of(strings: tuple[str, ...]) -> Vocabulary:
+    """The strings of a function of places that are the same for all columns."""
+    return Vocabulary.from_strings(strings)
 
 
 def _known(strings: list[str | None]) -> list[str]:

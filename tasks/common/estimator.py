@@ -76,6 +76,10 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             if isfunction(method) and not name.startswith("_"):
                 setattr(cls, name, in_own_threads(reads_masks(method)))
 
+    def _multiplies(self, name: str) -> bool:
+        """Whether the method of this name makes products of matrices."""
+        return True
+
     @abstractmethod
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *args: Any, **options: Any

@@ -15,13 +15,13 @@ from scipy.sparse import csr_array
 
 from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn
+from structsvm.arrays import MAX_COUNT
 from structsvm.features.inputs.outliers import TINY
 from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.parameters import WITH_GAMMA, kernel_params
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.soundness import Values
-from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import FLOAT_MAX, Array, Count, Number, OneOf, Record, Stored, csr, optional
 from structsvm.tasks.common.examples import SHARED, LabeledRows
 from structsvm.tasks.common.labels import summed

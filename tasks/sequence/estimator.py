@@ -271,6 +271,10 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
+    def _multiplies(self, name: str) -> bool:
+        """Predictions make products of matrices of rows of numbers alone: see `SequenceModel.scored`."""
+        return not name.startswith("predict") or self._model is None or self._model.multiplies
+
     def _masks(self, allowed: AllowedLike | None) -> Masks | None:
         """The allowed labels, as boolean arrays."""
         model = self._fitted()

@@ -519,13 +519,18 @@ class SequenceModel(TaskModel[LabeledSequences]):
         tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
         return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
 
+    @property
+    def multiplies(self) -> bool:
+        """Whether predictions may make products of matrices: see `scored`."""
+        return self.units is not None and self.units.centre is not None
+
     def scored(self, X: SequencesLike, lengths: ArrayLike | None) -> tuple[Tokens, NDArray[np.float32]] | None:
         """Tokens without features, and their scores as products of matrices; None where X is not made of filled rows.
 
         Rows that are not finite are left to `encode`, which says where they are.
         """
         oracle, units = self.oracle, self.units
-        if units is None or units.centre is None or units.limits is not None or oracle.n_bigrams:
+        if units is None or not self.multiplies or units.limits is not None or oracle.n_bigrams:
             return None
         if not isinstance(X, (list, tuple, np.ndarray)):
             return None
@@ -559,7 +564,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return self.spans_of(label_ids, offsets)
         if self.segments is not None and self.segments.depends_on_neighbours:
             return list(map(self.segments.shown_labels, self.named(label_ids, offsets)))
-        return self.named(label_ids, offsets, self.shown)
+        labels = self.shown_array.take(label_ids).tolist()
+        return [labels[a:b] for a, b in pairwise(offsets.tolist())]
 
     def spans_of(self, label_ids: Integers, offsets: Integers) -> list[list[Span]]:
         """Lists of the spans ``(start, stop, type)`` of tags."""
@@ -576,9 +582,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """By type of segments, the ids of its tags: of the first, inside, last and single token."""
         return {self.parts_of_tags[tags[0]].kind: tags for tags in self.oracle.tags.tolist()}
 
-    def named(self, label_ids: Integers, offsets: Integers, names: Sequence[Hashable] | None = None) -> list[list[Any]]:
-        """Lists of the names of labels, by default the model's own."""
-        labels = np.fromiter(self.labels if names is None else names, dtype=object).take(label_ids).tolist()
+    def named(self, label_ids: Integers, offsets: Integers) -> list[list[Any]]:
+        """Lists of the model's own names of labels."""
+        labels = np.fromiter(self.labels, dtype=object).take(label_ids).tolist()
         return [labels[a:b] for a, b in pairwise(offsets.tolist())]
 
     @property
@@ -610,6 +616,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def shown(self) -> Sequence[Hashable]:
         """The name that users have for each label."""
         return self.labels if self.segments is None else [self.segments.shown(tag) for tag in self.labels]
+
+    @cached_property
+    def shown_array(self) -> NDArray[np.object_]:
+        """`shown` as an array."""
+        return np.fromiter(self.shown, dtype=object, count=len(self.shown))
 
     # ---- weights that are 0 ---------------------------------------------------------------------
 

@@ -176,13 +176,26 @@ def test_errors_of_users_come_out_unchanged():
 def test_a_vocabulary_grows_from_buffer_to_buffer():
     names = {}
     for k in range(3):
-        buffer = AttributeBuffer(names, {}, True)
+        buffer = AttributeBuffer(names, {}, {}, True)
         buffer.add([[f"old{i}" for i in range(50)], [f"new{k}"]])
         offsets, indptr, indices, values = buffer.finish()
         assert indices.tolist() == [*range(50), 50 + k]
         assert buffer.counted().tolist() == [1] * 50 + [0] * k + [1]
         assert (offsets.tolist(), indptr.tolist(), values) == ([0, 2], [0, 50, 51], None)
     assert list(names.values()) == list(range(53))
+
+
+def test_names_of_nested_keys_are_remembered_while_they_are_few():
+    tokens = [{f"a{k}": {"no": False} | {f"b{j}": 1 for j in range(k % 3)}, "bag": {f"w{k}": 2.0}} for k in range(600)]
+    flat = [
+        [f"a{k}:b{j}" for j in range(k % 3)] + [f"bag:w{k}"] for k in range(600)
+    ]  # False is no feature, with a prefix or without
+    names, nested = {}, {}
+    buffer = AttributeBuffer(names, {}, nested, True)
+    buffer.add(tokens)
+    assert list(names) == [name for one in flat for name in one]
+    assert len(nested) == 256 and max(map(len, nested.values())) <= 256
+    assert AttributeBuffer(names, {}, nested, False).add(tokens) is None and len(names) == sum(map(len, flat))
 
 
 # --- attributes conjoined with pairs of labels ----------------------------------------------------

@@ -1,15 +1,20 @@
 """Inputs of predictions have the columns that training had, or an error or a warning says what they lack."""
 
 import json
+import re
 import warnings
 import zlib
+from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import structsvm
 from structsvm import AdviceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences, make_treebank
+from structsvm.features._attributes import count_columns
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.trees import parse_tree
@@ -213,3 +218,55 @@ def test_a_file_of_version_0_2_is_not_checked(tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AdviceWarning)
             assert len(structsvm.load(path).predict(X)) == len(X)
+
+
+def names_in(token):
+    """The columns of a token, as `count_columns` counts them, slowly."""
+    if hasattr(token, "items"):
+        return [f"{key}:" if isinstance(value, str) else str(key) for key, value in token.items()]
+    if isinstance(token, (list, tuple, set, frozenset)):
+        begin = (re.match(r"[^:=]+[:=]", one) for one in token if isinstance(one, str))
+        return sorted({found[0] for found in begin if found})
+    return []
+
+
+TEXTS = st.text("ab:=ü€😀", max_size=6)
+NAMED = st.one_of(
+    st.dictionaries(st.one_of(TEXTS, st.binary(max_size=2)), st.one_of(TEXTS, st.integers(), st.booleans())),
+    st.lists(st.one_of(TEXTS, st.binary(max_size=2))),
+    st.lists(TEXTS).map(tuple),
+    st.frozensets(TEXTS),
+    TEXTS,
+)
+
+
+@given(st.lists(NAMED, max_size=5))
+def test_columns_are_counted_as_they_are_named(tokens):
+    counts, names = {}, {}
+    for token in tokens:
+        count_columns(token, counts, names)
+    assert counts == Counter(name for token in tokens for name in names_in(token))
+    assert all(f"{key}:" == name for key, name in names.items())
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 10, 40])
+@pytest.mark.parametrize("form", [as_dict, as_strings], ids=["dicts", "strings"])
+def test_what_is_seldom_looked_at_is_said_as_of_all_values(form, n):
+    """Few tokens, of which some lack a column: `check_names` says what `check` says."""
+    seen = of_sequences(form).model_.encoder.seen
+    for k in range(n + 1):
+        counts = {name: n - k if name.startswith("tag") else n for name in seen.columns}
+        assert said(seen.check_names, counts, n) == said(
+            seen.check, {name: {name: count} for name, count in counts.items()}, n
+        )
+
+
+def said(check, *args):
+    """The error or the warnings of a check."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        try:
+            check(*args)
+        except ValueError as error:
+            return str(error)
+    return [str(one.message) for one in found]

@@ -242,6 +242,23 @@ def test_places_of_long_sequences(function):
     assert all(same(hashed.transform([sentence]), whole[i : i + 1]) for i, sentence in enumerate(sentences))
 
 
+def test_functions_of_places_are_asked_once_by_unigrams_and_bigrams(monkeypatch):
+    """Also those that only bigrams read; what each returns is remembered by string, whatever was asked before."""
+    asked = Counter()
+    for name, function in PLACES.items():
+        monkeypatch.setitem(PLACES, name, lambda placed, name=name, f=function: (asked.update([name]), f(placed))[1])
+    text = "U1:%size[0,0]/%again[0,0]\nB1:%size[0,0]\nB2:%behind[0,0]\nB3:%start[-1,0]"
+    sentences = [["12", "Main", "St.,"], ["(a)", "b", "b", "1"], ["x"], ["12", "12"]]
+    encoder = FeatureEncoder(text)
+    whole = encoder.fit_transform(sentences)
+    assert asked == dict.fromkeys(["size", "again", "behind", "start"], 1)
+    for i in (0, 1, 2, 3, 1, 0):
+        asked.clear()
+        one = encoder.transform([sentences[i]])
+        assert same(one, whole[i : i + 1]) and same(one.bigrams, whole.bigrams[i : i + 1])
+        assert set(asked.values()) == {1}
+
+
 def test_records_in_pieces_as_in_one():
     """Shards count, piece by piece, the vocabulary of all."""
     sentences = [["12", "Main", "St.,"], ["(a)", "b", "b", "1"], ["x"]]

@@ -1,7 +1,8 @@
 """Functions of a token's place in its sequence: ``%start[0,0]``, ``%numbers[0,0]``.
 
-Each maps tokens to codes, and codes to strings. The strings depend on the vocabulary of the column alone: pieces of a
-file that share it have the same ones. A number is a string with a digit; marks are those that a string ends in.
+Each maps tokens to codes, and codes to strings: a list depends on the vocabulary of the column, so that pieces of a
+file that share it have the same one; a tuple is the same for all columns. A number is a string with a digit; marks are
+those that a string ends in.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 MOST_POSITIONS, MOST_NUMBERS, MOST_FIELDS = 8, 2, 4
 # Lengths of sequences at which another string begins.
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 32, 40, 50, 65)
+TENTHS = tuple(map(str, range(10)))
 NONE = "none"
 
 
@@ -78,13 +80,13 @@ class Placed:
 
 def limited(counts: Integers, most: int) -> Coded:
     """Counts as strings, from `most` on one string."""
-    return np.minimum(counts, most), [*map(str, range(most)), f"{most}+"]
+    return np.minimum(counts, most), (*map(str, range(most)), f"{most}+")
 
 
 def paired(one: Coded, other: Coded) -> Coded:
     """Two codes as one, with a dash between their strings."""
     (a, names), (b, more) = one, other
-    return a * len(more) + b, list(map("-".join, product(names, more)))
+    return a * len(more) + b, tuple(map("-".join, product(names, more)))
 
 
 def _start(placed: Placed) -> Coded:
@@ -99,12 +101,12 @@ def _end(placed: Placed) -> Coded:
 
 def _tenth(placed: Placed) -> Coded:
     """The tenth of the sequence that it stands in."""
-    return 10 * placed.start // placed.size, list(map(str, range(10)))
+    return 10 * placed.start // placed.size, TENTHS
 
 
 def _size(placed: Placed) -> Coded:
     """The length of the sequence."""
-    return np.searchsorted(SIZES, placed.size, side="right") - 1, list(map(str, SIZES))
+    return np.searchsorted(SIZES, placed.size, side="right") - 1, tuple(map(str, SIZES))
 
 
 def _numbers(placed: Placed) -> Coded:
@@ -127,7 +129,7 @@ def _again(placed: Placed) -> Coded:
     keys = placed.first * len(names) + patterns
     _, first, which, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     is_first = first[which] == np.arange(len(keys))
-    return np.where(counts[which] == 1, 0, 2 - is_first), ["once", "first", "again"]
+    return np.where(counts[which] == 1, 0, 2 - is_first), ("once", "first", "again")
 
 
 def _before(placed: Placed) -> Coded:

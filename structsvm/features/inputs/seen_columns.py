@@ -7,12 +7,11 @@ of a file, keys of feature dicts, or the form and the tag of a word.
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, Self
 
 from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
+from structsvm.features._attributes import count_columns
 
 LEAST_TOKENS = 50  # tokens of training that shares of values need
 KEPT = 100  # values of a column that are kept, the most frequent ones
@@ -61,6 +60,8 @@ class SeenColumns:
 
     def __init__(self, columns: Mapping[str, SeenColumn]) -> None:
         self.columns = dict(columns)
+        self._usual = [name for name, seen in self.columns.items() if seen.share > 0.0]
+        self._has_values = any(seen.known > 0.0 for seen in self.columns.values())
 
     @classmethod
     def of(cls, found: Found, n_tokens: int) -> Self:
@@ -126,9 +127,26 @@ class SeenColumns:
                 AdviceWarning,
             )
 
-    def warn_of_more(self, names: list[str]) -> None:
-        """Warn of columns that the training tokens did not have, which are left out."""
-        more = [name for name in names if name not in self.columns]
+    def check_names(self, counts: Mapping[str, int], n_tokens: int) -> None:
+        """Compare the named features of a prediction with those of training, as `check`.
+
+        Parameters
+        ----------
+        counts : dict of str to int
+            Tokens with each feature, whatever its value.
+        n_tokens : int
+
+        Warns
+        -----
+        AdviceWarning
+            All tokens have a feature with values that the training tokens did not have; or as `check`.
+        """
+        # Without values, nothing is said of columns that so many tokens have.
+        enough = MOST_LOST * n_tokens
+        if self._has_values or any(counts.get(name, 0) < enough for name in self._usual):
+            self.check({name: {name: count} for name, count in counts.items()}, n_tokens)
+        more = [name for name in counts if name not in self.columns]
+        more = [name for name in more if counts[name] == n_tokens and name.endswith((":", "="))]
         if more and len(self.columns) < MOST_COLUMNS:
             warn(f"X has {_listed(more)}, which training had not: left out", AdviceWarning)
 
@@ -188,29 +206,18 @@ def _listed(names: list[str]) -> str:
 # ---- tokens with named features -----------------------------------------------------------------
 
 SAMPLED = 1000  # tokens that are looked at
-PREFIX = re.compile(r"[^:=]+[:=]")
 
 
-def names_in(token: Any) -> list[str]:
-    """The columns of a token: keys of a dict, those of strings with a colon; or attributes up to ':' or '='."""
-    if hasattr(token, "items"):
-        return [f"{key}:" if isinstance(value, str) else str(key) for key, value in token.items()]
-    if isinstance(token, (list, tuple, set, frozenset)):
-        begin = (PREFIX.match(one) for one in token if isinstance(one, str))
-        return sorted({found[0] for found in begin if found})
-    return []
-
-
-def sampled_names(sequences: Any) -> tuple[Counter[str], int]:
+def sampled_names(sequences: Any) -> tuple[dict[str, int], int]:
     """Return ``(counts, n)``: how many of n tokens of sequences have each column; n is 0 where they are read once."""
-    counts, n = Counter[str](), 0
+    counts, names, n = dict[str, int](), dict[object, str](), 0
     if not isinstance(sequences, (list, tuple)) or not all(isinstance(one, (list, tuple)) for one in sequences):
         return counts, n
     step = -(-max(sum(map(len, sequences)), 1) // SAMPLED)
     k = 0
     for sequence in sequences:
         for t in range(-k % step, len(sequence), step):
-            counts.update(names_in(sequence[t]))
+            count_columns(sequence[t], counts, names)
             n += 1
         k += len(sequence)
     return counts, n

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 from itertools import islice
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from cases import CASES
 
 from structsvm.datasets import make_sequences
+from structsvm.execution import products
 from structsvm.metrics._schemes import Scheme
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common.likelihood import probable_weights
@@ -119,3 +121,47 @@ def test_an_error_of_a_stream_comes_where_it_is():
     found = labeler.predict(iter([*X[:3], 3]))
     with pytest.raises((TypeError, ValueError)):
         list(found)
+
+
+# ---- one sequence costs few calls ---------------------------------------------------------------
+
+NAMED = [[{"w": str(word), "next": {"w": str(word)[::-1], "is_last": False}} for word in words] for words in X]
+FEW_CALLS = 90
+
+
+def n_calls(call):
+    """Functions of Python that a call enters."""
+    found = []
+    sys.setprofile(lambda frame, event, _: found.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return len(found)
+
+
+@pytest.fixture(scope="module")
+def named():
+    return SequenceLabeler(C=0.1, loss="log", random_state=0).fit(NAMED, Y)
+
+
+@pytest.mark.parametrize("verb", ["predict", "predict_marginals"])
+def test_one_sequence_enters_few_functions_and_gives_what_the_batch_gives(named, verb):
+    ask = getattr(named, verb)
+    found = [ask([x])[0] for x in NAMED]
+    for one, wanted in zip(found, ask(NAMED), strict=True):
+        np.testing.assert_array_equal(one, wanted)
+    assert n_calls(lambda: ask([NAMED[0]])) <= FEW_CALLS
+
+
+def test_threads_of_products_are_limited_where_there_are_products(named, monkeypatch):
+    blocks = []
+    add = products._limits.add
+    monkeypatch.setattr(products._limits, "add", lambda block, n: (blocks.append(n), add(block, n)))
+    named.predict(NAMED[:1])
+    assert blocks == []
+    rows = [np.random.default_rng(len(words)).normal(size=(len(words), 3)) + 5.0 for words in X]
+    of_rows = SequenceLabeler(C=0.1, loss="hamming", random_state=0).fit(rows, Y)
+    blocks.clear()
+    of_rows.predict(rows[:1])
+    assert blocks == [1]
