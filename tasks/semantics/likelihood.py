@@ -23,7 +23,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import AdviceWarning, warn
@@ -38,6 +38,7 @@ from structsvm.oracles.hybrid import (
     HybridTrees,
     Lexicon,
     border_attributes,
+    encoded_words,
     word_attributes,
 )
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter, seed_from
@@ -117,7 +118,57 @@ def hybrid_trees(
         attributes = sorted(names, key=lambda name: not name.startswith("w:"))
         of_borders = dict.fromkeys([*before.borders, *of_borders])
         lexicon = lexicon.with_those_of(before.lexicon, before.units)
-    return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features)
+    known = {name: k for k, name in enumerate(attributes)}
+    columns = columns_of_names(units, lexicon, known, sentences, bags, shapes="shape" in features)
+    if before is not None:
+        for number, of_name in before.columns_in(units, known).items():
+            columns[number] |= of_name
+    of_names = {number: sorted(of_name) for number, of_name in columns.items()}
+    return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features, columns=of_names)
+
+
+def columns_of_names(
+    units: MeaningUnits,
+    lexicon: Lexicon,
+    known: Mapping[str, int],
+    sentences: Sequence[Sequence[str]],
+    bags: Sequence[Sequence[Meaning]],
+    *,
+    shapes: bool = False,
+) -> dict[int, set[int]]:
+    """Attributes of words that each name has features of: those of the sentences that may be about it, and its own."""
+    found: dict[int, set[int]] = {u: {known[f"w:{RARE}"]} for u, kind in enumerate(units.kinds) if kind != u}
+    own = words_of_units(units, lexicon, sentences)
+    for number, of_name in found.items():
+        of_name.update(known[f"w:{word}"] for word in own[number])
+    for name, numbers in lexicon.listed.items():
+        for number in numbers:
+            if number in found:
+                found[number].add(known[name])
+    for words, trees in zip(sentences, bags, strict=True):
+        met = lexicon.called(words).union(*[units.unit_ids(tree) for tree in trees])
+        attributes = {*chain.from_iterable(encoded_words(words, known, lexicon, shapes=shapes))}
+        for number in met & found.keys():
+            found[number] |= attributes
+    return found
+
+
+def words_of_units(units: MeaningUnits, lexicon: Lexicon, sentences: Sequence[Sequence[str]]) -> Mapping[int, set[str]]:
+    """Words of some sentences that units are named with."""
+    words = {*chain.from_iterable(sentences)}
+    beginnings = defaultdict(list)
+    for word in words:
+        beginnings[word[:ALIKE]].append(word)
+    found = lexicon.spelt(sentences)
+    for number, unit in enumerate(units.units):
+        if unit.n_slots == 0:
+            found[number].update(unit.words)
+            for pieces in filter(None, map(TWO.fullmatch, unit.words)):
+                found[number].update(pieces.groups() if words >= {*pieces.groups()} else ())
+        else:
+            parts = [part.casefold()[:ALIKE] for part in PART.findall(unit.name) if len(part) >= LETTERS]
+            found[number].update(chain.from_iterable(beginnings[part] for part in parts))
+    return found
 
 
 def shares(units: MeaningUnits, bags: Iterable[Sequence[Meaning]]) -> list[dict[int, float]]:
@@ -176,30 +227,25 @@ def first_weights(
         p = count / count.sum(axis=1, keepdims=True)
     says = np.log(np.maximum(count / count.sum(axis=0), NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
     w = np.zeros(layout.n_features)
-    of_word = w[: layout.begin].reshape(layout.n_units, layout.n_attributes)
-    columns = [hybrid.attributes[f"w:{word}"] for word in words]
-    of_word[: len(units.units), columns] = PRIOR * says
-    beginnings = defaultdict(list)
-    for word in words:
-        beginnings[word[:ALIKE]].append(word)
-    named = hybrid.lexicon.spelt([token[0] for token in sentence] for sentence in tokens)
-    for number, unit in enumerate(units.units):
-        if unit.n_slots == 0:
-            named[number].update(unit.words)
-            for pieces in filter(None, map(TWO.fullmatch, unit.words)):
-                named[number].update(pieces.groups() if words.keys() >= {*pieces.groups()} else ())
-        else:
-            parts = [part.casefold()[:ALIKE] for part in PART.findall(unit.name) if len(part) >= LETTERS]
-            named[number].update(chain.from_iterable(beginnings[part] for part in parts))
-        of_word[number, [hybrid.attributes[f"w:{word}"] for word in named[number]]] += NAMED
+
+    def add(numbers: ArrayLike, of_words: ArrayLike, values: ArrayLike) -> None:
+        """Add to the weights of units and attributes of words that there are, no pair twice."""
+        features = hybrid.word_features(numbers, of_words)
+        w[features[features >= 0]] += np.broadcast_to(values, features.shape)[features >= 0]
+
+    columns = np.array([hybrid.attributes[f"w:{word}"] for word in words])
+    add(np.arange(len(units.units))[:, None], columns, PRIOR * says)
+    named = words_of_units(units, hybrid.lexicon, [[token[0] for token in sentence] for sentence in tokens])
+    for number, of_unit in named.items():
+        add(number, [hybrid.attributes[f"w:{word}"] for word in of_unit], NAMED)
     for name, rows in hybrid.lexicon.listed.items():
-        of_word[rows, hybrid.attributes[name]] += NAMED
+        add(rows, hybrid.attributes[name], NAMED)
     unknown = hybrid.attributes[f"w:{RARE}"]
     for kind in hybrid.lexicon.new:
-        of_word[kind, unknown] += COPIED
-        of_word[[u for u, own in enumerate(units.kinds) if own == kind], unknown] -= COPIED
+        add(kind, unknown, COPIED)
+        add([u for u, own in enumerate(units.kinds) if own == kind], unknown, -COPIED)
     # A unit without words is one of those that may stand there: sums over what may be left unsaid stay in range.
-    others, kind_of = np.ones(layout.order - layout.empty), np.array(units.kinds)
+    others, kind_of = np.ones(layout.n_rows), layout.rows[units.kinds]
     for fillers in units.fillers.values():
         kinds = np.unique(kind_of[fillers])
         others[kinds] = np.maximum(others[kinds], len(kinds))
@@ -212,7 +258,7 @@ def paces(hybrid: HybridTrees) -> NDArray[np.float64]:
     """A factor on the length of the steps of each feature."""
     layout = hybrid.layout
     pace = np.ones(layout.n_features)
-    pace[layout.present :] = PRESENT
+    pace[layout.present : layout.name] = PRESENT
     return pace
 
 
@@ -259,7 +305,8 @@ class HybridProblem(BoundProblem):
     def structure_fingerprint(self) -> int:
         """A checksum of units and features."""
         hybrid = self.hybrid
-        return checksum([as_array(repr((hybrid.units.units, [*hybrid.attributes], [*hybrid.borders])))])
+        names = hybrid.units.units, [*hybrid.attributes], [*hybrid.borders]
+        return checksum([as_array(repr(names)), hybrid.layout.name_ptr, hybrid.layout.name_columns])
 
     def fingerprint(self) -> int:
         """A checksum of the sentences and the bags."""
