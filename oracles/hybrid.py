@@ -191,7 +191,8 @@ class HybridTrees(Oracle):
             kind: units.members.get(kind, [kind])[0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}
         }
         self._written = {kind: units.spelling(kind) for kind in lexicon.new}
-        self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
+        self.bytes_of_forest = 1000 + 20 * len(self._inner)
+        self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}
 
     def _fillings(self) -> tuple[NDArray[np.int64], dict[int, NDArray[np.int64]]]:

@@ -759,3 +759,26 @@ def test_names_have_features_of_the_words_that_may_say_them(monkeypatch, tmp_pat
     assert lay.n_features - lay.name == names[1] * lay.n_attributes > 5 * own[1]
     assert dense.predict_kbest(data.X_test, 2) == predicted
     assert dense.partial_fit(*new).predict_kbest(data.X_test, 2) == grown
+
+
+def test_words_and_units_that_go_together():
+    """The sums over pairs that are met are those of IBM model 1 over all units and words."""
+    data = make_queries(30, 1, level=1, random_state=0)
+    trees = [[parse_meaning(text) for text in bag] for bag in data.bags]
+    words = {word: k for k, word in enumerate(dict.fromkeys(" ".join(data.X_train).split()))}
+    sentences = [[words[word] for word in sentence.split()] for sentence in data.X_train]
+    units = MeaningUnits([tree for bag in trees for tree in bag])
+    p = np.ones((len(units.units), len(words)))
+    for _ in range(likelihood.IBM_PASSES):
+        count = np.full_like(p, 1e-9)
+        for sentence, share in zip(sentences, likelihood.shares(units, trees), strict=True):
+            for word in sentence:
+                posterior = np.array([p[unit, word] * weight for unit, weight in share.items()])
+                count[[*share], word] += posterior / posterior.sum()
+        p = count / count.sum(axis=1, keepdims=True)
+    wanted = np.log(np.maximum(count / count.sum(axis=0), 1e-3) / 1e-3)
+    found = np.zeros_like(p)
+    of_units, of_words, says = likelihood.said_by(units, sentences, trees, len(words))
+    found[of_units, of_words] = says
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+    assert len(says) < found.size / 2
