@@ -61,7 +61,10 @@ class Forest:
 def rows_of(pairs: ArrayLike) -> NDArray[np.int32]: ...
 
 class Layout:
-    n_units: int
+    rows: NDArray[np.int32]
+    name_ptr: NDArray[np.int32]
+    name_columns: NDArray[np.int32]
+    n_rows: int
     n_slots: int
     n_attributes: int
     n_present: int
@@ -80,15 +83,16 @@ class Layout:
     pair: int
     present: int
     inside: int
+    name: int
     def __init__(
         self,
-        n_units: int,
+        rows: ArrayLike,
         n_slots: int,
         n_attributes: int,
         n_present: int,
         n_borders: int,
-        n_pairs: int,
         inside: bool = False,
+        columns: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None: ...
 
 class Chart:

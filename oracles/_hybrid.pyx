@@ -166,48 +166,64 @@ def rows_of(pairs):
 
 
 cdef class Layout:
-    """Where the features of units and slots stand in the weights: dense blocks, one after the other.
+    """Where the features of units and slots stand in the weights: dense blocks, and one of the names' own words.
+
+    Names of a kind share its row in all blocks; a name has features of its own for the words that may say it alone.
 
     Parameters
     ----------
-    n_units, n_slots : int
+    rows : array of int32, shape (n_units,)
+        Per unit or kind its row in the blocks, or -1 - k for the k-th name.
+    n_slots : int
     n_attributes, n_present, n_borders : int
         Attributes of words, those of them that a word may have first, and those of the places between words.
-    n_pairs : int
     inside : bool, default=False
         Whether units have features of all words of their spans, and of their number.
+    columns : pair of arrays of int32, optional
+        ``(ptr, attributes)``: the attributes that each name has features of, ascending; by default all.
     """
 
-    cdef readonly Py_ssize_t n_units, n_slots, n_attributes, n_present, n_borders, n_pairs, n_inside, n_features
+    cdef readonly object rows, name_ptr, name_columns
+    cdef readonly Py_ssize_t n_rows, n_slots, n_attributes, n_present, n_borders, n_pairs, n_inside, n_features
     cdef readonly Py_ssize_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present, inside
+    cdef readonly Py_ssize_t name
 
-    def __init__(self, Py_ssize_t n_units, Py_ssize_t n_slots, Py_ssize_t n_attributes, Py_ssize_t n_present,
-                 Py_ssize_t n_borders, Py_ssize_t n_pairs, bint inside=False):
-        self.n_units, self.n_slots = n_units, n_slots
+    def __init__(self, object rows, Py_ssize_t n_slots, Py_ssize_t n_attributes, Py_ssize_t n_present,
+                 Py_ssize_t n_borders, bint inside=False, object columns=None):
+        self.rows = np.ascontiguousarray(rows, dtype=np.int32)
+        cdef Py_ssize_t n_names = np.count_nonzero(self.rows < 0)
+        if columns is None:
+            columns = n_attributes * np.arange(n_names + 1), np.tile(np.arange(n_attributes), n_names)
+        self.name_ptr, self.name_columns = [np.ascontiguousarray(part, dtype=np.int32) for part in columns]
+        self.n_rows, self.n_slots = len(self.rows) - n_names, n_slots
         self.n_attributes, self.n_present = n_attributes, n_present
-        self.n_borders, self.n_pairs = n_borders, n_pairs
+        self.n_borders, self.n_pairs = n_borders, (n_slots + 1) * self.n_rows
         self.word = 0
-        self.begin = n_units * n_attributes
-        self.end = self.begin + n_units * n_borders
-        self.slot_begin = self.end + n_units * n_borders
+        self.begin = self.n_rows * n_attributes
+        self.end = self.begin + self.n_rows * n_borders
+        self.slot_begin = self.end + self.n_rows * n_borders
         self.slot_end = self.slot_begin + n_slots * n_borders
         self.wordless = self.slot_end + n_slots * n_borders
-        self.empty = self.wordless + n_units
-        self.order = self.empty + n_units
+        self.empty = self.wordless + self.n_rows
+        self.order = self.empty + self.n_rows
         self.pair = self.order + 2 * n_slots
-        self.present = self.pair + n_pairs
-        self.inside = self.present + n_units * n_present
+        self.present = self.pair + self.n_pairs
+        self.inside = self.present + self.n_rows * n_present
         self.n_inside = n_present + 1 if inside else 0
-        self.n_features = self.inside + n_units * self.n_inside
+        self.name = self.inside + self.n_rows * self.n_inside
+        self.n_features = self.name + len(self.name_columns)
 
     def __reduce__(self):
-        return Layout, (self.n_units, self.n_slots, self.n_attributes, self.n_present, self.n_borders, self.n_pairs,
-                        self.n_inside > 0)
+        return Layout, (self.rows, self.n_slots, self.n_attributes, self.n_present, self.n_borders,
+                        self.n_inside > 0, (self.name_ptr, self.name_columns))
 
 
 cdef struct Blocks:     # a Layout
     int64_t n_attributes, n_present, n_borders, n_inside
-    int64_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present, inside
+    int64_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present, inside, name
+    const int32_t* rows
+    const int32_t* name_ptr
+    const int32_t* name_columns
 
 
 cdef class Chart:
@@ -246,7 +262,11 @@ cdef class Chart:
         self.blocks.slot_begin, self.blocks.slot_end = layout.slot_begin, layout.slot_end
         self.blocks.wordless, self.blocks.empty = layout.wordless, layout.empty
         self.blocks.order, self.blocks.pair = layout.order, layout.pair
-        self.blocks.n_inside, self.blocks.inside = layout.n_inside, layout.inside
+        self.blocks.n_inside, self.blocks.inside, self.blocks.name = layout.n_inside, layout.inside, layout.name
+        cdef ndarray rows = layout.rows, name_ptr = layout.name_ptr, name_columns = layout.name_columns
+        self.blocks.rows = <const int32_t*> array_data(rows)
+        self.blocks.name_ptr = <const int32_t*> array_data(name_ptr)
+        self.blocks.name_columns = <const int32_t*> array_data(name_columns)
 
     def __dealloc__(self):
         release(self.memory)
@@ -336,39 +356,39 @@ cdef class Chart:
         """Exponentials of the scores of nodes and slots."""
         cdef hybrid_chart* h = &self.h
         cdef Blocks lay = self.blocks
-        cdef Py_ssize_t n = h.n, N = h.N, u, t, s, k
+        cdef Py_ssize_t n = h.n, N = h.N, u, t, s, k, row
         cdef const double* inside
         cdef double top
         memset(h.word, 0, h.n_weights * sizeof(double))
         for u in range(h.n_nodes):
+            row = lay.rows[self.kind[u]]
             for t in range(n):
-                h.word[u * N + t] = summed(w + lay.word + self.unit[u] * lay.n_attributes, self.word_attribute,
+                h.word[u * N + t] = summed(w + lay.word + row * lay.n_attributes, self.word_attribute,
                                            self.word_ptr[t], self.word_ptr[t + 1])
                 if self.kind[u] != self.unit[u]:
-                    h.word[u * N + t] += summed(w + lay.word + self.kind[u] * lay.n_attributes, self.word_attribute,
-                                                self.word_ptr[t], self.word_ptr[t + 1])
+                    h.word[u * N + t] += self.of_name(w, -1 - lay.rows[self.unit[u]], t)
                 if self.word_loss != NULL:
                     h.word[u * N + t] += self.word_loss[u * n + t]
-            self.look_at_ends(w + lay.begin + self.kind[u] * lay.n_borders, h.begin + u * N)
+            self.look_at_ends(w + lay.begin + row * lay.n_borders, h.begin + u * N)
             top = 0.0
             for t in range(n):
                 k = self.first_attribute(t)
                 if k >= 0:
-                    top += w[lay.present + self.kind[u] * lay.n_present + k]
+                    top += w[lay.present + row * lay.n_present + k]
             top = exp(top)
             for t in range(n + 1):
                 h.begin[u * N + t] *= top
-            self.look_at_ends(w + lay.end + self.kind[u] * lay.n_borders, h.end + u * N)
+            self.look_at_ends(w + lay.end + row * lay.n_borders, h.end + u * N)
             if lay.n_inside > 0:    # a sum over [i, j) is that of all words before j less that before i
-                inside = w + lay.inside + self.kind[u] * lay.n_inside
+                inside = w + lay.inside + row * lay.n_inside
                 top = 0.0
                 for t in range(n + 1):
                     h.begin[u * N + t] *= exp(-top)
                     h.end[u * N + t] *= exp(top)
                     k = self.first_attribute(t) if t < n else -1
                     top += inside[lay.n_present] + (inside[k] if k >= 0 else 0.0)
-            h.wordless[u] = exp(w[lay.wordless + self.kind[u]])
-            h.empty[u] = exp(w[lay.empty + self.kind[u]])
+            h.wordless[u] = exp(w[lay.wordless + row])
+            h.empty[u] = exp(w[lay.empty + row])
             if self.span[2 * u] >= 0:
                 h.empty[u] = 0.0
                 for t in range(n + 1):
@@ -399,6 +419,30 @@ cdef class Chart:
             h.root_pair[k] = exp(top + (w[lay.pair + self.root_pair[k]] if self.root_pair[k] >= 0 else 0.0))
         return 0
 
+    cdef inline Py_ssize_t own_feature(self, Py_ssize_t name, int32_t attribute) noexcept nogil:
+        """The feature of a name and an attribute, -1 for none."""
+        cdef const int32_t* columns = self.blocks.name_columns
+        cdef Py_ssize_t low = self.blocks.name_ptr[name], high = self.blocks.name_ptr[name + 1], middle
+        while low < high:
+            middle = (low + high) >> 1
+            if columns[middle] < attribute:
+                low = middle + 1
+            else:
+                high = middle
+        if low < self.blocks.name_ptr[name + 1] and columns[low] == attribute:
+            return self.blocks.name + low
+        return -1
+
+    cdef double of_name(self, const double* w, Py_ssize_t name, Py_ssize_t t) noexcept nogil:
+        """Weight of word t as one of a name, beside those of its kind."""
+        cdef double x = 0.0
+        cdef Py_ssize_t k, feature
+        for k in range(self.word_ptr[t], self.word_ptr[t + 1]):
+            feature = self.own_feature(name, self.word_attribute[k])
+            if feature >= 0:
+                x += w[feature]
+        return x
+
     cdef inline Py_ssize_t first_attribute(self, Py_ssize_t t) noexcept nogil:
         """The attribute of a single word, -1 for none."""
         cdef Py_ssize_t k = self.word_ptr[t]
@@ -416,17 +460,18 @@ cdef class Chart:
         """gradient += coef * expectation of the joint feature; the features that it has go to `touched` once."""
         cdef hybrid_chart* h = &self.h
         cdef Blocks lay = self.blocks
-        cdef Py_ssize_t n = h.n, N = h.N, W = h.n_weights, u, t, s, k
+        cdef Py_ssize_t n = h.n, N = h.N, W = h.n_weights, u, t, s, k, row, feature
         cdef double c = coef / h.total, total
         for u in range(h.n_nodes):
+            row = lay.rows[self.kind[u]]
             for t in range(n):
-                spread_to(c * h.word[W + u * N + t], lay.word + self.unit[u] * lay.n_attributes, self.word_attribute,
+                spread_to(c * h.word[W + u * N + t], lay.word + row * lay.n_attributes, self.word_attribute,
                           self.word_ptr[t], self.word_ptr[t + 1], gradient, touched, n_touched, mark)
-                if self.kind[u] != self.unit[u]:
-                    spread_to(c * h.word[W + u * N + t], lay.word + self.kind[u] * lay.n_attributes,
-                              self.word_attribute, self.word_ptr[t], self.word_ptr[t + 1], gradient, touched,
-                              n_touched, mark)
-            self.scatter_ends(c, h.begin + W + u * N, lay.begin + self.kind[u] * lay.n_borders, gradient, touched,
+                for k in range(self.word_ptr[t], self.word_ptr[t + 1] if self.kind[u] != self.unit[u] else 0):
+                    feature = self.own_feature(-1 - lay.rows[self.unit[u]], self.word_attribute[k])
+                    if feature >= 0:
+                        add_to(c * h.word[W + u * N + t], feature, gradient, touched, n_touched, mark)
+            self.scatter_ends(c, h.begin + W + u * N, lay.begin + row * lay.n_borders, gradient, touched,
                               n_touched, mark)
             total = 0.0
             for t in range(n):
@@ -434,9 +479,9 @@ cdef class Chart:
             for t in range(n):
                 k = self.first_attribute(t)
                 if k >= 0:
-                    add_to(c * total, lay.present + self.kind[u] * lay.n_present + k, gradient, touched, n_touched,
+                    add_to(c * total, lay.present + row * lay.n_present + k, gradient, touched, n_touched,
                            mark)
-            self.scatter_ends(c, h.end + W + u * N, lay.end + self.kind[u] * lay.n_borders, gradient, touched,
+            self.scatter_ends(c, h.end + W + u * N, lay.end + row * lay.n_borders, gradient, touched,
                               n_touched, mark)
             if lay.n_inside > 0:
                 total = 0.0         # spans that cover the word
@@ -444,12 +489,12 @@ cdef class Chart:
                     total += h.begin[W + u * N + t] - h.end[W + u * N + t]
                     k = self.first_attribute(t)
                     if k >= 0:
-                        add_to(c * total, lay.inside + self.kind[u] * lay.n_inside + k, gradient, touched, n_touched,
+                        add_to(c * total, lay.inside + row * lay.n_inside + k, gradient, touched, n_touched,
                                mark)
-                    add_to(c * total, lay.inside + self.kind[u] * lay.n_inside + lay.n_present, gradient, touched,
+                    add_to(c * total, lay.inside + row * lay.n_inside + lay.n_present, gradient, touched,
                            n_touched, mark)
-            add_to(c * h.wordless[W + u], lay.wordless + self.kind[u], gradient, touched, n_touched, mark)
-            add_to(c * h.empty[W + u], lay.empty + self.kind[u], gradient, touched, n_touched, mark)
+            add_to(c * h.wordless[W + u], lay.wordless + row, gradient, touched, n_touched, mark)
+            add_to(c * h.empty[W + u], lay.empty + row, gradient, touched, n_touched, mark)
             poll(60 * n)
         for s in range(h.n_slots):
             self.scatter_ends(c, h.slot_begin + W + s * N, lay.slot_begin + self.slot[s] * lay.n_borders, gradient,

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.word_codes import shape
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
@@ -46,7 +46,7 @@ MARKS = str.maketrans({BEGIN: "the begin", END: "the end", RARE: "a rare word"})
 FILLED = int(Kind.ROOT), int(Kind.SLOT), int(Kind.NOTHING)
 # Maximum number of words of a copied name.
 LONGEST_COPY = 3
-# All units, slots and attributes: weights are dense.
+# Kinds of units, slots and attributes, whose weights are dense, and the words of names.
 MOST_FEATURES = 1 << 28
 # Kept of a search for the k best: partial derivations.
 MOST_PARTIAL = 200_000
@@ -132,6 +132,9 @@ class HybridTrees(Oracle):
         Whether a unit has features of all words of its span, including those of its arguments, and of their number.
     loss : {"hamming", "f1"}, default="hamming"
         See the top of the module.
+    columns : dict, optional
+        From the ids of names, whose kinds are others, to the attributes of words that they have features of, ascending;
+        by default all, which are as many as the square of the sentences.
 
     Notes
     -----
@@ -160,16 +163,17 @@ class HybridTrees(Oracle):
         *,
         inside: bool = False,
         loss: str = "hamming",
+        columns: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         self.units, self.lexicon, self.depth, self.loss_name = units, lexicon, depth, loss
         self.attributes = {name: k for k, name in enumerate(attributes)}
         self.borders = {name: k for k, name in enumerate(borders)}
-        n_kinds = units.n_kinds
         n_present = sum(name.startswith("w:") for name in attributes)
         if any(not name.startswith("w:") for name in attributes[:n_present]):
             raise ValueError("attributes of single words must come first")
-        n_pairs = (len(units.slots) + 1) * n_kinds
-        self.layout = Layout(n_kinds, len(units.slots), len(attributes), n_present, len(borders), n_pairs, inside)
+        rows, names = rows_of_kinds(units)
+        of_names = None if columns is None else flat([columns.get(u, ()) for u in names])
+        self.layout = Layout(rows, len(units.slots), len(attributes), n_present, len(borders), inside, of_names)
         self.n_features = self.layout.n_features
         if self.layout.n_features > MOST_FEATURES:
             raise ValueError(
@@ -178,14 +182,17 @@ class HybridTrees(Oracle):
         self._charts = threading.local()
         self.shapes = any(name.startswith("h:") for name in attributes)
         self.arity = np.array([unit.n_slots for unit in units.units], dtype=np.int64)
+        self._with_slots = np.flatnonzero(self.arity)
         self._kinds = np.array(units.kinds, dtype=np.int64)
+        self._row: list[int] = rows.tolist()
         self._inner, self._leaves = self._fillings()
         # Kinds that words may be: a name of each, and how its names are written.
         self._examples = {
             kind: units.members.get(kind, [kind])[0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}
         }
         self._written = {kind: units.spelling(kind) for kind in lexicon.new}
-        self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
+        self.bytes_of_forest = 1000 + 20 * len(self._inner)
+        self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}
 
     def _fillings(self) -> tuple[NDArray[np.int64], dict[int, NDArray[np.int64]]]:
@@ -196,6 +203,44 @@ class HybridTrees(Oracle):
             for u in self.units.fillers.get(slot, ()):
                 (leaves[u] if self.arity[u] == 0 else inner).append((slot, u, self.pair(slot, u)))
         return rows_of(inner), {u: rows_of(rows) for u, rows in leaves.items()}
+
+    @cached_property
+    def columns(self) -> dict[int, list[int]]:
+        """From names to the attributes that they have features of."""
+        ptr, columns = self.layout.name_ptr.tolist(), self.layout.name_columns.tolist()
+        return {u: columns[a:b] for u, (a, b) in zip(rows_of_kinds(self.units)[1], pairwise(ptr), strict=True)}
+
+    def columns_in(self, units: MeaningUnits, known: Mapping[str, int]) -> dict[int, set[int]]:
+        """`columns` for names of other units, with their ids and `known` attributes; all for what was no name here."""
+        names = [*self.attributes]
+        found = {}
+        for number, unit in enumerate(self.units.units):
+            other = units.number.get(unit, -1)
+            if other >= 0 and units.kinds[other] != other:
+                of_name = [names[k] for k in self.columns[number]] if number in self.columns else names
+                found[other] = {known[name] for name in of_name}
+        return found
+
+    @cached_property
+    def _name_keys(self) -> NDArray[np.int64]:
+        """Pairs of a name and an attribute that have a feature, as one number: ascending."""
+        lay = self.layout
+        name = np.repeat(np.arange(len(lay.name_ptr) - 1), np.diff(lay.name_ptr))
+        return name * lay.n_attributes + lay.name_columns
+
+    def word_features(self, units: ArrayLike, attributes: ArrayLike) -> NDArray[np.int64]:
+        """The features of units or kinds, and attributes of their own words, both broadcast; -1 where there is none."""
+        lay, keys = self.layout, self._name_keys
+        row = lay.rows[np.asarray(units, dtype=np.int64)].astype(np.int64)
+        key = (-1 - row) * lay.n_attributes + np.asarray(attributes, dtype=np.int64)
+        place = np.searchsorted(keys, key)
+        of_name = np.where(np.append(keys, -1)[place] == key, lay.name + place, -1)
+        return np.where(row < 0, of_name, lay.word + row * lay.n_attributes + np.asarray(attributes, dtype=np.int64))
+
+    def word_weights(self, unit: int, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weight of each attribute of words for a unit or kind, without those of its kind."""
+        features = self.word_features(unit, np.arange(self.layout.n_attributes))
+        return np.where(features < 0, 0.0, w[features])
 
     @property
     def inside(self) -> bool:
@@ -218,25 +263,15 @@ class HybridTrees(Oracle):
         return found
 
     def __reduce__(self) -> Any:
-        make = partial(HybridTrees, inside=self.inside, loss=self.loss_name)
+        make = partial(HybridTrees, inside=self.inside, loss=self.loss_name, columns=self.columns)
         return make, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth)
 
     # ---- sentences and forests ------------------------------------------------------------------
 
     def encode(self, words: Sequence[str], unknown: Any = ()) -> tuple[NDArray[np.int32], ...]:
         """The attributes of words and of places: four arrays, as `Chart` takes them; of some words as if `unknown`."""
+        of_words = encoded_words(words, self.attributes, self.lexicon, unknown, shapes=self.shapes)
         around = [BEGIN, *words, END]
-        known = self.attributes
-        of_words = [
-            [
-                known[name]
-                for name in word_attributes(around, t, () if words[t - 1] in unknown else known, self.shapes)
-                if name in known
-            ]
-            for t in range(1, len(around) - 1)
-        ]
-        for t, names in self.lexicon.listed_at(words).items():
-            of_words[t] += [known[name] for name in dict.fromkeys(names) if name in known]
         of_borders = [
             [self.borders[name] for name in border_attributes(*pair) if name in self.borders]
             for pair in pairwise(around)
@@ -245,7 +280,7 @@ class HybridTrees(Oracle):
 
     def pair(self, slot: int, unit: int) -> int:
         """The index of the feature of a slot and what fills it."""
-        return (slot + 1) * self.units.n_kinds + self.units.kinds[unit]
+        return (slot + 1) * self.layout.n_rows + self._row[self.units.kinds[unit]]
 
     def copies(self, words: Sequence[str], unknown: Any = ()) -> list[Copy]:
         """The names of phrases that are not units, and those that stretches of words may be.
@@ -316,12 +351,7 @@ class HybridTrees(Oracle):
     def _forest(self, leaves: frozenset[int], copies: Sequence[Copy] = ()) -> Forest:
         units = self.units
         n_units = len(self.arity)
-        is_node = self.arity > 0
-        is_node[[*leaves]] = True
-        nodes = np.flatnonzero(is_node)
-        place = np.zeros(n_units + len(copies), dtype=np.int64)
-        place[nodes] = np.arange(len(nodes))
-        place[n_units:] = np.arange(len(nodes), len(nodes) + len(copies))
+        nodes = np.sort(np.concatenate([self._with_slots, np.fromiter(leaves, dtype=np.int64)]))
         parts = [self._inner, *(self._leaves[u] for u in sorted(leaves) if u in self._leaves)]
         for k, copy in enumerate(copies, start=n_units):
             rows = self._leaves[self._examples[copy.kind]].copy()
@@ -330,9 +360,9 @@ class HybridTrees(Oracle):
         filling = np.concatenate(parts)
         slot, unit, pairs = filling[np.argsort(filling[:, 0], kind="stable")].T
         n_roots = int(np.searchsorted(slot, ROOT, side="right"))
-        fill = place[unit]
+        fill = np.where(unit < n_units, np.searchsorted(nodes, unit), unit - n_units + len(nodes))
         own = np.array([copy.kind for copy in copies], dtype=np.int64)
-        spans = np.full((len(place) - n_units + len(nodes), 2), -1)
+        spans = np.full((len(nodes) + len(copies), 2), -1)
         spans[len(nodes) :] = np.array([(copy.begin, copy.end) for copy in copies]).reshape(-1, 2)
         return Forest.of_arrays(
             np.concatenate([nodes, own]),
@@ -590,7 +620,8 @@ class HybridTrees(Oracle):
         at_word = [words[a:b] for a, b in pairwise(word_ptr)]
         at_border = [borders[a:b] for a, b in pairwise(border_ptr)]
         single = [row[0] if row and row[0] < lay.n_present else -1 for row in at_word]
-        units, kinds, slots = forest.units.tolist(), forest.kinds.tolist(), forest.slots.tolist()
+        units, slots = forest.units.tolist(), forest.slots.tolist()
+        kinds = [self._row[kind] for kind in forest.kinds.tolist()]
         found: list[int] = []
 
         def ends(begin: int, end: int, row: int, i: int, j: int) -> None:
@@ -598,7 +629,7 @@ class HybridTrees(Oracle):
             found.extend(end + row * lay.n_borders + a for a in at_border[j])
 
         def filled(slot: int, u: int) -> None:
-            found.append(lay.pair + (slot + 1) * self.units.n_kinds + kinds[u])
+            found.append(lay.pair + (slot + 1) * lay.n_rows + kinds[u])
 
         for (kind, u, x, i, j), below, own in steps:
             if kind == Kind.ROOT:
@@ -610,9 +641,9 @@ class HybridTrees(Oracle):
                 filled(slots[u], -1 - own[0])
                 found.append(lay.empty + kinds[-1 - own[0]])
             else:
-                for t in own:
-                    for row in {units[u], kinds[u]}:
-                        found.extend(lay.word + row * lay.n_attributes + a for a in at_word[t])
+                of_words = [a for t in own for a in at_word[t]]
+                for row in {units[u], int(forest.kinds[u])} if of_words else ():
+                    found += [k for k in self.word_features(row, of_words).tolist() if k >= 0]
             if kind == Kind.STAGE and len(below) > 1 and below[1][0] == Kind.SLOT and below[0][0] == Kind.STAGE:
                 slot = below[1][1]
                 rest, a = below[0][2], slot - int(forest.slot_ptr[u])
@@ -632,9 +663,10 @@ class HybridTrees(Oracle):
     def _blocks(self) -> list[tuple[int, list[str], list[str]]]:
         """Blocks of the layout: where each begins, the names of its rows, and the names of its columns."""
         lay, units = self.layout, self.units
-        kinds = [unit.label for unit in units.units]
-        kinds += [f"names like {kinds[units.members[kind][0]]}" for kind in range(len(kinds), units.n_kinds)]
-        slots = [f"argument {s + 1} of {kinds[u]}" for u, s in units.slots]
+        labels = [unit.label for unit in units.units]
+        labels += [f"names like {labels[units.members[kind][0]]}" for kind in range(len(labels), units.n_kinds)]
+        slots = [f"argument {s + 1} of {labels[u]}" for u, s in units.slots]
+        kinds = [label for label, row in zip(labels, self._row, strict=True) if row >= 0]
         attributes, borders = ([name.translate(MARKS) for name in names] for names in (self.attributes, self.borders))
         begin, end = [f"begins at {name}" for name in borders], [f"ends at {name}" for name in borders]
         present = attributes[: lay.n_present]
@@ -654,6 +686,11 @@ class HybridTrees(Oracle):
 
     def feature_name(self, k: int) -> tuple[str, str]:
         """Name of a weight: a feature, and the unit, names or argument that has it."""
+        lay = self.layout
+        if k >= lay.name:
+            name = int(np.searchsorted(lay.name_ptr, k - lay.name, side="right")) - 1
+            attribute = [*self.attributes][lay.name_columns[k - lay.name]]
+            return f"has {attribute.translate(MARKS)}", self.units.units[self._row.index(-1 - name)].label
         first, rows, columns = [block for block in self._blocks if block[0] <= k and block[2]][-1]
         row, column = divmod(k - first, len(columns))
         return columns[column], rows[row]
@@ -814,6 +851,14 @@ def is_text(found: tuple[Derivation, Any, Any]) -> bool:
     return all(depth < MAX_DEPTH for _, depth, _ in found[0].nodes)
 
 
+def rows_of_kinds(units: MeaningUnits) -> tuple[NDArray[np.int64], list[int]]:
+    """Rows of a `Layout`: of each unit and kind, the names' being -1, -2 ...; and the ids of these."""
+    is_name = np.zeros(units.n_kinds, dtype=bool)
+    is_name[: len(units.units)] = np.array(units.kinds, dtype=np.int64) != np.arange(len(units.units))
+    rows = np.where(is_name, -np.cumsum(is_name), np.cumsum(~is_name) - 1)
+    return rows, np.flatnonzero(is_name).tolist()
+
+
 def word_attributes(around: Sequence[str], t: int, known: Any, shapes: bool = False) -> list[str]:
     """Names of the attributes of word t, of a sentence between its two marks; `known` are those that have a feature.
 
@@ -823,6 +868,24 @@ def word_attributes(around: Sequence[str], t: int, known: Any, shapes: bool = Fa
     own = f"w:{word}" if f"w:{word}" in known else f"w:{RARE}"
     names = [own, f"p:{word[:4]}", f"s:{word[-3:]}", f"l:{around[t - 1]} {word}", f"r:{word} {around[t + 1]}"]
     return [*names, f"h:{shape(word)}"] if shapes else names
+
+
+def encoded_words(
+    words: Sequence[str], known: Mapping[str, int], lexicon: Lexicon, unknown: Any = (), *, shapes: bool = False
+) -> list[list[int]]:
+    """The attributes of each word that are `known`, with `shapes` among them; of some words as if `unknown`."""
+    around = [BEGIN, *words, END]
+    found = [
+        [
+            known[name]
+            for name in word_attributes(around, t, () if words[t - 1] in unknown else known, shapes)
+            if name in known
+        ]
+        for t in range(1, len(around) - 1)
+    ]
+    for t, names in lexicon.listed_at(words).items():
+        found[t] += [known[name] for name in dict.fromkeys(names) if name in known]
+    return found
 
 
 def border_attributes(before: str, after: str) -> list[str]:

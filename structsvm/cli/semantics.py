@@ -80,9 +80,8 @@ def names_of(model: Any, tokens: Any) -> list[list[str]]:
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Describe the model, with the heaviest words of each symbol or unit."""
     if isinstance(model, HybridModel):
-        units, layout, attributes = model.hybrid.units.units, model.hybrid.layout, [*model.hybrid.attributes]
+        units, attributes = model.hybrid.units.units, [*model.hybrid.attributes]
         names, arities, what = [unit.label for unit in units], [unit.n_slots or None for unit in units], "units"
-        weights = model.weights[: layout.begin].reshape(layout.n_units, layout.n_attributes).T
         text = f"{np.count_nonzero(model.weights)} weights that are not 0, {len(units)} units"
     else:
         attributes, weights, what = list(model.symbols.encoder.index), model.symbols.weights, "symbols"
@@ -97,9 +96,10 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
             like = ", ".join(look for look in looks if look)
             click.echo(f"{len(members)} names like {units[members[0]].name}: copied where words look like {like}")
     for k, name in shown:
-        best = [f for f in np.argsort(-weights[:, k], kind="stable")[:top] if weights[f, k] > 0.0]
+        own = model.hybrid.word_weights(k, model.weights) if isinstance(model, HybridModel) else weights[:, k]
+        best = [f for f in np.argsort(-own, kind="stable")[:top] if own[f] > 0.0]
         kind = "" if arities[k] is None else f" ({arities[k]} arguments)"
-        click.echo(f"{name}{kind}: " + "  ".join(f"{printable(attributes[f])} {weights[f, k]:.3f}" for f in best))
+        click.echo(f"{name}{kind}: " + "  ".join(f"{printable(attributes[f])} {own[f]:.3f}" for f in best))
 
 
 def demo(seed: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ def carried(
     out = base.copy()
     before, after = old.layout, new.layout
     units, kinds, slots = unit_places(old, new), kind_places(old, new), slot_places(old, new)
+    rows = before.rows[kinds[0]].astype(np.int64), after.rows[kinds[1]].astype(np.int64)
     words, borders = name_places(old.attributes, new.attributes), name_places(old.borders, new.borders)
     present = words[0][words[0] < before.n_present], words[1][words[0] < before.n_present]
     fillers = (np.append(slots[0] + 1, 0), np.append(slots[1] + 1, 0))  # whole meanings fill no unit's slot
@@ -29,19 +31,33 @@ def carried(
         to = second + rows[1][:, None] * widths[1] + columns[1]
         out[to] = weights[first + rows[0][:, None] * widths[0] + columns[0]]
 
+    # What a name has no feature of weighed nothing.
+    of_units, own = owned(new, units[1])
+    column = np.full(after.n_attributes, -1)
+    column[words[1]] = words[0]
+    of_units, own = of_units[column[own] >= 0], own[column[own] >= 0]
+    of_old = old.word_features(units[0][of_units], column[own])
+    out[new.word_features(units[1][of_units], own)] = np.where(of_old < 0, 0.0, weights[of_old])
     one, two = places([0], [0]), places([0, 1], [0, 1])
-    move("word", units, words, (before.n_attributes, after.n_attributes))
-    for name, rows in (("begin", kinds), ("end", kinds), ("slot_begin", slots), ("slot_end", slots)):
-        move(name, rows, borders, (before.n_borders, after.n_borders))
+    for name, of_block in (("begin", rows), ("end", rows), ("slot_begin", slots), ("slot_end", slots)):
+        move(name, of_block, borders, (before.n_borders, after.n_borders))
     for name in ("wordless", "empty"):
-        move(name, kinds, one, (1, 1))
+        move(name, rows, one, (1, 1))
     move("order", slots, two, (2, 2))
-    move("pair", fillers, kinds, (before.n_units, after.n_units))
-    move("present", kinds, present, (before.n_present, after.n_present))
+    move("pair", fillers, rows, (before.n_rows, after.n_rows))
+    move("present", rows, present, (before.n_present, after.n_present))
     if before.n_inside:
         of_words = np.append(present[0], before.n_present), np.append(present[1], after.n_present)
-        move("inside", kinds, of_words, (before.n_inside, after.n_inside))
+        move("inside", rows, of_words, (before.n_inside, after.n_inside))
     return out
+
+
+def owned(hybrid: HybridTrees, units: NDArray[np.int64]) -> Places:
+    """All pairs of one of some units, by its place among them, and an attribute that it has features of."""
+    n = hybrid.layout.n_attributes
+    columns = [hybrid.columns.get(u, range(n)) for u in units.tolist()]
+    ends = np.cumsum([0, *map(len, columns)])
+    return np.repeat(np.arange(len(units)), np.diff(ends)), np.array([*chain.from_iterable(columns)], dtype=np.int64)
 
 
 def places(old: list[int], new: list[int]) -> Places:
@@ -50,7 +66,7 @@ def places(old: list[int], new: list[int]) -> Places:
 
 
 def unit_places(old: HybridTrees, new: HybridTrees) -> Places:
-    """Places of units, and of kinds that are no unit: the rows of features of words."""
+    """Ids of units, and of kinds that are no unit: those with features of their own words."""
     found = {u: new.units.number[unit] for u, unit in enumerate(old.units.units) if unit in new.units.number}
     for u, v in [*found.items()]:
         if old.units.kinds[u] != u and new.units.kinds[v] != v:
@@ -59,7 +75,7 @@ def unit_places(old: HybridTrees, new: HybridTrees) -> Places:
 
 
 def kind_places(old: HybridTrees, new: HybridTrees) -> Places:
-    """Places of kinds: the rows of all other features."""
+    """Ids of kinds: those with all other features."""
     number = new.units.number
     pairs = {
         old.units.kinds[u]: new.units.kinds[number[unit]] for u, unit in enumerate(old.units.units) if unit in number
@@ -88,6 +104,7 @@ def same(old: HybridTrees, new: HybridTrees) -> bool:
     return (
         (old.units.units, old.units.kinds, old.units.fillers) == (new.units.units, new.units.kinds, new.units.fillers)
         and (list(old.attributes), list(old.borders)) == (list(new.attributes), list(new.borders))
+        and old.columns == new.columns
         and (old.lexicon.calls, old.lexicon.always, old.lexicon.new, old.lexicon.looks)
         == (new.lexicon.calls, new.lexicon.always, new.lexicon.new, new.lexicon.looks)
     )

@@ -37,6 +37,7 @@ from structsvm.tasks.semantics.likelihood import (
     hybrid_trees,
     warn_of_left_out,
 )
+from structsvm.tasks.semantics.numbering import from_file, size_in_files, stored_columns, to_file
 from structsvm.tasks.semantics.parameters import LOSSES, Hybrid, Ospas, checked_features, method_of
 from structsvm.tasks.semantics.trees import EMPTY
 
@@ -100,9 +101,9 @@ RECORD = Record({
         within=(0, "n_features"),
         once=True,
         name="features",
-        of=lambda model: np.flatnonzero(model.weights),
+        of=lambda model: to_file(model.hybrid, model.weights)[0],
     ),
-    "weights": Array("f8", ("n_stored",), of=lambda model: model.weights[np.flatnonzero(model.weights)]),
+    "weights": Array("f8", ("n_stored",), of=lambda model: to_file(model.hybrid, model.weights)[1]),
 })  # fmt: skip
 
 
@@ -368,10 +369,11 @@ class HybridModel(BagModel, method=Hybrid.name):
         if not looks.keys() <= {*stored.new}:
             raise ValueError("looks of a kind of names that is none")
         lexicon = Lexicon(units, stored.calls, stored.always, {*stored.new}, model._phrases(), looks)
-        model.hybrid = HybridTrees(units, lexicon, stored.attributes, stored.borders, inside="inside" in features)
-        found = stored.arrays(n_features=model.hybrid.n_features)
-        model.weights = np.zeros(model.hybrid.n_features)
-        model.weights[found["features"]] = found["weights"]
+        attributes, borders, inside = stored.attributes, stored.borders, "inside" in features
+        found = stored.arrays(n_features=size_in_files(units, attributes, len(borders), inside=inside))
+        columns = stored_columns(units, len(attributes), found["features"])
+        model.hybrid = HybridTrees(units, lexicon, attributes, borders, inside=inside, columns=columns)
+        model.weights = from_file(model.hybrid, found["features"], found["weights"])
         return model
 
 

@@ -23,7 +23,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import AdviceWarning, warn
@@ -38,6 +38,7 @@ from structsvm.oracles.hybrid import (
     HybridTrees,
     Lexicon,
     border_attributes,
+    encoded_words,
     word_attributes,
 )
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter, seed_from
@@ -74,6 +75,8 @@ STEP, SLOWER, PENALTY = 0.2, 0.05, 1e-3
 PRESENT = 0.3
 # Weight of what a meaning holds below its root: how much it counts that a bag would hold it by chance.
 BELOW = 0.5
+# Bytes of forests that passes share, roughly.
+KEPT_BYTES = 2**28
 KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
 # Passes of IBM model 1, and the probability of a pair that makes no difference.
 IBM_PASSES, NEUTRAL_PROBABILITY = 8, 1e-3
@@ -117,7 +120,57 @@ def hybrid_trees(
         attributes = sorted(names, key=lambda name: not name.startswith("w:"))
         of_borders = dict.fromkeys([*before.borders, *of_borders])
         lexicon = lexicon.with_those_of(before.lexicon, before.units)
-    return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features)
+    known = {name: k for k, name in enumerate(attributes)}
+    columns = columns_of_names(units, lexicon, known, sentences, bags, shapes="shape" in features)
+    if before is not None:
+        for number, of_name in before.columns_in(units, known).items():
+            columns[number] |= of_name
+    of_names = {number: sorted(of_name) for number, of_name in columns.items()}
+    return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features, columns=of_names)
+
+
+def columns_of_names(
+    units: MeaningUnits,
+    lexicon: Lexicon,
+    known: Mapping[str, int],
+    sentences: Sequence[Sequence[str]],
+    bags: Sequence[Sequence[Meaning]],
+    *,
+    shapes: bool = False,
+) -> dict[int, set[int]]:
+    """Attributes of words that each name has features of: those of the sentences that may be about it, and its own."""
+    found: dict[int, set[int]] = {u: {known[f"w:{RARE}"]} for u, kind in enumerate(units.kinds) if kind != u}
+    own = words_of_units(units, lexicon, sentences)
+    for number, of_name in found.items():
+        of_name.update(known[f"w:{word}"] for word in own[number])
+    for name, numbers in lexicon.listed.items():
+        for number in numbers:
+            if number in found:
+                found[number].add(known[name])
+    for words, trees in zip(sentences, bags, strict=True):
+        met = lexicon.called(words).union(*[units.unit_ids(tree) for tree in trees])
+        attributes = {*chain.from_iterable(encoded_words(words, known, lexicon, shapes=shapes))}
+        for number in met & found.keys():
+            found[number] |= attributes
+    return found
+
+
+def words_of_units(units: MeaningUnits, lexicon: Lexicon, sentences: Sequence[Sequence[str]]) -> Mapping[int, set[str]]:
+    """Words of some sentences that units are named with."""
+    words = {*chain.from_iterable(sentences)}
+    beginnings = defaultdict(list)
+    for word in words:
+        beginnings[word[:ALIKE]].append(word)
+    found = lexicon.spelt(sentences)
+    for number, unit in enumerate(units.units):
+        if unit.n_slots == 0:
+            found[number].update(unit.words)
+            for pieces in filter(None, map(TWO.fullmatch, unit.words)):
+                found[number].update(pieces.groups() if words >= {*pieces.groups()} else ())
+        else:
+            parts = [part.casefold()[:ALIKE] for part in PART.findall(unit.name) if len(part) >= LETTERS]
+            found[number].update(chain.from_iterable(beginnings[part] for part in parts))
+    return found
 
 
 def shares(units: MeaningUnits, bags: Iterable[Sequence[Meaning]]) -> list[dict[int, float]]:
@@ -156,50 +209,65 @@ def rarities(units: MeaningUnits, bags: Sequence[Sequence[Meaning]]) -> list[dic
     return [{tree: rarity[tree] - top for tree in trees} for trees, top in zip(bags, most, strict=True)]
 
 
+def said_by(
+    units: MeaningUnits, sentences: Sequence[Sequence[int]], bags: Sequence[Sequence[Meaning]], n_words: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Units, words and how much one says the other, of pairs that go together: IBM model 1.
+
+    Each word is said by one of its bag's units. What it says is the log of the probability that a word is that unit's,
+    over `NEUTRAL_PROBABILITY`, and at least 0. Pairs that never go together count 1e-9.
+    """
+    keys, places, weights, n_places = [], [], [], 0
+    for of_words, share in zip(sentences, shares(units, bags), strict=True):
+        of_units, weight = np.array([*share]), np.array([*share.values()])
+        keys.append((of_units[:, None] * n_words + np.asarray(of_words)).ravel())
+        places.append(np.tile(np.arange(n_places, n_places + len(of_words)), len(of_units)))
+        weights.append(np.repeat(weight, len(of_words)))
+        n_places += len(of_words)
+    pairs, pair = np.unique(np.concatenate(keys), return_inverse=True)
+    place, weight = np.concatenate(places), np.concatenate(weights)
+    unit, word = np.divmod(pairs, n_words)
+    others = 1e-9 * (n_words - np.bincount(unit)), 1e-9 * (len(units.units) - np.bincount(word))
+    p = count = np.ones(len(pairs))
+    for _ in range(IBM_PASSES):
+        posterior = p[pair] * weight
+        posterior /= np.bincount(place, posterior)[place]
+        count = 1e-9 + np.bincount(pair, posterior)
+        p = count / (np.bincount(unit, count) + others[0])[unit]
+    share = count / (np.bincount(word, count) + others[1])[word]
+    return unit, word, np.log(np.maximum(share, NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
+
+
 def first_weights(
     hybrid: HybridTrees, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]]
 ) -> NDArray[np.float64]:
-    """Weights from how words and units go together: IBM model 1, each word said by one of its bag's units."""
+    """Weights from how words and units go together, and from words that units are named with."""
     units, layout = hybrid.units, hybrid.layout
-    words = {word: k for k, word in enumerate(dict.fromkeys(t[0] for sentence in tokens for t in sentence))}
-    data = []
-    for sentence, share in zip(tokens, shares(units, bags), strict=True):
-        data.append((np.array([words[t[0]] for t in sentence]), np.array(list(share)), np.array(list(share.values()))))
-    p = np.ones((len(units.units), len(words)))
-    count = np.zeros_like(p)
-    for _ in range(IBM_PASSES):
-        count[:] = 1e-9
-        for of_words, of_units, weight in data:
-            posterior = p[np.ix_(of_units, of_words)] * weight[:, None]
-            posterior /= posterior.sum(axis=0)
-            np.add.at(count, (of_units[:, None], of_words), posterior)
-        p = count / count.sum(axis=1, keepdims=True)
-    says = np.log(np.maximum(count / count.sum(axis=0), NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
+    sentences = [[token[0] for token in sentence] for sentence in tokens]
+    words = {word: k for k, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)))}
     w = np.zeros(layout.n_features)
-    of_word = w[: layout.begin].reshape(layout.n_units, layout.n_attributes)
-    columns = [hybrid.attributes[f"w:{word}"] for word in words]
-    of_word[: len(units.units), columns] = PRIOR * says
-    beginnings = defaultdict(list)
-    for word in words:
-        beginnings[word[:ALIKE]].append(word)
-    named = hybrid.lexicon.spelt([token[0] for token in sentence] for sentence in tokens)
-    for number, unit in enumerate(units.units):
-        if unit.n_slots == 0:
-            named[number].update(unit.words)
-            for pieces in filter(None, map(TWO.fullmatch, unit.words)):
-                named[number].update(pieces.groups() if words.keys() >= {*pieces.groups()} else ())
-        else:
-            parts = [part.casefold()[:ALIKE] for part in PART.findall(unit.name) if len(part) >= LETTERS]
-            named[number].update(chain.from_iterable(beginnings[part] for part in parts))
-        of_word[number, [hybrid.attributes[f"w:{word}"] for word in named[number]]] += NAMED
+
+    def add(numbers: ArrayLike, of_words: ArrayLike, values: ArrayLike) -> None:
+        """Add to the weights of units and attributes of words that there are, no pair twice."""
+        features = hybrid.word_features(numbers, of_words)
+        w[features[features >= 0]] += np.broadcast_to(values, features.shape)[features >= 0]
+
+    columns = np.array([hybrid.attributes[f"w:{word}"] for word in words])
+    of_units, of_words, says = said_by(
+        units, [[words[word] for word in sentence] for sentence in sentences], bags, len(words)
+    )
+    add(of_units, columns[of_words], PRIOR * says)
+    named = words_of_units(units, hybrid.lexicon, sentences)
+    for number, of_unit in named.items():
+        add(number, [hybrid.attributes[f"w:{word}"] for word in of_unit], NAMED)
     for name, rows in hybrid.lexicon.listed.items():
-        of_word[rows, hybrid.attributes[name]] += NAMED
+        add(rows, hybrid.attributes[name], NAMED)
     unknown = hybrid.attributes[f"w:{RARE}"]
     for kind in hybrid.lexicon.new:
-        of_word[kind, unknown] += COPIED
-        of_word[[u for u, own in enumerate(units.kinds) if own == kind], unknown] -= COPIED
+        add(kind, unknown, COPIED)
+        add([u for u, own in enumerate(units.kinds) if own == kind], unknown, -COPIED)
     # A unit without words is one of those that may stand there: sums over what may be left unsaid stay in range.
-    others, kind_of = np.ones(layout.order - layout.empty), np.array(units.kinds)
+    others, kind_of = np.ones(layout.n_rows), layout.rows[units.kinds]
     for fillers in units.fillers.values():
         kinds = np.unique(kind_of[fillers])
         others[kinds] = np.maximum(others[kinds], len(kinds))
@@ -212,7 +280,7 @@ def paces(hybrid: HybridTrees) -> NDArray[np.float64]:
     """A factor on the length of the steps of each feature."""
     layout = hybrid.layout
     pace = np.ones(layout.n_features)
-    pace[layout.present :] = PRESENT
+    pace[layout.present : layout.name] = PRESENT
     return pace
 
 
@@ -238,6 +306,8 @@ class HybridProblem(BoundProblem):
         # Names with a look are always copied.
         self.looking = [hybrid.copies(words) if hybrid.lexicon.looks else [] for words in sentences]
         self.priors = rarities(units, bags)
+        self._kept: dict[tuple[int, bool], OfPass] = {}
+        self._most_kept = KEPT_BYTES // hybrid.bytes_of_forest
         self.known = [self._known(i, copies) for i, copies in enumerate(self.looking)]
         self.leaves = [
             frozenset(hybrid.lexicon.called(words) | (leaves & set(forest.units.tolist())))
@@ -246,7 +316,16 @@ class HybridProblem(BoundProblem):
 
     def of_pass(self, i: int, k: int) -> OfPass:
         """Sentence i in the k-th pass: its attributes, the forests of its bag and of all that it may mean."""
-        if k % 2 == 0:
+        is_less_known = k % 2 == 1
+        found = self._kept.get((i, is_less_known))
+        if found is None:
+            found = self._of_pass(i, is_less_known)
+            if len(self._kept) < self._most_kept:
+                self._kept[i, is_less_known] = found
+        return found
+
+    def _of_pass(self, i: int, is_less_known: bool) -> OfPass:
+        if not is_less_known:
             copies = self.looking[i]
             return self.encoded[i], self.known[i], self.hybrid.free(self.leaves[i] - self.hybrid.hidden(copies), copies)
         copies = self.copies[i]
@@ -259,7 +338,8 @@ class HybridProblem(BoundProblem):
     def structure_fingerprint(self) -> int:
         """A checksum of units and features."""
         hybrid = self.hybrid
-        return checksum([as_array(repr((hybrid.units.units, [*hybrid.attributes], [*hybrid.borders])))])
+        names = hybrid.units.units, [*hybrid.attributes], [*hybrid.borders]
+        return checksum([as_array(repr(names)), hybrid.layout.name_ptr, hybrid.layout.name_columns])
 
     def fingerprint(self) -> int:
         """A checksum of the sentences and the bags."""

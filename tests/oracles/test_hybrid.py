@@ -47,11 +47,10 @@ def reference(hybrid, words, w):
     word_ptr, word_att, border_ptr, border_att = (array.tolist() for array in hybrid.encode(words))
     in_word = [word_att[a:b] for a, b in itertools.pairwise(word_ptr)]
     in_border = [border_att[a:b] for a, b in itertools.pairwise(border_ptr)]
-    kinds = units.kinds
+    kinds = [lay.rows[kind] for kind in units.kinds]
 
     def of_word(u, t):
-        rows = {u, kinds[u]}
-        return [lay.word + row * lay.n_attributes + a for row in rows for a in in_word[t]]
+        return [k for row in {u, units.kinds[u]} for k in hybrid.word_features(row, in_word[t]) if k >= 0]
 
     def of_presence(u):
         firsts = [of_one[0] for of_one in in_word if of_one and of_one[0] < lay.n_present]
@@ -284,7 +283,8 @@ def test_an_arrangement_without_a_loss_bounds_no_other():
     tree = parse_meaning("f(f(b))")
     hybrid = trees_of([tree], ["p"], depth=1, loss="f1")
     f = hybrid.units.number[hybrid.units.split(tree)[0]]
-    wordless, pair = hybrid.layout.wordless + f, hybrid.layout.pair + hybrid.pair(hybrid.units.slots_of(f)[0], f)
+    lay = hybrid.layout
+    wordless, pair = lay.wordless + lay.rows[f], lay.pair + hybrid.pair(hybrid.units.slots_of(f)[0], f)
     w = np.zeros(hybrid.n_features)
     w[wordless] = -1.0
     y_true = hybrid.complete(["p"], [tree], w)
@@ -292,8 +292,8 @@ def test_an_arrangement_without_a_loss_bounds_no_other():
     for slot, unit in y_true.fillings:
         w[hybrid.layout.pair + hybrid.pair(slot, unit)] = 0.0
     w[wordless], w[pair] = 9.0, -3.0
-    w[: hybrid.layout.begin] = -9.0  # the words of all but f
-    w[hybrid.layout.word + f * hybrid.layout.n_attributes :][: hybrid.layout.n_attributes] = 0.0
+    w[: hybrid.layout.begin] = w[hybrid.layout.name :] = -9.0  # the words of all but f
+    w[hybrid.word_features(f, [*hybrid.attributes.values()])] = 0.0
     best, found = hybrid.argmax(["p"], w), hybrid.argmax(["p"], w, y_true)
     assert best.score == 6.0 and best.meaning == y_true.meaning and hybrid.loss(y_true, best) == 0.0
     assert found.score > 3.0 and format_meaning(found.meaning) == "f(f(f(b)))"
@@ -440,7 +440,7 @@ def test_large_weights_do_not_overflow():
     words = ["p", "q"] * 20
     hybrid = trees_of(TREES[1], words)
     w = 200.0 * np.ones(hybrid.n_features)
-    w[hybrid.layout.begin :] = 0.0
+    w[hybrid.layout.begin : hybrid.layout.name] = 0.0
     assert np.isfinite(hybrid.log_sum(words, w))
     assert hybrid.argmax(words, w).score > 40 * 200.0
 
@@ -477,7 +477,7 @@ def test_meanings_are_no_deeper_than_text_may_be():
     hybrid = trees_of([parse_meaning("f(f(a))")], ["p"])
     w = np.zeros(hybrid.n_features)
     w[hybrid.layout.pair + hybrid.pair(0, 1)] = -50.0  # a relation to each word, one below the other
-    w[hybrid.layout.wordless :][: hybrid.layout.n_units] = -50.0
+    w[hybrid.layout.wordless :][: hybrid.layout.n_rows] = -50.0
     w[hybrid.layout.slot_begin : hybrid.layout.wordless] = 1.0
     for n, found in (40, 2), (130, 0):
         meanings = [derivation.meaning for derivation, _ in hybrid.kbest(["p"] * n, w, 2)]
@@ -603,7 +603,7 @@ def test_a_search_ends_at_what_is_unlikely():
     trees = HybridTrees(units, Lexicon(units, {}, range(5)), ["w:x"], [])
     w, tried = np.zeros(trees.n_features), []
     for name, score in {"a": 20.0, "b": 9.0, "c": 5.0, "d": 0.0}.items():
-        w[trees.layout.word + units.number[units.split(name)[0]] * trees.layout.n_attributes] = score
+        w[trees.word_features(units.number[units.split(name)[0]], 0)] = score
 
     def accepts(meaning):
         tried.append(meaning[1])

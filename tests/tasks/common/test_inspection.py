@@ -389,11 +389,13 @@ def test_names_of_the_weights_of_meanings():
     names = [hybrid.feature_name(k) for k in range(hybrid.n_features)]
     assert len(set(names)) == len(names)
     number, lay = units.number, hybrid.layout
-    assert names[lay.word + 2 * number[Unit("b", None)] + 1] == ("has p:y", "b")
-    assert names[lay.end + 2 * units.kinds[number[Unit("a1", None)]]] == ("ends at l:the begin", "names like a1")
+    assert names[hybrid.word_features(number[Unit("b", None)], 1)] == ("has p:y", "b")
+    row = lay.rows[units.kinds[number[Unit("a1", None)]]]
+    assert names[lay.end + 2 * row] == ("ends at l:the begin", "names like a1")
     assert names[lay.slot_begin + 2 + 1] == ("begins at r:x", "argument 2 of f")
     assert names[lay.order + 3] == ("after another", "argument 2 of f")
     assert names[lay.pair] == ("is f", "the whole")
-    assert names[lay.pair + 2 * units.n_kinds + number[Unit("b", None)]] == ("is b", "argument 2 of f")
+    assert names[lay.pair + hybrid.pair(1, number[Unit("b", None)])] == ("is names like b", "argument 2 of f")
     assert names[lay.present] == ("with w:x", "f")
-    assert names[-1][0] == "around a word"
+    assert names[lay.name - 1][0] == "around a word"
+    assert names[lay.name] == ("has w:x", "b")

@@ -349,7 +349,7 @@ def test_streams_bring_units_and_words(parser):
     old, new = ([u.name for u in h.units.units].index("answer") for h in (before, after))
     assert old == new and after.n_features > before.n_features
     for word in ("w:what", "w:ohio"):
-        places = [h.layout.word + new * h.layout.n_attributes + h.attributes[word] for h in (before, after)]
+        places = [int(h.word_features(new, h.attributes[word])) for h in (before, after)]
         assert w[places[0]] == grown.weights[places[1]] != 0.0
     places = [h.layout.pair + h.pair(h.units.first_slot[new], new + 1) for h in (before, after)]
     assert w[places[0]] == grown.weights[places[1]] != 0.0
@@ -529,7 +529,7 @@ def test_features_are_chosen(tmp_path):
         loaded = structsvm.load(tmp_path / "m")
         assert [*loaded.method.features] == features and loaded.predict_kbest(X, 2) == found.predict_kbest(X, 2)
         if features == ["inside"]:
-            block = found.model_.weights[hybrid.layout.inside :].reshape(-1, hybrid.layout.n_inside)
+            block = found.model_.weights[hybrid.layout.inside : hybrid.layout.name].reshape(-1, hybrid.layout.n_inside)
             assert block[:, :-1].any() and block[:, -1].any()
             # A stream's batch leaves them as they are.
             scores = [hybrid.log_sum(X[0].split(), found.model_.weights, [parse_meaning(y[0])])]
@@ -666,11 +666,12 @@ def test_words_that_are_like_names_count_from_the_start():
     tokens = [[(word,) for word in sentence.split()] for sentence in sentences]
     trees = [[parse_meaning(text) for text in bag] for bag in bags]
     hybrid = hybrid_trees(tokens, trees, None, [tree for bag in trees for tree in bag])
-    by_word = first_weights(hybrid, tokens, trees)[: hybrid.layout.begin].reshape(hybrid.layout.n_units, -1)
+    w = first_weights(hybrid, tokens, trees)
 
     def counting(name):
         (unit,) = [k for k, unit in enumerate(hybrid.units.units) if unit.name == name]
-        return {w for w in " ".join(sentences).split() if by_word[unit, hybrid.attributes[f"w:{w}"]] >= NAMED}
+        own = hybrid.word_weights(unit, w)
+        return {word for word in " ".join(sentences).split() if own[hybrid.attributes[f"w:{word}"]] >= NAMED}
 
     assert counting("badPass") == {"bad", "pass", "passes"}
     assert counting("purple9") == {"purple", "9"} and counting("red7") == {"red", "7"}
@@ -726,3 +727,58 @@ def test_a_schedule_of_a_state_that_cannot_be(wrong):
     assert (schedule.n_passes, schedule.seed) == (4, 7)
     with pytest.raises(ValueError, match="array 'schedule' of the training state must be 2 numbers"):
         schedule.set_state(np.array(wrong))
+
+
+def test_names_have_features_of_the_words_that_may_say_them(monkeypatch, tmp_path):
+    """Features grow with the sentences, not their square; the weights are those of all features."""
+    data = make_queries(120, 40, random_state=0)
+
+    def trained(n, **others):
+        return SemanticParser(max_iter=2, random_state=0, **others).fit(data.X_train[:n], data.y_train[:n])
+
+    half, whole = trained(60), trained(120)
+    layouts = [parser.model_.hybrid.layout for parser in (half, whole)]
+    own = [layout.n_features - layout.name for layout in layouts]
+    names = [len(layout.name_ptr) - 1 for layout in layouts]
+    assert names[1] > 1.4 * names[0] and own[1] / names[1] < 1.3 * own[0] / names[0]
+    whole.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.model_.hybrid.columns == whole.model_.hybrid.columns
+    np.testing.assert_array_equal(loaded.model_.weights, whole.model_.weights)
+    meaning = "query(around(center(keyval('name','Zzham')),search(nwr(x))),qtype(latlong))"
+    new = ["show me cafes near Zzham ?", data.X_test[0]], [meaning, data.y_test[0]]
+    predicted = whole.predict_kbest(data.X_test, 2)
+    for parser in (whole, loaded):
+        parser.partial_fit(*new)
+    grown = whole.predict_kbest(data.X_test, 2)
+    assert loaded.predict_kbest(data.X_test, 2) == grown
+    make = likelihood.HybridTrees
+    monkeypatch.setattr(likelihood, "HybridTrees", lambda *args, columns, **options: make(*args, **options))
+    dense = trained(120)
+    lay = dense.model_.hybrid.layout
+    assert lay.n_features - lay.name == names[1] * lay.n_attributes > 5 * own[1]
+    assert dense.predict_kbest(data.X_test, 2) == predicted
+    assert dense.partial_fit(*new).predict_kbest(data.X_test, 2) == grown
+
+
+def test_words_and_units_that_go_together():
+    """The sums over pairs that are met are those of IBM model 1 over all units and words."""
+    data = make_queries(30, 1, level=1, random_state=0)
+    trees = [[parse_meaning(text) for text in bag] for bag in data.bags]
+    words = {word: k for k, word in enumerate(dict.fromkeys(" ".join(data.X_train).split()))}
+    sentences = [[words[word] for word in sentence.split()] for sentence in data.X_train]
+    units = MeaningUnits([tree for bag in trees for tree in bag])
+    p = np.ones((len(units.units), len(words)))
+    for _ in range(likelihood.IBM_PASSES):
+        count = np.full_like(p, 1e-9)
+        for sentence, share in zip(sentences, likelihood.shares(units, trees), strict=True):
+            for word in sentence:
+                posterior = np.array([p[unit, word] * weight for unit, weight in share.items()])
+                count[[*share], word] += posterior / posterior.sum()
+        p = count / count.sum(axis=1, keepdims=True)
+    wanted = np.log(np.maximum(count / count.sum(axis=0), 1e-3) / 1e-3)
+    found = np.zeros_like(p)
+    of_units, of_words, says = likelihood.said_by(units, sentences, trees, len(words))
+    found[of_units, of_words] = says
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+    assert len(says) < found.size / 2
