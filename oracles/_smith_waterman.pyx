@@ -1,8 +1,9 @@
 """Alignments of two strings: exact inference by dynamic programmes, and the margin problems over alignments.
 
-The dynamic programmes are in align.h. Scores are computed from weights at the start of each call: a table of all pairs
-of symbols, and two columns for the first and the further letters of a gap. A cut is the sparse difference of two
-histograms of operations, in the default encoding of `Problem`.
+The dynamic programmes are in align.h. Scores are computed from weights at the start of each call: a table of all
+pairs of symbols, and two columns for the first and the further letters of a gap; with contexts, a table of all pairs
+of letters of the two strings, and what a gap costs at each place of the other one. A cut is the sparse difference of
+two histograms of operations, in the default encoding of `Problem`.
 """
 
 from libc.math cimport INFINITY, fabs, sqrt, trunc
@@ -56,6 +57,10 @@ cdef extern from "align.h" nogil:
         const double* extend_x
         const double* open_z
         const double* extend_z
+        const double* open_at_x
+        const double* extend_at_x
+        const double* open_at_z
+        const double* extend_at_z
         int64_t same_gaps
         const int32_t* core_x
         const int32_t* core_z
@@ -126,6 +131,14 @@ cdef class Aligner:
     cdef bint traceback
     cdef double[::1] pair
     cdef double[:, ::1] gaps            # first letter, further letters, by symbol
+    cdef Py_ssize_t n_contexts
+    cdef const int32_t[:, ::1] contexts         # their values at all letters of the strings
+    cdef const int32_t[:, ::1] context_pairs    # features of pairs of values
+    cdef const int32_t[:, ::1] context_gaps     # features of values beside a gap: first letter, further letters
+    cdef double[:, ::1] of_pairs        # their weights
+    cdef double[:, ::1] of_gaps
+    cdef double[::1] cells              # scores of all pairs of letters; a row and a column more pair with none
+    cdef double[:, ::1] sites           # first and further letters at the places of x, then at those of z backwards
     cdef double[:, ::1] costs           # the same of each letter of x, then of z backwards
     cdef int32_t[:, ::1] letters        # x, and z backwards
     cdef double[::1] memory
@@ -147,6 +160,10 @@ cdef class Aligner:
         self.task.barred.state = -1
         self.task.window = structure.window
         self.task.same_gaps = self.open_features.shape[1] == 1
+        self.contexts = structure.context_values(strings)
+        self.n_contexts = self.contexts.shape[0]
+        self.context_pairs, self.context_gaps = structure.context_pairs, structure.context_gaps
+        self.of_pairs, self.of_gaps = np.zeros(structure.context_pairs.shape), np.zeros(structure.context_gaps.shape)
         self.side = self.n_symbols + 1
         self.pair = np.full(self.side**2, -np.inf)
         self.gaps = np.empty((2, self.n_symbols))
@@ -165,10 +182,16 @@ cdef class Aligner:
 
     cdef reserve(self, sizes, traceback):
         """Memory for pairs of these lengths and layers, allocated once."""
-        cdef int64_t longest = max(int(sizes[:, :2].max(initial=1)), 1), most = 1, m, n, layers, size
+        cdef int64_t longest = max(int(sizes[:, :2].max(initial=1)), 1), most = 1, m, n, layers, size, cells = 1
         for m, n, layers in sizes.tolist():
             self.task.layers = layers
             size = self.layout(m, n, traceback)
+            if self.n_contexts > 0:
+                cells = max(cells, (m + 1) * (n + 1))
+                if cells * 8 > MAX_BYTES:
+                    raise UnsupportedFormulation(
+                        f"contexts of strings of {m} and {n} letters take {cells * 8} bytes (more than {MAX_BYTES}); "
+                        "align them without contexts")
             if size * 8 > MAX_BYTES:
                 raise UnsupportedFormulation(
                     f"aligning strings of {m} and {n} letters takes {size * 8} bytes (more than {MAX_BYTES})"
@@ -181,6 +204,8 @@ cdef class Aligner:
         self.memory = np.empty(most)
         self.letters = np.zeros((2, longest + ALIGN_MARGIN), dtype=np.int32)
         self.costs = np.zeros((4, longest + ALIGN_MARGIN))
+        self.cells = np.empty(cells)
+        self.sites = np.zeros((4, longest + 1 + ALIGN_MARGIN if self.n_contexts > 0 else 0))
         self.path = np.empty(2 * longest, dtype=np.uint8)
         self.parts = np.empty((longest + 1, 4), dtype=np.int64)
         self.ends = np.empty(int(sizes[:, 2].max(initial=1)),
@@ -226,6 +251,8 @@ cdef class Aligner:
             self.letters[1, i] = b[n - 1 - i]
             self.costs[2, i] = self.gaps[0, b[n - 1 - i]]
             self.costs[3, i] = self.gaps[1, b[n - 1 - i]]
+        if self.n_contexts > 0:
+            self.load_contexts(self.offsets[x], m, self.offsets[z], n)
         s.x, s.z = &self.letters[0, 0], &self.letters[1, 0]
         s.open_x, s.extend_x, s.open_z, s.extend_z = (
             &self.costs[0, 0], &self.costs[1, 0], &self.costs[2, 0], &self.costs[3, 0])
@@ -237,6 +264,53 @@ cdef class Aligner:
         if self.traceback:
             s.triangle = memory + 12 * s.layers * (m + ALIGN_MARGIN)
             s.kept = s.triangle + self.triangle()
+
+    cdef void load_contexts(self, int64_t x, int64_t m, int64_t z, int64_t n) noexcept nogil:
+        """Score all pairs of letters, and gaps at all places, of the strings that begin at x and z; letters become rows
+        and columns of that table."""
+        cdef align_task* s = &self.task
+        cdef int64_t i, j, t
+        cdef double* row = &self.cells[0]
+        cdef const double* scores
+        cdef const double* values
+        cdef const int32_t* others
+        for i in range(m):
+            scores = &self.pair[0] + self.symbols[x + i] * self.side
+            for j in range(n):
+                row[j] = scores[self.symbols[z + j]]
+            for t in range(self.n_contexts):
+                values, others = &self.of_pairs[self.contexts[t, x + i], 0], &self.contexts[t, z]
+                for j in range(n):
+                    row[j] += values[others[j]]
+            row[n] = -INFINITY
+            self.letters[0, i + 1] = <int32_t>(i * (n + 1))
+            row += n + 1
+        for j in range(n + 1):
+            row[j] = -INFINITY
+        for j in range(n):
+            self.letters[1, n - 1 - j] = <int32_t>j
+        for t in range(2):
+            for i in range(m + 1):
+                self.sites[t, i] = self.beside(t, x, i, m)
+            for j in range(n + 1):
+                self.sites[2 + t, n - j] = self.beside(t, z, j, n)
+        s.pair = &self.cells[0]
+        s.open_at_x, s.extend_at_x, s.open_at_z, s.extend_at_z = (
+            &self.sites[0, 0], &self.sites[1, 0], &self.sites[2, 0], &self.sites[3, 0])
+
+    cdef double beside(self, int64_t further, int64_t first, int64_t place, int64_t length) noexcept nogil:
+        """Score of the first or a further letter of a gap by the contexts beside it: behind `place` letters of the
+        string of that length that begins at `first`."""
+        cdef double total = 0.0
+        cdef int64_t t, k
+        for t in range(self.n_contexts):
+            for k in range(max(place - 1, <int64_t>0), min(place + 1, length)):
+                total += self.of_gaps[further, self.contexts[t, first + k]]
+        return total
+
+    cdef double score_of(self, int64_t i, int64_t j, int64_t n) noexcept nogil:
+        """The score of letter i of x with letter j of z, which has n, from 0: of the strings that are loaded."""
+        return self.task.pair[self.letters[0, i + 1] + self.letters[1, n - 1 - j]]
 
     cdef void prepare(self, const double* w) noexcept nogil:
         """Scores of all operations from the weights."""
@@ -253,6 +327,11 @@ cdef class Aligner:
             for e in range(self.open_features.shape[1]):
                 self.gaps[0, a] += w[self.open_features[a, e]]
                 self.gaps[1, a] += w[self.extend_features[a, e]]
+        for a in range(self.of_pairs.shape[0]):
+            for b in range(self.of_pairs.shape[1]):
+                self.of_pairs[a, b] = w[self.context_pairs[a, b]]
+            for e in range(2):
+                self.of_gaps[e, a] = w[self.context_gaps[e, a]]
 
     cdef double forward(self) except? -1.0 nogil:
         """The best score of all; `ends` holds that of each layer and where it is."""
@@ -288,6 +367,8 @@ cdef class Aligner:
         cdef int64_t k, before = ALIGN_START, symbol
         cdef double score = 0.0
         for k in range(count):
+            if self.n_contexts > 0:
+                score += self.tally_context(operations[k], operations[k] == before, x, z, i, j, sign, sums)
             if operations[k] == ALIGN_PAIR:
                 symbol = a[i] * self.n_symbols + b[j]
                 features = &self.pair_features[symbol, 0]
@@ -314,6 +395,28 @@ cdef class Aligner:
             before = operations[k]
         return score
 
+    cdef double tally_context(self, int64_t operation, bint further, Py_ssize_t x, Py_ssize_t z, int64_t i, int64_t j,
+                              double sign, double* sums) noexcept nogil:
+        """Add what the contexts of an operation from cell (i, j) say to a histogram; returns what it scores."""
+        cdef int64_t first, place, length, t, k
+        cdef int32_t a, b
+        cdef double score = 0.0
+        if operation == ALIGN_PAIR:
+            for t in range(self.n_contexts):
+                a, b = self.contexts[t, self.offsets[x] + i], self.contexts[t, self.offsets[z] + j]
+                sums[self.context_pairs[a, b]] += sign
+                score += self.of_pairs[a, b]
+            return score
+        first, place = self.offsets[x], i
+        length = self.offsets[x + 1] - first
+        if operation == ALIGN_SKIP_X:
+            first, place = self.offsets[z], j
+            length = self.offsets[z + 1] - first
+        for t in range(self.n_contexts):
+            for k in range(max(place - 1, <int64_t>0), min(place + 1, length)):
+                sums[self.context_gaps[further, self.contexts[t, first + k]]] += sign
+        return self.beside(further, first, place, length)
+
     # ---- for Python ---------------------------------------------------------------------------------
 
     cdef int check(self, Py_ssize_t x, Py_ssize_t z) except -1:
@@ -322,7 +425,9 @@ cdef class Aligner:
         if not (0 <= x < len(self.strings) and 0 <= z < len(self.strings)):
             raise IndexError(f"strings {x} and {z} are out of range for {len(self.strings)}")
         m, n = self.offsets[x + 1] - self.offsets[x], self.offsets[z + 1] - self.offsets[z]
-        if max(m, n) + ALIGN_MARGIN > self.letters.shape[1] or self.layout(m, n, self.traceback) > self.memory.shape[0]:
+        if (max(m, n) + ALIGN_MARGIN > self.letters.shape[1]
+                or self.layout(m, n, self.traceback) > self.memory.shape[0]
+                or (self.n_contexts > 0 and (m + 1) * (n + 1) > self.cells.shape[0])):
             raise ValueError(f"strings {x} and {z} are larger than the pairs that this aligner was made for")
         return 0
 
@@ -364,7 +469,7 @@ cdef class Aligner:
         cdef striped_task* s = &self.striped
         cdef double value, o = self.gaps[0, 0], e = self.gaps[1, 0]
         cdef Py_ssize_t a, b
-        if self.band.shape[0] > 0 or not self.task.same_gaps or self.n_symbols > MOST_PROFILED:
+        if self.band.shape[0] > 0 or not self.task.same_gaps or self.n_contexts > 0 or self.n_symbols > MOST_PROFILED:
             return False
         if not (-MOST_SCORE <= o <= e <= 0.0) or trunc(o) != o or trunc(e) != e:
             return False
@@ -499,12 +604,15 @@ cdef class Aligner:
         """Known pairs cut the strings into parts that do not depend on each other: write to `parts` the cell before
         each and that at its end, mark letters known to be in no pair, and return the number of the last part."""
         cdef int64_t i = 0, j = 0, k, part = 0
+        cdef int64_t none_x = self.n_symbols * self.side, none_z = self.n_symbols
+        if self.n_contexts > 0:
+            none_x, none_z = self.task.m * (self.task.n + 1), self.task.n
         self.parts[0, 0] = self.parts[0, 1] = 0
         for k in range(count):
             if known[k] == ALIGN_SKIP_X:
-                self.letters[0, i + 1] = <int32_t>(self.n_symbols * self.side)
+                self.letters[0, i + 1] = <int32_t>none_x
             elif known[k] == ALIGN_SKIP_Z:
-                self.letters[1, self.task.n - 1 - j] = <int32_t>self.n_symbols
+                self.letters[1, self.task.n - 1 - j] = <int32_t>none_z
             elif known[k] == ALIGN_PAIR:
                 self.parts[part, 2], self.parts[part, 3] = i, j
                 part += 1
@@ -527,6 +635,9 @@ cdef class Aligner:
         s.x, s.z = &self.letters[0, i], &self.letters[1, n - z_stop]
         s.open_x, s.extend_x = &self.costs[0, i], &self.costs[1, i]
         s.open_z, s.extend_z = &self.costs[2, n - z_stop], &self.costs[3, n - z_stop]
+        if self.n_contexts > 0:
+            s.open_at_x, s.extend_at_x = &self.sites[0, i], &self.sites[1, i]
+            s.open_at_z, s.extend_at_z = &self.sites[2, n - z_stop], &self.sites[3, n - z_stop]
         return x_stop > i or z_stop > j
 
     cdef int64_t align_part(self, int64_t part, int64_t n, int64_t low, int64_t high, int64_t at,
@@ -555,23 +666,30 @@ cdef class Aligner:
         -------
         table : ndarray of shape (3, m + 1, n + 1)
             -inf where no alignment leads.
-        pair : ndarray of shape (m, n_symbols)
-            What a letter of x paired with each symbol scores.
-        gap_x, gap_z : ndarrays of shape (2, m) and (2, n)
-            What the first and the further letters of a gap score.
+        pair : ndarray of shape (m, n)
+            What a letter of x paired with one of z scores.
+        gap_x, gap_z : ndarrays of shape (2, m, n + 1) and (2, m + 1, n)
+            What the first and the further letters of a gap score, at each place of the other string.
         """
         self.begin(w, x, z)
         cdef int64_t m = self.task.m, n = self.task.n
-        if 24 * (m + 1) * (n + 1) > MAX_BYTES:
+        if (32 if self.n_contexts == 0 else 64) * (m + 1) * (n + 1) > MAX_BYTES:
             raise ValueError(f"a table of all cells of strings of {m} and {n} letters takes more than {MAX_BYTES} "
                              "bytes; only the best alignment can be had")
         cdef double[:, :, ::1] table = np.empty((3, m + 1, n + 1))
         with nogil:
             KERNELS.table(&self.task, &table[0, 0, 0])
         a, b = self.strings[x], self.strings[z]
-        pair = np.asarray(self.pair).reshape(self.side, -1)
-        gaps = np.asarray(self.gaps)
-        return np.asarray(table), pair[a], gaps[:, a], gaps[:, b]
+        gaps, at_x, at_z = np.asarray(self.gaps), 0.0, 0.0
+        if self.n_contexts > 0:
+            pair = np.array(self.cells[:(m + 1) * (n + 1)]).reshape(m + 1, -1)[:m, :n]
+            sites = np.asarray(self.sites)
+            at_x, at_z = sites[:2, :m + 1, np.newaxis], sites[2:, np.newaxis, n::-1]
+        else:
+            pair = np.asarray(self.pair).reshape(self.side, -1)[np.ix_(a, b)]
+        gap_x = np.broadcast_to(gaps[:, a, np.newaxis] + at_z, (2, m, n + 1))
+        gap_z = np.broadcast_to(gaps[:, np.newaxis, b] + at_x, (2, m + 1, n))
+        return np.asarray(table), pair, gap_x, gap_z
 
     def log_sum(self, w, Py_ssize_t x, Py_ssize_t z, double beta=1.0, const uint8_t[::1] known=None):
         """The log of the sum of exp(beta score) over alignments of strings x and z, and its derivative by beta.
@@ -583,8 +701,6 @@ cdef class Aligner:
         cdef double[::1] rows = np.empty(2 * (self.task.n + 1) * (sizeof(align_sums) // sizeof(double)))
         cdef align_sums* room = <align_sums*>&rows[0]
         cdef align_sum found, total
-        cdef const int32_t* a = &self.symbols[0] + self.offsets[x]
-        cdef const int32_t* b = &self.symbols[0] + self.offsets[z]
         cdef int64_t m = self.task.m, n = self.task.n, low = self.task.low, high = self.task.high, part
         cdef double score
         if known is None:
@@ -601,7 +717,7 @@ cdef class Aligner:
                     total.log += found.log
                     total.mean += found.mean
                 if part + 1 < self.n_parts:
-                    score = self.pair[a[self.parts[part, 2]] * self.side + b[self.parts[part, 3]]]
+                    score = self.score_of(self.parts[part, 2], self.parts[part, 3], n)
                     total.log += beta * score
                     total.mean += score
             self.task.m, self.task.n = m, n

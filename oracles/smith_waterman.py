@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import prod
 from numbers import Integral
 from typing import Any, Self, cast
@@ -19,6 +20,7 @@ from structsvm.oracles.enumeration.suboptimal import alignments_by_score, log_su
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
+from structsvm.structures.contexts import Context
 
 __all__ = ["SmithWatermanOracle", "WordAlignmentOracle"]
 
@@ -53,6 +55,10 @@ class SmithWatermanOracle(Oracle):
     band : int or (int, int), optional
         Search only cells with ``min(0, d) - low <= j - i <= max(0, d) + high``, d the difference of the lengths; one
         int gives both. None: all cells.
+    contexts : sequence of Context, default=()
+        Values of the letters around each position. Two paired letters have a weight for the pair of their values, and a
+        letter against a gap has one for each of the values of the two letters that the gap is between: an opening
+        gap, and an extended one.
     loss : {"q", "zero_one"}, default="q"
         The fraction of the reference's assessed pairs that an alignment misses, or 1 for any other alignment.
     window : int, default=0
@@ -63,7 +69,8 @@ class SmithWatermanOracle(Oracle):
     n_features : int
         Length of w: the pairs of letters (n_letters^2, row by row; symmetric: the upper triangle and its diagonal),
         the pairs of values of each class; opening and extension of a gap (linear: one weight), then both by each
-        value of the letters (`letter_gaps`) and classes.
+        value of the letters (`letter_gaps`) and classes; of each context the pairs of values, then opening and
+        extension by each value.
     n_symbols : int
         Number of combinations of a letter and its classes.
 
@@ -102,6 +109,7 @@ class SmithWatermanOracle(Oracle):
         symmetric: bool = False,
         letter_gaps: bool = False,
         band: int | tuple[int, int] | None = None,
+        contexts: Sequence[Context] = (),
         loss: str = "q",
         window: int = 0,
     ) -> None:
@@ -117,6 +125,7 @@ class SmithWatermanOracle(Oracle):
         self.sizes = (_count("n_letters", n_letters, 1), *(_count("classes", size, 1) for size in classes))
         self.mode, self.gaps, self.loss_name = mode, gaps, loss
         self.symmetric, self.letter_gaps = bool(symmetric), bool(letter_gaps)
+        self.contexts = tuple(contexts)
         self.window = _count("window", window, 0)
         self.band: tuple[int, int] | None = None
         if band is not None:
@@ -131,6 +140,12 @@ class SmithWatermanOracle(Oracle):
             raise ValueError(
                 f"{self.n_symbols} combinations of letters and classes are more than {MAX_SYMBOLS}; use fewer classes"
             )
+        for context in self.contexts:
+            if len(context.scale) != self.n_symbols:
+                raise ValueError(
+                    f"the context {context.name!r} has numbers for {len(context.scale)} symbols, the strings have "
+                    f"{self.n_symbols}"
+                )
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -140,14 +155,9 @@ class SmithWatermanOracle(Oracle):
         self.first_pair: list[int] = []
         at = 0
         for track, size in enumerate(self.sizes):
-            a, b = values[:, None, track], values[None, :, track]
-            if self.symmetric:
-                a, b = np.minimum(a, b), np.maximum(a, b)
-                pairs.append(at + a * size - a * (a - 1) // 2 + b - a)
-            else:
-                pairs.append(at + a * size + b)
+            pairs.append(at + self._pair_numbers(size)[np.ix_(values[:, track], values[:, track])])
             self.first_pair.append(at)
-            at += size * (size + 1) // 2 if self.symmetric else size * size
+            at += self._n_pairs(size)
         self.pair_features = np.stack([p.ravel() for p in pairs], axis=1).astype(np.int32)
         affine = self.gaps == "affine"
         self.first_gap = at
@@ -162,7 +172,47 @@ class SmithWatermanOracle(Oracle):
                 at += (1 + affine) * size
         self.open_features = np.stack(opening, axis=1).astype(np.int32)
         self.extend_features = np.stack(extension, axis=1).astype(np.int32)
-        self.n_features = at
+        self.n_features = self._lay_out_contexts(at)
+
+    def _lay_out_contexts(self, at: int) -> int:
+        """Number the features of contexts from `at` on, of all values of all of them; returns where they end."""
+        n_values = sum(context.size for context in self.contexts)
+        self.context_pairs = np.zeros((n_values, n_values), dtype=np.int32)
+        self.context_gaps = np.zeros((2, n_values), dtype=np.int32)
+        affine = self.gaps == "affine"
+        for context, (pairs, gaps) in zip(self.contexts, self.context_ids(), strict=True):
+            pairs[:] = at + self._pair_numbers(context.size)
+            at += self._n_pairs(context.size)
+            gaps[:] = at + np.arange(context.size), at + affine * context.size + np.arange(context.size)
+            at += (1 + affine) * context.size
+        return at
+
+    def context_ids(self) -> list[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """The features of each context: of the pairs of values, as a square matrix; of gaps opened and extended beside
+        each value, (2, n_values).
+        """
+        bounds = pairwise(np.cumsum([0, *(context.size for context in self.contexts)]).tolist())
+        return [(self.context_pairs[a:b, a:b], self.context_gaps[:, a:b]) for a, b in bounds]
+
+    def _n_pairs(self, size: int) -> int:
+        return size * (size + 1) // 2 if self.symmetric else size * size
+
+    def _pair_numbers(self, size: int) -> NDArray[np.int64]:
+        """The numbers of pairs of values, as a square matrix."""
+        a, b = np.indices((size, size))
+        if self.symmetric:
+            a, b = np.minimum(a, b), np.maximum(a, b)
+            return a * size - a * (a - 1) // 2 + b - a
+        return a * size + b
+
+    def context_values(self, strings: Strings) -> NDArray[np.int32]:
+        """The values of all contexts (rows) at all letters of the strings; each counts on from the one before."""
+        found = np.empty((len(self.contexts), len(strings.symbols)), dtype=np.int32)
+        first = 0
+        for k, context in enumerate(self.contexts):
+            found[k] = first + context.values(strings)
+            first += context.size
+        return found
 
     def pair_table(self, w: NDArray[np.float64], track: int = 0) -> NDArray[np.float64]:
         """The weights of pairs of letters, or of values of a class, as a square matrix."""
@@ -170,12 +220,7 @@ class SmithWatermanOracle(Oracle):
 
     def pair_ids(self, track: int = 0) -> NDArray[np.int64]:
         """The features of pairs of letters, or of values of a class, as a square matrix."""
-        size = self.sizes[track]
-        a, b = np.indices((size, size))
-        if self.symmetric:
-            a, b = np.minimum(a, b), np.maximum(a, b)
-            return self.first_pair[track] + a * size - a * (a - 1) // 2 + b - a
-        return self.first_pair[track] + a * size + b
+        return self.first_pair[track] + self._pair_numbers(self.sizes[track])
 
     # ---- strings and alignments -----------------------------------------------------------------
 
@@ -369,7 +414,7 @@ class SmithWatermanOracle(Oracle):
 
         In a band another one may be better by the gaps behind its last pair.
         """
-        known = pair_to_keep(*aligner.table(w, x, z), aligner.strings[z], self.mode)
+        known = pair_to_keep(*aligner.table(w, x, z), self.mode)
         x_start, z_start, codes = aligner.complete(w, x, z, known)
         return [x_start, z_start, *np.where(codes == PAIR, PAIR + FREE, codes).tolist()]
 
@@ -378,8 +423,7 @@ class SmithWatermanOracle(Oracle):
 
         Lazy: each one takes time proportional to the lengths, but all cells stay in memory (24 bytes each).
         """
-        table, pair, gap_x, gap_z = self._aligner_of(x).table(w, 0, 1)
-        return alignments_by_score(table, pair, self.encode(x[1]), gap_x, gap_z, self.mode)
+        return alignments_by_score(*self._aligner_of(x).table(w, 0, 1), self.mode)
 
     def log_sum(self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike) -> float:
         """The log of the sum of exp(score) over all alignments of x = (x, z)."""
@@ -397,7 +441,6 @@ class SmithWatermanOracle(Oracle):
             w = self.check_weights(w)
             return [float(aligner.histogram(0, 1, a.x_start, a.z_start, a.codes) @ w) for a in alignments]
         _, pair, gap_x, gap_z = aligner.table(w, 0, 1)
-        pair, gap_x, gap_z = pair[:, self.encode(x[1])], gap_x.T, gap_z.T
         (m, n), (low, high) = pair.shape, self.band or (-np.inf, np.inf)
         limits = min(0, n - m) + low, max(0, n - m) + high
         return [log_sum_of_rows(a.whole(m, n).codes, pair, gap_x, gap_z, limits) for a in alignments]
@@ -414,7 +457,7 @@ class WordAlignmentOracle(SmithWatermanOracle):
     n_words : int
         Number of frequent words, 0 or more.
     settings
-        Those of `SmithWatermanOracle`, but for `classes`.
+        Those of `SmithWatermanOracle`, but for `classes` and `contexts`.
 
     Attributes
     ----------

@@ -45,8 +45,8 @@ class _Ways:
 
 
 class _AlignmentSearch:
-    def __init__(self, table: Any, pair: Any, z: Any, gap_x: Any, gap_z: Any, mode: str) -> None:
-        self.table, self.pair, self.z, self.gap_x, self.gap_z, self.mode = table, pair, z, gap_x, gap_z, mode
+    def __init__(self, table: Any, pair: Any, gap_x: Any, gap_z: Any, mode: str) -> None:
+        self.table, self.pair, self.gap_x, self.gap_z, self.mode = table, pair, gap_x, gap_z, mode
         self.ways: dict[Cell, _Ways] = {}
 
     def into(self, cell: Cell) -> _Ways:
@@ -63,13 +63,13 @@ class _AlignmentSearch:
         steps: list[tuple[int, float]]
         if state == PAIR:
             i, j = i - 1, j - 1
-            own, steps = float(self.pair[i, self.z[j]]), [(PAIR, 0.0), (SKIP_X, 0.0), (SKIP_Z, 0.0)]
+            own, steps = float(self.pair[i, j]), [(PAIR, 0.0), (SKIP_X, 0.0), (SKIP_Z, 0.0)]
         elif state == SKIP_X:
             i -= 1
-            steps = [(PAIR, float(self.gap_x[0, i])), (SKIP_X, float(self.gap_x[1, i]))]
+            steps = [(PAIR, float(self.gap_x[0, i, j])), (SKIP_X, float(self.gap_x[1, i, j]))]
         else:
             j -= 1
-            first, further = float(self.gap_z[0, j]), float(self.gap_z[1, j])
+            first, further = float(self.gap_z[0, i, j]), float(self.gap_z[1, i, j])
             steps = [(PAIR, first), (SKIP_X, first), (SKIP_Z, further)]
         found: list[tuple[float, Cell | None, float]] = [
             (float(self.table[other, i, j]), (other, i, j), step) for other, step in steps
@@ -122,13 +122,12 @@ class _AlignmentSearch:
 def alignments_by_score(
     table: NDArray[np.float64],
     pair: NDArray[np.float64],
-    z: NDArray[np.integer[Any]],
     gap_x: NDArray[np.float64],
     gap_z: NDArray[np.float64],
     mode: str,
 ) -> Iterator[tuple[float, Alignment]]:
-    """Yield ``(score, Alignment)``, best first; see `Aligner.table` for the arguments, z: the letters' symbols."""
-    search, tickets = _AlignmentSearch(table, pair, z, gap_x, gap_z, mode), count()
+    """Yield ``(score, Alignment)``, best first; see `Aligner.table` for the arguments."""
+    search, tickets = _AlignmentSearch(table, pair, gap_x, gap_z, mode), count()
     ends = _ends(table, mode)
     heap: list[Any] = []
     _push_end(heap, ends, tickets)
@@ -160,9 +159,8 @@ def log_sum_of_rows(
     ----------
     codes : ndarray of uint8
         The operations of both strings, whole.
-    pair : ndarray of shape (m, n)
-    gap_x, gap_z : ndarrays of shape (m, 2) and (n, 2)
-        Scores of the letters as the first and as further ones of a gap.
+    pair, gap_x, gap_z
+        See `Aligner.table`.
     band : (float, float)
         The least and the greatest j - i.
     """
@@ -181,7 +179,7 @@ def log_sum_of_rows(
         if step == PAIR:
             ways = np.logaddexp(ways, new) + pair[i, j]
         else:
-            opening, extending = gap_x[i] if step == SKIP_X else gap_z[j]
+            opening, extending = gap_x[:, i, j] if step == SKIP_X else gap_z[:, i, j]
             if (before, step) == (SKIP_Z, SKIP_X):
                 ways = -np.inf  # where gaps meet, X comes before Z
             ways = np.logaddexp(ways + (extending if before == step else opening), new + opening)
@@ -196,31 +194,41 @@ def pair_to_keep(
     pair: NDArray[np.float64],
     gap_x: NDArray[np.float64],
     gap_z: NDArray[np.float64],
-    z: NDArray[np.integer[Any]],
     mode: str,
 ) -> NDArray[np.uint8]:
     """The last pair of the best alignment that has one, as what is known: see `Aligner.complete`.
 
     Parameters are those of `alignments_by_score`.
     """
-    m, n = len(pair), len(z)
+    m, n = pair.shape
     scores = table[PAIR, 1:, 1:]
     if mode != "local":  # the letters behind it are paid for, of both strings or at least of one
-        (all_x, most_x), (all_z, most_z) = _gaps_behind(gap_x)[:, :, None], _gaps_behind(gap_z)
-        scores = scores + (all_x + all_z if mode == "global" else np.maximum(all_x + most_z, most_x + all_z))
+        of_z, last = gap_z.transpose(0, 2, 1), np.full((n + 1, m + 1), -np.inf)
+        last[n] = 0.0
+        all_z = _gaps_behind(of_z, last).T
+        after_x = all_z if mode == "semi_global" else np.full((m + 1, n + 1), -np.inf)
+        after_x[m] = _gaps_behind(of_z, np.zeros((n + 1, m + 1)))[:, m] if mode == "semi_global" else all_z[m]
+        behind = _gaps_behind(gap_x, after_x)
+        scores = scores + behind[1:, 1:]
     i, j = (int(at) for at in np.unravel_index(scores.argmax(), scores.shape))
     free = np.repeat([SKIP_X, SKIP_Z, SKIP_X, SKIP_Z], [i, j, m - i - 1, n - j - 1]) + FREE
     return np.insert(free, i + j, PAIR).astype(np.uint8)
 
 
-def _gaps_behind(gap: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores of all letters behind each one against a gap, and of as many of the first of them as score best."""
-    found = [(0.0, 0.0)]
-    every = best = 0.0  # where they continue a gap
-    for first, further in gap[:, :0:-1].T.tolist():
-        found.append((first + every, max(first + best, 0.0)))
-        every, best = every + further, max(further + best, 0.0)
-    return np.array(found[::-1]).T
+def _gaps_behind(gap: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The best score of a gap behind each letter, with what follows its last letter: array (n_letters + 1, n_places).
+
+    Parameters
+    ----------
+    gap : ndarray of shape (2, n_letters, n_places)
+    after : ndarray of shape (n_letters + 1, n_places)
+        Scores of what follows behind so many letters; -inf: the gap does not end there.
+    """
+    found, further = after.copy(), after[-1]
+    for k in range(gap.shape[1] - 1, -1, -1):
+        found[k] = np.maximum(after[k], gap[0, k] + further)
+        further = np.maximum(after[k], gap[1, k] + further)
+    return found
 
 
 def _ends(table: NDArray[np.float64], mode: str) -> Iterator[tuple[float, Cell | None]]:

@@ -6,6 +6,8 @@
  *     P(i, j) = S(i, j) + H(i-1, j-1),                                  H = max(P, X, Z, floor)
  *     X(i, j) = max(P(i-1, j) + o(x_i), X(i-1, j) + e(x_i))
  *     Z(i, j) = max(P(i, j-1) + o(z_j), X(i, j-1) + o(z_j), Z(i, j-1) + e(z_j)).
+ * With sites, a letter against a gap also scores by where the gap is in the other string: X(i, j) adds a_j to o(x_i) and
+ * b_j to e(x_i), for the place between z_j and z_{j+1}, and Z(i, j) what those of place i of x say.
  * Where gaps in both strings meet, x's letters come first: otherwise one alignment would be counted as many, the
  * orders of its gaps. Alignments begin and end
  *     global       at (0, 0) and at (m, n);
@@ -32,6 +34,7 @@
 enum { ALIGN_MARGIN = 8 };  /* cells of a diagonal that are none: beside it, and to the end of a vector */
 enum { ALIGN_GLOBAL, ALIGN_SEMIGLOBAL, ALIGN_LOCAL };
 enum { ALIGN_PAIR, ALIGN_SKIP_X, ALIGN_SKIP_Z, ALIGN_START };
+enum { ALIGN_SAME, ALIGN_BY_LETTER, ALIGN_AT_SITES };   /* scores of letters against gaps */
 
 typedef struct {
     double score;
@@ -47,7 +50,9 @@ typedef struct {
     const double *pair;     /* pair[x[i] + z[j]] */
     const int32_t *x, *z;   /* x[0..m], z backwards: z_j at n - j; ALIGN_MARGIN more of any letters */
     const double *open_x, *extend_x, *open_z, *extend_z;    /* in the same order */
-    int64_t same_gaps;      /* whether they are the same for all letters */
+    /* Scores of letters of z at the places i = 0..m of x, and of those of x at places j of z, at n - j; NULL: none. */
+    const double *open_at_x, *extend_at_x, *open_at_z, *extend_at_z;
+    int64_t same_gaps;      /* whether they are the same for all letters, and there are no sites */
     const int32_t *core_x, *core_z;
     int64_t n_core, window;
     double bonus;
@@ -153,24 +158,31 @@ ROWS_INLINE void align_hits(const align_task *s, int64_t d, int64_t a, int64_t b
 }
 
 /* One layer's cells a..b of a diagonal, neither in the first row nor in the first column, in whole vectors: up to
- * ALIGN_LANES - 1 cells behind b are written as well, and nothing reads them. `same` says that all letters cost the
- * same against a gap, so that the loop need not read what each costs; `local`, that the floor counts. Both are literals
- * in every call. */
+ * ALIGN_LANES - 1 cells behind b are written as well, and nothing reads them. `gaps` says what a letter against a gap
+ * costs: the same for all letters, so that the loop need not read what each costs, by the letter, or also by the site;
+ * `local`, that the floor counts. Both are literals in every call. */
 ROWS_INLINE void align_cells_as(
         int64_t a, int64_t b, const double *pair, const int32_t *x, const int32_t *z,
-        const double *open_x, const double *extend_x, const double *open_z, const double *extend_z,
-        const double *P1, const double *X1, const double *Z1, const double *H2, double floor,
-        double *P, double *X, double *Z, double *H, const int same, const int local) {
+        const double *const *gap, const double *P1, const double *X1, const double *Z1, const double *H2, double floor,
+        double *P, double *X, double *Z, double *H, const int gaps, const int local) {
     if (a > b) return;
-    align_v open = align_all(open_x[a]), extend = align_all(extend_x[a]), least = align_all(floor);
+    align_v open = align_all(gap[0][a]), extend = align_all(gap[1][a]), least = align_all(floor);
+    align_v open_x = open, extend_x = extend, open_z = open, extend_z = extend;
     for (int64_t i = a; i <= b; i += ALIGN_LANES) {
         align_v s;
         for (int l = 0; l < ALIGN_LANES; l++) s[l] = pair[x[i + l] + z[i + l]];
         align_v p = s + *align_in(H2 + i - 1);
-        align_v u = align_each_max(*align_in(P1 + i - 1) + (same ? open : *align_in(open_x + i)),
-                                   *align_in(X1 + i - 1) + (same ? extend : *align_in(extend_x + i)));
-        align_v v = align_each_max(*align_in(P1 + i), *align_in(X1 + i)) + (same ? open : *align_in(open_z + i));
-        v = align_each_max(v, *align_in(Z1 + i) + (same ? extend : *align_in(extend_z + i)));
+        if (gaps != ALIGN_SAME) {
+            open_x = *align_in(gap[0] + i), extend_x = *align_in(gap[1] + i);
+            open_z = *align_in(gap[2] + i), extend_z = *align_in(gap[3] + i);
+        }
+        if (gaps == ALIGN_AT_SITES) {
+            open_x += *align_in(gap[4] + i), extend_x += *align_in(gap[5] + i);
+            open_z += *align_in(gap[6] + i), extend_z += *align_in(gap[7] + i);
+        }
+        align_v u = align_each_max(*align_in(P1 + i - 1) + open_x, *align_in(X1 + i - 1) + extend_x);
+        align_v v = align_each_max(*align_in(P1 + i), *align_in(X1 + i)) + open_z;
+        v = align_each_max(v, *align_in(Z1 + i) + extend_z);
         align_v h = align_each_max(align_each_max(p, u), v);
         *align_out(P + i) = p;
         *align_out(X + i) = u;
@@ -179,48 +191,73 @@ ROWS_INLINE void align_cells_as(
     }
 }
 
-#define ALIGN_CELLS(NAME, SAME, LOCAL) \
+#define ALIGN_CELLS(NAME, GAPS, LOCAL) \
     static __attribute__((noinline)) void NAME( \
-            int64_t a, int64_t b, const double *pair, const int32_t *x, const int32_t *z, \
-            const double *open_x, const double *extend_x, const double *open_z, \
-            const double *extend_z, const double *P1, const double *X1, \
-            const double *Z1, const double *H2, double floor, \
+            int64_t a, int64_t b, const double *pair, const int32_t *x, const int32_t *z, const double *const *gap, \
+            const double *P1, const double *X1, const double *Z1, const double *H2, double floor, \
             double *P, double *X, double *Z, double *H) { \
-        align_cells_as(a, b, pair, x, z, open_x, extend_x, open_z, extend_z, P1, X1, Z1, H2, floor, P, X, Z, H, SAME, \
-                       LOCAL); \
+        align_cells_as(a, b, pair, x, z, gap, P1, X1, Z1, H2, floor, P, X, Z, H, GAPS, LOCAL); \
     }
-ALIGN_CELLS(align_cells, 0, 0)
-ALIGN_CELLS(align_cells_local, 0, 1)
-ALIGN_CELLS(align_cells_same, 1, 0)
-ALIGN_CELLS(align_cells_same_local, 1, 1)
+ALIGN_CELLS(align_cells, ALIGN_BY_LETTER, 0)
+ALIGN_CELLS(align_cells_local, ALIGN_BY_LETTER, 1)
+ALIGN_CELLS(align_cells_same, ALIGN_SAME, 0)
+ALIGN_CELLS(align_cells_same_local, ALIGN_SAME, 1)
+ALIGN_CELLS(align_cells_sites, ALIGN_AT_SITES, 0)
+ALIGN_CELLS(align_cells_sites_local, ALIGN_AT_SITES, 1)
 #undef ALIGN_CELLS
+
+/* Scores of x_i as the first and as a further letter of a gap behind z_j, and of z_j in one behind x_i. */
+ROWS_INLINE double align_open_x(const align_task *s, int64_t i, int64_t j) {
+    return s->open_at_z == NULL ? s->open_x[i] : s->open_x[i] + s->open_at_z[s->n - j];
+}
+ROWS_INLINE double align_extend_x(const align_task *s, int64_t i, int64_t j) {
+    return s->extend_at_z == NULL ? s->extend_x[i] : s->extend_x[i] + s->extend_at_z[s->n - j];
+}
+ROWS_INLINE double align_open_z(const align_task *s, int64_t i, int64_t j) {
+    return s->open_at_x == NULL ? s->open_z[s->n - j] : s->open_z[s->n - j] + s->open_at_x[i];
+}
+ROWS_INLINE double align_extend_z(const align_task *s, int64_t i, int64_t j) {
+    return s->extend_at_x == NULL ? s->extend_z[s->n - j] : s->extend_z[s->n - j] + s->extend_at_x[i];
+}
 
 /* Diagonal d from the two before it, for i in a..b; cells beside them are set to -inf. */
 ROWS_INLINE void align_step(const align_task *s, int64_t d, int64_t a, int64_t b, const align_row *two,
                             const align_row *one, const align_row *out) {
-    int local = s->begin == ALIGN_LOCAL;
+    typedef void (*fill)(int64_t, int64_t, const double *, const int32_t *, const int32_t *, const double *const *,
+                         const double *, const double *, const double *, const double *, double, double *, double *,
+                         double *, double *);
+    static const fill fills[3][2] = {{align_cells_same, align_cells_same_local},
+                                     {align_cells, align_cells_local},
+                                     {align_cells_sites, align_cells_sites_local}};
+    int local = s->begin == ALIGN_LOCAL, sites = s->open_at_z != NULL;
+    int64_t behind = s->n - d;
+    const double *gap[8] = {s->open_x, s->extend_x, s->open_z + behind, s->extend_z + behind};
+    if (sites) {
+        gap[4] = s->open_at_z + behind, gap[5] = s->extend_at_z + behind;
+        gap[6] = s->open_at_x, gap[7] = s->extend_at_x;
+    }
+    fill cells = fills[sites ? ALIGN_AT_SITES : s->same_gaps ? ALIGN_SAME : ALIGN_BY_LETTER][local];
     if (s->n_core > 0) align_hits(s, d, a, b, two);
     for (int64_t h = 0; h < s->layers; h++) {
-        int64_t from = h * one->stride, to = h * out->stride, behind = s->n - d;
+        int64_t from = h * one->stride, to = h * out->stride;
         const double *P1 = one->v[ALIGN_PAIR] + from, *X1 = one->v[ALIGN_SKIP_X] + from;
         const double *Z1 = one->v[ALIGN_SKIP_Z] + from;
         double *P = out->v[ALIGN_PAIR] + to, *X = out->v[ALIGN_SKIP_X] + to, *Z = out->v[ALIGN_SKIP_Z] + to;
         double *H = out->v[ALIGN_H] + to, floor = local && h == 0 ? 0.0 : -INFINITY;
         double start = !local && h == 0 && (d == 0 || s->begin == ALIGN_SEMIGLOBAL) ? 0.0 : -INFINITY;
-        (s->same_gaps ? local ? align_cells_same_local : align_cells_same : local ? align_cells_local : align_cells)(
-            align_most(a, 1), align_least(b, d - 1), s->pair, s->x, s->z + behind, s->open_x, s->extend_x,
-            s->open_z + behind, s->extend_z + behind, P1, X1, Z1, two->v[ALIGN_H] + from, floor, P, X, Z, H);
+        cells(align_most(a, 1), align_least(b, d - 1), s->pair, s->x, s->z + behind, gap, P1, X1, Z1,
+              two->v[ALIGN_H] + from, floor, P, X, Z, H);
         if (a == 0) {   /* (0, d) */
             P[0] = start;
             X[0] = Z[0] = -INFINITY;
             if (d > 0 && !local)
-                Z[0] = align_max(align_max(P1[0], X1[0]) + s->open_z[behind], Z1[0] + s->extend_z[behind]);
+                Z[0] = align_max(align_max(P1[0], X1[0]) + align_open_z(s, 0, d), Z1[0] + align_extend_z(s, 0, d));
             H[0] = align_max(align_max(P[0], Z[0]), floor);
         }
         if (b == d && d > 0) {  /* (d, 0) */
             P[d] = start;
             X[d] = Z[d] = -INFINITY;
-            if (!local) X[d] = align_max(P1[d - 1] + s->open_x[d], X1[d - 1] + s->extend_x[d]);
+            if (!local) X[d] = align_max(P1[d - 1] + align_open_x(s, d, 0), X1[d - 1] + align_extend_x(s, d, 0));
             H[d] = align_max(align_max(P[d], X[d]), floor);
         }
         P[a - 1] = X[a - 1] = Z[a - 1] = H[a - 1] = -INFINITY;
@@ -394,13 +431,13 @@ static int align_walk(const align_task *s, align_end *end, int64_t layer, const 
                 if (s->begin == ALIGN_LOCAL && layer == 0) floor = 0.0;
                 i--, j--;
             } else if (state == ALIGN_SKIP_X) {
-                cost[ALIGN_PAIR] = s->open_x[i];
-                cost[ALIGN_SKIP_X] = s->extend_x[i];
+                cost[ALIGN_PAIR] = align_open_x(s, i, j);
+                cost[ALIGN_SKIP_X] = align_extend_x(s, i, j);
                 cost[ALIGN_SKIP_Z] = -INFINITY;
                 i--;
             } else {
-                cost[ALIGN_PAIR] = cost[ALIGN_SKIP_X] = s->open_z[s->n - j];
-                cost[ALIGN_SKIP_Z] = s->extend_z[s->n - j];
+                cost[ALIGN_PAIR] = cost[ALIGN_SKIP_X] = align_open_z(s, i, j);
+                cost[ALIGN_SKIP_Z] = align_extend_z(s, i, j);
                 j--;
             }
         }

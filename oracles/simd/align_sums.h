@@ -59,15 +59,15 @@ static int align_log_sum(const align_task *s, double beta, align_sums *rows, ali
             }
             if (i > 0) {
                 const align_sum *before = above[j].of;
-                align_sum ways[2] = {align_further(before[ALIGN_PAIR], beta, s->open_x[i]),
-                                     align_further(before[ALIGN_SKIP_X], beta, s->extend_x[i])};
+                align_sum ways[2] = {align_further(before[ALIGN_PAIR], beta, align_open_x(s, i, j)),
+                                     align_further(before[ALIGN_SKIP_X], beta, align_extend_x(s, i, j))};
                 cell[ALIGN_SKIP_X] = align_total(ways, 2);
             }
             if (j > 0) {
                 const align_sum *before = here[j - 1].of;
-                align_sum ways[3] = {align_further(before[ALIGN_PAIR], beta, s->open_z[s->n - j]),
-                                     align_further(before[ALIGN_SKIP_X], beta, s->open_z[s->n - j]),
-                                     align_further(before[ALIGN_SKIP_Z], beta, s->extend_z[s->n - j])};
+                align_sum ways[3] = {align_further(before[ALIGN_PAIR], beta, align_open_z(s, i, j)),
+                                     align_further(before[ALIGN_SKIP_X], beta, align_open_z(s, i, j)),
+                                     align_further(before[ALIGN_SKIP_Z], beta, align_extend_z(s, i, j))};
                 cell[ALIGN_SKIP_Z] = align_total(ways, 3);
             }
             for (int state = 0; state < 3; state++)

@@ -61,6 +61,10 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     classes : "hydrophobicity" or tuple of str, optional
         Position features, crossed with all operations: computed from the letters (see `hydrophobicity`), or annotations
         with these alphabets; a sequence is then a tuple of its letters and its annotations, ``("MKV", "HHC")``.
+    context : {"auto", "letters", "none"}, default="auto"
+        Weights by the letters around a position, for paired letters and for the place of a gap (see
+        `structsvm.tasks.alignment.contexts`): of proteins and of alphabets of at most 8 letters. "auto": with a prior,
+        where they find more of the assessed columns of held-out training pairs, by more than one standard error.
     alphabet : {"protein", "dna"} or str, default="protein"
         A name, or all letters, of any script; the rule for other letters is at the head of
         `structsvm.tasks.alignment.letters`.

@@ -28,7 +28,7 @@ _READ_AS = {
 }
 
 # Kyte and Doolittle (1982): hydropathy of the amino acids; other letters 0.
-_HYDROPATHY = {
+HYDROPATHY = {
     "A": 1.8, "R": -4.5, "N": -3.5, "D": -3.5, "C": 2.5, "Q": -3.5, "E": -3.5, "G": -0.4, "H": -3.2, "I": 4.5,
     "L": 3.8, "K": -3.9, "M": 1.9, "F": 2.8, "P": -1.6, "S": -0.8, "T": -0.7, "W": -0.9, "Y": -1.3, "V": 4.2,
 }  # fmt: skip
@@ -38,7 +38,7 @@ _LIMITS = (-0.8, 0.4)
 
 def hydrophobicity(letters: str) -> str:
     """The class of each letter of a protein: L, M or H, by the mean hydropathy of the seven letters around it."""
-    values = np.array([_HYDROPATHY.get(letter, 0.0) for letter in letters.upper()])
+    values = np.array([HYDROPATHY.get(letter, 0.0) for letter in letters.upper()])
     ones = np.ones(_WINDOW)
     half = _WINDOW // 2
     sums, counts = (np.convolve(v, ones)[half : half + len(values)] for v in (values, np.ones(len(values))))

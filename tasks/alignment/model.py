@@ -30,9 +30,19 @@ from structsvm.structures.gapped import (
     strip_gaps,
 )
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.alignment.contexts import MOST_LETTERS, contexts_of
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
-from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, prior_costs, scaled
+from structsvm.tasks.alignment.selection import (
+    AUTO,
+    LETTERS_AROUND,
+    NO_CONTEXT,
+    Costs,
+    Selection,
+    is_auto,
+    prior_costs,
+    scaled,
+)
 from structsvm.tasks.alignment.words import WordEncoder
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature
 from structsvm.tasks.common.inspection.inputs import depth
@@ -80,6 +90,7 @@ LETTERS = Record({
         "symmetric": Flag(),
         "letter_gaps": Flag(),
         "window": Count(),
+        "context": Text(of=lambda oracle: LETTERS_AROUND if oracle.contexts else None, needed=False),
         "loss": Text(of="loss_name"),
         "band": Value(list, lambda band: [-band[0], band[1]], null=True),
     }),
@@ -147,7 +158,12 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     def _of(cls, encoder: LetterEncoder | WordEncoder, params: SequenceAlignerParameters | Settings) -> AlignmentModel:
         settings = {name: getattr(params, name) for name in (*STRUCTURE, "band", "loss")}
         settings["mode"] = "semi_global" if params.mode == AUTO else params.mode
-        return cls(encoder, oracle_of(encoder, **settings))
+        if params.context == LETTERS_AROUND and not contexts_of(encoder):
+            raise ValueError(
+                f"The 'context' parameter must be 'auto' or 'none' for words, and for an alphabet of more than "
+                f"{MOST_LETTERS} letters other than 'protein': of other letters nothing is known. Got 'letters'."
+            )
+        return cls(encoder, oracle_of(encoder, context=params.context, **settings))
 
     @classmethod
     def prepared(
@@ -182,6 +198,8 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             model = model.in_mode(costs.mode)
             references = model.trimmed(references)
         if params.prior is not None:
+            if params.context == AUTO and selection.context_helps(costs):
+                model = model.in_context(LETTERS_AROUND)
             model.set_costs(selection.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
             if is_auto(prior_costs(params.prior)[0]) and y is not None:
                 costs = costs._replace(scale=scaled(model, model.trimmed(weighty) if is_open else weighty))
@@ -191,8 +209,14 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def in_mode(self, mode: str) -> AlignmentModel:
         """The same model without costs, in another mode."""
-        structure = LETTERS.write(self)[0]["oracle"] | {"mode": mode}
-        return type(self)(self.encoder, oracle_of(self.encoder, **structure))
+        return self._otherwise(mode=mode)
+
+    def in_context(self, context: str) -> AlignmentModel:
+        """The same model without costs, with contexts, if there are any for its letters, or without them."""
+        return self._otherwise(context=context)
+
+    def _otherwise(self, **structure: str) -> AlignmentModel:
+        return type(self)(self.encoder, oracle_of(self.encoder, **LETTERS.write(self)[0]["oracle"] | structure))
 
     # ---- the weights as costs -------------------------------------------------------------------
 
@@ -259,12 +283,21 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     def gap_extend(self) -> float:
         return float(self.weights[self.oracle.first_gap + (self.oracle.gaps == "affine")])
 
-    @property
-    def highest_gap(self) -> float:
-        """The highest score that a letter against a gap can have."""
-        return max(
-            float(self.weights[f].sum(axis=1).max()) for f in (self.oracle.open_features, self.oracle.extend_features)
-        )
+    def highest_gap(self, strings: Strings) -> float:
+        """The highest score that a letter against a gap can have, at any place of these strings."""
+        values, bounds = self.oracle.context_values(strings), strings.offsets
+        is_inside = np.ones(len(strings.symbols) + 1, dtype=bool)
+        is_inside[bounds] = False
+        found = []
+        for features, beside in zip(
+            (self.oracle.open_features, self.oracle.extend_features), self.oracle.context_gaps, strict=True
+        ):
+            letter = self.weights[beside[values]].sum(axis=0)
+            places = (np.append(0.0, letter) + np.append(letter, 0.0))[is_inside]
+            borders = letter[bounds[:-1]], letter[bounds[1:] - 1]
+            highest = max(part.max(initial=-np.inf) for part in (places, *borders))
+            found.append(self.weights[features].sum(axis=1).max() + highest)
+        return float(max(found))
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -308,9 +341,12 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     def finish(self, job: Job[AlignedPairs]) -> None:
         """Warn of gaps that are rewarded in local mode."""
-        if self.oracle.mode == "local" and self.highest_gap > 0.0:
+        if self.oracle.mode != "local":
+            return
+        highest = self.highest_gap(job.examples.references.strings)
+        if highest > 0.0:
             warn(
-                f"a letter against a gap scores up to {self.highest_gap:.3g} in this local model, so that alignments "
+                f"a letter against a gap scores up to {highest:.3g} in this local model, so that alignments "
                 "grow with the sequences; use a lower C, a prior, or another mode",
                 UserWarning,
             )
@@ -569,8 +605,16 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         a, b = np.triu_indices(len(letters)) if oracle.symmetric else np.indices((len(letters),) * 2).reshape(2, -1)
         for i, j in zip(a[::-1].tolist(), b[::-1].tolist()):  # the first of the pairs with one weight names it
             names[ids[i, j]] = f"{letters[i]} with {letters[j]}"
-        for k, name in enumerate(["gap opened", "gap extended"] if oracle.gaps == "affine" else ["gap"]):
+        of_gaps = ["gap opened", "gap extended"] if oracle.gaps == "affine" else ["gap"]
+        for k, name in enumerate(of_gaps):
             names[oracle.first_gap + k] = name
+        for context, (pairs, gaps) in zip(oracle.contexts, oracle.context_ids(), strict=True):
+            for i, j in np.argwhere(np.triu(np.ones(pairs.shape))).tolist():
+                names[pairs[j, i]] = f"{context.name} {j} with {i}"
+                names[pairs[i, j]] = f"{context.name} {i} with {j}"
+            for name, ids in zip(of_gaps, gaps, strict=False):
+                for value, feature in enumerate(ids.tolist()):
+                    names[feature] = f"{name} beside {context.name} {value}"
         return names
 
     def weight_table(self) -> WeightTable:
@@ -599,7 +643,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         if isinstance(self.encoder, WordEncoder):
             other = AlignmentModel._of(self.encoder, params)
         mine, wanted = (LETTERS.write(model)[0] for model in (self, other))
-        mine, wanted = mine | mine.pop("oracle"), wanted | wanted.pop("oracle")
+        mine, wanted = ({"context": NO_CONTEXT} | one.pop("oracle") | one for one in (mine, wanted))
         settled = {name: value for name, value in mine.items() if name != "words" and getattr(params, name) != AUTO}
         check_settled((name, wanted[name], value) for name, value in settled.items())
         check_unchanged(params, self, ["prior"])
@@ -710,11 +754,14 @@ def name_of(n: int, k: int, *, candidates: bool) -> str:
     return f"decoy {n - 2} of example {k}" if n > 1 else f"{'xz'[n]} of example {k}"
 
 
-def oracle_of(encoder: LetterEncoder | WordEncoder, **settings: Any) -> SmithWatermanOracle:
+def oracle_of(
+    encoder: LetterEncoder | WordEncoder, *, context: str | None = None, **settings: Any
+) -> SmithWatermanOracle:
     """The oracle of an encoder's symbols."""
     if isinstance(encoder, WordEncoder):
         return WordAlignmentOracle(len(encoder.words), **settings)
-    return SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **settings)
+    contexts = contexts_of(encoder) if context == LETTERS_AROUND else ()
+    return SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], contexts=contexts, **settings)
 
 
 def lists_of_words(X: Sequence[Any], decoys: Sequence[Any] | None) -> Iterator[Any] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from structsvm.parameters import FLAG, NONE, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
-from structsvm.tasks.alignment.selection import MODES
+from structsvm.tasks.alignment.selection import LETTERS_AROUND, MODES, NO_CONTEXT
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO
 
@@ -47,6 +47,7 @@ class SequenceAlignerParameters(Training):
     classes: str | tuple[str, ...] | None = parameter(
         Options("hydrophobicity", None), Kind(tuple, "a tuple of alphabets"), default=None
     )
+    context: str = parameter(Options(AUTO, LETTERS_AROUND, NO_CONTEXT), default=AUTO)
     alphabet: str = parameter(Kind(str, "a name or a string of letters"), default="protein")
     band: int | tuple[int, int] | None = parameter(
         Interval(Integral, 0), Kind(tuple, "a pair of them"), NONE, default=None

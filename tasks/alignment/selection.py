@@ -10,10 +10,13 @@ average, so that one grid serves matrices in all units.
 
 Alignments do not depend on the unit of their scores; training does, which asks for margins of the loss's size. Chosen
 costs are multiplied by the factor at which their mean hinge loss is least.
+
+Last, for ``context="auto"``, costs are learnt from the chosen ones without and with weights by the letters around.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -26,7 +29,7 @@ from structsvm.progress import Monitor
 from structsvm.solvers import LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.examples import AlignedPairs, pool_groups
-from structsvm.tasks.common.selection.search import Held, Part
+from structsvm.tasks.common.selection.search import Part
 
 if TYPE_CHECKING:
     import os
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
     Prior: TypeAlias = MatrixSource | tuple[MatrixSource, float | None, float | None] | None
 
 AUTO = "auto"
+# Values of `context`: strings have contexts, or none.
+LETTERS_AROUND, NO_CONTEXT = "letters", "none"
 MODES = ("semi_global", "global", "local")
 # Matrices in Biopython; COUNTED are the log-odds of the training pairs, EQUAL scores of equal and other letters.
 MATRICES = {"protein": ("BLOSUM62", "BLOSUM45", "BLOSUM80", "GONNET1992", "PAM250"), "dna": ("NUC.4.4",)}
@@ -58,8 +63,10 @@ STEPS = (0.6, 0.8, 1.25, 1.6)
 # Fewer pairs choose nothing; the first round is on FIRST pairs, the last on LAST; a round keeps one of KEPT.
 FEWEST_PAIRS, FIRST, LAST, KEPT = 20, 32, 288, 3
 # The trial of a mode: so many pairs at most, one group of them in HELD_OUT held out, learnt from in two passes; and the
-# standard errors of the difference by which another mode than the usual one must be better.
+# standard errors of the difference by which another mode than the usual one must be better. The trial of contexts holds
+# each part out in turn; as C is chosen afterwards, with the prior as one of the choices, an error in it costs little.
 TRIAL, HELD_OUT, SOLVER, SURE = 864, 3, LaRank(C=0.001, max_iter=4, random_state=0), 2.0
+SURE_OF_CONTEXT = 1.0
 # Factors on the chosen costs.
 SCALES = 2.0 ** np.arange(-12.0, 4.0)
 
@@ -110,7 +117,8 @@ class Selection:
         self, model: AlignmentModel, params: SequenceAlignerParameters | Settings, references: References
     ) -> None:
         self.model, self.references = model, references
-        self.modes = self._fitting_modes() if params.mode == AUTO else (params.mode,)
+        self.is_open = params.mode == AUTO
+        self.modes = self._fitting_modes() if self.is_open else (params.mode,)
         self.is_linear = model.oracle.gaps == "linear"
         matrix, *self.given = prior_costs(params.prior)
         self.matrices = self._matrices(matrix)
@@ -171,33 +179,65 @@ class Selection:
 
     def _best_mode(self, found: list[Costs]) -> Costs:
         """The first of these costs, or those that are better by more than `SURE` standard errors of the difference."""
-        trial = self.references.chosen(np.sort(self.order[:TRIAL]))
-        group = pool_groups(trial)
-        held_out = np.isin(group, np.random.default_rng(0).permutation(np.unique(group))[::HELD_OUT])
-        held = [self._learnt(costs, trial, held_out) for costs in found]
+        trial, (held_out, *_) = self._trial()
+        held = [self._learnt(self.model.in_mode(costs.mode), costs, trial, held_out) for costs in found]
         best = 0
         for k, one in enumerate(held):
-            difference = one.numerator - held[0].numerator
-            is_sure = difference.mean() > SURE * difference.std() / np.sqrt(len(difference))
-            if is_sure and one.numerator.mean() > held[best].numerator.mean():
+            if is_above(one, held[0], SURE) and one.mean() > held[best].mean():
                 best = k
         return found[best]
 
-    def _learnt(self, costs: Costs, trial: References, held_out: NDArray[np.bool_]) -> Held:
-        """How held-out pairs are aligned by costs that were learnt from the others where their alignments are known."""
-        model = self.model.in_mode(costs.mode)
-        model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
-        pairs = AlignedPairs(model.trimmed(trial))
-        if not len(trial.codes) or held_out.all():
-            return model.held_out_scores(pairs.take(np.flatnonzero(held_out)))
-        model.weights *= scaled(model, pairs.references.chosen(np.flatnonzero(~held_out)))
-        model.guide = model.weights
-        part = Part(model, pairs, held_out, SOLVER)
+    def context_helps(self, costs: Costs) -> bool:
+        """Whether held-out pairs are aligned better by costs learnt from these with contexts than without.
+
+        False where nothing can be learnt: from few pairs, from decoys, and where the band does not fit, for training to
+        say so.
+        """
+        models = [self.model.in_mode(costs.mode).in_context(context) for context in (NO_CONTEXT, LETTERS_AROUND)]
+        data = self.references
+        if len(data) < FEWEST_PAIRS or not models[1].oracle.contexts or len(data.decoys) or not len(data.codes):
+            return False
+        trial, parts = self._trial()
+        if any(held_out.all() or not held_out.any() for held_out in parts):
+            return False
         try:
-            part.train(SOLVER, Monitor())
+            without, with_them = (
+                np.concatenate([self._learnt(model, costs, trial, held_out) for held_out in parts]) for model in models
+            )
+        except ValueError:
+            return False
+        return is_above(with_them, without, SURE_OF_CONTEXT)
+
+    def _trial(self) -> tuple[References, list[NDArray[np.bool_]]]:
+        """Pairs to learn from in a trial, and which of them are held out, in turn."""
+        trial = self.references.chosen(np.sort(self.order[:TRIAL]))
+        group = pool_groups(trial)
+        order = np.random.default_rng(0).permutation(np.unique(group))
+        return trial, [np.isin(group, order[k::HELD_OUT]) for k in range(HELD_OUT)]
+
+    def _learnt(self, model: AlignmentModel, costs: Costs, trial: References, held_out: NDArray[np.bool_]) -> Floats:
+        """The scores of held-out pairs by costs that were learnt from the others where their alignments are known.
+
+        Contexts make joint features longer, and C is the less.
+        """
+        model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
+        pairs = AlignedPairs(model.trimmed(trial) if self.is_open else trial)
+        if not len(trial.codes) or held_out.all():
+            return model.held_out_scores(pairs.take(np.flatnonzero(held_out))).numerator
+        learnt_from = pairs.take(np.flatnonzero(~held_out))
+        model.weights *= scaled(model, learnt_from.references)
+        model.guide = model.weights
+        solver = SOLVER
+        if model.oracle.contexts:
+            plain = model.in_context(NO_CONTEXT)
+            plain.weights = model.weights[: plain.oracle.n_features]
+            solver = replace(SOLVER, C=SOLVER.C * plain.scale(learnt_from) / model.scale(learnt_from))
+        part = Part(model, pairs, held_out, solver)
+        try:
+            part.train(solver, Monitor())
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was") from None
-        return part.model.held_out_scores(part.others)
+            raise KeyboardInterrupt("while mode and context were chosen: the estimator is as it was") from None
+        return part.model.held_out_scores(part.others).numerator
 
     def _gaps(self, opens: Sequence[float], extends: Sequence[float], unit: float) -> tuple[tuple[float, ...], ...]:
         """The gaps to choose from, or those that are given."""
@@ -258,6 +298,12 @@ class Selection:
             model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
             self.scores[costs, size] = model.held_out_scores(AlignedPairs(part)).numerator
         return self.scores[costs, size]
+
+
+def is_above(one: Floats, other: Floats, sure: float) -> bool:
+    """Whether scores are higher than others of the same pairs, by so many standard errors of the difference."""
+    difference = one - other
+    return bool(difference.mean() > sure * difference.std() / np.sqrt(len(difference)))
 
 
 def scaled(model: AlignmentModel, references: References) -> float:

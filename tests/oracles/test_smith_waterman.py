@@ -17,6 +17,7 @@ from structsvm.oracles._smith_waterman import MAX_BYTES
 from structsvm.oracles.enumeration import suboptimal
 from structsvm.oracles.smith_waterman import MAX_SYMBOLS, SmithWatermanOracle
 from structsvm.structures.alignments import Alignment, References, Strings
+from structsvm.structures.contexts import Context
 
 MODES = ("global", "semi_global", "local")
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
@@ -205,13 +206,20 @@ def test_completion_of_homologues(seed, mode, gaps):
 # --- longer strings: several blocks on the way back ------------------------------------------------
 
 
-def long_case(seed, mode, band, m=90, n=110, window=1):
+CONTEXTS = (
+    Context("around", scale=(0, 2, 1, 3, 0, 1, 2, 0, 1, 3), offsets=(-2, 0, 1), limits=(0.6, 1.6)),
+    Context("left", scale=(0, 1, 2, 3, 0, 0, 0, 1, 2, 3), offsets=(-1,), limits=(0.5, 1.5, 2.5)),
+)
+
+
+def long_case(seed, mode, band, m=90, n=110, window=1, contexts=()):
     rng = np.random.default_rng(seed)
-    oracle = SmithWatermanOracle(5, classes=(2,), mode=mode, band=band, letter_gaps=True, window=window)
+    settings = {"mode": mode, "band": band, "letter_gaps": True, "window": window, "contexts": contexts}
+    oracle = SmithWatermanOracle(5, classes=(2,), **settings)
     x, z = (np.stack([rng.integers(0, 5, k), rng.integers(0, 2, k)], axis=1) for k in (m, n))
     z[:m] = np.where(rng.random((m, 1)) < 0.5, x, z[:m])
     w = rng.normal(size=oracle.n_features)
-    w[oracle.first_gap :] -= 1.0
+    w[oracle.first_gap : len(w) if not contexts else oracle.context_ids()[0][0].min()] -= 1.0
     gold = oracle.argmax((x, z), w + 0.5 * rng.normal(size=len(w)))
     return oracle, (x, z), w, gold
 
@@ -220,13 +228,24 @@ def scores_of_operations(oracle, x, z, w):
     a, b = oracle.encode(x), oracle.encode(z)
     pair = w[oracle.pair_features].sum(axis=1).reshape(oracle.n_symbols, -1)[np.ix_(a, b)]
     opening, extension = (w[f].sum(axis=1) for f in (oracle.open_features, oracle.extend_features))
-    return pair, opening[a], extension[a], opening[b], extension[b]
+    of_x, of_z = (oracle.context_values(Strings.of([string])) for string in (a, b))
+    for left, right in zip(of_x, of_z, strict=True):
+        pair = pair + w[oracle.context_pairs[np.ix_(left, right)]]
+    found = [pair]
+    for own, other, is_x in ((a, of_z, True), (b, of_x, False)):
+        for k, letters in enumerate((opening, extension)):
+            beside = np.zeros(other.shape[1] + 1)
+            for values in w[oracle.context_gaps[k][other]]:
+                beside += np.append(values, 0.0) + np.append(0.0, values)
+            found.append(np.add.outer(letters[own], beside) if is_x else np.add.outer(beside, letters[own]))
+    return found
 
 
+@pytest.mark.parametrize("contexts", [(), CONTEXTS], ids=["", "contexts"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("band", [None, 12, (3, 20)])
-def test_blocks(mode, band):
-    oracle, (x, z), w, _ = long_case(0, mode, band)
+def test_blocks(mode, band, contexts):
+    oracle, (x, z), w, _ = long_case(0, mode, band, contexts=contexts)
     operations = scores_of_operations(oracle, x, z, w)
     best = best_by_hits(*operations, mode, oracle.band, np.zeros((len(x), len(z)), bool), 1)[0]
     found = oracle.argmax((x, z), w)
@@ -243,11 +262,12 @@ def test_blocks(mode, band):
         assert right - psi @ w == pytest.approx(1.0 - gold_score + other, **CLOSE)
 
 
+@pytest.mark.parametrize("contexts", [(), CONTEXTS], ids=["", "contexts"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("band", [None, 12, (3, 20)])
-def test_blocks_of_parts(mode, band):
+def test_blocks_of_parts(mode, band, contexts):
     """The best alignment agrees with any part of it that is known; the memory of the whole serves its parts."""
-    oracle, (x, z), w, _ = long_case(2, mode, band)
+    oracle, (x, z), w, _ = long_case(2, mode, band, contexts=contexts)
     best = oracle.argmax((x, z), w)
     i, j = best.stop
     whole = b"X" * best.x_start + b"Z" * best.z_start + best.operations + b"X" * (len(x) - i) + b"Z" * (len(z) - j)
@@ -272,10 +292,11 @@ def sorted_gaps(operations):
     return operations
 
 
+@pytest.mark.parametrize("contexts", [(), CONTEXTS], ids=["", "contexts"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("band", [None, 12])
-def test_blocks_with_counts(mode, band):
-    oracle, (x, z), w, gold = long_case(1, mode, band)
+def test_blocks_with_counts(mode, band, contexts):
+    oracle, (x, z), w, gold = long_case(1, mode, band, contexts=contexts)
     wanted = gold.pairs
     hit = np.zeros((len(x), len(z)), dtype=bool)
     for i, j in wanted.tolist():
@@ -326,6 +347,29 @@ def test_tables_that_would_not_fit():
 
 
 # --- bad input ------------------------------------------------------------------------------------
+
+
+def test_contexts_that_do_not_fit():
+    with pytest.raises(ValueError, match="the context 'left' has numbers for 10 symbols, the strings have 5"):
+        SmithWatermanOracle(5, contexts=CONTEXTS[1:])
+    oracle = SmithWatermanOracle(5, classes=(2,), contexts=CONTEXTS)
+    strings = Strings.of([np.zeros(20000, int)] * 2 + [np.zeros(30, int)] * 2)
+    with pytest.raises(
+        UnsupportedFormulation, match="contexts of strings of 20000 and 20000 letters take 3200320008 b"
+    ):
+        oracle.aligner(strings, [[0, 1]])
+    aligner = oracle.aligner(strings, [[2, 3]])
+    with pytest.raises(ValueError, match="strings 0 and 2 are larger than the pairs"):
+        aligner.align(np.zeros(oracle.n_features), 0, 2)
+
+
+def test_a_context_does_not_depend_on_other_strings():
+    rng = np.random.default_rng(0)
+    strings = [rng.integers(0, 10, k) for k in (1, 2, 7, 1, 30)]
+    for context in CONTEXTS:
+        alone = [context.values(Strings.of([string])) for string in strings]
+        assert np.array_equal(context.values(Strings.of(strings)), np.concatenate(alone))
+        assert set(np.concatenate(alone).tolist()) == set(range(context.size))
 
 
 def test_references_that_do_not_fit():

@@ -26,7 +26,7 @@ def delannoy(m, n):
 class ReferenceAligner:
     """The definitions, for strings of (letter, class, ...) tuples."""
 
-    def __init__(self, sizes, mode, gaps, symmetric, letter_gaps, band, loss, window):
+    def __init__(self, sizes, mode, gaps, symmetric, letter_gaps, band, loss, window, contexts=()):
         self.sizes, self.mode, self.gaps, self.symmetric = sizes, mode, gaps, symmetric
         self.band, self.loss_name, self.window = band, loss, window
         self.number = {}
@@ -41,7 +41,23 @@ class ReferenceAligner:
             if track > 0 or letter_gaps:
                 for step, a in product(steps, range(size)):
                     self._name(step, track, a)
-        self.letter_gaps = letter_gaps
+        self.letter_gaps, self.contexts = letter_gaps, contexts
+        for k, context in enumerate(contexts):
+            for a, b in product(range(context.size), repeat=2):
+                if not symmetric or a <= b:
+                    self._name("context", k, a, b)
+            for step, a in product(steps, range(context.size)):
+                self._name(step, "context", k, a)
+
+    def context(self, k, string, i):
+        """The value of context k at letter i: the number of limits that are below the mean around it."""
+        context = self.contexts[k]
+        around = [i + offset for offset in context.offsets if 0 <= i + offset < len(string)]
+        if not around:
+            return context.size // 2
+        scale = np.reshape(context.scale, self.sizes)
+        mean = np.mean([scale[tuple(string[at])] for at in around])
+        return sum(limit < mean for limit in context.limits)
 
     def _name(self, *feature):
         self.number[feature] = len(self.number)
@@ -87,12 +103,19 @@ class ReferenceAligner:
             if operation == "M":
                 for track, (a, b) in enumerate(zip(x[i], z[j], strict=True)):
                     psi[self.number["pair", track, *(sorted((a, b)) if self.symmetric else (a, b))]] += 1.0
+                for k in range(len(self.contexts)):
+                    a, b = self.context(k, x, i), self.context(k, z, j)
+                    psi[self.number["context", k, *(sorted((a, b)) if self.symmetric else (a, b))]] += 1.0
             else:
                 step = "extend" if operation == before and self.gaps == "affine" else "open"
                 psi[self.number[(step,)]] += 1.0
                 for track, a in enumerate(x[i] if operation == "X" else z[j]):
                     if track > 0 or self.letter_gaps:
                         psi[self.number[step, track, a]] += 1.0
+                other, place = (z, j) if operation == "X" else (x, i)
+                for k, at in product(range(len(self.contexts)), (place - 1, place)):
+                    if 0 <= at < len(other):
+                        psi[self.number[step, "context", k, self.context(k, other, at)]] += 1.0
             i += operation != "Z"
             j += operation != "X"
             before = operation
@@ -120,7 +143,8 @@ def pairs(alignment):
 
 
 def best_by_hits(pair, open_x, extend_x, open_z, extend_z, mode, band, hit, n_layers):
-    """The best score with each number of hits, cell by cell; ``hit`` (m, n) marks the pairs that count."""
+    """The best score with each number of hits, cell by cell; ``hit`` (m, n) marks the pairs that count. What gaps score
+    is given per letter and place of the other string: (m, n + 1) and (m + 1, n)."""
     m, n = pair.shape
     low, high = (-m, n) if band is None else (min(0, n - m) + band[0], max(0, n - m) + band[1])
     nothing = np.full(n_layers, -np.inf)
@@ -141,9 +165,9 @@ def best_by_hits(pair, open_x, extend_x, open_z, extend_z, mode, band, hit, n_la
             if hit[i - 1, j - 1]:
                 p = np.concatenate([[-np.inf], p[:-1]])
         if i and (i - 1, j) in P:
-            x = np.maximum(P[i - 1, j] + open_x[i - 1], X[i - 1, j] + extend_x[i - 1])
+            x = np.maximum(P[i - 1, j] + open_x[i - 1, j], X[i - 1, j] + extend_x[i - 1, j])
         if j and (i, j - 1) in P:
-            z = np.maximum(np.maximum(P[i, j - 1], X[i, j - 1]) + open_z[j - 1], Z[i, j - 1] + extend_z[j - 1])
+            z = np.maximum(np.maximum(P[i, j - 1], X[i, j - 1]) + open_z[i, j - 1], Z[i, j - 1] + extend_z[i, j - 1])
         P[i, j], X[i, j], Z[i, j] = p, x, z
     if mode == "local":
         return np.maximum.reduce([zero, *(v for (i, j), v in P.items() if i and j)])

@@ -45,6 +45,7 @@ from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.structures.alignments import Alignment, References, Strings
+from structsvm.structures.contexts import Context
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.spans import PLAIN, Token
 from structsvm.structures.taxonomy import Taxonomy
@@ -569,6 +570,16 @@ def agrees(alignment, known):
     return partner <= found and not any(i in unpaired_x or j in unpaired_z for i, j in found)
 
 
+def draw_contexts(rng, sizes):
+    """None, one or two contexts of strings over these symbols; the means of halves and thirds never are a limit."""
+    found = []
+    for k in range(int(rng.choice([0, 0, 1, 2]))):
+        scale = tuple(int(v) for v in rng.integers(0, 4, int(np.prod(sizes))))
+        offsets = tuple(int(v) for v in np.unique(rng.integers(-2, 3, int(rng.integers(1, 4)))))
+        found.append(Context(f"c{k}", scale, offsets, (0.7, 1.7, 2.7)[: int(rng.integers(1, 4))]))
+    return tuple(found)
+
+
 class Alignments(Case):
     """Pairs of strings with reference alignments, some of whose pairs are assessed."""
 
@@ -582,6 +593,7 @@ class Alignments(Case):
         band = tuple(int(b) for b in rng.integers(0, 3, 2)) if banded else None
         options = {"mode": mode, "gaps": gaps, "symmetric": bool(rng.random() < 0.5), "loss": loss}
         options |= {"letter_gaps": bool(rng.random() < 0.5), "window": int(rng.integers(0, 3)), "band": band}
+        options["contexts"] = draw_contexts(np.random.default_rng([seed, 1]), self.sizes)
         self.oracle = SmithWatermanOracle(self.sizes[0], classes=classes, **options)
         self.reference = ReferenceAligner(self.sizes, **options)
         self.strings = [tuple(self.draw_string(k) for k in rng.integers(1, longest + 1, 2)) for _ in range(n)]

@@ -452,6 +452,7 @@ def test_biopython_finds_the_same_scores():
             "prior": IDENTITY,
             "solver": CuttingPlane(C=0.2, max_iter=20),
         },
+        {"context": "letters", "classes": "hydrophobicity", "prior": None, "C": 0.01},
     ],
 )
 def test_models_in_files(options, homologues, tmp_path):

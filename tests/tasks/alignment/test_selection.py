@@ -32,20 +32,47 @@ def test_another_mode_must_surely_be_better(gain, mode, homologues, monkeypatch)
     data, _ = homologues
     trials, real = [], Selection._learnt
 
-    def learnt(self, costs, trial, held_out):
+    def learnt(self, model, costs, trial, held_out):
         trials.append(costs.mode)
         assert 0 < held_out.sum() < len(held_out) == len(data.X)
-        held = real(self, costs, trial, held_out)
-        score = held.numerator / held.denominator
-        assert held.metric == "Q" and score.shape == (held_out.sum(),) and 0.3 < score.mean() <= 1.0
+        score = real(self, model, costs, trial, held_out)
+        assert score.shape == (held_out.sum(),) and 0.3 < score.mean() <= 1.0
         noise = np.random.default_rng(len(trials)).normal(size=len(score))
-        return held._replace(numerator=0.2 * noise + (gain if costs.mode == "local" else 0.0))
+        return 0.2 * noise + (gain if costs.mode == "local" else 0.0)
 
     monkeypatch.setattr(Selection, "_learnt", learnt)
-    model = SequenceAligner(C=0.1, max_iter=1, random_state=0).fit(data.X, data.y)
+    model = SequenceAligner(C=0.1, max_iter=1, context="none", random_state=0).fit(data.X, data.y)
     assert trials == list(selection.MODES) and model.mode_ == model.prior_.mode == mode
     trials.clear()
-    assert SequenceAligner(mode="global", max_iter=1, random_state=0).fit(data.X, data.y).mode_ == "global"
+    assert (
+        SequenceAligner(mode="global", context="none", max_iter=1, random_state=0).fit(data.X, data.y).mode_ == "global"
+    )
+    assert not trials
+
+
+@pytest.mark.parametrize(("gain", "chosen"), [(0.5, True), (0.0, False), (-0.5, False)])
+@pytest.mark.parametrize("mode", ["auto", "local"])
+def test_contexts_must_surely_help(mode, gain, chosen, homologues, monkeypatch):
+    """Each part of the pairs is held out in turn, without and with contexts."""
+    data, _ = homologues
+    trials, real = [], Selection._learnt
+
+    def learnt(self, model, costs, trial, held_out):
+        trials.append((len(model.oracle.contexts), held_out))
+        score = real(self, model, costs, trial, held_out)
+        noise = np.random.default_rng(len(trials)).normal(size=len(score))
+        return 0.1 * noise + (gain if model.oracle.contexts else 0.0)
+
+    monkeypatch.setattr(Selection, "_learnt", learnt)
+    model = SequenceAligner(mode=mode, C=1e-9, max_iter=1, random_state=0).fit(data.X, data.y)
+    of_contexts = trials[-2 * selection.HELD_OUT :]
+    assert [n > 0 for n, _ in of_contexts] == [False] * selection.HELD_OUT + [True] * selection.HELD_OUT
+    assert (sum(held_out for _, held_out in of_contexts) == 2).all()
+    assert bool(model.model_.oracle.contexts) == chosen
+    trials.clear()
+    for context in ("letters", "none"):
+        other = SequenceAligner(mode="local", context=context, C=1e-9, max_iter=1, random_state=0)
+        assert bool(other.fit(data.X, data.y).model_.oracle.contexts) == (context == "letters")
     assert not trials
 
 
