@@ -35,7 +35,7 @@ _HOMES = {
     "instruction_set": "structsvm.execution._processor",
     "load": "structsvm.opening",
 }
-_MODULES = ("datasets", "interop", "layers", "metrics", "oracles", "plotting", "solvers", "tasks", "testing")
+_MODULES = ("datasets", "interop", "layers", "metrics", "oracles", "plotting", "risk", "solvers", "tasks", "testing")
 
 __all__ = [*_HOMES, *_MODULES]
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from structsvm import metrics as metrics
     from structsvm import oracles as oracles
     from structsvm import plotting as plotting
+    from structsvm import risk as risk
     from structsvm import solvers as solvers
     from structsvm import tasks as tasks
     from structsvm import testing as testing
