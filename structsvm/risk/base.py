@@ -42,6 +42,7 @@ class Promise(BaseEstimator, ABC):
     estimator_: Any
     threshold_: float
     coverage_: float
+    risk_: float
     quantile_: Any
     folds_: list[tuple[Any, Floats]]
     n_calibration_: int

@@ -87,19 +87,30 @@ RECORDS = {
 
 def saved(promise: Any, path: Destination, training_state: bool | None) -> None:
     """Write an estimator and what is promised of it to one file; TypeError for what no file can contain."""
-    name, estimator = type(promise).__name__, promise.estimator_
+    estimator = promise.estimator_
     if type(estimator).__name__ not in {entry.name for entry in ESTIMATORS}:
         raise TypeError(
             f"a model file cannot hold a {type(estimator).__name__}, but the estimators of structsvm.tasks: pickle "
             "the whole"
         )
+    header, arrays = estimator.contents(training_state=training_state)
+    entry = next(entry for entry in ESTIMATORS if entry.name == type(estimator).__name__)
+    write_model(path, entry.kind, header | {KEY: part_of(promise)}, arrays)
+
+
+def with_promise(path: Origin, output: Destination, promise: Any) -> None:
+    """Write a model file with a promise of its estimator's, and all else as it is."""
+    file = read_model(path)
+    write_model(output, file.kind, file.meta | {KEY: part_of(promise)}, file.arrays)
+
+
+def part_of(promise: Any) -> dict[str, Any]:
+    """The header's part; TypeError for parameters that no file can contain."""
+    name = type(promise).__name__
     params = {key: value for key, value in promise.get_params(deep=False).items() if key not in APART}
     if (own := next((key for key, value in params.items() if callable(value)), None)) is not None:
         raise TypeError(f"a model file contains no code, and {own}={params[own]!r:.80} is a function: pickle the whole")
-    header, arrays = estimator.contents(training_state=training_state)
-    values, _ = RECORDS[name].write(promise)
-    entry = next(entry for entry in ESTIMATORS if entry.name == type(estimator).__name__)
-    write_model(path, entry.kind, header | {KEY: {"promise": name, "params": params, "values": values}}, arrays)
+    return {"promise": name, "params": params, "values": RECORDS[name].write(promise)[0]}
 
 
 def opened(path: Origin, *, mmap: bool = False, trusted: bool = False) -> Any:
