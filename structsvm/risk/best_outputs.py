@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.parameters import RANDOM_STATE, Constraints, Interval, declared, parameter
 from structsvm.risk.base import SHARE, Promise
@@ -88,6 +89,7 @@ class ConformalOutputs(Promise):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of inputs that have their true output in their set."""
+        check_is_fitted(self)
         X, y, weight = self._read(self.estimator_, X, y, sample_weight)
         estimator, X = self._inputs(X)
         return float(np.average(strangeness_of_truth(estimator, X, y, self.k) <= self.quantile_, weights=weight))

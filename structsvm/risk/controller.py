@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.parameters import CALLABLE, RANDOM_STATE, Constraints, Options, declared, parameter
@@ -196,6 +197,7 @@ class RiskController(Promise):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of inputs that are answered rightly; with `loss` the mean of 1 less it, of None 0."""
+        check_is_fitted(self)
         X, y, weight = self._read(self.estimator_, X, y, sample_weight)
         estimator, X = self._inputs(X)
         predicted = estimator.predict(X)

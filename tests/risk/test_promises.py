@@ -136,6 +136,23 @@ def test_what_is_refused():
         RiskController(model, alpha=0.5).calibrate(X, [own[1:] for own in y])
 
 
+@pytest.mark.parametrize("kind", [RiskController, ConformalSets, ConformalOutputs])
+def test_before_calibration_and_on_nothing(kind):
+    X, y = make_sequences(60, mean_length=3.0, random_state=0)
+    model = SequenceLabeler(C=0.1, random_state=0).fit(X[:30], y[:30])
+    promise = kind(model, alpha=0.9)
+    for ask in (
+        lambda: promise.predict(X),
+        lambda: promise.score(X, y),
+        lambda: promise.classes_,
+        lambda: promise.save("x"),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+    promise.calibrate(X[30:], y[30:])
+    assert promise.predict([]) == [] and promise.predict(iter(X[:2])) == promise.predict(X[:2])
+
+
 @pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning")
 def test_a_failed_calibration_leaves_the_old_one():
     X, y = make_sequences(60, random_state=0)
