@@ -38,7 +38,7 @@ _HOMES = {
     "load": "structsvm.opening",
 }
 _distribution.check()
-_MODULES = ("datasets", "interop", "layers", "metrics", "oracles", "plotting", "solvers", "tasks", "testing")
+_MODULES = ("datasets", "interop", "layers", "metrics", "oracles", "plotting", "risk", "solvers", "tasks", "testing")
 
 __all__ = [*_HOMES, *_MODULES]
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from structsvm import metrics as metrics
     from structsvm import oracles as oracles
     from structsvm import plotting as plotting
+    from structsvm import risk as risk
     from structsvm import solvers as solvers
     from structsvm import tasks as tasks
     from structsvm import testing as testing

@@ -34,7 +34,7 @@ def load(
     Returns
     -------
     estimator
-        A fitted estimator of the class that saved the file.
+        A fitted estimator of the class that saved the file; one of `structsvm.risk` with its estimator.
 
     Raises
     ------
@@ -62,6 +62,8 @@ def load(
                 f"{name_of(path)}: predictor=True opens a SequenceLabeler, and this is a model of {kind!r}"
             )
         return importlib.import_module("structsvm.tasks.sequence.predictor").Predictor.load(path, mmap=mmap)
+    if "guarantee" in file.meta:
+        return importlib.import_module("structsvm.risk.files").opened(path, mmap=mmap, trusted=trusted)
     if kind == "structured":
         if oracle is None:
             raise ModelFileError(f"{name_of(path)}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")

@@ -27,6 +27,7 @@ from structsvm.cli.output import (
     TEXT,
     Mark,
     NameChoice,
+    Output,
     blank,
     brief_warnings,
     check_files,
@@ -194,6 +195,7 @@ def threads(_context: Any, _option: Any, n_jobs: int) -> int:
     return n_threads(n_jobs)
 
 
+SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 JOBS = click.option(
     *("-j", "--jobs"),
     type=click.IntRange(-1),
@@ -227,13 +229,17 @@ def check_columns(task: Task, given: dict[str, Any]) -> None:
 @JOBS
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
+@click.option("--abstain", is_flag=True, help="Write _ where the model is not sure enough: see calibrate.")
 @click.option("--constraints", type=FILE, help="Graphs: constraints on the labels, one JSON list per line.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @ENCODING
 @of_columns
-def predict(model: Any, input: Any, output: str | None, quiet: bool, **wanted: Any) -> None:
+def predict(model: Any, input: Any, output: str | None, quiet: bool, abstain: bool, **wanted: Any) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
-    task, model = opened(model)
+    path = model
+    task, model = opened(path)
+    if abstain and (wanted["kbest"] or wanted["confidence"] or wanted["pretty"] or wanted["constraints"]):
+        raise click.UsageError("--abstain goes without --kbest, --confidence, --pretty and --constraints")
     if wanted["pretty"] and not task.has_trees:
         raise click.UsageError("--pretty is for models that predict trees")
     if wanted["constraints"] and not task.has_constraints:
@@ -244,7 +250,34 @@ def predict(model: Any, input: Any, output: str | None, quiet: bool, **wanted: A
         raise click.UsageError("--confidence is for models that have probabilities")
     check_columns(task, wanted)
     with brief_warnings(quiet), writing(output) as stream, naming(input), product_threads(wanted["jobs"]):
-        stream.writelines(task.predict(model, input, Wanted(**wanted)))
+        if abstain:
+            from structsvm.cli.promises import selective
+
+            stream.writelines(selective(path, input))
+        else:
+            stream.writelines(task.predict(model, input, Wanted(**wanted)))
+
+
+@main.command()
+@MODEL
+@INPUT
+@click.option("--risk", type=SHARE, default=0.01, show_default=True, help="Greatest share of wrong answers.")
+@click.option("--delta", type=SHARE, default=0.05, show_default=True, help="Probability that more of them are wrong.")
+@click.option("-o", "--output", type=Output(replaces="model"), help="File to write to.  [default: MODEL]")
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
+@ENCODING
+@of_columns
+def calibrate(model: Any, input: Any, risk: float, delta: float, output: str | None, quiet: bool, **given: Any) -> None:
+    """Find where MODEL is sure enough, on true outputs in INPUT that it was not trained on.
+
+    predict --abstain then answers only there: at most a share --risk of its answers is wrong.
+    """
+    task, _ = opened(model)
+    check_columns(task, given)
+    from structsvm.cli.promises import calibrated
+
+    with naming(input), brief_warnings(quiet):
+        click.echo(calibrated(model, input, output or model, risk, delta))
 
 
 @main.command()

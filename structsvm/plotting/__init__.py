@@ -13,6 +13,7 @@ from structsvm.plotting._dependencies import DependencyDisplay
 from structsvm.plotting._features import FeatureDisplay
 from structsvm.plotting._history import HistoryComparison, HistoryDisplay
 from structsvm.plotting._matchings import MatchingDisplay
+from structsvm.plotting._risk import RiskCoverageDisplay
 from structsvm.plotting._substitutions import SubstitutionDisplay
 from structsvm.plotting._taxonomies import TaxonomyDisplay
 from structsvm.plotting._transitions import TransitionDisplay
@@ -27,6 +28,7 @@ __all__ = [
     "HistoryComparison",
     "HistoryDisplay",
     "MatchingDisplay",
+    "RiskCoverageDisplay",
     "SubstitutionDisplay",
     "TaxonomyDisplay",
     "TransitionDisplay",

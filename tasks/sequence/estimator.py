@@ -352,8 +352,10 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     ) -> list[list[Any]]:
         """Return the spans ``(start, stop, label)`` of each sequence.
 
-        With `probabilities` a fourth entry is the probability that the segment is a true one (see `predict_marginals`).
-        Needs `segments`.
+        They are those of `segments`, or the chunks of labels of a scheme (BIO, BIOES and others); labels without a
+        scheme, as of fields of a record, make a span of each run of one label but O. With `probabilities` a fourth
+        entry is the probability that exactly this span is a true one: the sum over all labellings that have it (see
+        `predict_marginals`).
         """
         return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities)
 

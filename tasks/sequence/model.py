@@ -73,6 +73,7 @@ from structsvm.tasks.sequence.chains import (
     nothing_left,
     weights_of,
 )
+from structsvm.tasks.sequence.chances import chance_of_chunk, parts_by
 from structsvm.tasks.sequence.compaction import report_from
 from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
 from structsvm.tasks.sequence.examples import LabeledSequences
@@ -392,8 +393,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, probabilities: bool = False
     ) -> list[list[Any]]:
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
-        if self.segments is None:
-            raise ValueError("predict_spans needs a model with segments=True")
+        if probabilities:
+            check_sums(self, "predict_spans")
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
@@ -409,14 +410,23 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]
     ) -> list[tuple[int, int, str, float]]:
         """Spans with their probabilities: the share of the labellings that have them."""
-        tags, total, chances = self.tags_of_kinds, decoder.expect(weights, place)[0], []
+        total = decoder.expect(weights, place)[0]
+
+        def share(mask: NDArray[np.bool_]) -> float:
+            if not mask.any(axis=1).all():
+                return 0.0
+            return float(np.exp(min(decoder.expect(weights, place, mask)[0] - total, 0.0)))
+
+        if self.segments is None:
+            return [(*span, chance_of_chunk(share, self.parts_of_tags, length, span)) for span in spans]
+        tags, chances = self.tags_of_kinds, []
         for start, stop, kind in spans:
             first, inside, last, single = tags[kind]
             ids = [single] if stop == start + 1 else [first, *[inside] * (stop - start - 2), last]
             may = np.ones((length, len(self.labels)), dtype=bool)
             may[start:stop] = False
             may[range(start, stop), ids] = True
-            chances.append(float(np.exp(min(decoder.expect(weights, place, may)[0] - total, 0.0))))
+            chances.append(share(may))
         return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
 
     def as_tags(
@@ -574,8 +584,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     @cached_property
     def parts_of_tags(self) -> list[TagPart]:
-        """The role and the type of each label, of segments."""
-        return [part_of(tag) for tag in self.labels]
+        """The role and the type of each label."""
+        return parts_by(self.scheme, self.labels) if self.segments is None else [part_of(tag) for tag in self.labels]
 
     @cached_property
     def tags_of_kinds(self) -> dict[str, list[int]]:

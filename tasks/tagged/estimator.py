@@ -178,8 +178,12 @@ class TaggedParser(BaseEstimator):
             For a tagger that is not a `SequenceLabeler`, another parser, and what their own files cannot contain. No
             file is changed.
         """
+        write_model(path, KIND, *self.contents(training_state=training_state))
+
+    def contents(self, *, training_state: bool | None = None) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """Header and arrays of the file that `save` writes; raises as `save` does."""
         check_is_fitted(self)
-        header: dict[str, object] = {"estimator": type(self).__name__}
+        header: dict[str, Any] = {"estimator": type(self).__name__}
         header |= {"n_folds": self.n_folds, "tag_accuracy": self.tag_accuracy_}
         arrays: dict[str, AnyArray] = {}
         for name, kinds in PARTS.items():
@@ -189,7 +193,7 @@ class TaggedParser(BaseEstimator):
                 raise TypeError(f"a model file cannot hold a {name} that is no {wanted}: {type(part).__name__}")
             header[name], own = part.contents(training_state=training_state)
             arrays |= {f"{name}.{key}": array for key, array in own.items()}
-        write_model(path, KIND, header, arrays)
+        return header, arrays
 
     @classmethod
     def load(cls, path: Origin, *, mmap: bool = False, trusted: bool = False) -> Self:

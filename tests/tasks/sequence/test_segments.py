@@ -273,8 +273,6 @@ def test_what_is_settled():
         SequenceLabeler(C=0.1, random_state=0, warm_start=True).fit(X, BIO).set_params(segments=True).fit(X, BIO)
     with pytest.raises(ValueError, match="'B-ZZ' is not one of the model's labels"):
         model.fit(X[:1], [[(0, 2, "ZZ")]])
-    with pytest.raises(ValueError, match="predict_spans needs a model with segments=True"):
-        SequenceLabeler(C=0.1, random_state=0).fit(X, BIO).predict_spans(X)
 
 
 def test_phrases_of_words_in_any_form():

@@ -1,0 +1,180 @@
+"""The commands that keep a promise: `calibrate` on held-out examples, and predictions that may be none.
+
+Imported when they run: a promise needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+import structsvm.cli.output as out
+from structsvm.risk import RiskController
+from structsvm.risk.files import KEY, with_promise
+
+# The text for an output that is not given.
+NOTHING = "_"
+
+
+class Examples(NamedTuple):
+    """Inputs and true outputs (None: the file has none), and the text of outputs, of which those not given are None."""
+
+    X: Any
+    y: Any
+    text: Callable[[Sequence[Any]], Iterator[str]]
+
+
+def labels_text(outputs: Sequence[Any]) -> Iterator[str]:
+    """A label per line."""
+    yield from (f"{NOTHING if one is None else one}\n" for one in outputs)
+
+
+def by_name(labels: Any, known: Sequence[Any]) -> list[Any]:
+    """Labels of a file as a model has them, which may be numbers; others stay as they are."""
+    names = {str(label): label for label in known}
+    return [names.get(str(label), label) for label in labels]
+
+
+def sequences(estimator: Any, path: str) -> Examples:
+    """Files of columns, or of attributes; without an output, each token's label is `NOTHING`."""
+    from structsvm.cli.sequence import command
+    from structsvm.cli.sequence.attributes import read_input
+    from structsvm.features.columns import Vocabulary, read_form
+
+    model = estimator.model_
+    y: Any
+    if model.encoder.kind == "attributes":
+        tokens, gold = read_input(path)
+        X, y, columns = list(tokens), gold, None
+    else:
+        columns, form = read_form(out.source(path), out.reading(model.reading), command.n_columns(model))
+        X, labels = command.split_labels(model, columns, form)
+        y = None if labels is None else labels.column(0)
+    y = None if y is None or not any(map(any, y)) else [by_name(own, model.shown) for own in y]
+
+    def text(outputs: Sequence[Any]) -> Iterator[str]:
+        lengths = [len(x) for x in X]
+        found = [[NOTHING] * n if own is None else list(map(str, own)) for n, own in zip(lengths, outputs, strict=True)]
+        if columns is None:
+            yield from ("".join(f"{label}\n" for label in labels) + "\n" for labels in found)
+            return
+        flat = [label for labels in found for label in labels]
+        names = list(dict.fromkeys(flat))
+        ids = np.array([names.index(label) for label in flat], dtype=np.int32)
+        yield columns.with_column(ids, Vocabulary.from_strings(names)).to_bytes().decode("utf-8", "surrogatepass")
+
+    return Examples(X, y, text)
+
+
+def rows(estimator: Any, path: str) -> Examples:
+    """Classes, of files in svmlight format."""
+    from structsvm.cli.machines import examples
+
+    X, y, *_ = examples(estimator.model_, path, needs_labels=False)
+    return Examples(X, None if y is None else by_name(y.tolist(), estimator.classes_.tolist()), labels_text)
+
+
+def documents(estimator: Any, path: str) -> Examples:
+    """Nodes of a taxonomy."""
+    from structsvm.cli.taxonomy import documents as read
+
+    X, y, *_ = read(estimator, path)
+    return Examples(X, None if y is None else by_name(y, estimator.taxonomy_.nodes), labels_text)
+
+
+def sets(estimator: Any, path: str) -> Examples:
+    """Sets of labels, between commas."""
+    from structsvm.cli.multilabel import sets_of
+
+    X, y, *_ = sets_of(path, estimator, needs_labels=False)
+    known, names = estimator.classes_.tolist(), list(map(str, estimator.classes_))
+
+    def text(outputs: Sequence[Any]) -> Iterator[str]:
+        for one in outputs:
+            marks = one if isinstance(one, np.ndarray) else None
+            own = one if marks is None else [names[k] for k in np.flatnonzero(marks)]
+            yield (NOTHING if own is None else ",".join(map(str, own))) + "\n"
+
+    return Examples(X, [by_name(own, known) for own in y] if any(y) else None, text)
+
+
+def sentences_of_words(estimator: Any, path: str) -> Examples:
+    """Dependency trees; without an output, words have no heads."""
+    from structsvm.structures.dependencies import read_conllu
+
+    trees = read_conllu(out.source(path))
+    known = all(head >= 0 for tree in trees for head, _ in tree.arcs)
+
+    def text(outputs: Sequence[Any]) -> Iterator[str]:
+        for tree, arcs in zip(trees, outputs, strict=True):
+            yield tree.with_arcs([(-1, NOTHING)] * len(tree.words) if arcs is None else arcs).to_conllu()
+
+    return Examples(trees, [tree.arcs for tree in trees] if known else None, text)
+
+
+def meanings(estimator: Any, path: str) -> Examples:
+    """Meanings, as JSON lines; an output that is not given is an empty list."""
+    from structsvm.structures.bag_lines import read_bags
+
+    lines = read_bags(out.source(path), bags=False)
+    has_bags = lines.bags is not None and all(lines.bags)
+
+    def text(outputs: Sequence[Any]) -> Iterator[str]:
+        for sentence, own in zip(lines.sentences, outputs, strict=True):
+            yield json.dumps({"sentence": sentence, "meaning": own or []}, ensure_ascii=False) + "\n"
+
+    return Examples(lines.sentences, lines.bags if has_bags else None, text)
+
+
+READERS: dict[str, Callable[[Any, str], Examples]] = {
+    "sequence": sequences,
+    "multiclass": rows,
+    "binary": rows,
+    "taxonomy": documents,
+    "multilabel": sets,
+    "dependency": sentences_of_words,
+    "semantics": meanings,
+}
+
+
+def reader_of(path: str, estimator: Any) -> Callable[[Any, str], Examples]:
+    """The reader of a model's examples; UsageError for one without."""
+    kind = estimator.model_.kind
+    if kind not in READERS:
+        raise click.UsageError(f"{path}: a model of the task {kind!r}; promises are for {', '.join(READERS)}")
+    return READERS[kind]
+
+
+def calibrated(path: str, input: str, output: str, alpha: float, delta: float) -> str:
+    """Write a model with the promise that at most a share `alpha` of its answers is wrong; returns what was found."""
+    import structsvm
+
+    estimator = structsvm.load(path)
+    estimator = getattr(estimator, "estimator_", estimator)
+    examples = reader_of(path, estimator)(estimator, input)
+    if examples.y is None:
+        raise ValueError(f"{input}: has no true outputs to calibrate on, or not all of them")
+    careful = RiskController(estimator, alpha=alpha, delta=delta).calibrate(examples.X, examples.y)
+    with_promise(path, output, careful)
+    wrong = f", {100.0 * careful.risk_:.3g} % of these wrong" if careful.coverage_ else ""
+    return (
+        f"{careful.n_calibration_} held-out outputs: {100.0 * careful.coverage_:.1f} % are answered{wrong}\n"
+        f"of later answers at most {100.0 * alpha:g} % are wrong, with probability {1.0 - delta:g}"
+    )
+
+
+def selective(path: str, input: str) -> Iterator[str]:
+    """The answers of a model with a promise."""
+    import structsvm
+
+    careful = structsvm.load(path)
+    if not isinstance(careful, RiskController):
+        raise click.UsageError(
+            f"--abstain needs a model with a promise, {KEY!r} in its file: structsvm calibrate {path} FILE --risk 0.01"
+        )
+    examples = reader_of(path, careful.estimator_)(careful.estimator_, input)
+    yield from examples.text(careful.predict(examples.X))

@@ -1,0 +1,197 @@
+"""The contract of all promises: they wrap an estimator, are calibrated on held-out outputs, and are saved with it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.model_file import ModelFileError, name_of, whole
+from structsvm.parameters import Constraints, Interval, seed_from, validate
+from structsvm.risk.files import opened, saved
+from structsvm.risk.outputs import n_inputs, sentences_of, unwrapped
+from structsvm.tasks.common.bases import BaseEstimator
+from structsvm.tasks.common.examples import checked_sample_weight
+
+if TYPE_CHECKING:
+    from structsvm.arrays import Floats
+    from structsvm.model_file import Destination, Origin
+
+SHARE = Interval(Real, 0.0, 1.0, closed="neither")
+
+
+class Promise(BaseEstimator, ABC):
+    """Base of what wraps an estimator and promises something about its outputs.
+
+    A subclass has the parameters `estimator`, `held_out` and `random_state`, and implements `_calibrate`. Fitted
+    attributes are set by `calibrate` alone, at its end: after an error the old ones stay.
+    """
+
+    _constraints: ClassVar[Constraints]
+    estimator: Any
+    held_out: float
+    random_state: Any
+    estimator_: Any
+    threshold_: float
+    coverage_: float
+    risk_: float
+    quantile_: Any
+    folds_: list[tuple[Any, Floats]]
+    n_calibration_: int
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train a clone of the estimator on a part of the examples, and calibrate on the others.
+
+        Parameters
+        ----------
+        X, y
+            As the estimator's `fit` takes them.
+        sample_weight : array-like, optional
+            For both.
+
+        Returns
+        -------
+        self
+        """
+        validate(self, self._constraints)
+        n = n_inputs(X)
+        weight = checked_sample_weight(sample_weight, n)
+        held = np.zeros(n, dtype=bool)
+        held[generator(self.random_state).permutation(n)[: max(round(self.held_out * n), 1)]] = True
+        rest, own = (
+            [None if data is None else _safe_indexing(data, np.flatnonzero(part)) for data in (X, y, weight)]
+            for part in (~held, held)
+        )
+        options = {} if weight is None else {"sample_weight": rest[2]}
+        trained = clone(self.estimator).fit(*rest[: 1 if y is None else 2], **options)
+        found = self._calibrate(trained, *self._read(trained, own[0], own[1], own[2]))
+        self._store(found, trained)
+        return self
+
+    def calibrate(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Settle what is promised, on examples that the estimator has not seen.
+
+        Nothing may have been learnt from them: no weights, no C, no temperature. What holds, holds for later examples
+        drawn as these were: whole outputs, one from another independent.
+
+        Parameters
+        ----------
+        X, y
+            Inputs and true outputs, as the estimator's `fit` takes them; all of y is known.
+        sample_weight : array-like, optional
+            For outputs that come in other proportions later: how many times likelier each one is then than here, up to
+            a common factor. Later ones may not have larger weights than the largest of these.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For fewer outputs than are needed (the message says how many), unknown ones, or parameters out of range.
+        NotFittedError
+            If the estimator is not fitted; `fit` would train it.
+        """
+        validate(self, self._constraints)
+        estimator = self._trained()
+        self._store(self._calibrate(estimator, *self._read(estimator, X, y, sample_weight)), estimator)
+        return self
+
+    def _trained(self) -> Any:
+        """The estimator that `fit` has trained of `estimator`, or `estimator` itself."""
+        own = vars(self)
+        if "estimator_" in own and own["_template"] is self.estimator:
+            return own["estimator_"]
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError:
+            raise NotFittedError(
+                f"{type(self).__name__} calibrates an estimator that is fitted, and this "
+                f"{type(self.estimator).__name__} is not: call fit, which trains it on a part of the examples"
+            ) from None
+        return self.estimator
+
+    def _read(self, estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Any]:
+        """Inputs, true outputs and weights, checked; trees alone are split into sentences and trees."""
+        X = list(X) if isinstance(X, Iterator) else X
+        X, y = sentences_of(estimator, X, y)
+        n = n_inputs(X)
+        if n_inputs(y) != n:
+            raise ValueError(f"X has {n} inputs, y has {n_inputs(y)} outputs")
+        return X, y, checked_sample_weight(sample_weight, n)
+
+    @abstractmethod
+    def _calibrate(self, estimator: Any, X: Any, y: Any, weight: Floats | None) -> dict[str, Any]:
+        """Return the fitted attributes."""
+
+    def _store(self, found: dict[str, Any], estimator: Any) -> None:
+        self.__dict__.update(found, estimator_=estimator, _template=self.estimator)
+
+    def restore(self, values: dict[str, Any], estimator: Any) -> None:
+        """Become what a file contains; ValueError for parameters out of range."""
+        validate(self, self._constraints)
+        self._store(values, estimator)
+
+    def _inputs(self, X: Any) -> tuple[Any, Any]:
+        """The estimator behind pipelines, and its inputs; NotFittedError before `calibrate`."""
+        check_is_fitted(self)
+        return unwrapped(self.estimator_, list(X) if isinstance(X, Iterator) else X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "n_calibration_" in vars(self)
+
+    def save(self, path: Destination, *, training_state: bool | None = None) -> None:
+        """Write the estimator and what is promised to one file; `structsvm.load` opens it.
+
+        It is a model file of the estimator's, for the command line too.
+
+        Parameters
+        ----------
+        path, training_state
+            See the estimator's `save`.
+
+        Raises
+        ------
+        TypeError
+            For an estimator of another library, a pipeline, several estimators (`cv`) or parameters that are
+            functions: no file contains these.
+        """
+        check_is_fitted(self)
+        saved(self, path, training_state)
+
+    @classmethod
+    def load(cls, path: Origin, *, mmap: bool = False, trusted: bool = False) -> Self:
+        """Open a file written by `save`; ModelFileError if it is not a complete, valid one of this class.
+
+        `trusted`: see `structsvm.load`.
+        """
+        path = whole(path)
+        found = opened(path, mmap=mmap, trusted=trusted)
+        if type(found) is not cls:
+            raise ModelFileError(f"{name_of(path)}: a {type(found).__name__}, not a {cls.__name__}")
+        return found
+
+    @property
+    def classes_(self) -> Any:
+        """The estimator's labels."""
+        check_is_fitted(self)
+        return self.estimator_.classes_
+
+    def __sklearn_tags__(self) -> Any:
+        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type, tags.target_tags, tags.input_tags = None, own.target_tags, own.input_tags
+        return tags
+
+
+def generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """The random numbers of a parameter."""
+    return np.random.RandomState(seed_from(random_state))

@@ -1,0 +1,189 @@
+"""Statistics of held-out outputs: how high a score may be, and how often a threshold lets wrong outputs pass.
+
+All of it holds for finite numbers of outputs and whatever the model is, if the outputs are exchangeable with later
+ones: drawn from the same source, none of them used in training. Outputs, not their tokens: the tokens of a sentence
+belong together.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, floor, log, log1p
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import bdtr, xlogy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from structsvm.arrays import Floats
+
+# How many times as many outputs the next start of `selective_threshold` has. Of 2, 4 and 8, on simulated outputs whose
+# risk falls slowly or fast with confidence, or is the same, 4 answers the most or close to it.
+APART = 4
+
+
+def conformal_rank(n: int, alpha: float) -> int:
+    """The rank k among n scores such that one more score is at most the k-th least with probability >= 1 - alpha.
+
+    ``ceil((n + 1) (1 - alpha))``, of the decimal fraction that `alpha` is written as: floating-point products would
+    be off by one here and there (0.07 of 100).
+    """
+    return ceil((n + 1) * (1 - Fraction(repr(float(alpha)))))
+
+
+def needed_for_quantile(alpha: float) -> int:
+    """The least n with ``conformal_rank(n, alpha) <= n``."""
+    return ceil(1 / Fraction(repr(float(alpha)))) - 1
+
+
+def conformal_quantile(scores: Floats, alpha: float, weights: Floats | None = None) -> float:
+    """The score that one more output's score exceeds with probability alpha at most (split conformal prediction).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores of held-out outputs, the higher the stranger; infinity is allowed.
+    alpha : float
+        Between 0 and 1.
+    weights : ndarray of shape (n,), optional
+        How many times likelier each output is among the later ones than here, up to a common factor (Tibshirani et
+        al. 2019). The new output's own weight is taken as the largest of them.
+
+    Raises
+    ------
+    ValueError
+        For fewer scores than `needed_for_quantile`, or weights under which they count as too few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.risk.bounds import conformal_quantile
+    >>> conformal_quantile(np.arange(1.0, 10.0), alpha=0.1)
+    9.0
+    """
+    n = len(scores)
+    if conformal_rank(n, alpha) > n:
+        raise ValueError(f"alpha={alpha:g} needs at least {needed_for_quantile(alpha)} held-out outputs, got {n}")
+    order = np.argsort(scores, kind="stable")
+    if weights is None:
+        return float(scores[order[conformal_rank(n, alpha) - 1]])
+    shares = np.cumsum(weights[order]) / (weights.sum() + weights.max())
+    place = int(np.searchsorted(shares, 1.0 - alpha - 1e-12))
+    if place == n:
+        effective = weights.sum() / weights.max()
+        raise ValueError(
+            f"alpha={alpha:g} needs at least {needed_for_quantile(alpha)} held-out outputs, and under their weights "
+            f"the {n} that there are count as {effective:.1f}"
+        )
+    return float(scores[order[place]])
+
+
+def needed_for_threshold(alpha: float, delta: float) -> int:
+    """The least n with ``(1 - alpha)^n <= delta``: with fewer outputs not even n right ones say enough."""
+    return max(ceil(log(delta) / log1p(-alpha) - 1e-12), 1)
+
+
+def p_values(total: Floats, n: NDArray[np.int64], alpha: float, *, binary: bool) -> Floats:
+    """Probability of a total loss as low as `total` over n outputs, or lower, if their expected loss is above alpha.
+
+    Parameters
+    ----------
+    total : ndarray
+        Sums of losses from 0 to 1.
+    n : ndarray of int
+    alpha : float
+    binary : bool
+        Whether each loss is 0 or 1: the probability is the binomial one, and exact. Otherwise a bound, the less of
+        Hoeffding's and Bentkus's (Bates et al. 2021, proposition 3).
+    """
+    if binary:
+        return np.asarray(bdtr(np.rint(total), n, alpha), dtype=np.float64)
+    mean = np.minimum(total / np.maximum(n, 1), alpha)
+    divergence = xlogy(mean, mean / alpha) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - alpha))
+    bentkus = np.e * np.asarray(bdtr(np.ceil(np.round(total, 9)), n, alpha))
+    return np.minimum(np.minimum(np.exp(-n * divergence), bentkus), 1.0)
+
+
+def selective_threshold(
+    confidence: Floats, losses: Floats, alpha: float, delta: float, weights: Floats | None = None
+) -> float:
+    """The lowest threshold for which the outputs of higher confidence have an expected loss of at most alpha.
+
+    This holds with probability 1 - delta over the held-out outputs. Thresholds are tested from the highest down, and
+    the first one that could be too low ends the tests (learn then test with a fixed sequence: Angelopoulos et al.
+    2021). A single mistake among the first outputs would end them at once; so there are several starts, each with
+    `APART` times as many outputs as the one before, which share delta.
+
+    Given the confidence of the k-th output, the losses of the k - 1 above it are independent draws from all outputs
+    above that threshold: so the tests are exact though the thresholds come from the data.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n,)
+    losses : ndarray of shape (n,)
+        From 0 to 1.
+    alpha, delta : float
+        Between 0 and 1.
+    weights : ndarray of shape (n,), optional
+        As of `conformal_quantile`; the largest of them has to be as large as any later one.
+
+    Returns
+    -------
+    float
+        Minus infinity if all outputs may pass, infinity if none may.
+
+    Raises
+    ------
+    ValueError
+        For fewer outputs than `needed_for_threshold`.
+    """
+    n, least = len(confidence), needed_for_threshold(alpha, delta)
+    if n < least:
+        raise ValueError(f"alpha={alpha:g} with delta={delta:g} needs at least {least} held-out outputs, got {n}")
+    order = np.argsort(-confidence, kind="stable")
+    sure, lost = confidence[order], losses[order]
+    if weights is not None:  # the mean of these is at most alpha where the weighted mean of the losses is
+        lost = weights[order] / weights.max() * (lost - alpha) + alpha
+    counts = np.append(np.flatnonzero(sure[1:] < sure[:-1]) + 1, n)
+    n_starts = 1 + floor(log(n / least, APART))
+    binary = bool(np.isin(lost, (0.0, 1.0)).all())
+    passes = p_values(np.cumsum(lost)[counts - 1], counts, alpha, binary=binary) <= delta / n_starts
+    start, best = needed_for_threshold(alpha, delta / n_starts), -1
+    for k in range(n_starts):
+        first = int(np.searchsorted(counts, start * APART**k))
+        last = first + int(np.argmin(np.append(passes[first:], False))) - 1
+        best = max(best, last) if last >= first else best
+    if best < 0:
+        return np.inf
+    return -np.inf if best == len(counts) - 1 else float(sure[counts[best]])
+
+
+def mean_quantile(scores: Floats, shares: Floats, n: float, alpha: float) -> float:
+    """The least score q such that the expected share of one more output's units with scores above q is at most alpha.
+
+    Conformal risk control (Angelopoulos et al. 2022) of the share of units missed:
+    ``n / (n + 1) mean_share(q) + 1 / (n + 1) <= alpha``.
+
+    Parameters
+    ----------
+    scores, shares : ndarray of shape (n_units,)
+        Scores of the units of all outputs, and the share of each in its output, times the output's weight.
+    n : float
+        The number of outputs; with weights their sum over the largest.
+    alpha : float
+
+    Raises
+    ------
+    ValueError
+        For fewer outputs than `needed_for_quantile`.
+    """
+    limit = alpha * (n + 1.0) - 1.0 + 1e-9
+    if limit < 0.0:
+        raise ValueError(f"alpha={alpha:g} needs at least {needed_for_quantile(alpha)} held-out outputs, got {n:g}")
+    order = np.argsort(-scores, kind="stable")
+    above = np.append(0.0, np.cumsum(shares[order]))
+    # The q of rank k from the top misses the k units above it, fewer where others equal it.
+    allowed = int(np.searchsorted(above, limit, side="right")) - 1
+    return float(scores[order[allowed]]) if allowed < len(scores) else -np.inf

@@ -1,0 +1,205 @@
+"""Selective prediction: an output only where few of such outputs are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.parameters import CALLABLE, RANDOM_STATE, Constraints, Options, declared, parameter
+from structsvm.risk.base import SHARE, Promise
+from structsvm.risk.bounds import selective_threshold
+from structsvm.risk.outputs import n_inputs, outputs_of, unwrapped
+
+if TYPE_CHECKING:
+    from structsvm.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCurve:
+    """Risk against coverage on held-out outputs, from the surest output alone to all of them.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Confidences, descending; an entry per distinct one.
+    coverage : ndarray
+        The share of outputs of at least this confidence.
+    risk : ndarray
+        The mean loss of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.risk import RiskCurve
+    >>> RiskCurve.of(np.array([0.9, 0.8, 0.8]), np.array([0.0, 1.0, 0.0])).coverage.round(2).tolist()
+    [0.33, 1.0]
+    """
+
+    threshold: Floats
+    coverage: Floats
+    risk: Floats
+
+    @classmethod
+    def of(cls, confidence: Floats, losses: Floats, weight: Floats | None = None) -> RiskCurve:
+        """The curve of outputs with their losses and weights."""
+        order = np.argsort(-confidence, kind="stable")
+        sure, own = confidence[order], np.ones(len(order)) if weight is None else weight[order]
+        last = np.append(np.flatnonzero(sure[1:] < sure[:-1]), len(order) - 1)
+        mass, lost = np.cumsum(own)[last], np.cumsum(own * losses[order])[last]
+        return cls(sure[last], mass / own.sum(), lost / np.maximum(mass, np.finfo(np.float64).tiny))
+
+
+@declared
+class RiskController(Promise):
+    """Answers only where at most a share `alpha` of such answers is wrong, and None elsewhere.
+
+    On outputs that the estimator has not seen, `calibrate` finds the lowest confidence above which, with probability
+    ``1 - delta``, at most a share `alpha` of later outputs is wrong: whatever the estimator is, and for finitely many
+    outputs. Assumed is that later outputs are drawn as these were. Wrong is an output that differs from the true one
+    anywhere: a sentence with one wrong label is a wrong sentence.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of `structsvm.tasks` that has probabilities or scores of outputs, a scikit-learn classifier, or a pipeline
+        that ends in one. `calibrate` takes it fitted; `fit` trains a clone.
+    alpha : float, default=0.01
+        The greatest share of wrong answers, or with `loss` the greatest mean loss of answers.
+    delta : float, default=0.05
+        The probability that the held-out outputs mislead, and more of the answers are wrong.
+    confidence : callable or "auto", default="auto"
+        ``confidence(estimator, X)`` returns a number per input, the greater the surer. "auto": the probability of the
+        output where the estimator has one, otherwise how far its score is above the next one's; of a set of labels
+        the least certain label's.
+    loss : callable or "wrong", default="wrong"
+        ``loss(true, predicted)`` of one output returns a number from 0 to 1. "wrong": 1 unless both are the same.
+    held_out : float, default=0.3
+        The share of the examples of `fit` that are held out.
+    random_state : int, RandomState or None, default=None
+        For `fit`: which ones.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+    threshold_ : float
+        Answered is what has a confidence above this; infinity: nothing.
+    coverage_ : float
+        The share of held-out outputs that were answered.
+    risk_ : float
+        The share of wrong ones (the mean loss) among these; nan if there were none.
+    n_calibration_ : int
+        The number of held-out outputs.
+    curve_ : RiskCurve
+        Risk against coverage, for `structsvm.plotting.RiskCoverageDisplay`.
+    reasons_ : list
+        Per input of the last `predict`, None if it was answered, or why not.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_sequences
+    >>> from structsvm.risk import RiskController
+    >>> from structsvm.tasks import SequenceLabeler
+    >>> X, y = make_sequences(400, random_state=0)
+    >>> tagger = SequenceLabeler(C=0.1, random_state=0).fit(X[:200], y[:200])
+    >>> careful = RiskController(tagger, alpha=0.5, delta=0.1).calibrate(X[200:300], y[200:300])
+    >>> answers = careful.predict(X[300:])
+    >>> len(answers), sum(answer is not None for answer in answers) > 0
+    (100, True)
+    """
+
+    estimator: Any = parameter(kw_only=False)
+    alpha: float = parameter(SHARE, default=0.01)
+    delta: float = parameter(SHARE, default=0.05)
+    confidence: Literal["auto"] | Callable[[Any, Any], Any] = parameter(Options("auto"), CALLABLE, default="auto")
+    loss: Literal["wrong"] | Callable[[Any, Any], float] = parameter(Options("wrong"), CALLABLE, default="wrong")
+    held_out: float = parameter(SHARE, default=0.3)
+    random_state: int | np.random.RandomState | None = parameter(*RANDOM_STATE, default=None)
+    _constraints: ClassVar[Constraints]
+
+    def _calibrate(self, estimator: Any, X: Any, y: Any, weight: Floats | None) -> dict[str, Any]:
+        estimator, X = unwrapped(estimator, X)
+        predicted = estimator.predict(X)
+        sure = self._sure(estimator, X, predicted)
+        losses = self._losses(estimator, X, y, predicted)
+        threshold = selective_threshold(sure, losses, self.alpha, self.delta, weight)
+        passed, own = sure > threshold, np.ones(len(sure)) if weight is None else weight
+        curve = RiskCurve.of(sure, losses, weight)
+        if not passed.any():
+            self._say_nothing_passes(curve)
+        return {
+            "threshold_": threshold,
+            "coverage_": float(own[passed].sum() / own.sum()),
+            "risk_": float(np.average(losses[passed], weights=own[passed])) if own[passed].any() else np.nan,
+            "n_calibration_": len(sure),
+            "curve_": curve,
+        }
+
+    def _say_nothing_passes(self, curve: RiskCurve) -> None:
+        """Warn that no output is sure enough."""
+        least = int(np.argmin(curve.risk[::-1]))
+        at = len(curve.risk) - 1 - least
+        warn(
+            f"no threshold keeps the risk at alpha={self.alpha:g} with delta={self.delta:g}, and predict will answer "
+            f"nothing: the least risk of held-out outputs is {curve.risk[at]:.4g}, of the surest "
+            f"{100.0 * curve.coverage[at]:.3g} %; take a greater alpha, more held-out outputs, or a better estimator",
+            AdviceWarning,
+        )
+
+    def _sure(self, estimator: Any, X: Any, predicted: Any) -> Floats:
+        """The confidence of each output; ValueError unless these are numbers, one per input."""
+        if self.confidence == "auto":
+            found = outputs_of(estimator).confidence(estimator, X, predicted)
+        else:
+            found = self.confidence(estimator, X)
+        sure = np.asarray(found, dtype=np.float64)
+        if sure.shape != (n_inputs(X),) or np.isnan(sure).any():
+            raise ValueError(
+                f"confidence must return a number for each of {n_inputs(X)} inputs, got shape {sure.shape}"
+                + " with nan" * bool(np.isnan(sure).any())
+            )
+        return sure
+
+    def _losses(self, estimator: Any, X: Any, y: Any, predicted: Any) -> Floats:
+        """The loss of each output; ValueError unless from 0 to 1."""
+        if self.loss == "wrong":
+            return 1.0 - outputs_of(estimator).right(estimator, X, y, predicted)
+        pairs = zip(list(y), list(predicted), strict=True)
+        losses = np.array([self.loss(true, found) for true, found in pairs], dtype=np.float64)
+        if (bad := ~((losses >= 0.0) & (losses <= 1.0))).any():
+            i = int(np.argmax(bad))
+            raise ValueError(f"loss must return a number from 0 to 1, got {losses[i]:g} for output {i}")
+        return losses
+
+    def predict(self, X: Any) -> list[Any]:
+        """Return per input the estimator's output, or None where it is not sure enough; see `reasons_`."""
+        estimator, X = self._inputs(X)
+        predicted = estimator.predict(X)
+        sure = self._sure(estimator, X, predicted)
+        self.reasons_ = [None if own > self.threshold_ else self._reason(own) for own in sure.tolist()]
+        outputs = predicted.tolist() if getattr(predicted, "ndim", 0) == 1 else list(predicted)
+        return [output if own is None else None for output, own in zip(outputs, self.reasons_, strict=True)]
+
+    def _reason(self, sure: float) -> str:
+        """Why an output is not given."""
+        if self.threshold_ == np.inf:
+            return f"no confidence is high enough for alpha={self.alpha:g}"
+        return f"its confidence {sure:.4g} is not above {self.threshold_:.4g}, as alpha={self.alpha:g} asks"
+
+    def predict_confidence(self, X: Any) -> Floats:
+        """Return how sure the estimator is of each output: array (n_inputs,)."""
+        estimator, X = self._inputs(X)
+        return self._sure(estimator, X, estimator.predict(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of inputs that are answered rightly; with `loss` the mean of 1 less it, of None 0."""
+        check_is_fitted(self)
+        X, y, weight = self._read(self.estimator_, X, y, sample_weight)
+        estimator, X = self._inputs(X)
+        predicted = estimator.predict(X)
+        passed = self._sure(estimator, X, predicted) > self.threshold_
+        return float(np.average(passed * (1.0 - self._losses(estimator, X, y, predicted)), weights=weight))

@@ -1,0 +1,216 @@
+"""How strange an estimator finds each label of each unit of an output, and which labels are the true ones.
+
+A unit is a token, a node, a word (whose label is its head) or a row. A label's strangeness is 1 less its probability,
+or how far the best output with it falls short of the best of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from structsvm.metrics._counts import AUTO, is_unknown, mark_for
+from structsvm.metrics._graphs import by_node
+from structsvm.risk.outputs import has_probabilities, kind_of
+from structsvm.structures.taxonomy import joined_levels, rows_of_levels
+from structsvm.tasks.common.labels import check_labelled
+from structsvm.tasks.dependency.model import known_arcs_of
+from structsvm.tasks.multilabel.model import read_sets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from structsvm.arrays import Floats
+
+# Per input, an array (n_units, n_labels); and per output, the labels that its set has to have: arrays of (unit, label).
+Strange: TypeAlias = "list[NDArray[np.float64]]"
+Pairs: TypeAlias = "list[NDArray[np.int64]]"
+# Kinds whose outputs have no units with labels.
+WHOLE = ("grammar", "alignment", "semantics", "ordering", "concepts", "ranking", "structured")
+# The label of a true output that the model does not know: no set has it.
+UNSEEN = -1
+
+
+def of_rows(estimator: Any, X: Any) -> Strange:
+    """Classes of rows."""
+    if hasattr(estimator, "predict_proba") and has_probabilities(estimator):
+        return list(1.0 - np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, None])
+    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    if scores.ndim == 1:
+        scores = np.stack([np.zeros_like(scores), scores], axis=1)
+    return list((scores.max(axis=1, keepdims=True) - scores)[:, None])
+
+
+def of_members(estimator: Any, X: Any) -> Strange:
+    """Labels of sets: a set has to have all that are true."""
+    if has_probabilities(estimator):
+        return list(1.0 - estimator.predict_proba(X)[:, None])
+    return list(-np.asarray(estimator.decision_function(X), dtype=np.float64)[:, None])
+
+
+def of_tokens(estimator: Any, X: Any) -> Strange:
+    """Labels of tokens or nodes."""
+    n_labels = len(estimator.model_.labels)
+    if has_probabilities(estimator) and not getattr(estimator.model_, "is_greedy", False):
+        return [1.0 - own.reshape(-1, n_labels) for own in estimator.predict_marginals(X)]
+    costs = (np.asarray(own, dtype=np.float64).reshape(-1, n_labels) for own in estimator.decision_function(X))
+    return [own.max(axis=1, keepdims=True, initial=-np.inf) - own for own in costs]
+
+
+def of_heads(estimator: Any, X: Any) -> Strange:
+    """Heads of words, 0 the root."""
+    if not has_probabilities(estimator):
+        raise TypeError(
+            f"{type(estimator).__name__} has no probabilities of heads: train with probability=True or loss='log', or "
+            "take ConformalOutputs, sets of whole trees"
+        )
+    return [1.0 - own for own in estimator.predict_proba(X)]
+
+
+def of_subtrees(estimator: Any, X: Any) -> Strange:
+    """Nodes of a taxonomy, so that the labels below a threshold are those of a subtree around the predicted node.
+
+    A label's strangeness is the probability of the largest subtree on the path from the predicted node to the root that
+    does not have the label: 0 for the predicted node itself and what is below it.
+    """
+    taxonomy = estimator.taxonomy_
+    above = [taxonomy.ancestors(label) | {taxonomy.root} for label in classes(estimator)]
+    proba, column = estimator.node_proba(X), {node: k for k, node in enumerate(taxonomy.nodes)}
+    paths: dict[Any, tuple[list[int], NDArray[np.int64]]] = {}
+    found = []
+    for own, node in zip(proba, estimator.predict(X).tolist(), strict=True):
+        if node not in paths:
+            path = path_of(taxonomy, node)
+            first = np.array([next(k for k, one in enumerate(path) if one in around) for around in above])
+            paths[node] = [column[one] for one in path], first
+        columns, first = paths[node]
+        found.append(np.append(0.0, own[columns])[first][None])
+    return found
+
+
+def path_of(taxonomy: Any, node: Any) -> list[Any]:
+    """The nodes from a node up to the root, both included."""
+    return [*reversed(taxonomy.path(node)), taxonomy.root]
+
+
+# ---- what is true ---------------------------------------------------------------------------------
+
+
+def in_order(ids: Sequence[int]) -> NDArray[np.int64]:
+    """A label per unit."""
+    return np.stack([np.arange(len(ids)), np.asarray(ids, dtype=np.int64)], axis=1)
+
+
+def numbers(known: Sequence[Hashable], of_each: Iterable[Sequence[Any]], unknown: object, what: str) -> Pairs:
+    """Pairs of the label of each unit; ValueError for one that is unknown."""
+    at, found = {label: k for k, label in enumerate(known)}, []
+    for i, own in enumerate(of_each):
+        if any(is_unknown(label, unknown) or isinstance(label, (set, frozenset)) for label in own):
+            raise ValueError(f"y: {what} {i} is not known, or in part: leave it out")
+        found.append(in_order([at.get(label, UNSEEN) for label in own]))
+    return found
+
+
+def true_rows(estimator: Any, X: Any, y: Any) -> Pairs:
+    """The class of each row."""
+    taxonomy = getattr(estimator, "taxonomy_", None)
+    if taxonomy is not None and (rows := rows_of_levels(y)) is not None:
+        y = joined_levels(rows, taxonomy.separator or " > ")
+    check_labelled(y)
+    values = y.tolist() if hasattr(y, "tolist") else list(y)
+    return numbers(classes(estimator), ([label] for label in values), None, "row")
+
+
+def true_members(estimator: Any, X: Any, y: Any) -> Pairs:
+    """The labels of each row's set."""
+    truth = read_sets(y, estimator.model_.labels, unknown=estimator.unknown)[2]
+    if (truth < 0).any():
+        raise ValueError(f"y: row {int(np.argmax((truth < 0).any(axis=1)))} is not known, or in part: leave it out")
+    return [np.stack([np.zeros_like(own), own], axis=1) for own in map(np.flatnonzero, truth)]
+
+
+def true_tokens(estimator: Any, X: Any, y: Any) -> Pairs:
+    """The label of each token; of spans, the tags that they have."""
+    model = estimator.model_
+    if model.has_spans:
+        y = model.as_tags(y, y, X, None)[0]
+    return numbers(model.labels, map(list, y), mark_for(getattr(estimator, "unknown", AUTO), model.labels), "sequence")
+
+
+def true_nodes(estimator: Any, X: Any, y: Any) -> Pairs:
+    """The label of each node."""
+    known = labels(estimator)
+    pairs = zip(y, estimator.predict(X), strict=True)
+    of_each = (by_node(true, found, i)[0] for i, (true, found) in enumerate(pairs))
+    return numbers(known, of_each, mark_for(getattr(estimator, "unknown", AUTO), known), "graph")
+
+
+def true_heads(estimator: Any, X: Any, y: Any) -> Pairs:
+    """The head of each word."""
+    return [in_order([head for head, _ in arcs]) for arcs in known_arcs_of(X, y)]
+
+
+def classes(estimator: Any) -> list[Any]:
+    """The classes of an estimator."""
+    return list(np.asarray(estimator.classes_).tolist())
+
+
+def labels(estimator: Any) -> list[Any]:
+    """The labels of a model; tags, of one of segments."""
+    return list(estimator.model_.labels)
+
+
+@dataclass(frozen=True)
+class Units:
+    """Sets of labels of one kind of units.
+
+    Attributes
+    ----------
+    strange : callable
+        ``strange(estimator, X)``: per input, an array (n_units, n_labels).
+    true : callable
+        ``true(estimator, X, y)``: per output, pairs of a unit and a true label.
+    names : callable, optional
+        ``names(estimator)``: the labels; None: they are numbers.
+    is_row : bool
+        Whether each output is one unit.
+    many : bool
+        Whether a unit has several true labels, or none.
+    """
+
+    strange: Callable[[Any, Any], Strange]
+    true: Callable[[Any, Any, Any], Pairs]
+    names: Callable[[Any], list[Any]] | None
+    is_row: bool = False
+    many: bool = False
+
+
+ROWS = Units(of_rows, true_rows, classes, is_row=True)
+SUBTREES = Units(of_subtrees, true_rows, classes, is_row=True)
+KINDS = {
+    "sequence": Units(of_tokens, true_tokens, labels),
+    "graph": Units(of_tokens, true_nodes, labels),
+    "dependency": Units(of_heads, true_heads, None),
+    "multilabel": Units(of_members, true_members, labels, is_row=True, many=True),
+}
+
+
+def units_of(estimator: Any) -> Units:
+    """The units of an estimator's outputs; TypeError where these have none."""
+    kind = kind_of(estimator)
+    if kind in WHOLE:
+        raise TypeError(
+            f"{type(estimator).__name__} has no scores of labels to take sets of: ConformalOutputs takes whole outputs"
+        )
+    return ROWS if kind is None else KINDS.get(kind, ROWS)
+
+
+def values_at(strange: NDArray[np.float64], true: NDArray[np.int64]) -> Floats:
+    """The strangeness of the true labels of one output; infinity for unseen ones."""
+    found = np.full(len(true), np.inf)
+    is_seen = true[:, 1] != UNSEEN
+    found[is_seen] = strange[true[is_seen, 0], true[is_seen, 1]]
+    return found

@@ -1,0 +1,91 @@
+"""calibrate, and predict --abstain."""
+
+import json
+
+import pytest
+from command_line import run
+
+import structsvm
+from structsvm.cli import TASKS
+from structsvm.datasets import make_sequences, write_columns
+from structsvm.model_file import read_model
+
+DATA = {
+    "sequence": "the D B\ndog N I\n\na D B\ncat N I\n\n" * 10,
+    "attributes": "B\tw=the\nI\tw=dog\n\nB\tw=a\nI\tw=cat\n\n" * 10,
+    "dependency": "1\tdogs\t_\tN\t_\t_\t2\tsubj\t_\t_\n2\tbark\t_\tV\t_\t_\t0\troot\t_\t_\n\n" * 20,
+    "multiclass": "1 1:1\n2 2:1\n3 1:1 2:2\n1 1:2\n" * 5,
+    "binary": "1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n" * 5,
+    "multilabel": "1,2 1:1\n2 2:1\n1 1:2 2:1\n" * 7,
+    "taxonomy": "a\tgreen tree\nb\tblue sky\na\ttall tree\nb\twide sky\n" * 5,
+    "semantics": '{"sentence": "john sleeps", "bag": ["sleep(john)"]}\n{"sentence": "al runs", "bag": ["run(al)"]}\n'
+    * 10,
+}
+OPTIONS = {"semantics": [], "attributes": ["-C", "1", "--format", "crfsuite"]}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", DATA)
+def test_every_task(tmp_path, name):
+    (tmp_path / "d").write_text(DATA[name])
+    task = "sequence" if name == "attributes" else name
+    run(tmp_path, "train", task, "d", "-m", "m", "-q", *OPTIONS.get(name, ["-C", "1"]))
+    before = read_model(tmp_path / "m")
+    _, err = run(tmp_path, "predict", "m", "d", "--abstain", status=2)
+    assert "--abstain needs a model with a promise" in err and "structsvm calibrate m FILE" in err
+    out, _ = run(tmp_path, "calibrate", "m", "d", "--risk", "0.5", "--delta", "0.3", "-q")
+    assert "held-out outputs: " in out and "of later answers at most 50 % are wrong, with probability 0.7" in out
+    plain, _ = run(tmp_path, "predict", "m", "d", "-q")
+    answers, _ = run(tmp_path, "predict", "m", "d", "--abstain", "-q")
+    careful = structsvm.load(tmp_path / "m")
+    assert careful.alpha == 0.5 and careful.coverage_ > 0.0
+    if name == "semantics":
+        assert [json.loads(line)["meaning"] for line in plain.splitlines()] == [
+            json.loads(line)["meaning"] for line in answers.splitlines()
+        ]
+    elif careful.coverage_ == 1.0:
+        assert answers == plain
+    # All else in the file is as it was, and a second promise replaces the first.
+    after = read_model(tmp_path / "m")
+    assert {key: value for key, value in after.meta.items() if key != "guarantee"} == before.meta
+    assert after.arrays.keys() == before.arrays.keys()
+    run(tmp_path, "calibrate", "m", "d", "--risk", "0.6", "--delta", "0.3", "-o", "other", "-q")
+    assert structsvm.load(tmp_path / "other").alpha == 0.6 and structsvm.load(tmp_path / "m").alpha == 0.5
+
+
+def test_what_is_not_answered(tmp_path):
+    for name, n, seed in (("train", 60, 0), ("held", 200, 1), ("new", 30, 2)):
+        write_columns(tmp_path / f"{name}.txt", *make_sequences(n, mean_length=5.0, random_state=seed))
+    run(tmp_path, "train", "sequence", "train.txt", "-m", "m", "-C", "1", "--loss", "log", "-q")
+    run(tmp_path, "calibrate", "m", "held.txt", "--risk", "0.4")
+    plain, answers = (run(tmp_path, "predict", "m", "new.txt", *more)[0] for more in ((), ("--abstain",)))
+    careful = structsvm.load(tmp_path / "m")
+    assert 0.0 < careful.coverage_ < 1.0
+    given = []
+    for one, other in zip(plain.split("\n\n"), answers.split("\n\n"), strict=True):
+        labels = [line.split()[-1] for line in other.splitlines()]
+        assert one == other or set(labels) == {"_"}
+        given.append(one == other)
+    assert not all(given)
+    _, err = run(tmp_path, "calibrate", "m", "held.txt", status=1)
+    assert "held.txt: alpha=0.01 with delta=0.05 needs at least 299 held-out outputs, got 200" in err
+    assert structsvm.load(tmp_path / "m").alpha == 0.4  # the model is as it was
+    _, err = run(tmp_path, "calibrate", "m", "held.txt", "--risk", "1.5", status=2)
+    assert "--risk" in err
+    _, err = run(tmp_path, "predict", "m", "new.txt", "--abstain", "-k", "2", status=2)
+    assert "--abstain goes without --kbest" in err
+    bare = "\n".join(line.rpartition("\t")[0] for line in (tmp_path / "held.txt").read_text().splitlines())
+    if "\t" in (tmp_path / "held.txt").read_text():
+        (tmp_path / "bare.txt").write_text(bare + "\n")
+        _, err = run(tmp_path, "calibrate", "m", "bare.txt", "--risk", "0.4", status=1)
+        assert "bare.txt: has no true outputs to calibrate on" in err
+
+
+def test_tasks_without_promises(tmp_path):
+    from structsvm.cli.promises import READERS
+
+    (tmp_path / "d").write_text("1 qid:1 1:1\n0 qid:1 2:1\n2 qid:2 1:1\n1 qid:2 2:2\n")
+    run(tmp_path, "train", "ranking", "d", "-m", "m", "-q")
+    _, err = run(tmp_path, "calibrate", "m", "d", status=2)
+    assert "a model of the task 'ranking'; promises are for sequence" in err
+    assert set(TASKS) - set(READERS) == {"alignment", "grammar", "graph", "ranking"}

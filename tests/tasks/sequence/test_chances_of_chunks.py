@@ -1,0 +1,59 @@
+"""Probabilities of chunks of labels, against the enumeration of all labellings."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from structsvm.metrics import scheme_of
+from structsvm.tasks import SequenceLabeler
+
+RNG = np.random.default_rng(0)
+WORDS = [[f"w{RNG.integers(0, 5)}" for _ in range(RNG.integers(3, 6))] for _ in range(30)]
+SCHEMES = {
+    "bio": ["O", "B-X", "I-X", "B-Y", "I-Y"],
+    "suffixes": ["O", "X_B", "X_I"],
+    "one tag of a type": ["O", "B-X", "I-X", "B-Y"],
+    "bioes": ["O", "B-X", "I-X", "E-X", "S-X"],
+    "ioe2": ["O", "I-X", "E-X"],
+    "fields": ["name", "street", "O"],
+    "numbers": [1, 2, 3],
+}
+
+
+def runs(labels):
+    """Runs of one label but O, as spans."""
+    ends = [k for k in range(1, len(labels)) if labels[k] != labels[k - 1]]
+    bounds = [0, *ends, len(labels)]
+    return [(a, b, labels[a]) for a, b in pairwise(bounds) if labels[a] != "O"]
+
+
+@pytest.mark.parametrize("params", [{"loss": "log"}, {"order": 2, "loss": "log"}], ids=["order 1", "order 2"])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_chances_by_enumeration(name, params):
+    known = SCHEMES[name]
+    y = [[known[RNG.integers(0, len(known))] for _ in x] for x in WORDS]
+    y[0][: len(known)] = known[: len(y[0])]
+    model = SequenceLabeler(C=0.3, random_state=0, **params).fit(WORDS, y)
+    scheme = scheme_of(known)
+    assert (scheme is None) == (name in ("fields", "numbers"))
+    short = [x[:4] for x in WORDS[:4]]
+    every = model.predict_kbest(short, len(known) ** 4, probabilities=True)
+    for labels, spans, all_of in zip(
+        model.predict(short), model.predict_spans(short, probabilities=True), every, strict=True
+    ):
+        chunks = scheme.chunks if scheme else runs
+        assert sum(p for _, p in all_of) == pytest.approx(1.0, abs=1e-4)
+        assert [span[:3] for span in spans] == chunks(labels)
+        for *span, p in spans:
+            assert p == pytest.approx(sum(own for one, own in all_of if tuple(span) in chunks(one)), abs=1e-5)
+
+
+def test_what_has_no_sums():
+    y = [["B-X" if word > "w2" else "O" for word in x] for x in WORDS]
+    greedy = SequenceLabeler(C=0.1, inference="greedy", random_state=0).fit(WORDS, y)
+    assert len(greedy.predict_spans(WORDS)) == 30
+    with pytest.raises(ValueError, match="predict_spans needs"):
+        greedy.predict_spans(WORDS, probabilities=True)
+    model = SequenceLabeler(loss="log", C=0.1, random_state=0).fit(WORDS, y)
+    assert model.predict_spans([[]], probabilities=True) == [[]]
