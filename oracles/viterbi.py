@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.oracles._viterbi import Chain, ChainProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
+from structsvm.structures.languages import Automaton
 
 __all__ = ["ViterbiOracle"]
 
@@ -43,6 +44,8 @@ class ViterbiOracle(ExactChain):
         ``allowed_transitions[a, b]``: whether b may follow a. Default: always.
     allowed_first, allowed_last : bool arrays of shape (n_labels,), optional
         Labels allowed first and last.
+    language : Automaton, optional
+        Labellings that are allowed, in place of masks; see `structsvm.structures.languages`.
 
     Attributes
     ----------
@@ -55,7 +58,8 @@ class ViterbiOracle(ExactChain):
     -----
     Exact for both rescalings. Margin rescaling costs T K^2 (order 2: T K^3); slack rescaling and
     quadratic penalties count errors in one more dimension and cost T times as much, with label costs as many times
-    T as the mean cost is units.
+    T as the mean cost is units. With a language N pairs of a label and a state of its automaton stand in place of
+    labels, at a cost of T N K (order 2: T N K^2).
 
     Examples
     --------
@@ -84,6 +88,7 @@ class ViterbiOracle(ExactChain):
         allowed_transitions: ArrayLike | None = None,
         allowed_first: ArrayLike | None = None,
         allowed_last: ArrayLike | None = None,
+        language: Automaton | None = None,
     ) -> None:
         if order not in (1, 2):
             raise ValueError(f"The 'order' parameter of ViterbiOracle must be 1 or 2. Got {order!r} instead.")
@@ -105,6 +110,17 @@ class ViterbiOracle(ExactChain):
             allowed_last,
         )
         self.end = end
+        if language is not None:
+            if any(mask is not None for mask in self.allowed):
+                raise ValueError("ViterbiOracle takes masks or a language; masks are one: Automaton.of_masks")
+            if language.n_labels != n_labels:
+                raise ValueError(
+                    f"The 'language' parameter of ViterbiOracle must have {n_labels} labels. Got {language.n_labels} "
+                    "instead."
+                )
+            self.language = language.minimal()
+            if not (self.language.following >= 0).any():
+                raise ValueError("The 'language' parameter of ViterbiOracle contains no sequence of labels")
         if loss == "log":
             self.rescalings = ()
         elif self.label_costs is not None:
@@ -140,6 +156,7 @@ class ViterbiOracle(ExactChain):
             allowed_transitions=transitions,
             allowed_first=first,
             allowed_last=last,
+            language=self.language,
         )
 
     def check_formulation(self, rescaling: Rescaling | None, penalty: Penalty | None) -> None:

@@ -14,6 +14,7 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, Count, Flag, Matrix, OneOf, Part, Record, Stored, Text, matrix_of
+from structsvm.structures.languages import Automaton
 from structsvm.tasks.common.stored_labels import Labels
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ ORACLE = Record({
     "allowed_transitions": Array("b1", ("n_labels", "n_labels"), needed=False, of=lambda oracle: oracle.allowed[0]),
     "allowed_first": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[1]),
     "allowed_last": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[2]),
+    "language": Record(
+        {
+            "following": Array("i4", ("n_states", "n_labels"), within=(-1, "n_states")),
+            "accepting": Array("b1", ("n_states",)),
+        },
+        needed=False,
+    ),
     "label_costs": Array("f8", ("n_labels",), needed=False),
 })  # fmt: skip
 WEIGHTS = Matrix("n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride))
@@ -51,9 +59,13 @@ CHAIN = Record({"weights": WEIGHTS, "labels": Labels(), "encoder": ENCODER, "ora
 def chain_of(stored: Stored, labels: Sequence[Hashable]) -> GreedyOracle | ViterbiOracle:
     """The oracle of a file whose tokens have labels of their own."""
     about = {"n_bigrams": stored.n_bigrams, "order": stored.order, **stored.arrays()}
+    language = None if stored.language is None else Automaton(**stored.language.arrays())
     if stored.inference == "greedy":
+        if language is not None:
+            raise ValueError("greedy inference with a language")
         return GreedyOracle(len(labels), stored.n_token_features, **about)
-    return ViterbiOracle(len(labels), stored.n_token_features, end=stored.end, loss=stored.loss, **about)
+    about |= {"end": stored.end, "loss": stored.loss, "language": language}
+    return ViterbiOracle(len(labels), stored.n_token_features, **about)
 
 
 def weights_of(stored: Stored, oracle: LabelChain) -> Floats:

@@ -1,0 +1,233 @@
+"""Ready rules about fields of a sequence: which occur, how often, in which order, how long.
+
+A field is a label, of which each run of tokens is one occurrence; or, where labels have a scheme such as BIO, a type,
+of which each chunk is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from structsvm.structures.languages.automaton import Automaton
+from structsvm.structures.languages.expressions import (
+    Either,
+    Expression,
+    OneOf,
+    Repeated,
+    Then,
+    automaton_of,
+)
+
+Role = tuple[str, str]
+ALL = "at_most_once", "exactly_one", "at_least_one", "one_run_each", "in_order", "before", "max_length"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A ready rule: what `at_most_once` and the like return.
+
+    Attributes
+    ----------
+    name : str
+    fields : tuple of str
+    since : str or None
+        For "before": the label after which a rule begins anew.
+    most : int or None
+        For "max_length": the most tokens.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    since: str | None = None
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        least, most = {"in_order": (2, None), "before": (2, 2), "max_length": (1, 1)}.get(self.name, (1, None))
+        n = len(self.fields)
+        if n < least or (most is not None and n > most):
+            wanted = f"{least}" if most == least else f"{least} or more"
+            raise ValueError(f"{self.name} needs {wanted} fields, got {n}")
+        if self.name == "max_length" and (not isinstance(self.most, int) or self.most < 1):
+            raise ValueError(f"max_length needs a number of tokens of at least 1, got {self.most!r}")
+        if len(set(self.fields)) < n:
+            raise ValueError(f"{self}: a field is named twice")
+
+    def __str__(self) -> str:
+        more = [] if self.since is None else [f"since={_quoted(self.since)}"]
+        more += [] if self.most is None else [str(self.most)]
+        return f"{self.name}({', '.join([*map(_quoted, self.fields), *more])})"
+
+    def each(self) -> list[Rule]:
+        """The rule, or one per field where it speaks about each by itself."""
+        if self.name in ("in_order", "before", "max_length"):
+            return [self]
+        return [Rule(self.name, (field,)) for field in self.fields]
+
+    def automaton(self, names: Sequence[str], roles: Sequence[Role | None]) -> Automaton:
+        """The smallest automaton of the rule.
+
+        Parameters
+        ----------
+        names : list of str
+            The labels.
+        roles : list
+            The role and type of each label in its scheme; None for labels without one.
+
+        Raises
+        ------
+        ValueError
+            For a field that is neither a label nor a type.
+        """
+        every = frozenset(range(len(names)))
+        fields = [_field(field, names, roles, self) for field in self.fields]
+        since = frozenset[int]() if self.since is None else _field(self.since, names, roles, self)[0]
+        expression = _MAKERS[self.name](every, fields, since, self.most or 0)
+        return automaton_of(expression, len(names))
+
+
+def at_most_once(*fields: str) -> Rule:
+    """Return the rule "each field occurs at most once".
+
+    Examples
+    --------
+    >>> from structsvm.structures.languages import at_most_once
+    >>> print(at_most_once("street", "city"))
+    at_most_once(street, city)
+    """
+    return Rule("at_most_once", fields)
+
+
+def exactly_one(*fields: str) -> Rule:
+    """Return the rule "each field occurs once"."""
+    return Rule("exactly_one", fields)
+
+
+def at_least_one(*fields: str) -> Rule:
+    """Return the rule "each field occurs"."""
+    return Rule("at_least_one", fields)
+
+
+def one_run_each(*fields: str) -> Rule:
+    """Return the rule "all tokens of a field, which may be several chunks, stand together"; for each field."""
+    return Rule("one_run_each", fields)
+
+
+def in_order(*fields: str) -> Rule:
+    """Return the rule "no field stands behind a later one of the list"."""
+    return Rule("in_order", fields)
+
+
+def before(first: str, then: str, since: str | None = None) -> Rule:
+    """Return the rule "`then` stands only behind a `first`", since the last `since` if one is named."""
+    return Rule("before", (first, then), since)
+
+
+def max_length(field: str, most: int) -> Rule:
+    """Return the rule "no occurrence of the field has more than `most` tokens"."""
+    return Rule("max_length", (field,), most=most)
+
+
+CALL = re.compile(rf"\s*({'|'.join(ALL)})\s*\((.*)\)\s*", re.DOTALL)
+ARGUMENT = re.compile(r"""\s*(?:(since)\s*=\s*)?(?:'([^']*)'|"([^"]*)"|([^\s,'"]+))\s*(,|$)""")
+
+
+def rule_of(text: str) -> Rule | None:
+    """The rule that a text such as ``before(B-NAME, I-NAME, since=SEP)`` calls; None for other texts.
+
+    Raises ValueError, with the position, for arguments that are none.
+    """
+    call = CALL.fullmatch(text)
+    if call is None:
+        return None
+    name, inside = call.groups()
+    arguments, since, at = list[str](), None, 0
+    while at < len(inside):
+        found = ARGUMENT.match(inside, at)
+        if found is None:
+            raise ValueError(
+                f"the rule {text!r:.200}, at character {call.start(2) + at + 1}: expected labels and commas"
+            )
+        value = next(group for group in found.groups()[1:4] if group is not None)
+        if found[1]:
+            since = value
+        else:
+            arguments.append(value)
+        at = found.end()
+    most = None
+    if name == "max_length":
+        if len(arguments) != 2 or not arguments[1].isdecimal():
+            raise ValueError(f"the rule {text!r:.200}: expected max_length(field, number of tokens)")
+        most = int(arguments.pop())
+    if since is not None and name != "before":
+        raise ValueError(f"the rule {text!r:.200}: since= is for before(...)")
+    return Rule(name, tuple(arguments), since, most)
+
+
+# ---- expressions of rules -----------------------------------------------------------------------
+# A field: its labels, and those with which an occurrence goes on.
+Field = tuple[frozenset[int], frozenset[int]]
+
+
+def _field(name: str, names: Sequence[str], roles: Sequence[Role | None], rule: Rule) -> Field:
+    if name in names:
+        one = frozenset([names.index(name)])
+        return one, one
+    own = {k: role[0] for k, role in enumerate(roles) if role is not None and role[0] != "O" and role[1] == name}
+    if not own:
+        raise ValueError(f"{rule}: {name!r} is none of the labels {', '.join(names):.300}, and no type of theirs")
+    return frozenset(own), frozenset(k for k, role in own.items() if role not in ("B", "S"))
+
+
+def _some(part: Expression) -> Expression:
+    return Repeated(part)
+
+
+def _occurrence(field: Field) -> Expression:
+    return Then((OneOf(field[0]), _some(OneOf(field[1]))))
+
+
+def _once(every: frozenset[int], field: Field, what: Expression, *, least: int) -> Expression:
+    others = _some(OneOf(every - field[0]))
+    return Then((others, Repeated(Then((what, others)), least, 1)))
+
+
+def _in_order(every: frozenset[int], fields: Sequence[Field]) -> Expression:
+    others = every.difference(*(field[0] for field in fields))
+    return Then(tuple(_some(OneOf(others | field[0])) for field in fields))
+
+
+def _before(every: frozenset[int], fields: Sequence[Field], since: frozenset[int]) -> Expression:
+    (first, _), (then, _) = fields
+    anew = since - first
+    seen = Then((OneOf(first), _some(OneOf(every - anew))))
+    return Then((_some(Either((OneOf(every - first - then), Then((seen, OneOf(anew)))))), Repeated(seen, 0, 1)))
+
+
+def _short(every: frozenset[int], field: Field, most: int) -> Expression:
+    """Runs of occurrences: the first begins with any label of the field, the others with one of a beginning."""
+    rest = Repeated(OneOf(field[1]), 0, most - 1)
+    run = Then((OneOf(field[0]), rest, _some(Then((OneOf(field[0] - field[1]), rest)))))
+    others = OneOf(every - field[0])
+    return Then((_some(others), _some(Then((run, Repeated(others, 1)))), Repeated(run, 0, 1)))
+
+
+Maker = Callable[[frozenset[int], Sequence[Field], frozenset[int], int], Expression]
+_MAKERS: dict[str, Maker] = {
+    "at_most_once": lambda every, fields, since, most: _once(every, fields[0], _occurrence(fields[0]), least=0),
+    "exactly_one": lambda every, fields, since, most: _once(every, fields[0], _occurrence(fields[0]), least=1),
+    "at_least_one": lambda every, fields, since, most: Then(
+        (_some(OneOf(every)), OneOf(fields[0][0]), _some(OneOf(every)))
+    ),
+    "one_run_each": lambda every, fields, since, most: _once(
+        every, fields[0], Repeated(OneOf(fields[0][0]), 1), least=0
+    ),
+    "in_order": lambda every, fields, since, most: _in_order(every, fields),
+    "before": lambda every, fields, since, most: _before(every, fields, since),
+    "max_length": lambda every, fields, since, most: _short(every, fields[0], most),
+}
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[^\s,'\"()=]+", name) else repr(name)
