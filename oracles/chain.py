@@ -15,11 +15,11 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
+from structsvm.structures.languages import Automaton
 from structsvm.structures.languages.nodes import Nodes, nodes_of
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
-    from structsvm.structures.languages import Automaton
 
 
 class KnownLabels(NamedTuple):
@@ -99,7 +99,8 @@ class LabelChain(Oracle):
 
     end = False  # whether the last label has a weight of its own
     seen_only = False  # see `of_seen`
-    language: Automaton | None = None  # of the labellings that are allowed, where masks do not say it
+    language: Automaton | None = None  # labellings that are allowed, where masks do not say it
+    rules: tuple[Automaton, ...] = ()  # beside masks: where one automaton of all would be too large
 
     def __init__(
         self,
@@ -205,29 +206,34 @@ class LabelChain(Oracle):
         """The same oracle, for which all labellings are allowed."""
         return self.within((None, None, None), None)
 
-    def within(self, allowed: tuple[ArrayLike | None, ...], language: Automaton | None) -> Self:
-        """The same oracle, for which other labellings are allowed: those of masks, or of a smallest automaton."""
+    def within(
+        self, allowed: tuple[ArrayLike | None, ...], language: Automaton | None, rules: tuple[Automaton, ...] = ()
+    ) -> Self:
+        """The same oracle, which allows other labellings: those of masks, of a smallest automaton, or of rules."""
         oracle, n = copy.copy(self), self.n_labels
         names, shapes = ("transitions", "first", "last"), ((n, n), (n,), (n,))
         oracle.allowed = tuple(
             _checked_mask(f"allowed_{name}", mask, shape)
             for name, mask, shape in zip(names, allowed, shapes, strict=True)
         )
-        oracle.language = language
+        oracle.language, oracle.rules = language, rules
         return oracle
 
     @property
     def is_constrained(self) -> bool:
         """Whether some labellings are excluded."""
-        return self.language is not None or any(mask is not None for mask in self.allowed)
+        return self.language is not None or bool(self.rules) or any(mask is not None for mask in self.allowed)
 
     @property
     def nodes(self) -> Nodes | None:
         """The nodes that the language leaves; None without one."""
         return None if self.language is None else nodes_of(self.language, self.order)
 
-    def check_lengths(self, offsets: NDArray[np.int64]) -> None:
-        """Raise ValueError, naming the sequence, if the language has no labelling of its length."""
+    def check_lengths(self, offsets: NDArray[np.int64], numbers: NDArray[np.integer[Any]] | None = None) -> None:
+        """Raise ValueError, naming the sequence, if the language has no labelling of its length.
+
+        `numbers` are those of the sequences, if not 0, 1, ...
+        """
         if self.language is None:
             return
         lengths = np.diff(offsets)
@@ -235,9 +241,10 @@ class LabelChain(Oracle):
         if not possible[lengths].all():
             i = int((~possible[lengths]).argmax())
             n, others = int(lengths[i]), np.flatnonzero(possible[1:]) + 1
+            number = i if numbers is None else int(numbers[i])
             near = [*others[others < n][-1:].tolist(), *others[others > n][:1].tolist()]
             raise ValueError(
-                f"sequence {i}: the constraints allow no labelling of length {n}, the number of its tokens (the "
+                f"sequence {number}: the constraints allow no labelling of length {n}, the number of its tokens (the "
                 f"nearest: {' and '.join(map(str, near))}). Loosen the constraints, or leave the sequence out"
             )
 
@@ -265,6 +272,9 @@ class LabelChain(Oracle):
         """
         if self.language is not None:
             return self.language.broken_at(offsets, labels)
+        if self.rules:
+            every = (Automaton.of_masks(*self.allowed, n_labels=self.n_labels), *self.rules)
+            return min(filter(None, (rule.broken_at(offsets, labels) for rule in every)), default=None)
         transitions, first, last = self.allowed
         if transitions is first is last is None:
             return None

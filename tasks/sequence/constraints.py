@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,20 +37,36 @@ def is_scheme(constraints: ConstraintsLike) -> bool:
     return isinstance(constraints, str) and scheme_name(constraints) is not None
 
 
-def compiled(constraints: ConstraintsLike, labels: Sequence[Any]) -> tuple[Any, Automaton | None]:
-    """Masks ``(transitions, first, last)`` and, where these do not say what constraints mean, their smallest automaton.
+class Compiled(NamedTuple):
+    """Labellings that are allowed, as oracles have them.
+
+    Attributes
+    ----------
+    masks : tuple
+        ``(transitions, first, last)``, None where all is allowed.
+    language : Automaton or None
+        In place of masks that do not say it.
+    rules : tuple of Automaton
+        Beside masks, where one automaton of all would be too large.
+    """
+
+    masks: Any
+    language: Automaton | None = None
+    rules: tuple[Automaton, ...] = ()
+
+
+def compiled(constraints: ConstraintsLike, labels: Sequence[Any]) -> Compiled:
+    """Constraints as masks; or their smallest automaton; or, if that is too large, masks and rules.
 
     Raises ValueError, naming the constraint, for one that is none, that names no label, or that no sequence meets.
     """
     if constraints is None:
-        return NO_MASKS, None
+        return Compiled(NO_MASKS)
     if isinstance(constraints, tuple):
-        return _masks(constraints), None
+        return Compiled(_masks(constraints))
     if is_scheme(constraints):
-        return scheme_masks(str(constraints), labels), None
-    language = together(languages(constraints, labels))
-    masks = language.as_masks()
-    return (NO_MASKS, language) if masks is None else (masks, None)
+        return Compiled(scheme_masks(str(constraints), labels))
+    return together(languages(constraints, labels))
 
 
 def _masks(constraints: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -136,37 +152,40 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
     return [(f"the expression {part!r:.200}", automaton_of(parse(part, names), len(names)))]
 
 
-def together(rules: Sequence[tuple[str, Automaton]]) -> Automaton:
-    """The smallest automaton of all rules. Raises ValueError if no sequence meets them, or TooLarge."""
-    (_, language), *others = sorted(rules, key=lambda rule: rule[1].n_states)
-    for words, one in others:
-        try:
-            language &= one
-        except TooLarge as error:
-            raise TooLarge(
-                f"constraints: {len(rules)} rules, and {error} (with {words}): each label that may come once doubles "
-                "it. Leave out rules that predictions do not break, or merge their labels"
-            ) from None
+def together(rules: Sequence[tuple[str, Automaton]]) -> Compiled:
+    """All rules at once. Raises ValueError if no sequence meets them."""
+    local, others = [rule for rule in rules if rule[1].as_masks()], [rule for rule in rules if not rule[1].as_masks()]
+    every = Automaton.of_masks(*NO_MASKS, n_labels=rules[0][1].n_labels)
+    masks = language = _product(every, local)
+    try:
+        language = _product(language, sorted(others, key=lambda rule: rule[1].n_states))
+    except TooLarge:
+        return Compiled(masks.as_masks(), None, tuple(one for _, one in others))
+    found = language.as_masks()
+    return Compiled(NO_MASKS, language) if found is None else Compiled(found)
+
+
+def _product(language: Automaton, rules: Sequence[tuple[str, Automaton]]) -> Automaton:
+    """The sequences of a language that meet rules."""
+    for words, one in rules:
+        language &= one
         if not (language.following >= 0).any():
-            raise ValueError(f"constraints: no sequence of the labels meets {words} and the rules before")
+            raise ValueError(f"constraints: no sequence of the labels meets {words} and the other rules")
     return language
 
 
 def under(oracle: LabelChain, constraints: ConstraintsLike, labels: Sequence[Any]) -> LabelChain:
     """The same oracle under more constraints, which hold beside its own."""
     rules = languages(constraints, labels)
-    if oracle.language is not None:
-        rules.append(("the model's constraints", oracle.language))
-    elif oracle.is_constrained:
-        rules.append(("the model's constraints", Automaton.of_masks(*oracle.allowed, n_labels=len(labels))))
-    language = together(rules)
-    masks = language.as_masks()
-    if masks is None and isinstance(oracle, GreedyOracle):
+    own = [Automaton.of_masks(*oracle.allowed, n_labels=len(labels)), *oracle.rules]
+    rules += [("the model's constraints", one) for one in (own if oracle.language is None else [oracle.language])]
+    found = together(rules)
+    if isinstance(oracle, GreedyOracle) and (found.language is not None or found.rules):
         raise ValueError(
             "constraints: a model with inference='greedy' takes those that speak of neighbouring labels alone, and "
-            f"these need an automaton of {language.n_states} states"
+            "these need an automaton"
         )
-    return oracle.within(NO_MASKS if masks is None else masks, language if masks is None else None)
+    return oracle.within(*found)
 
 
 def stored_constraints(constraints: ConstraintsLike) -> Any:

@@ -800,6 +800,7 @@ def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | N
     if (
         stored.inference == "greedy"
         or stored.language is not None
+        or stored.rules is not None
         or stored.order != 1
         or stored.end
         or stored.n_bigrams != segments.phrases.starts[-1]

@@ -248,13 +248,17 @@ def make_oracle(
         )
     if segments is not None:
         return segment_oracle(labels, n_features, segments, loss, costs)
-    (transitions, first, last), language = compiled(params.constraints, labels)
+    (transitions, first, last), language, rules = compiled(params.constraints, labels)
     if is_scheme(params.constraints) and params.broken == "predict":
         warn_of_scheme(params, labels)
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
         check_greedy(params, loss)
-        check_masks(language)
+        if language is not None or rules:
+            raise ValueError(
+                "inference='greedy' takes constraints that speak of neighbouring labels alone (a scheme, masks), and "
+                "these need an automaton: use inference='exact'"
+            )
         order = (2 if encoder.template_bigram else 0) if params.order is None else params.order
         return GreedyOracle(
             len(labels), n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
@@ -277,17 +281,9 @@ def make_oracle(
         loss=loss,
         label_costs=costs,
         language=language,
+        rules=rules,
         **masks,
     )
-
-
-def check_masks(language: Automaton | None) -> None:
-    """Raise ValueError for constraints that inference from left to right cannot keep."""
-    if language is not None:
-        raise ValueError(
-            "inference='greedy' takes constraints that speak of neighbouring labels alone (a scheme, masks), and these "
-            f"need an automaton of {language.n_states} states: use inference='exact'"
-        )
 
 
 def warn_of_scheme(params: LabelerParams, labels: Sequence[Hashable]) -> None:
@@ -389,5 +385,5 @@ def check_unchanged(params: LabelerParams, model: SequenceModel, label_ids: Inte
         ("class_weight", oracle.label_costs, model.oracle.label_costs),
         ("loss", oracle.loss_name, model.oracle.loss_name),
         *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
-        ("constraints", oracle.language, model.oracle.language),
+        ("constraints", (oracle.language, oracle.rules), (model.oracle.language, model.oracle.rules)),
     ])  # fmt: skip

@@ -127,6 +127,11 @@ def runs(word, name):
     return [len(list(group)) for key, group in itertools.groupby(word) if key == name]
 
 
+def parts(word):
+    """What stands between the labels c."""
+    return "".join(word).split("c")
+
+
 def is_behind(word, since):
     """Whether each b stands behind an a, since the last label `since`."""
     seen = False
@@ -148,6 +153,9 @@ def is_behind(word, since):
         (max_length("a", 2), lambda w: max(runs(w, "a"), default=0) <= 2),
         (before("a", "b"), lambda w: is_behind(w, None)),
         (before("a", "b", since="c"), lambda w: is_behind(w, "c")),
+        (at_most_once("a", since="c"), lambda w: all(len(runs(part, "a")) <= 1 for part in parts(w))),
+        (exactly_one("a", since="c"), lambda w: all(len(runs(part, "a")) == 1 for part in parts(w))),
+        (in_order("a", "b", since="c"), lambda w: all("ba" not in "".join(part) for part in parts(w))),
     ],
     ids=str,
 )
@@ -192,8 +200,9 @@ def test_rules_as_text():
         ("max_length(a)", "max_length\\(field, number of tokens\\)"),
         ("max_length(a, 0)", "at least 1, got 0"),
         ("in_order(a, a)", "named twice"),
+        ("before(a, b, since=a)", "named twice"),
         ("in_order(a b)", "character 10: expected labels and commas"),
-        ("in_order(a, b, since=c)", "since= is for before"),
+        ("max_length(a, 2, since=c)", "since= has no meaning"),
     ]:
         with pytest.raises(ValueError, match=wanted):
             rule_of(text)

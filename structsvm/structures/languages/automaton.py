@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 # States of a product from on it is given up.
-MOST_STATES = 1 << 14
+MOST_STATES = 1 << 12
 
 
 class TooLarge(ValueError):
@@ -173,6 +173,14 @@ class Automaton:
 
     def broken_at(self, offsets: NDArray[np.int64], label_ids: NDArray[np.int32]) -> tuple[int, int] | None:
         """The first ``(sequence, token)`` at which a sequence leaves the language, or at whose end it is incomplete."""
+        broken = self.breaks(offsets, label_ids)
+        if not (broken >= 0).any():
+            return None
+        i = int((broken >= 0).argmax())
+        return i, int(broken[i])
+
+    def breaks(self, offsets: NDArray[np.int64], label_ids: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Per sequence the token at which it leaves the language, the last if it is incomplete; -1 if it does not."""
         starts, lengths = offsets[:-1], np.diff(offsets)
         order = np.argsort(-lengths, kind="stable")
         states, broken = np.zeros(len(lengths), dtype=np.int64), np.full(len(lengths), -1)
@@ -183,10 +191,7 @@ class Automaton:
             left = states[here] < 0
             left |= (lengths[here] == t + 1) & ~self.accepting[states[here]]
             broken[here[left]] = t
-        if not (broken >= 0).any():
-            return None
-        i = int((broken >= 0).argmax())
-        return i, int(broken[i])
+        return broken
 
     def left_at(
         self, offsets: NDArray[np.int64], which: NDArray[np.int32], table: NDArray[np.bool_]

@@ -1,7 +1,7 @@
 """Ready rules about fields of a sequence: which occur, how often, in which order, how long.
 
 A field is a label, of which each run of tokens is one occurrence; or, where labels have a scheme such as BIO, a type,
-of which each chunk is one.
+of which each chunk is one. With a label `since`, which separates the parts of a sequence, a rule holds in each part.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from structsvm.structures.languages.automaton import Automaton
 from structsvm.structures.languages.expressions import (
-    Either,
     Expression,
     OneOf,
     Repeated,
@@ -33,7 +32,7 @@ class Rule:
     name : str
     fields : tuple of str
     since : str or None
-        For "before": the label after which a rule begins anew.
+        The label or type that separates the parts of a sequence in which the rule holds.
     most : int or None
         For "max_length": the most tokens.
     """
@@ -51,8 +50,8 @@ class Rule:
             raise ValueError(f"{self.name} needs {wanted} fields, got {n}")
         if self.name == "max_length" and (not isinstance(self.most, int) or self.most < 1):
             raise ValueError(f"max_length needs a number of tokens of at least 1, got {self.most!r}")
-        if len(set(self.fields)) < n:
-            raise ValueError(f"{self}: a field is named twice")
+        if len({*self.fields, self.since}) < n + 1:
+            raise ValueError(f"{self}: a label is named twice")
 
     def __str__(self) -> str:
         more = [] if self.since is None else [f"since={_quoted(self.since)}"]
@@ -63,7 +62,7 @@ class Rule:
         """The rule, or one per field where it speaks about each by itself."""
         if self.name in ("in_order", "before", "max_length"):
             return [self]
-        return [Rule(self.name, (field,)) for field in self.fields]
+        return [Rule(self.name, (field,), self.since) for field in self.fields]
 
     def automaton(self, names: Sequence[str], roles: Sequence[Role | None]) -> Automaton:
         """The smallest automaton of the rule.
@@ -81,46 +80,46 @@ class Rule:
             For a field that is neither a label nor a type.
         """
         every = frozenset(range(len(names)))
-        fields = [_field(field, names, roles, self) for field in self.fields]
         since = frozenset[int]() if self.since is None else _field(self.since, names, roles, self)[0]
-        expression = _MAKERS[self.name](every, fields, since, self.most or 0)
-        return automaton_of(expression, len(names))
+        fields = [_field(field, names, roles, self) for field in self.fields]
+        part = _MAKERS[self.name](every - since, fields, self.most or 0)
+        return automaton_of(Then((part, _some(Then((OneOf(since), part))))), len(names))
 
 
-def at_most_once(*fields: str) -> Rule:
+def at_most_once(*fields: str, since: str | None = None) -> Rule:
     """Return the rule "each field occurs at most once".
 
     Examples
     --------
     >>> from structsvm.structures.languages import at_most_once
-    >>> print(at_most_once("street", "city"))
-    at_most_once(street, city)
+    >>> print(at_most_once("street", "city", since="separator"))
+    at_most_once(street, city, since=separator)
     """
-    return Rule("at_most_once", fields)
+    return Rule("at_most_once", fields, since)
 
 
-def exactly_one(*fields: str) -> Rule:
+def exactly_one(*fields: str, since: str | None = None) -> Rule:
     """Return the rule "each field occurs once"."""
-    return Rule("exactly_one", fields)
+    return Rule("exactly_one", fields, since)
 
 
-def at_least_one(*fields: str) -> Rule:
+def at_least_one(*fields: str, since: str | None = None) -> Rule:
     """Return the rule "each field occurs"."""
-    return Rule("at_least_one", fields)
+    return Rule("at_least_one", fields, since)
 
 
-def one_run_each(*fields: str) -> Rule:
+def one_run_each(*fields: str, since: str | None = None) -> Rule:
     """Return the rule "all tokens of a field, which may be several chunks, stand together"; for each field."""
-    return Rule("one_run_each", fields)
+    return Rule("one_run_each", fields, since)
 
 
-def in_order(*fields: str) -> Rule:
+def in_order(*fields: str, since: str | None = None) -> Rule:
     """Return the rule "no field stands behind a later one of the list"."""
-    return Rule("in_order", fields)
+    return Rule("in_order", fields, since)
 
 
 def before(first: str, then: str, since: str | None = None) -> Rule:
-    """Return the rule "`then` stands only behind a `first`", since the last `since` if one is named."""
+    """Return the rule "`then` stands only behind a `first`"."""
     return Rule("before", (first, then), since)
 
 
@@ -160,8 +159,8 @@ def rule_of(text: str) -> Rule | None:
         if len(arguments) != 2 or not arguments[1].isdecimal():
             raise ValueError(f"the rule {text!r:.200}: expected max_length(field, number of tokens)")
         most = int(arguments.pop())
-    if since is not None and name != "before":
-        raise ValueError(f"the rule {text!r:.200}: since= is for before(...)")
+    if since is not None and name == "max_length":
+        raise ValueError(f"the rule {text!r:.200}: since= has no meaning for max_length(...)")
     return Rule(name, tuple(arguments), since, most)
 
 
@@ -198,11 +197,9 @@ def _in_order(every: frozenset[int], fields: Sequence[Field]) -> Expression:
     return Then(tuple(_some(OneOf(others | field[0])) for field in fields))
 
 
-def _before(every: frozenset[int], fields: Sequence[Field], since: frozenset[int]) -> Expression:
+def _before(every: frozenset[int], fields: Sequence[Field]) -> Expression:
     (first, _), (then, _) = fields
-    anew = since - first
-    seen = Then((OneOf(first), _some(OneOf(every - anew))))
-    return Then((_some(Either((OneOf(every - first - then), Then((seen, OneOf(anew)))))), Repeated(seen, 0, 1)))
+    return Then((_some(OneOf(every - first - then)), Repeated(Then((OneOf(first), _some(OneOf(every)))), 0, 1)))
 
 
 def _short(every: frozenset[int], field: Field, most: int) -> Expression:
@@ -213,19 +210,19 @@ def _short(every: frozenset[int], field: Field, most: int) -> Expression:
     return Then((_some(others), _some(Then((run, Repeated(others, 1)))), Repeated(run, 0, 1)))
 
 
-Maker = Callable[[frozenset[int], Sequence[Field], frozenset[int], int], Expression]
+def _somewhere(every: frozenset[int], field: Field) -> Expression:
+    return Then((_some(OneOf(every)), OneOf(field[0]), _some(OneOf(every))))
+
+
+Maker = Callable[[frozenset[int], Sequence[Field], int], Expression]
 _MAKERS: dict[str, Maker] = {
-    "at_most_once": lambda every, fields, since, most: _once(every, fields[0], _occurrence(fields[0]), least=0),
-    "exactly_one": lambda every, fields, since, most: _once(every, fields[0], _occurrence(fields[0]), least=1),
-    "at_least_one": lambda every, fields, since, most: Then(
-        (_some(OneOf(every)), OneOf(fields[0][0]), _some(OneOf(every)))
-    ),
-    "one_run_each": lambda every, fields, since, most: _once(
-        every, fields[0], Repeated(OneOf(fields[0][0]), 1), least=0
-    ),
-    "in_order": lambda every, fields, since, most: _in_order(every, fields),
-    "before": lambda every, fields, since, most: _before(every, fields, since),
-    "max_length": lambda every, fields, since, most: _short(every, fields[0], most),
+    "at_most_once": lambda every, fields, most: _once(every, fields[0], _occurrence(fields[0]), least=0),
+    "exactly_one": lambda every, fields, most: _once(every, fields[0], _occurrence(fields[0]), least=1),
+    "at_least_one": lambda every, fields, most: _somewhere(every, fields[0]),
+    "one_run_each": lambda every, fields, most: _once(every, fields[0], Repeated(OneOf(fields[0][0]), 1), least=0),
+    "in_order": lambda every, fields, most: _in_order(every, fields),
+    "before": lambda every, fields, most: _before(every, fields),
+    "max_length": lambda every, fields, most: _short(every, fields[0], most),
 }
 
 
