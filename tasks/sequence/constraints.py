@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 NO_MASKS = (None, None, None)
+TAGGED = re.compile("[BIESLUMW][-_].+|.+[-_][BIESLUMW]|[BIESLUMW]")
 
 
 def is_scheme(constraints: ConstraintsLike) -> bool:
@@ -105,9 +107,11 @@ def languages(constraints: ConstraintsLike, labels: Sequence[Any]) -> list[tuple
     if not parts:
         raise ValueError("constraints is an empty list: name a scheme, a rule or an expression; None is no constraint")
     named = scheme_among(constraints)
-    scheme = scheme_of(labels) if named is None else constrained(named, labels)
-    roles = [None if scheme is None else scheme.part(label) for label in labels]
     names = [str(label) for label in labels]
+    # Labels of no scheme may stand beside those of one, as separators do.
+    tagged = [name for name in names if TAGGED.fullmatch(name)]
+    scheme = scheme_of([*tagged, "O"]) if named is None else constrained(named, labels)
+    roles = [None if scheme is None or name not in {*tagged, "O"} else scheme.part(name) for name in names]
     if len(set(names)) < len(names):
         raise ValueError("constraints: two labels are the same text, so that expressions cannot name them")
     found = []

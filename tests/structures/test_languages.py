@@ -20,11 +20,12 @@ from structsvm.structures.languages import (
     in_order,
     max_length,
     one_run_each,
+    rules,
 )
 from structsvm.structures.languages.automaton import MOST_STATES, TooLarge
 from structsvm.structures.languages.expressions import MOST_PLACES, automaton_of, parse
 from structsvm.structures.languages.nodes import nodes_of
-from structsvm.structures.languages.rules import ALL, rule_of
+from structsvm.structures.languages.rules import rule_of
 
 NAMES = ["a", "b", "c"]
 
@@ -128,7 +129,7 @@ def runs(word, name):
 
 
 def parts(word):
-    """What stands between the labels c."""
+    """Texts between the labels c."""
     return "".join(word).split("c")
 
 
@@ -192,7 +193,9 @@ def test_rules_as_text():
     assert rule_of("before(B-NAME, 'I NAME', since=SEP)") == before("B-NAME", "I NAME", since="SEP")
     assert rule_of(str(at_most_once("a b", "c,d", "e"))) == at_most_once("a b", "c,d", "e")
     assert rule_of("a (b)") is None
-    assert {rule_of(f"{name}(a, {3 if name == 'max_length' else 'b'})").name for name in ALL} == set(ALL)
+    assert {rule_of(f"{name}(a, {3 if name == 'max_length' else 'b'})").name for name in rules.NAMES} == set(
+        rules.NAMES
+    )
     assert [str(one) for one in at_most_once("a", "b").each()] == ["at_most_once(a)", "at_most_once(b)"]
     for text, wanted in [
         ("at_most_once()", "needs 1 or more fields, got 0"),

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = ["Automaton"]
+
 # States of a product from on it is given up.
 MOST_STATES = 1 << 12
 

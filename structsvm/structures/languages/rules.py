@@ -19,8 +19,19 @@ from structsvm.structures.languages.expressions import (
     automaton_of,
 )
 
+__all__ = [
+    "Rule",
+    "at_least_one",
+    "at_most_once",
+    "before",
+    "exactly_one",
+    "in_order",
+    "max_length",
+    "one_run_each",
+]
+
 Role = tuple[str, str]
-ALL = "at_most_once", "exactly_one", "at_least_one", "one_run_each", "in_order", "before", "max_length"
+NAMES = tuple(name for name in __all__ if name.islower())
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,7 @@ def max_length(field: str, most: int) -> Rule:
     return Rule("max_length", (field,), most=most)
 
 
-CALL = re.compile(rf"\s*({'|'.join(ALL)})\s*\((.*)\)\s*", re.DOTALL)
+CALL = re.compile(rf"\s*({'|'.join(NAMES)})\s*\((.*)\)\s*", re.DOTALL)
 ARGUMENT = re.compile(r"""\s*(?:(since)\s*=\s*)?(?:'([^']*)'|"([^"]*)"|([^\s,'"]+))\s*(,|$)""")
 
 

@@ -95,7 +95,7 @@ def all_labellings(n):
 
 @pytest.mark.parametrize("constraints", ["bio", ["bio"], [["masks"], "bio"]])
 def test_local_rules_are_masks(constraints):
-    """What masks say is said by masks, bit for bit."""
+    """Masks are used where they suffice, with the same bits."""
     if isinstance(constraints, list) and isinstance(constraints[0], list):
         ones = np.ones((len(LABELS),) * 2, dtype=bool)
         constraints = [(ones, None, None), "bio"]
@@ -129,6 +129,19 @@ def test_tables():
     ruled.set_params(warm_start=True).fit(*pairs)
     with pytest.raises(ValueError, match="trained with another 'constraints'"):
         ruled.set_params(constraints=None).fit(*pairs)
+
+
+def test_labels_of_a_scheme_among_others():
+    X = [["red", "onion", ",", "sea", "salt"], ["salt"]]
+    y = [["B-NAME", "I-NAME", "SEP", "B-NAME", "I-NAME"], ["B-NAME"]]
+    rules = [before("B-NAME", "I-NAME", since="SEP"), max_length("NAME", 2), at_most_once("NAME", since="SEP")]
+    model = SequenceLabeler(constraints=rules, **ONCE).fit(X, y)
+    for row, _ in model.predict_kbest([["red", "onion", "salt"]], 100)[0]:
+        for part in " ".join(row).split("SEP"):
+            assert part.split() in ([], ["B-NAME"], ["B-NAME", "I-NAME"])
+    assert (
+        len(model.predict_kbest([["red", "onion", "salt"]], 100)[0]) == 7
+    )  # one of BI S, S BI, B S B, with one B three, none
 
 
 # ---- rules that are too many for one automaton ----------------------------------------------------
