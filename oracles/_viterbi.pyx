@@ -33,6 +33,17 @@ from structsvm.arrays import checksum
 from structsvm.protocol import UnsupportedFormulation
 
 cdef extern from "chain.h" nogil:
+    ctypedef struct chain_rules:
+        int64_t N, H
+        const int32_t* labels
+        const int32_t* rows
+        const int32_t* group
+        const int32_t* groups
+        const int32_t* next
+        const int32_t* first
+        const int32_t* ends
+        const int32_t* origins
+        const int32_t* origin
     ctypedef struct chain_scores:
         int64_t K, stride, G, P, step, shift, each
         const float* A
@@ -43,6 +54,7 @@ cdef extern from "chain.h" nogil:
         float* tops
         float* turned
         int32_t has_tables
+        const chain_rules* rules
     ctypedef struct chain_kernels:
         int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
                       const int32_t* indices, const float* values, int64_t T, float* rows,
@@ -63,7 +75,11 @@ cdef extern from "chain.h" nogil:
                             const int32_t* ib, const float* vb, int64_t nb) noexcept nogil
     const chain_kernels* chain_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
+cdef extern from "ruled.h" nogil:
+    const chain_kernels* ruled_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+
 cdef const chain_kernels* KERNELS = chain_kernels_of(kernel_set(), poll)
+cdef const chain_kernels* RULED = ruled_kernels_of(kernel_set(), poll)
 
 # The chart of the counting programme is T^2 K / 2 numbers, the tables of a sequence whose attributes are conjoined with
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
@@ -84,6 +100,10 @@ cdef class Chain(LabelLattice):
 
     cdef bint has_end                   # without, w's row for the last label is not looked at
     cdef chain_scores scores
+    cdef chain_rules rules              # nodes of the language of labels, if there is one
+    cdef object nodes
+    cdef const chain_kernels* kernels
+    cdef Py_ssize_t block               # floats of the states of a token
     cdef float[::1] tables              # transition scores with the mask added (or for order 2)
     cdef const float* A                 # transition scores that all tokens have
     cdef const float* pairs             # weights of bigrams
@@ -103,7 +123,12 @@ cdef class Chain(LabelLattice):
         self.tables = self.tops = self.work = NOTHING
         if self.order == 2 or self.mask.shape[0] > 0:
             self.tables = np.empty((G * P + 2) * self.stride, dtype=np.float32)
-        self.V = np.empty(self.longest * G * self.stride, dtype=np.float32)
+        self.kernels, self.block = KERNELS, G * self.stride
+        self.scores.rules, self.nodes = NULL, structure.nodes
+        if self.nodes is not None:
+            structure.check_lengths(tokens.offsets)
+            self.follow(self.nodes)
+        self.V = np.empty(self.longest * self.block, dtype=np.float32)
         has_many = self.K >= MANY_LABELS
         room = self.stride + self.longest if has_many else self.stride * self.stride
         self.sums = np.empty(P + 8 + room, dtype=np.float32)
@@ -122,6 +147,26 @@ cdef class Chain(LabelLattice):
                     f"a sequence of {self.longest} tokens with bigrams needs tables of {size} bytes, more than "
                     f"{MAX_CHART_BYTES}: divide it, or use inference='greedy'")
             self.own = np.empty(size // 4, dtype=np.float32)
+
+    cdef int follow(self, nodes) except -1:
+        """Keep to the language of `nodes` (see `structsvm.structures.languages.nodes`)."""
+        self.rules.N, self.rules.H = len(nodes.labels), len(nodes.following)
+        self.rules.labels = <const int32_t*>array_data(nodes.labels)
+        self.rules.rows = <const int32_t*>array_data(nodes.rows)
+        self.rules.group = <const int32_t*>array_data(nodes.group)
+        self.rules.ends = <const int32_t*>array_data(nodes.ends)
+        self.rules.groups = <const int32_t*>array_data(nodes.groups)
+        self.rules.next = <const int32_t*>array_data(nodes.following)
+        self.rules.first = <const int32_t*>array_data(nodes.first)
+        self.rules.origins = <const int32_t*>array_data(nodes.origins)
+        self.rules.origin = <const int32_t*>array_data(nodes.origin)
+        self.scores.rules = &self.rules
+        self.kernels, self.block = RULED, self.rules.N
+        if self.longest * self.block * 4 > MAX_CHART_BYTES:
+            raise ValueError(
+                f"a sequence of {self.longest} tokens needs a chart of {4 * self.longest * self.block} bytes for the "
+                f"{self.block} pairs of labels and states of its constraints, more than {MAX_CHART_BYTES}: divide it")
+        return 0
 
     cdef int prepare(self, const float* w) except -1 nogil:
         """Point the scores at w's transition rows; with a mask, or for order 2, at combined tables."""
@@ -167,7 +212,7 @@ cdef class Chain(LabelLattice):
         cdef Py_ssize_t first = self.offsets[i]
         LabelLattice.fill(self, i, w, init, init_step)
         if self.scores.each > 0:
-            KERNELS.tables(&self.scores, self.A, self.pairs, self.pair_indptr + first, self.pair_indices,
+            self.kernels.tables(&self.scores, self.A, self.pairs, self.pair_indptr + first, self.pair_indices,
                            self.pair_values, self.offsets[i + 1] - first,
                            &self.own[self.own.shape[0] - self.K * self.stride], &self.own[0])
         return 0
@@ -178,7 +223,7 @@ cdef class Chain(LabelLattice):
     cdef double best_against(self, Py_ssize_t i, const float* E, const int32_t* gold, int32_t* path) except? -1.0 nogil:
         """`best`, with the losses of what is not `gold` added."""
         cdef float score
-        KERNELS.best(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0], &self.sums[0], path,
+        self.kernels.best(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0], &self.sums[0], path,
                      &score)
         return score
 
@@ -201,15 +246,15 @@ cdef class Chain(LabelLattice):
         if self.tops.shape[0] == 0:
             with gil:
                 self.tops = np.empty(self.longest, dtype=np.float32)
-                self.work = np.empty((4 * self.scores.G + self.n_edges) * self.stride, dtype=np.float32)
-        return KERNELS.expect(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
+                self.work = np.empty(4 * self.block + (self.n_edges + 2) * self.stride, dtype=np.float32)
+        return self.kernels.expect(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
                               &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
 
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
         cdef ndarray weights = self.structure.check_weights(w)
         cdef Py_ssize_t T = self.length(i), n
-        cdef Py_ssize_t states = self.scores.G * self.stride
+        cdef Py_ssize_t states = self.block
         cdef const float[:, ::1] rows
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
@@ -225,20 +270,20 @@ cdef class Chain(LabelLattice):
         with nogil:
             self.prepare(<const float*>array_data(weights))
             self.fill(i, <const float*>array_data(weights), &rows[0, 0], 0 if allowed is None else self.stride)
-            n = KERNELS.kbest(&self.scores, &self.E[0], T, k, &score[0], &back[0], &heads[0], &paths[0, 0], &totals[0])
+            n = self.kernels.kbest(&self.scores, &self.E[0], T, k, &score[0], &back[0], &heads[0], &paths[0, 0], &totals[0])
         return np.asarray(paths)[:n].copy(), np.asarray(totals)[:n].astype(np.float64)
 
     def max_marginals(self, w, Py_ssize_t i):
         """Array (length, K): the score of the best labelling of sequence i with label c at token t."""
         cdef ndarray weights = self.structure.check_weights(w)
         cdef Py_ssize_t T = self.length(i)
-        cdef float[::1] B = np.empty(2 * self.scores.G * self.stride, dtype=np.float32)
+        cdef float[::1] B = np.empty(2 * self.block, dtype=np.float32)
         cdef float[:, ::1] out = np.empty((T, self.stride), dtype=np.float32)
         with nogil:
             self.prepare(<const float*>array_data(weights))
             self.fill(i, <const float*>array_data(weights), &self.row[0], 0)
             self.best(i, &self.E[0], &self.path[0])
-            KERNELS.max_marginals(&self.scores, &self.E[0], T, &self.V[0], &B[0], &out[0, 0])
+            self.kernels.max_marginals(&self.scores, &self.E[0], T, &self.V[0], &B[0], &out[0, 0])
         return np.asarray(out)[:, :self.K].astype(np.float64)
 
 
@@ -299,7 +344,7 @@ cdef class ChainProblem(LabelProblem):
             self.unit, self.units = (1.0, np.ones(self.chain.K, np.int32)) if self.zero_one else structure.cost_units
             self.decoder.scores.units = &self.units[0]
             cap = 1 if self.zero_one else longest * int(np.max(self.units))
-            size = longest * (cap + 1) * self.decoder.scores.G * self.chain.stride
+            size = longest * (cap + 1) * self.decoder.block
             if size * 4 > MAX_CHART_BYTES:
                 raise UnsupportedFormulation(
                     f"a sequence of {longest} tokens needs a chart of {4 * size} bytes to count errors "
@@ -336,7 +381,7 @@ cdef class ChainProblem(LabelProblem):
         if not self.zero_one:
             for t in range(T):
                 cap += self.units[gold[t]]
-        KERNELS.count(&self.decoder.scores, &self.chain.E[0], gold, T, cap, &self.chart[0], &self.best[0])
+        self.decoder.kernels.count(&self.decoder.scores, &self.chain.E[0], gold, T, cap, &self.chart[0], &self.best[0])
         true_score = self.best[0]
         if self.penalty == PENALTY_HARD:
             high = -INFINITY
@@ -348,7 +393,7 @@ cdef class ChainProblem(LabelProblem):
             if h > high:
                 high = h
                 top = d
-        KERNELS.count_path(&self.decoder.scores, gold, T, cap, top, &self.chart[0], &self.decoder.sums[0],
+        self.decoder.kernels.count_path(&self.decoder.scores, gold, T, cap, top, &self.chart[0], &self.decoder.sums[0],
                            &self.chain.path[0])
         return 0
 

@@ -15,6 +15,8 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
+from structsvm.structures.languages import Automaton
+from structsvm.structures.languages.nodes import Nodes, nodes_of
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
@@ -97,6 +99,8 @@ class LabelChain(Oracle):
 
     end = False  # whether the last label has a weight of its own
     seen_only = False  # see `of_seen`
+    language: Automaton | None = None  # labellings that are allowed, where masks do not say it
+    rules: tuple[Automaton, ...] = ()  # beside masks: where one automaton of all would be too large
 
     def __init__(
         self,
@@ -200,9 +204,49 @@ class LabelChain(Oracle):
 
     def without_masks(self) -> Self:
         """The same oracle, for which all labellings are allowed."""
-        oracle = copy.copy(self)
-        oracle.allowed = (None, None, None)
+        return self.within((None, None, None), None)
+
+    def within(
+        self, allowed: tuple[ArrayLike | None, ...], language: Automaton | None, rules: tuple[Automaton, ...] = ()
+    ) -> Self:
+        """The same oracle, which allows other labellings: those of masks, of a smallest automaton, or of rules."""
+        oracle, n = copy.copy(self), self.n_labels
+        names, shapes = ("transitions", "first", "last"), ((n, n), (n,), (n,))
+        oracle.allowed = tuple(
+            _checked_mask(f"allowed_{name}", mask, shape)
+            for name, mask, shape in zip(names, allowed, shapes, strict=True)
+        )
+        oracle.language, oracle.rules = language, rules
         return oracle
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether some labellings are excluded."""
+        return self.language is not None or bool(self.rules) or any(mask is not None for mask in self.allowed)
+
+    @property
+    def nodes(self) -> Nodes | None:
+        """The nodes that the language leaves; None without one."""
+        return None if self.language is None else nodes_of(self.language, self.order)
+
+    def check_lengths(self, offsets: NDArray[np.int64], numbers: NDArray[np.integer[Any]] | None = None) -> None:
+        """Raise ValueError, naming the sequence, if the language has no labelling of its length.
+
+        `numbers` are those of the sequences, if not 0, 1, ...
+        """
+        if self.language is None:
+            return
+        lengths = np.diff(offsets)
+        possible = self.language.possible_lengths(int(lengths.max(initial=0)) + self.language.n_states)
+        if not possible[lengths].all():
+            i = int((~possible[lengths]).argmax())
+            n, others = int(lengths[i]), np.flatnonzero(possible[1:]) + 1
+            number = i if numbers is None else int(numbers[i])
+            near = [*others[others < n][-1:].tolist(), *others[others > n][:1].tolist()]
+            raise ValueError(
+                f"sequence {number}: the constraints allow no labelling of length {n}, the number of its tokens (the "
+                f"nearest: {' and '.join(map(str, near))}). Loosen the constraints, or leave the sequence out"
+            )
 
     def of_seen(self) -> Self:
         """The same oracle, whose problems leave weights of a feature and a label at 0 that no token has together."""
@@ -222,7 +266,15 @@ class LabelChain(Oracle):
         return may.ravel()
 
     def broken_at(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> tuple[int, int] | None:
-        """The first ``(sequence, token)`` at which a labelling violates a mask; None if there is none."""
+        """The first ``(sequence, token)`` at which a labelling violates a mask or leaves the language, or None.
+
+        Of a labelling that is incomplete this is its last token.
+        """
+        if self.language is not None:
+            return self.language.broken_at(offsets, labels)
+        if self.rules:
+            every = (Automaton.of_masks(*self.allowed, n_labels=self.n_labels), *self.rules)
+            return min(filter(None, (rule.broken_at(offsets, labels) for rule in every)), default=None)
         transitions, first, last = self.allowed
         if transitions is first is last is None:
             return None
@@ -252,10 +304,12 @@ class LabelChain(Oracle):
             )
 
     def contradicted_at(self, offsets: NDArray[np.int64], known: KnownLabels) -> tuple[int, int] | None:
-        """The first ``(sequence, token)`` at which the masks leave no labelling that agrees with what is known.
+        """The first ``(sequence, token)`` at which masks or language leave no labelling that agrees with what is known.
 
-        All sequences at once, token by token: which labels can be reached from the labels before.
+        Under masks all sequences at once, token by token: which labels can be reached from the labels before.
         """
+        if self.language is not None:
+            return self.language.left_at(offsets, known.which, known.table)
         transitions, first, last = self.allowed
         lengths, table = np.diff(offsets), known.table
         order = np.argsort(-lengths, kind="stable")

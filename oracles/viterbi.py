@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._viterbi import Chain, ChainProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
+from structsvm.oracles.lazily import LazyChain
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
+from structsvm.structures._labels import LabelLattice
+from structsvm.structures.languages import Automaton
+from structsvm.structures.languages.automaton import MOST_STATES
 
 __all__ = ["ViterbiOracle"]
 
@@ -43,6 +48,11 @@ class ViterbiOracle(ExactChain):
         ``allowed_transitions[a, b]``: whether b may follow a. Default: always.
     allowed_first, allowed_last : bool arrays of shape (n_labels,), optional
         Labels allowed first and last.
+    language : Automaton, optional
+        Labellings that are allowed, in place of masks; see `structsvm.structures.languages`.
+    rules : sequence of Automaton, optional
+        Languages to all of which labellings belong, and which are too many for one automaton: for decoding alone, see
+        `structsvm.oracles.lazily`.
 
     Attributes
     ----------
@@ -55,7 +65,8 @@ class ViterbiOracle(ExactChain):
     -----
     Exact for both rescalings. Margin rescaling costs T K^2 (order 2: T K^3); slack rescaling and
     quadratic penalties count errors in one more dimension and cost T times as much, with label costs as many times
-    T as the mean cost is units.
+    T as the mean cost is units. With a language N pairs of a label and a state of its automaton stand in place of
+    labels, at a cost of T N K (order 2: T N K^2).
 
     Examples
     --------
@@ -84,6 +95,8 @@ class ViterbiOracle(ExactChain):
         allowed_transitions: ArrayLike | None = None,
         allowed_first: ArrayLike | None = None,
         allowed_last: ArrayLike | None = None,
+        language: Automaton | None = None,
+        rules: Sequence[Automaton] = (),
     ) -> None:
         if order not in (1, 2):
             raise ValueError(f"The 'order' parameter of ViterbiOracle must be 1 or 2. Got {order!r} instead.")
@@ -105,6 +118,23 @@ class ViterbiOracle(ExactChain):
             allowed_last,
         )
         self.end = end
+        if language is not None:
+            if any(mask is not None for mask in self.allowed):
+                raise ValueError("ViterbiOracle takes masks or a language; masks are one: Automaton.of_masks")
+            if language.n_labels != n_labels:
+                raise ValueError(
+                    f"The 'language' parameter of ViterbiOracle must have {n_labels} labels. Got {language.n_labels} "
+                    "instead."
+                )
+            self.language = language.minimal()
+            if not (self.language.following >= 0).any():
+                raise ValueError("The 'language' parameter of ViterbiOracle contains no sequence of labels")
+        for rule in rules:
+            if language is not None or rule.n_labels != n_labels:
+                raise ValueError(
+                    f"The 'rules' parameter of ViterbiOracle takes automata of {n_labels} labels beside masks"
+                )
+        self.rules = tuple(rule.minimal() for rule in rules)
         if loss == "log":
             self.rescalings = ()
         elif self.label_costs is not None:
@@ -140,6 +170,8 @@ class ViterbiOracle(ExactChain):
             allowed_transitions=transitions,
             allowed_first=first,
             allowed_last=last,
+            language=self.language,
+            rules=self.rules,
         )
 
     def check_formulation(self, rescaling: Rescaling | None, penalty: Penalty | None) -> None:
@@ -165,12 +197,20 @@ class ViterbiOracle(ExactChain):
         the completion.
         """
         self.check_formulation(rescaling, penalty)
+        if self.rules:
+            raise ValueError(
+                f"the constraints are {len(self.rules)} rules whose automaton has more than {MOST_STATES} states, too "
+                "many to train with: broken='predict' constrains predictions only; or leave out rules"
+            )
         tokens = as_tokens(X, self.n_token_features)
         labels, known = KnownLabels.of(Y, tokens, self.n_labels)
         return ChainProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
 
-    def chain(self, X: Any) -> Chain:
+    def chain(self, X: Any) -> LabelLattice:
         """Return a decoder for sequences without labels."""
+        if self.rules:
+            lazy: Any = LazyChain(self, as_tokens(X, self.n_token_features))
+            return lazy  # type: ignore[no-any-return]  # of the same methods
         return Chain(self, as_tokens(X, self.n_token_features))
 
     # ---- the protocol on single objects ---------------------------------------------------------

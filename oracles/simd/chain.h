@@ -23,6 +23,20 @@
 
 #define CHAIN_SHORT 3   /* tokens for which tables made of A do not pay */
 
+/* Nodes of a label and a state of an automaton, in groups; see ruled.h. */
+typedef struct {
+    int64_t N, H;
+    const int32_t *labels;  /* (N) */
+    const int32_t *rows;    /* (N): the row of A of the labels behind it */
+    const int32_t *group;   /* (N) */
+    const int32_t *groups;  /* (H + 1): where the nodes of each begin */
+    const int32_t *next;    /* (H, K): the node of a label behind a group, or -1 */
+    const int32_t *first;   /* (K): the node of a first label, or -1 */
+    const int32_t *ends;    /* (N): whether a sequence may end there */
+    const int32_t *origins; /* (N + 1): where the groups that lead to each node begin, in: */
+    const int32_t *origin;
+} chain_rules;
+
 typedef struct {
     int64_t K, stride, G, P;
     int64_t step, shift;    /* predecessor a of group g stands at a * step + g * shift */
@@ -35,6 +49,7 @@ typedef struct {
     float *tops;            /* room for (stride) and a number per token, to leave out labels in chain_best; or NULL */
     float *turned;          /* room for (stride, stride), A transposed for the way back of chain_best; or NULL */
     int32_t has_tables;     /* whether these are A's */
+    const chain_rules *rules;   /* or NULL */
 } chain_scores;
 
 typedef struct {

@@ -230,7 +230,11 @@ def check_columns(task: Task, given: dict[str, Any]) -> None:
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
 @click.option("--abstain", is_flag=True, help="Write _ where the model is not sure enough: see calibrate.")
-@click.option("--constraints", type=FILE, help="Graphs: constraints on the labels, one JSON list per line.")
+@click.option(
+    "--constraints",
+    type=FILE,
+    help="Rules that labels meet: of sequences one per line, of graphs a JSON list per graph.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @ENCODING
 @of_columns
@@ -243,8 +247,8 @@ def predict(model: Any, input: Any, output: str | None, quiet: bool, abstain: bo
     if wanted["pretty"] and not task.has_trees:
         raise click.UsageError("--pretty is for models that predict trees")
     if wanted["constraints"] and not task.has_constraints:
-        raise click.UsageError("--constraints is for models that label graphs")
-    if wanted["constraints"] and wanted["kbest"]:
+        raise click.UsageError("--constraints is for models that label sequences or graphs")
+    if wanted["constraints"] and wanted["kbest"] and not task.has_columns:
         raise click.UsageError("--constraints and --kbest do not go together")
     if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")

@@ -107,7 +107,7 @@ def _check(model: SequenceModel, kind: str) -> None:
         (model.segments is not None, "weights of whole segments", "train with segments=False"),
         (model.is_greedy, "inference='greedy'", "train with inference='exact'"),
         (model.oracle.order > 1, "weights of three labels in a row", "train with order=1"),
-        (any(mask is not None for mask in model.oracle.allowed), "constraints", "train without constraints="),
+        (model.oracle.is_constrained, "constraints", "train without constraints="),
         (encoder.hash_bits is not None, "names of features that were hashed", "train with hash_bits=None"),
         (encoder.kind == "numeric", "names of columns of numbers", "give dicts of features"),
         (model.units is not None and kind != "crfsuite", "numbers as values of features", "give them as strings"),

@@ -6,7 +6,7 @@ It imports neither the metrics nor what trains, which take longer to import than
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, Count, Flag, Matrix, OneOf, Part, Record, Stored, Text, matrix_of
+from structsvm.structures.languages import Automaton
 from structsvm.tasks.common.stored_labels import Labels
 
 if TYPE_CHECKING:
@@ -30,6 +31,28 @@ def how_inferred(oracle: LabelChain) -> str:
     return "greedy" if isinstance(oracle, GreedyOracle) else "exact"
 
 
+class RuleTables(NamedTuple):
+    """The automata of rules, one after the other."""
+
+    following: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, oracle: LabelChain) -> RuleTables | None:
+        """The tables of an oracle's rules; None without any."""
+        if not oracle.rules:
+            return None
+        tables = [rule.following for rule in oracle.rules], [rule.accepting for rule in oracle.rules]
+        starts = np.cumsum([0, *(rule.n_states for rule in oracle.rules)])
+        return cls(np.concatenate(tables[0]), np.concatenate(tables[1]), starts)
+
+    def rules(self) -> list[Automaton]:
+        """The automata; ValueError if one has a state of another."""
+        cuts = self.starts[1:-1]
+        return list(map(Automaton, np.split(self.following, cuts), np.split(self.accepting, cuts)))
+
+
 ORACLE = Record({
     "inference": OneOf(("exact", "greedy"), of=how_inferred),
     "n_token_features": Count(),
@@ -40,6 +63,22 @@ ORACLE = Record({
     "allowed_transitions": Array("b1", ("n_labels", "n_labels"), needed=False, of=lambda oracle: oracle.allowed[0]),
     "allowed_first": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[1]),
     "allowed_last": Array("b1", ("n_labels",), needed=False, of=lambda oracle: oracle.allowed[2]),
+    "language": Record(
+        {
+            "following": Array("i4", ("n_states", "n_labels"), within=(-1, "n_states")),
+            "accepting": Array("b1", ("n_states",)),
+        },
+        needed=False,
+    ),
+    "rules": Record(
+        {
+            "following": Array("i4", ("n_states", "n_labels"), within=(-1, "n_states")),
+            "accepting": Array("b1", ("n_states",)),
+            "starts": Array("i8", ("n_rules+1",), rises_to="n_states"),
+        },
+        needed=False,
+        of=RuleTables.of,
+    ),
     "label_costs": Array("f8", ("n_labels",), needed=False),
 })  # fmt: skip
 WEIGHTS = Matrix("n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride))
@@ -51,9 +90,14 @@ CHAIN = Record({"weights": WEIGHTS, "labels": Labels(), "encoder": ENCODER, "ora
 def chain_of(stored: Stored, labels: Sequence[Hashable]) -> GreedyOracle | ViterbiOracle:
     """The oracle of a file whose tokens have labels of their own."""
     about = {"n_bigrams": stored.n_bigrams, "order": stored.order, **stored.arrays()}
+    language = None if stored.language is None else Automaton(**stored.language.arrays())
     if stored.inference == "greedy":
+        if language is not None or stored.rules is not None:
+            raise ValueError("greedy inference with a language")
         return GreedyOracle(len(labels), stored.n_token_features, **about)
-    return ViterbiOracle(len(labels), stored.n_token_features, end=stored.end, loss=stored.loss, **about)
+    rules = [] if stored.rules is None else RuleTables(**stored.rules.arrays()).rules()
+    about |= {"end": stored.end, "loss": stored.loss, "language": language, "rules": rules}
+    return ViterbiOracle(len(labels), stored.n_token_features, **about)
 
 
 def weights_of(stored: Stored, oracle: LabelChain) -> Floats:

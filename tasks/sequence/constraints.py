@@ -1,36 +1,80 @@
-"""Allowed labels per token: labelling schemes, and partly known labels."""
+"""Labellings that are allowed: schemes, rules, expressions and masks; and allowed labels per token."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
-from structsvm.metrics._schemes import Scheme, scheme_for
+from structsvm.metrics._schemes import SCHEMES, Scheme, scheme_for, scheme_name, scheme_of
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.structures.languages import Automaton, Rule
+from structsvm.structures.languages.automaton import TooLarge
+from structsvm.structures.languages.expressions import automaton_of, parse
+from structsvm.structures.languages.rules import rule_of
 from structsvm.tasks.common.labels import is_hashable, sort_labels
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from structsvm.features.tokens import Tokens
+    from structsvm.oracles.chain import LabelChain
     from structsvm.tasks.sequence.examples import AllowedLike, Masks
 
-    # A scheme, or masks (transitions, first, last).
-    ConstraintsLike: TypeAlias = str | tuple[ArrayLike | None, ...] | None
+    # A scheme, rule or expression; masks (transitions, first, last); or several.
+    OneConstraint: TypeAlias = str | Rule | Automaton | tuple[ArrayLike | None, ...]
+    ConstraintsLike: TypeAlias = OneConstraint | list[OneConstraint] | None
 
 
-def label_masks(constraints: ConstraintsLike, labels: Sequence[Any]) -> Any:
-    """Masks ``(transitions, first, last)`` of a labelling scheme, for the oracles; None where all is allowed."""
+NO_MASKS = (None, None, None)
+TAGGED = re.compile("[BIESLUMW][-_].+|.+[-_][BIESLUMW]|[BIESLUMW]")
+
+
+def is_scheme(constraints: ConstraintsLike) -> bool:
+    """Whether constraints are the name of a labelling scheme."""
+    return isinstance(constraints, str) and scheme_name(constraints) is not None
+
+
+class Compiled(NamedTuple):
+    """Labellings that are allowed, as oracles have them.
+
+    Attributes
+    ----------
+    masks : tuple
+        ``(transitions, first, last)``, None where all is allowed.
+    language : Automaton or None
+        In place of masks that do not say it.
+    rules : tuple of Automaton
+        Beside masks, where one automaton of all would be too large.
+    """
+
+    masks: Any
+    language: Automaton | None = None
+    rules: tuple[Automaton, ...] = ()
+
+
+def compiled(constraints: ConstraintsLike, labels: Sequence[Any]) -> Compiled:
+    """Constraints as masks; or their smallest automaton; or, if that is too large, masks and rules.
+
+    Raises ValueError, naming the constraint, for one that is none, that names no label, or that no sequence meets.
+    """
     if constraints is None:
-        return None, None, None
+        return Compiled(NO_MASKS)
     if isinstance(constraints, tuple):
-        if len(constraints) != 3:
-            raise ValueError(f"constraints must hold three masks (transitions, first, last), got {len(constraints)}")
-        return constraints
-    return constrained(constraints, labels).masks(labels)
+        return Compiled(_masks(constraints))
+    if is_scheme(constraints):
+        return Compiled(constrained(str(constraints), labels).masks(labels))
+    return together(languages(constraints, labels))
+
+
+def _masks(constraints: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(constraints) != 3:
+        raise ValueError(f"constraints must hold three masks (transitions, first, last), got {len(constraints)}")
+    return constraints
 
 
 def constrained(constraints: str, labels: Iterable[Any]) -> Scheme:
@@ -39,6 +83,134 @@ def constrained(constraints: str, labels: Iterable[Any]) -> Scheme:
         return scheme_for(labels, constraints)
     except (TypeError, ValueError) as error:
         raise type(error)(f"constraints={constraints!r}: {error}") from None
+
+
+def scheme_among(constraints: ConstraintsLike) -> str | None:
+    """The first scheme that constraints name."""
+    parts = constraints if isinstance(constraints, list) else [constraints]
+    return next((str(part) for part in parts if is_scheme(part)), None)
+
+
+def languages(constraints: ConstraintsLike, labels: Sequence[Any]) -> list[tuple[str, Automaton]]:
+    """The rules of which constraints are the conjunction, in words and as automata."""
+    parts = constraints if isinstance(constraints, list) else [constraints]
+    if not parts:
+        raise ValueError("constraints is an empty list: name a scheme, a rule or an expression; None is no constraint")
+    named = scheme_among(constraints)
+    names = [str(label) for label in labels]
+    # Labels of no scheme may stand beside those of one, as separators do.
+    tagged = [name for name in names if TAGGED.fullmatch(name)]
+    scheme = scheme_of([*tagged, "O"]) if named is None else constrained(named, labels)
+    roles = [None if scheme is None or name not in {*tagged, "O"} else scheme.part(name) for name in names]
+    if len(set(names)) < len(names):
+        raise ValueError("constraints: two labels are the same text, so that expressions cannot name them")
+    found = []
+    for part in parts:
+        try:
+            found += _languages_of(part, names, roles)
+        except ValueError as error:
+            raise type(error)(f"constraints: {error}") from None
+    for words, language in found:
+        if not (language.following >= 0).any():
+            raise ValueError(f"constraints: no sequence of the labels meets {words}")
+    return found
+
+
+def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list[tuple[str, Automaton]]:
+    """The rules of one constraint."""
+    if isinstance(part, Automaton):
+        if part.n_labels != len(names):
+            raise ValueError(f"the automaton has {part.n_labels} labels, the model {len(names)}")
+        return [("the automaton", part.minimal())]
+    if isinstance(part, tuple):
+        shapes = [(len(names),) * n for n in (2, 1, 1)]
+        masks = [None if mask is None else np.asarray(mask) for mask in _masks(part)]
+        for mask, shape in zip(masks, shapes, strict=True):
+            if mask is not None and (mask.shape != shape or mask.dtype != bool):
+                raise ValueError(f"a mask must be a bool array {shape}, got {mask.dtype} {mask.shape}")
+        return [("the masks", Automaton.of_masks(*masks, n_labels=len(names)))]
+    if is_scheme(part):
+        masks = constrained(part, names).masks(names)
+        return [(f"the scheme {part!r}", Automaton.of_masks(*masks, n_labels=len(names)))]
+    rule = rule_of(part) if isinstance(part, str) else part
+    if isinstance(rule, Rule):
+        return [(f"the rule {one}", one.automaton(names, roles)) for one in rule.each()]
+    if not isinstance(part, str):
+        raise ValueError(
+            f"a constraint is a scheme, a rule, an expression, an Automaton or three masks, got {type(part).__name__}"
+        )
+    if part.isidentifier() and part not in names:
+        raise ValueError(
+            f"{part!r} is no scheme (there are {', '.join(SCHEMES)}, and other orders of their letters), and none of "
+            f"the labels {', '.join(names):.300}"
+        )
+    return [(f"the expression {part!r:.200}", automaton_of(parse(part, names), len(names)))]
+
+
+def together(rules: Sequence[tuple[str, Automaton]]) -> Compiled:
+    """All rules at once. Raises ValueError if no sequence meets them."""
+    local, others = [rule for rule in rules if rule[1].as_masks()], [rule for rule in rules if not rule[1].as_masks()]
+    every = Automaton.of_masks(*NO_MASKS, n_labels=rules[0][1].n_labels)
+    masks = language = _product(every, local)
+    try:
+        language = _product(language, sorted(others, key=lambda rule: rule[1].n_states))
+    except TooLarge:
+        return Compiled(masks.as_masks(), None, tuple(one for _, one in others))
+    found = language.as_masks()
+    return Compiled(NO_MASKS, language) if found is None else Compiled(found)
+
+
+def _product(language: Automaton, rules: Sequence[tuple[str, Automaton]]) -> Automaton:
+    """The sequences of a language that meet rules."""
+    for words, one in rules:
+        language &= one
+        if not (language.following >= 0).any():
+            raise ValueError(f"constraints: no sequence of the labels meets {words} and the other rules")
+    return language
+
+
+def under(oracle: LabelChain, constraints: ConstraintsLike, labels: Sequence[Any]) -> LabelChain:
+    """The same oracle under more constraints, which hold beside its own."""
+    rules = languages(constraints, labels)
+    own = [Automaton.of_masks(*oracle.allowed, n_labels=len(labels)), *oracle.rules]
+    rules += [("the model's constraints", one) for one in (own if oracle.language is None else [oracle.language])]
+    found = together(rules)
+    if isinstance(oracle, GreedyOracle) and (found.language is not None or found.rules):
+        raise ValueError(
+            "constraints: a model with inference='greedy' takes those that speak of neighbouring labels alone, and "
+            "these need an automaton"
+        )
+    return oracle.within(*found)
+
+
+def stored_constraints(constraints: ConstraintsLike) -> Any:
+    """Constraints in the parameters of a file: texts; ["masks"] for what is stored with the oracle alone."""
+    if constraints is None or isinstance(constraints, str):
+        return constraints
+    if isinstance(constraints, Rule):
+        return str(constraints)
+    if isinstance(constraints, list) and all(isinstance(part, str | Rule) for part in constraints):
+        return [str(part) for part in constraints]
+    return ["masks"]
+
+
+def broken_rule(constraints: ConstraintsLike, labels: Sequence[Any], label_ids: NDArray[np.int32]) -> str:
+    """The words of the rule that a labelling breaks first."""
+    bounds = np.array([0, len(label_ids)])
+    broken = [
+        (place, words) for words, one in languages(constraints, labels) if (place := one.broken_at(bounds, label_ids))
+    ]
+    return min(broken, key=lambda pair: pair[0])[1]
+
+
+def read_constraints(path: str) -> list[str]:
+    """The constraints of a file: one per line, but for blank lines and those that begin with #."""
+    with open(path, encoding="utf-8") as file:
+        lines = [line.strip() for line in file]
+    found = [line for line in lines if line and line[0] != "#"]
+    if not found:
+        raise ValueError(f"{path}: has no constraint; each stands on a line of its own")
+    return found
 
 
 def repair(
@@ -55,10 +227,13 @@ def repair(
     """
     if scheme is None:
         return labels, label_ids
-    if isinstance(scheme, tuple):
-        raise ValueError("broken='repair' needs constraints='bio' or another scheme: masks do not say what is meant")
-    transitions, first, last = label_masks(scheme, labels)
-    named = constrained(scheme, labels)
+    if not is_scheme(scheme):
+        raise ValueError(
+            "broken='repair' needs constraints='bio' or another scheme: masks, rules and expressions do not say what "
+            "is meant"
+        )
+    transitions, first, last = constrained(str(scheme), labels).masks(labels)
+    named = constrained(str(scheme), labels)
     bounds = np.unique(offsets)
     wrong = np.zeros(len(label_ids), dtype=bool)
     wrong[1:] = ~transitions[label_ids[:-1], label_ids[1:]]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.sequence.constraints import ConstraintsLike
     from structsvm.tasks.sequence.examples import AllowedLike, LabeledSequences, LabelsLike, Masks, SequencesLike
 
 # Sequences of a stream that are labelled at once.
@@ -72,13 +73,15 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     features : TokenFeatures, optional
         How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
         Default: ``TokenFeatures()``.
-    constraints : str or tuple of bool arrays, optional
+    constraints : str, Rule, Automaton, tuple of bool arrays, or list of these, optional
         Labellings that may be predicted: those of the scheme "bio", "bioes", "bilou", "bmes", "bmewo", "iob1", "ioe1",
-        "ioe2" or "io", also by other names such as "IOBES" (see `structsvm.metrics.Scheme`); or masks ``(transitions
-        (K, K), first (K,), last (K,))`` in the order of `classes_`.
+        "ioe2" or "io", also by other names such as "IOBES" (see `structsvm.metrics.Scheme`); of a regular expression
+        over labels, ``"(O | B-NAME I-NAME*)*"``, a rule such as `at_most_once`, or an automaton
+        (`structsvm.structures.languages`); or masks ``(transitions (K, K), first (K,), last (K,))`` in the order of
+        `classes_`. All of a list hold. Inference is exact in training and prediction.
     broken : {"refuse", "repair", "predict"}, default="refuse"
-        What to do with training labels that violate the constraints: raise an error; with a scheme, replace them by
-        valid labels for the chunks that are read in them (with "bio" I-X where no chunk is open becomes B-X); or
+        What to do with training labels that violate the constraints: raise an error; with a scheme alone, replace them
+        by valid labels for the chunks that are read in them (with "bio" I-X where no chunk is open becomes B-X); or
         train on them unchanged, and constrain only predictions.
     segments : bool or int, default=False
         Whether whole segments have weights, of their length and of their phrases (`structsvm.tasks.sequence.phrases`),
@@ -283,11 +286,21 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             allowed = model.segments.allowed(allowed, self.unknown)
         return allowed_masks(allowed, model.labels, self.unknown)
 
+    def _under(self, constraints: ConstraintsLike) -> SequenceModel:
+        """The fitted model, under more constraints."""
+        model: SequenceModel = self._fitted()
+        return model.constrained_by(constraints)
+
     @overload
     def predict(self, X: Iterator[object]) -> Iterator[list[Any]]: ...  # type: ignore[overload-overlap]
     @overload
     def predict(
-        self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
+        self,
+        X: SequencesLike,
+        *,
+        lengths: ArrayLike | None = None,
+        allowed: AllowedLike | None = None,
+        constraints: ConstraintsLike = None,
     ) -> list[list[Any]]: ...
     def predict(
         self,
@@ -295,16 +308,18 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         *,
         lengths: ArrayLike | None = None,
         allowed: AllowedLike | None = None,
+        constraints: ConstraintsLike = None,
     ) -> list[list[Any]] | Iterator[list[Any]]:
         """Return the best labelling of each sequence: a list of label lists; an empty sequence has an empty one.
 
         A generator, or another iterator, is read as its predictions are asked for: see `predict_iter`.
 
         `allowed` restricts labels (a partly annotated sequence): per sequence None, or a list with, per
-        token, None, a label, or a collection of the labels that it may have.
+        token, None, a label, or a collection of the labels that it may have. `constraints` are those of
+        `SequenceLabeler`, for these predictions alone; the model's own hold as well.
         """
-        model = self._fitted()
-        if isinstance(X, Iterator) and lengths is None and allowed is None:
+        model = self._under(constraints)
+        if isinstance(X, Iterator) and lengths is None and allowed is None and constraints is None:
             return self.predict_iter(X)
         masks = self._masks(allowed)
         return Outputs(model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads))
@@ -319,14 +334,20 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             yield from self.predict(batch)
 
     def predict_marginals(
-        self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: AllowedLike | None = None
+        self,
+        X: SequencesLike,
+        *,
+        lengths: ArrayLike | None = None,
+        allowed: AllowedLike | None = None,
+        constraints: ConstraintsLike = None,
     ) -> list[NDArray[np.float64]]:
         """Return per sequence an array (length, n_labels) of the probability of each label at each token.
 
         Exact, by forward-backward: of the model itself with ``loss="log"``; otherwise of its scores, divided by
-        `temperature_`. `allowed` is that of `predict`: what is known of the labels. Exact inference only.
+        `temperature_`. `allowed` and `constraints` are those of `predict`: what is known of the labels. Exact inference
+        only.
         """
-        model = self._fitted()
+        model = self._under(constraints)
         return model.marginals(X, lengths=lengths, allowed=self._masks(allowed))
 
     def predict_kbest(
@@ -336,6 +357,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         *,
         lengths: ArrayLike | None = None,
         allowed: AllowedLike | None = None,
+        constraints: ConstraintsLike = None,
         probabilities: bool = False,
     ) -> list[list[tuple[list[Any], float]]]:
         """Return per sequence its k best labellings: a list of ``(labels, score)``, best first.
@@ -343,7 +365,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         Fewer if fewer exist: an empty sequence has one, with score 0. Exact inference only. With `probabilities`
         the labelling's probability replaces its score (see `predict_marginals`).
         """
-        model = self._fitted()
+        model = self._under(constraints)
         masks = self._masks(allowed)
         return model.predict_kbest(X, k, lengths=lengths, allowed=masks, probabilities=probabilities)
 

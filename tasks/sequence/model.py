@@ -75,7 +75,16 @@ from structsvm.tasks.sequence.chains import (
 )
 from structsvm.tasks.sequence.chances import chance_of_chunk, parts_by
 from structsvm.tasks.sequence.compaction import report_from
-from structsvm.tasks.sequence.constraints import check_allowed, constrained, repair
+from structsvm.tasks.sequence.constraints import (
+    broken_rule,
+    check_allowed,
+    constrained,
+    is_scheme,
+    repair,
+    scheme_among,
+    stored_constraints,
+    under,
+)
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
 from structsvm.tasks.sequence.parameters import (
@@ -122,6 +131,7 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
     from structsvm.tasks.common.selection.search import LossSearch
+    from structsvm.tasks.sequence.constraints import ConstraintsLike
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.parameters import LabelerParams
     from structsvm.tasks.sequence.segments import KnownTag
@@ -312,6 +322,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
             i, t = place
             names = [self.labels[c] for c in labels[tokens.offsets[i] : tokens.offsets[i + 1]]]
             where = f"{names[t]!r} at token {t}" + (f", after {names[t - 1]!r}" if t else "")
+            constraints = self.params.get("constraints")
+            if constraints is not None and not isinstance(constraints, tuple) and not is_scheme(constraints):
+                words = broken_rule(constraints, self.labels, labels[tokens.offsets[i] : tokens.offsets[i + 1]])
+                raise ValueError(
+                    f"sequence {i}: {words} does not allow its label {where}. Correct the data; or loosen the rule; or "
+                    "broken='predict' trains on them as they are, and constrains predictions only"
+                )
             named, own = self.scheme, scheme_of(self.labels)
             hint = ""
             if own is not None and named is not None and own.name != named.name:
@@ -488,6 +505,16 @@ class SequenceModel(TaskModel[LabeledSequences]):
         tokens = self.units.applied(tokens)
         return tokens if self.segments is not None else self.encoder.conjoined(tokens)
 
+    def constrained_by(self, constraints: ConstraintsLike) -> Self:
+        """The model under more constraints, for predictions; itself for None."""
+        if constraints is None:
+            return self
+        if self.segments is not None:
+            raise ValueError("constraints at prediction need a model with segments=False")
+        model = self.copy()
+        model.oracle = under(self.oracle, constraints, self.labels)
+        return model
+
     def predict_tokens(self, tokens: Tokens, *, allowed: Masks | None = None) -> NDArray[np.int32]:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
         check_allowed(allowed, tokens)
@@ -610,8 +637,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """
         if self.segments is not None:
             return self.segments.scheme
-        constraints = self.params.get("constraints")
-        return constrained(constraints, self.labels) if isinstance(constraints, str) else scheme_of(self.labels)
+        named = scheme_among(self.params.get("constraints"))
+        return scheme_of(self.labels) if named is None else constrained(named, self.labels)
 
     def shown_tokens(self, label_ids: Integers, offsets: Integers) -> tuple[list[str], Integers]:
         """Return ``(names, ids)``: the texts that users have for labels, and the index of each token's."""
@@ -758,15 +785,18 @@ class SequenceModel(TaskModel[LabeledSequences]):
         stored = dict(self.params)
         if not leaves_templates(Settings(**stored)):
             stored["templates"] = self.encoder.templates  # the text: a path may be gone by then
-        if isinstance(stored.get("constraints"), tuple):
-            stored["constraints"] = ["masks"]  # stored with the oracle
+        stored["constraints"] = stored_constraints(stored.get("constraints"))
         return stored
 
     def restored_params(self, params: dict[str, object]) -> dict[str, object]:
         if not leaves_templates(Settings(**params)):
             params = params | {"templates": self.encoder.templates}
-        by_masks = params.get("constraints") == ("masks",)
-        return params | {"constraints": self.oracle.allowed} if by_masks else params
+        constraints = params.get("constraints")
+        if constraints == ("masks",):
+            constraints = self.oracle.allowed if self.oracle.language is None else self.oracle.language
+        elif isinstance(constraints, tuple):
+            constraints = list(constraints)
+        return params | {"constraints": constraints}
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
@@ -790,6 +820,8 @@ def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | N
         return chain_of(stored, labels)
     if (
         stored.inference == "greedy"
+        or stored.language is not None
+        or stored.rules is not None
         or stored.order != 1
         or stored.end
         or stored.n_bigrams != segments.phrases.starts[-1]

@@ -30,6 +30,7 @@ from structsvm.parameters import (
     parameter,
 )
 from structsvm.solvers import Solver
+from structsvm.structures.languages import Automaton, Rule
 from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import (
     CLASS_WEIGHT,
@@ -41,7 +42,7 @@ from structsvm.tasks.common.parameters import (
 )
 from structsvm.tasks.common.selection.choice import Choice, ChosenSolver
 from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, is_auto, is_likelihood, is_log, solver_of
-from structsvm.tasks.sequence.constraints import constrained, label_masks
+from structsvm.tasks.sequence.constraints import compiled, constrained, is_scheme
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
 if TYPE_CHECKING:
@@ -122,7 +123,11 @@ class SequenceLabelerParameters(Training):
     templates: str | os.PathLike[str] | None = parameter(default=None)
     features: TokenFeatures | None = group_of(TokenFeatures)
     constraints: ConstraintsLike = parameter(
-        Options(*SCHEMES, None, others=scheme_name), Kind(tuple, "a tuple of three masks"), default=None
+        Options(*SCHEMES, None, others=scheme_name),
+        Kind((str, Rule, Automaton), "an expression, a rule or an Automaton"),
+        Kind(tuple, "a tuple of three masks"),
+        Kind(list, "a list of these"),
+        default=None,
     )
     broken: str = parameter(Options("refuse", "repair", "predict"), default="refuse")
     segments: bool | int = parameter(FLAG, Interval(Integral, 2, MOST_TOKENS, closed="both"), default=False)
@@ -243,12 +248,17 @@ def make_oracle(
         )
     if segments is not None:
         return segment_oracle(labels, n_features, segments, loss, costs)
-    transitions, first, last = label_masks(params.constraints, labels)
-    if isinstance(params.constraints, str) and params.broken == "predict":
+    (transitions, first, last), language, rules = compiled(params.constraints, labels)
+    if is_scheme(params.constraints) and params.broken == "predict":
         warn_of_scheme(params, labels)
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
         check_greedy(params, loss)
+        if language is not None or rules:
+            raise ValueError(
+                "inference='greedy' takes constraints that speak of neighbouring labels alone (a scheme, masks), and "
+                "these need an automaton: use inference='exact'"
+            )
         order = (2 if encoder.template_bigram else 0) if params.order is None else params.order
         return GreedyOracle(
             len(labels), n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
@@ -270,6 +280,8 @@ def make_oracle(
         end=features_of(params).end,
         loss=loss,
         label_costs=costs,
+        language=language,
+        rules=rules,
         **masks,
     )
 
@@ -346,6 +358,10 @@ def check_segments(params: LabelerParams) -> None:
             raise ValueError(f"{segments} needs {name} to be {' or '.join(map(repr, may))}, got {value!r:.80}")
     if isinstance(params.constraints, tuple):
         raise ValueError(f"{segments} has constraints of its own: constraints must be None")
+    if params.constraints is not None and not is_scheme(params.constraints):
+        raise ValueError(
+            f"{segments} takes no rules about labels: constraints must name a scheme, or use segments=False"
+        )
 
 
 def check_unchanged(params: LabelerParams, model: SequenceModel, label_ids: Integers) -> None:
@@ -369,4 +385,5 @@ def check_unchanged(params: LabelerParams, model: SequenceModel, label_ids: Inte
         ("class_weight", oracle.label_costs, model.oracle.label_costs),
         ("loss", oracle.loss_name, model.oracle.loss_name),
         *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
+        ("constraints", (oracle.language, oracle.rules), (model.oracle.language, model.oracle.rules)),
     ])  # fmt: skip

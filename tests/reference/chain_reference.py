@@ -25,8 +25,10 @@ class ReferenceChain:
         allowed_first=None,
         allowed_last=None,
         allowed=None,
+        language=None,
         bigrams=None,
     ):
+        self.language = language
         self.x = np.asarray(x, dtype=np.float64)
         self.T, self.F = self.x.shape
         self.bigrams = np.zeros((self.T, 0)) if bigrams is None else np.asarray(bigrams, dtype=np.float64)
@@ -44,6 +46,8 @@ class ReferenceChain:
         if self.last is not None and not self.last[y[-1]]:
             return False
         if self.transitions is not None and not all(self.transitions[a, b] for a, b in itertools.pairwise(y)):
+            return False
+        if self.language is not None and not accepts(self.language.following, self.language.accepting, y):
             return False
         return self.allowed is None or all(self.allowed[t, c] for t, c in enumerate(y))
 
@@ -87,6 +91,16 @@ class ReferenceChain:
     def loss(self, gold, y):
         wrong = [self.costs[g] for g, c in zip(gold, y, strict=True) if g != c]
         return float(bool(wrong)) if self.loss_name == "zero_one" else float(sum(wrong))
+
+
+def accepts(following, accepting, y):
+    """Whether an automaton, as tables, accepts a labelling."""
+    state = 0
+    for label in y:
+        state = following[state][label]
+        if state < 0:
+            return False
+    return accepting[state]
 
 
 class ReferenceGreedy:

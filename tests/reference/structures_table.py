@@ -47,6 +47,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.structures.alignments import Alignment, References, Strings
 from structsvm.structures.contexts import Context
 from structsvm.structures.grammar import Grammar
+from structsvm.structures.languages import Automaton
 from structsvm.structures.spans import PLAIN, Token
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import Tree, parse_tree
@@ -246,7 +247,19 @@ class Chains(Case):
     prefers_others = False
 
     def __init__(
-        self, seed, K, lengths, order, *, end=False, ones=False, masks=False, costs=False, n_bigrams=0, **options
+        self,
+        seed,
+        K,
+        lengths,
+        order,
+        *,
+        end=False,
+        ones=False,
+        masks=False,
+        costs=False,
+        language=False,
+        n_bigrams=0,
+        **options,
     ):
         rng = np.random.default_rng(seed)
         self.rng, self.K, self.F = rng, K, int(rng.integers(1, 4))
@@ -255,6 +268,8 @@ class Chains(Case):
         self.masks = self._draw_masks() if masks else {}
         if costs:
             options["label_costs"] = single(rng.uniform(0.2, 3.0, K) if costs == "any" else rng.integers(2, 6, K) / 4.0)
+        if language:
+            options["language"] = self._draw_language()
         self.structure = {"order": order, "end": end, **self.masks, **options}
         self.oracle = ViterbiOracle(K, self.F, n_bigrams=n_bigrams, **self.structure)
         self.draw_bigrams(lengths, n_bigrams, ones)
@@ -298,6 +313,20 @@ class Chains(Case):
             masks["allowed_transitions"][y[:-1], y[1:]] = True
             masks["allowed_first"][y[0]] = masks["allowed_last"][y[-1]] = True
         return {name: mask for name, mask in masks.items() if rng.random() < 0.7}
+
+    def _draw_language(self):
+        """A random automaton that accepts the true labellings, of which masks say some."""
+        rng, n = self.rng, int(self.rng.integers(2, 5))
+        following = np.where(rng.random((n, self.K)) < 0.7, rng.integers(0, n, (n, self.K)), -1)
+        accepting = rng.random(n) < 0.5
+        for y in self.Y:
+            state = 0
+            for label in y:
+                if following[state, label] < 0:
+                    following[state, label] = rng.integers(0, n)
+                state = following[state, label]
+            accepting[state] = True
+        return Automaton(following, accepting)
 
     @property
     def keeps_protocol(self):
@@ -1213,6 +1242,12 @@ STRUCTURES = {
     "chain, zero-one": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, loss="zero_one", masks=bool(seed % 3)),
     "chain, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, end=True, costs=True),
     "chain, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, end=seed > 2),
+    "chain of order 1, language": lambda seed: Chains(seed, 2 + seed % 2, (3, 1, 4), 1, end=seed > 2, language=True),
+    "chain of order 2, language": lambda seed: Chains(seed, 2 + seed % 2, (3, 1, 4), 2, end=seed > 2, language=True),
+    "chain, language, zero-one": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, loss="zero_one", language=True),
+    "chain, language, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, costs=True, language=True),
+    "chain, language, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, language=True),
+    "chain, language, bigrams": lambda seed: Chains(seed, 3, (4, 1, 2), 1 + seed % 2, n_bigrams=2, language=True),
     "chain of order 1, bigrams": lambda seed: Chains(
         seed, 2 + seed % 2, (3, 1, 4 - seed % 2), 1, n_bigrams=1 + seed % 3, end=seed > 2, ones=bool(seed % 3)
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -37,7 +38,7 @@ from structsvm.features.tables.forms import Reading
 from structsvm.metrics import Scheme, chunk_scores, field_f1, record_accuracy, scheme_of, token_accuracy
 from structsvm.metrics._counts import mark_for, say_unseen
 from structsvm.metrics._labels import known_tokens
-from structsvm.metrics._schemes import why_none
+from structsvm.metrics._schemes import SCHEMES, scheme_name, why_none
 from structsvm.parameters import ParameterGroup, printable
 from structsvm.progress import Bar
 from structsvm.shards.sequences import SequenceShards
@@ -45,6 +46,7 @@ from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.examples import doubt_of_outputs
 from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, make_solver
 from structsvm.tasks.common.training import Job, train
+from structsvm.tasks.sequence.constraints import read_constraints
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import (
@@ -66,6 +68,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """
     if wanted.kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
+    model = model.constrained_by(None if wanted.constraints is None else read_constraints(wanted.constraints))
     if model.encoder.kind == "attributes":
         chances = partial(chances_of_labels, model)
         yield from labels_text(read_input(path)[0], wanted, model.predict, model.predict_kbest, chances)
@@ -255,6 +258,20 @@ def picture(model: Any, predictions: Any = None) -> Any:
     return figure
 
 
+class Constraints(out.OtherNames):
+    """The scheme of labels, or a file of constraints: one per line."""
+
+    def __init__(self) -> None:
+        super().__init__(SCHEMES, scheme_name)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if os.path.isfile(value):
+            return read_constraints(value)
+        if scheme_name(value) is None:
+            self.fail(f"{value!r} is no scheme ({', '.join(SCHEMES)}) and no file of constraints", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 of_labeler = partial(option_of, SequenceLabelerParameters)
 GROUPS: dict[str, type[ParameterGroup]] = {"features": TokenFeatures}
 LENGTH = click.IntRange(2, MOST_TOKENS)
@@ -279,8 +296,8 @@ TEMPLATES = (
 @optional("--segment-length", LENGTH, "Longer segments share a weight.  [default: 4 to 8, by TRAIN]")
 @of_labeler("loss", "Margin of wrong labels or sequences; or that of a CRF; auto: a CRF and a margin, added.")
 @of_labeler("probability", "Fit a margin's temperature.")
-@of_labeler("constraints", "Predict only labellings of this scheme.")
-@of_labeler("broken", "What to do with training labels that violate it.")
+@optional("--constraints", Constraints(), "Predict only labellings of this scheme, or that meet the rules of a file.")
+@of_labeler("broken", "What to do with training labels that violate them.")
 @flag("--partial", "Labels may be known in part: _ is unknown, A|B is one of these, \\_ the label _.")
 @UNKNOWN
 @flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
@@ -376,4 +393,7 @@ NOT_OF_LABELERS = (
     *("columns", "label", "sequence", "sentence_end", "format"),
 )
 DEFAULTS = {"class_weight": None} | grouped(defaults(command, *NOT_OF_LABELERS), {}, GROUPS)
-TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture, has_columns=True, has_unknown=True)
+TASK = Task(
+    command, SequenceModel.load, predict, evaluate, inspect, demo, picture,
+    has_columns=True, has_unknown=True, has_constraints=True,
+)  # fmt: skip

@@ -1,0 +1,276 @@
+"""Regular expressions over labels, and their automata by positions (Glushkov's construction, then subsets).
+
+An expression consists of labels and classes of labels, separated by blanks:
+
+    O   "a label"           a label; in quotes if it has blanks or any of ( ) | * + ? { } [ ]
+    .                       any label
+    [B-PER I-*]  [^O]       one of some labels, or all others; * stands for any text
+    e f    e | f    ( e )   one after the other, either, a group
+    e*  e+  e?  e{2}  e{2,}  e{2,4}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from structsvm.structures.languages.automaton import MOST_STATES, Automaton, TooLarge
+
+# Places of labels in an expression, with those of counted repetitions written out.
+MOST_PLACES = 4096
+
+TOKENS = re.compile(
+    r"""\s*(?: (?P<quoted>'[^']*'|"[^"]*") | (?P<count>\{\s*\d+\s*(?:,\s*\d*\s*)?\}) | (?P<sign>[()|*+?\[\]])
+           | (?P<name>[^\s()|*+?{}\[\]'"]+) )""",
+    re.VERBOSE,
+)
+IN_CLASS = re.compile(r"""\s*(?: (?P<quoted>'[^']*'|"[^"]*") | (?P<sign>\]) | (?P<name>[^\s\[\]'"]+) )""", re.VERBOSE)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A label of a set."""
+
+    label_ids: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Then:
+    """One expression after the other."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    """One of some expressions."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """An expression `least` to `most` times; None: any number of times."""
+
+    part: Expression
+    least: int = 0
+    most: int | None = None
+
+
+Expression = OneOf | Then | Either | Repeated
+
+
+def parse(text: str, names: Sequence[str]) -> Expression:
+    """Return the expression of a text over labels with some names.
+
+    Raises ValueError, with the position, for a text that is no expression, and for labels that do not occur.
+    """
+    return _Parser(text, names).whole()
+
+
+def automaton_of(expression: Expression, n_labels: int) -> Automaton:
+    """The smallest automaton of an expression. Raises TooLarge."""
+    return _Places(expression, n_labels).automaton().minimal()
+
+
+class _Parser:
+    """Recursive descent over the tokens of a text."""
+
+    def __init__(self, text: str, names: Sequence[str]) -> None:
+        self.text, self.names, self.at = text, names, 0
+        self.ids = {name: k for k, name in enumerate(names)}
+
+    def wrong(self, at: int, wanted: str) -> ValueError:
+        """The error of a position."""
+        came = "its end" if at >= len(self.text) else repr(self.text[at : at + 20])
+        return ValueError(f"the expression {self.text!r:.200}, at character {at + 1}: expected {wanted}, got {came}")
+
+    def peek(self, tokens: re.Pattern[str] = TOKENS) -> tuple[str, str, int, int]:
+        """The next token: kind, text, where it starts and ends; the kind "" at the end."""
+        found = tokens.match(self.text, self.at)
+        if found is None or found.lastgroup is None:
+            rest = self.text[self.at :]
+            at = self.at + len(rest) - len(rest.lstrip())
+            if at < len(self.text):
+                raise self.wrong(at, "a label, a class or an operator (labels with other signs stand in quotes)")
+            return "", "", at, at
+        return found.lastgroup, found[found.lastgroup], found.start(found.lastgroup), found.end()
+
+    def whole(self) -> Expression:
+        expression = self.either()
+        kind, _, at, _ = self.peek()
+        if kind:
+            raise self.wrong(at, "an operator or the end")
+        return expression
+
+    def either(self) -> Expression:
+        parts = [self.then()]
+        while self.peek()[1:2] == ("|",) and self.peek()[0] == "sign":
+            self.at = self.peek()[3]
+            parts.append(self.then())
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+
+    def then(self) -> Expression:
+        parts = [self.repeated()]
+        while True:
+            kind, sign, _, _ = self.peek()
+            if not kind or (kind == "sign" and sign in "|)]"):
+                return parts[0] if len(parts) == 1 else Then(tuple(parts))
+            parts.append(self.repeated())
+
+    def repeated(self) -> Expression:
+        part = self.atom()
+        while True:
+            kind, sign, at, end = self.peek()
+            if kind == "count":
+                least, comma, most = (piece.strip() for piece in sign[1:-1].partition(","))
+                upper = int(least) if not comma else int(most) if most else None
+                if upper is not None and upper < int(least):
+                    raise self.wrong(at, f"at least {least} repetitions as the most")
+                part = Repeated(part, int(least), upper)
+            elif kind == "sign" and sign in "*+?":
+                part = Repeated(part, int(sign == "+"), 1 if sign == "?" else None)
+            else:
+                return part
+            self.at = end
+
+    def atom(self) -> Expression:
+        kind, sign, at, end = self.peek()
+        self.at = end
+        if kind == "quoted":
+            return OneOf(frozenset([self.label(sign[1:-1], at)]))
+        if kind == "name":
+            return OneOf(frozenset(range(len(self.names))) if sign == "." else frozenset([self.label(sign, at)]))
+        if kind == "sign" and sign == "[":
+            return self.of_class(at)
+        if kind == "sign" and sign == "(":
+            inner = self.either()
+            _, sign, at_end, end = self.peek()
+            if sign != ")":
+                raise self.wrong(at_end, f"a ) for the ( at character {at + 1}")
+            self.at = end
+            return inner
+        raise self.wrong(at, "a label or a class of labels")
+
+    def of_class(self, start: int) -> OneOf:
+        found, is_other, count = set[int](), self.text[self.at : self.at + 1] == "^", 0
+        self.at += is_other
+        while True:
+            kind, token, at, end = self.peek(IN_CLASS)
+            if not kind:
+                raise self.wrong(at, f"a ] for the [ at character {start + 1}")
+            self.at = end
+            if kind == "sign":
+                break
+            count += 1
+            found |= self.matching(token, at) if kind == "name" else {self.label(token[1:-1], at)}
+        if not count:
+            raise self.wrong(start, "a class with labels")
+        return OneOf(frozenset(range(len(self.names))) - found if is_other else frozenset(found))
+
+    def matching(self, pattern: str, at: int) -> set[int]:
+        if "*" not in pattern:
+            return {self.label(pattern, at)}
+        exact = pattern.replace("?", "[?]")
+        found = {k for k, name in enumerate(self.names) if fnmatchcase(name, exact)}
+        if not found:
+            raise ValueError(self.unknown(pattern, at))
+        return found
+
+    def label(self, name: str, at: int) -> int:
+        if name not in self.ids:
+            raise ValueError(self.unknown(name, at))
+        return self.ids[name]
+
+    def unknown(self, name: str, at: int) -> str:
+        return (
+            f"the expression {self.text!r:.200}, at character {at + 1}: {name!r} is none of the labels "
+            f"{', '.join(self.names):.300}"
+        )
+
+
+class _Places:
+    """The places of labels in an expression: which may come first, last, and one after the other, as sets of bits."""
+
+    def __init__(self, expression: Expression, n_labels: int) -> None:
+        self.following: list[int] = []
+        self.of_label = [0] * n_labels
+        self.is_nullable, self.first, self.last = self.visit(expression)
+
+    def visit(self, e: Expression) -> tuple[bool, int, int]:
+        """``(nullable, first, last)`` of an expression, whose places are added."""
+        if isinstance(e, OneOf):
+            bit = 1 << len(self.following)
+            self.following.append(0)
+            if len(self.following) > MOST_PLACES:
+                raise TooLarge(f"it has more than {MOST_PLACES} labels, counted repetitions written out")
+            for label in e.label_ids:
+                self.of_label[label] |= bit
+            return False, bit, bit
+        if isinstance(e, Either):
+            found = [self.visit(part) for part in e.parts]
+            first = last = 0
+            for _, starts, ends in found:
+                first, last = first | starts, last | ends
+            return any(part[0] for part in found), first, last
+        if isinstance(e, Then):
+            so_far = (True, 0, 0)
+            for part in e.parts:
+                so_far = self.joined(so_far, self.visit(part))
+            return so_far
+        so_far = (True, 0, 0)
+        for _ in range(e.least):
+            so_far = self.joined(so_far, self.visit(e.part))
+        if e.most is None:
+            _, first, last = self.visit(e.part)
+            self.join(last, first)
+            return self.joined(so_far, (True, first, last))
+        # e{0,2} is (e (e)?)?: nested from the last one on, so that places that are left out leave out the later ones.
+        rest = [self.visit(e.part) for _ in range(e.most - e.least)]
+        tail = (True, 0, 0)
+        for part in reversed(rest):
+            tail = (True, *self.joined(part, tail)[1:])
+        return self.joined(so_far, tail)
+
+    def join(self, ends: int, starts: int) -> None:
+        for place in _bits(ends):
+            self.following[place] |= starts
+
+    def joined(self, a: tuple[bool, int, int], b: tuple[bool, int, int]) -> tuple[bool, int, int]:
+        self.join(a[2], b[1])
+        return a[0] and b[0], a[1] | (b[1] if a[0] else 0), b[2] | (a[2] if b[0] else 0)
+
+    def automaton(self) -> Automaton:
+        """Subsets of places: a state is the set of those at which a prefix may just have been."""
+        seen, sets, rows = {-1: 0}, [-1], list[list[int]]()
+        k = 0
+        while k < len(sets):
+            after = self.first if sets[k] < 0 else 0
+            for place in _bits(max(sets[k], 0)):
+                after |= self.following[place]
+            row = []
+            for of in self.of_label:
+                now = after & of
+                if now and now not in seen:
+                    seen[now] = len(sets)
+                    sets.append(now)
+                row.append(seen[now] if now else -1)
+            rows.append(row)
+            k += 1
+            if len(sets) > MOST_STATES:
+                raise TooLarge(f"its automaton has more than {MOST_STATES} states")
+        ends = [self.is_nullable if one < 0 else bool(one & self.last) for one in sets]
+        return Automaton(np.array(rows), ends)
+
+
+def _bits(number: int) -> list[int]:
+    found = []
+    while number:
+        low = number & -number
+        found.append(low.bit_length() - 1)
+        number ^= low
+    return found

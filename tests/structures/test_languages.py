@@ -1,0 +1,300 @@
+"""Regular languages over labels, against Python's own expressions, walks over labels, and counts of states."""
+
+import itertools
+import re
+from functools import reduce
+from operator import and_
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structsvm.metrics import Scheme
+from structsvm.structures.languages import (
+    Automaton,
+    at_least_one,
+    at_most_once,
+    before,
+    exactly_one,
+    in_order,
+    max_length,
+    one_run_each,
+    rules,
+)
+from structsvm.structures.languages.automaton import MOST_STATES, TooLarge
+from structsvm.structures.languages.expressions import MOST_PLACES, automaton_of, parse
+from structsvm.structures.languages.nodes import nodes_of
+from structsvm.structures.languages.rules import rule_of
+
+NAMES = ["a", "b", "c"]
+
+
+def words(longest, names=range(3), shortest=0):
+    return itertools.chain.from_iterable(itertools.product(names, repeat=n) for n in range(shortest, longest + 1))
+
+
+def of(text, names=NAMES):
+    return automaton_of(parse(text, names), len(names))
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def expressions():
+    leaves = st.sampled_from([*NAMES, ".", "[a b]", "[^c]", "'a'"])
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.tuples(inner, inner).map(" ".join),
+            st.tuples(inner, inner).map(lambda two: f"({two[0]} | {two[1]})"),
+            st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{1,2}", "{0,2}", "{2,}", "{0}"])).map(
+                lambda two: f"({two[0]}){two[1]}"
+            ),
+        ),
+        max_leaves=6,
+    )
+
+
+@given(expressions())
+def test_expressions(text):
+    automaton = of(text)
+    pattern = re.compile(text.replace("[a b]", "[ab]").replace(" ", "").replace("'", ""))
+    found = {word: bool(pattern.fullmatch("".join(NAMES[k] for k in word))) for word in words(5)}
+    assert all(automaton.accepts(word) == is_one for word, is_one in found.items())
+    lengths = [any(is_one for word, is_one in found.items() if len(word) == n) for n in range(6)]
+    assert automaton.possible_lengths(5).tolist() == lengths
+    assert automaton.minimal() == automaton
+    masks = automaton.as_masks()
+    if masks is not None:
+        allowed, first, last = masks
+        for word in words(4, shortest=1):
+            by_masks = first[word[0]] and last[word[-1]] and all(allowed[p] for p in itertools.pairwise(word))
+            assert by_masks == automaton.accepts(word)
+
+
+@pytest.mark.parametrize(
+    ("text", "states", "is_local"),
+    [("(a | b c*)*", 2, True), (".*", 1, True), ("a a", 3, False), ("[^a]* (a+ [^a]*)?", 3, False), ("a b*", 2, True)],
+)
+def test_smallest_automata(text, states, is_local):
+    automaton = of(text)
+    assert automaton.n_states == states
+    assert (automaton.as_masks() is not None) == is_local
+    twice = Automaton(np.vstack([automaton.following] * 2), np.tile(automaton.accepting, 2))
+    assert twice.minimal() == automaton == (automaton & automaton)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "wanted"),
+    [
+        ("(a", 3, r"a \) for the \( at character 1, got its end"),
+        ("a |", 4, "a label or a class of labels, got its end"),
+        ("", 1, "a label or a class"),
+        ("a )", 3, "an operator or the end"),
+        ("a{3,2}", 2, "at least 3 repetitions"),
+        ("[a", 3, r"a \] for the \[ at character 1"),
+        ("a []", 3, "a class with labels"),
+        ("* a", 1, "a label or a class"),
+        ("a { b", 3, "a label, a class or an operator"),
+        ("a d", 3, "'d' is none of the labels a, b, c"),
+        ("a [b x*]", 6, r"'x\*' is none of the labels"),
+    ],
+)
+def test_malformed_expressions(text, place, wanted):
+    with pytest.raises(ValueError, match=f"at character {place}: .*{wanted}"):
+        of(text)
+
+
+def test_names_of_labels():
+    names = ["O", "B-PER", "I-PER", "x (y)", "?"]
+    assert of("[B-* I-*]+", names).accepts([1, 2])
+    assert of("'x (y)' \"?\"", names).accepts([3, 4])
+    assert of("['x (y)' O]", names).accepts([0])
+    assert not of("[^B-* O]", names).accepts([1])
+
+
+def test_expressions_that_are_too_large():
+    with pytest.raises(TooLarge, match=f"more than {MOST_PLACES} labels"):
+        of(f"a{{{MOST_PLACES + 1}}}")
+    with pytest.raises(TooLarge, match=f"more than {MOST_STATES} states"):
+        of(".* a .{20}")
+
+
+# --- ready rules ----------------------------------------------------------------------------------
+
+
+def runs(word, name):
+    return [len(list(group)) for key, group in itertools.groupby(word) if key == name]
+
+
+def parts(word):
+    """Texts between the labels c."""
+    return "".join(word).split("c")
+
+
+def is_behind(word, since):
+    """Whether each b stands behind an a, since the last label `since`."""
+    seen = False
+    for name in word:
+        if name == "b" and not seen:
+            return False
+        seen = name == "a" or (seen and name != since)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        (at_most_once("a"), lambda w: len(runs(w, "a")) <= 1),
+        (exactly_one("a"), lambda w: len(runs(w, "a")) == 1),
+        (at_least_one("a"), lambda w: "a" in w),
+        (one_run_each("a"), lambda w: len(runs(w, "a")) <= 1),
+        (in_order("a", "b"), lambda w: "b" not in w or "a" not in w[w.index("b") :]),
+        (max_length("a", 2), lambda w: max(runs(w, "a"), default=0) <= 2),
+        (before("a", "b"), lambda w: is_behind(w, None)),
+        (before("a", "b", since="c"), lambda w: is_behind(w, "c")),
+        (at_most_once("a", since="c"), lambda w: all(len(runs(part, "a")) <= 1 for part in parts(w))),
+        (exactly_one("a", since="c"), lambda w: all(len(runs(part, "a")) == 1 for part in parts(w))),
+        (in_order("a", "b", since="c"), lambda w: all("ba" not in "".join(part) for part in parts(w))),
+    ],
+    ids=str,
+)
+def test_rules_about_labels(rule, holds):
+    automaton = rule.automaton(NAMES, [None] * 3)
+    for word in words(6, NAMES):
+        assert automaton.accepts([NAMES.index(name) for name in word]) == holds(word)
+    assert rule_of(str(rule)) == rule
+
+
+@pytest.mark.parametrize("name", ["bio", "bioes"])
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        (at_most_once("X"), lambda chunks: len(chunks) <= 1),
+        (exactly_one("X"), lambda chunks: len(chunks) == 1),
+        (max_length("X", 2), lambda chunks: all(b - a <= 2 for a, b, _ in chunks)),
+        (one_run_each("X"), lambda chunks: all(a[1] == b[0] for a, b in itertools.pairwise(chunks))),
+    ],
+    ids=str,
+)
+def test_rules_about_chunks(rule, holds, name):
+    scheme = Scheme(name)
+    names = ["O", *(scheme.label(role, "X") for role in scheme.rules.roles)]
+    parts = [scheme.part(label) for label in names]
+    automaton = rule.automaton(names, parts)
+    for word in words(5, names):
+        ends = [parts[0], *(scheme.part(label) for label in word), parts[0]]
+        if all(scheme.allows(a, b) for a, b in itertools.pairwise(ends)):
+            assert automaton.accepts([names.index(label) for label in word]) == holds(scheme.chunks(word))
+
+
+def test_rules_as_text():
+    assert rule_of("before(B-NAME, 'I NAME', since=SEP)") == before("B-NAME", "I NAME", since="SEP")
+    assert rule_of(str(at_most_once("a b", "c,d", "e"))) == at_most_once("a b", "c,d", "e")
+    assert rule_of("a (b)") is None
+    assert {rule_of(f"{name}(a, {3 if name == 'max_length' else 'b'})").name for name in rules.NAMES} == set(
+        rules.NAMES
+    )
+    assert [str(one) for one in at_most_once("a", "b").each()] == ["at_most_once(a)", "at_most_once(b)"]
+    for text, wanted in [
+        ("at_most_once()", "needs 1 or more fields, got 0"),
+        ("before(a)", "needs 2 fields, got 1"),
+        ("max_length(a)", "max_length\\(field, number of tokens\\)"),
+        ("max_length(a, 0)", "at least 1, got 0"),
+        ("in_order(a, a)", "named twice"),
+        ("before(a, b, since=a)", "named twice"),
+        ("in_order(a b)", "character 10: expected labels and commas"),
+        ("max_length(a, 2, since=c)", "since= has no meaning"),
+    ]:
+        with pytest.raises(ValueError, match=wanted):
+            rule_of(text)
+    with pytest.raises(ValueError, match="'d' is none of the labels a, b, c, and no type of theirs"):
+        at_most_once("d").automaton(NAMES, [None] * 3)
+
+
+# --- automata -------------------------------------------------------------------------------------
+
+
+@st.composite
+def automata(draw, K=3):
+    n = draw(st.integers(1, 4))
+    rows = draw(st.lists(st.lists(st.integers(-1, n - 1), min_size=K, max_size=K), min_size=n, max_size=n))
+    return Automaton(rows, draw(st.lists(st.booleans(), min_size=n, max_size=n).map(np.array)))
+
+
+@given(automata(), automata())
+def test_products(one, other):
+    both, smallest = one & other, one.minimal()
+    for word in words(5):
+        assert both.accepts(word) == (one.accepts(word) and other.accepts(word))
+        assert smallest.accepts(word) == one.accepts(word)
+    assert smallest.n_states <= one.n_states
+
+
+@given(automata(), st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_size=1, max_size=4))
+def test_places_where_sequences_leave(automaton, sequences):
+    automaton = automaton.minimal()
+    offsets, ids = np.cumsum([0, *map(len, sequences)]), np.concatenate(sequences)
+    completable = {w for w in words(9, shortest=0) if automaton.accepts(w)} if automaton.n_states else set()
+    heads = {w[:k] for w in completable for k in range(len(w) + 1)}
+
+    def left(y):
+        for t in range(len(y)):
+            is_last = t + 1 == len(y)
+            if tuple(y[: t + 1]) not in (completable if is_last else heads):
+                return t
+        return None
+
+    expected = [(i, left(y)) for i, y in enumerate(sequences) if left(y) is not None]
+    assert automaton.broken_at(offsets, ids) == (expected[0] if expected else None)
+    assert automaton.left_at(offsets, ids, np.eye(3, dtype=bool)) == (expected[0] if expected else None)
+
+
+@given(automata(), st.sampled_from([1, 2]))
+def test_nodes(automaton, order):
+    """Paths of nodes are the labellings of the language, each once; no node is without one."""
+    automaton = automaton.minimal()
+    if not (automaton.following >= 0).any():
+        with pytest.raises(ValueError, match="no sequence of labels is allowed"):
+            nodes_of(automaton, order)
+        return
+    nodes = nodes_of(automaton, order)
+    assert (np.diff(nodes.groups) > 0).all()
+    for word in words(4, shortest=1):
+        node, path = nodes.first[word[0]], []
+        for t, label in enumerate(word):
+            if t > 0:
+                node = nodes.following[nodes.group[node], label] if node >= 0 else -1
+            path.append(node)
+            if node >= 0:
+                assert nodes.labels[node] == label
+                before = word[t - 1] if t else 3
+                assert nodes.rows[node] == (label if order == 1 else 4 * label + before)
+        assert (node >= 0 and bool(nodes.ends[node])) == automaton.accepts(word)
+    for node in range(len(nodes.labels)):
+        groups = nodes.origin[nodes.origins[node] : nodes.origins[node + 1]]
+        assert (nodes.following[groups, nodes.labels[node]] == node).all()
+    assert len(nodes.origin) == (nodes.following >= 0).sum()
+
+
+def test_tables_that_are_none():
+    for following, accepting, wanted in [
+        ([0, 1], [True], "integer array"),
+        ([[0.0]], [True], "integer array"),
+        ([[0]], [True, False], "bool array"),
+        ([[0]], [1], "bool array"),
+        ([[1]], [True], "states 1 to 1, expected -1"),
+        ([[-2]], [True], "states -2 to -2"),
+    ]:
+        with pytest.raises(ValueError, match=wanted):
+            Automaton(following, accepting)
+
+
+def test_products_that_are_too_large():
+    names = [f"l{k}" for k in range(30)]
+    each = [one.automaton(names, [None] * 30) for one in at_most_once(*names).each()]
+    few = reduce(and_, each[:6])
+    assert few.n_states == 2**6 + 6 * 2**5
+    with pytest.raises(TooLarge, match=f"more than {MOST_STATES} states"):
+        reduce(and_, each[6:20], few)

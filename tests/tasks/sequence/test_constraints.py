@@ -1,0 +1,254 @@
+"""`SequenceLabeler` under rules, expressions and automata: validity, training, files, errors."""
+
+import io
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm.datasets import make_sequences
+from structsvm.structures.languages import Automaton, at_most_once, before, exactly_one, max_length
+from structsvm.structures.languages.automaton import MOST_STATES
+from structsvm.tasks import SequenceLabeler
+
+ONCE = {"C": 0.1, "max_iter": 3, "probability": False, "random_state": 0}
+X, Y = make_sequences(60, n_labels=5, n_words=50, mean_length=6.0, random_state=0)
+LABELS = sorted({label for y in Y for label in y})
+MANY = [str(k) for k in range(20)]
+
+
+def chunks(y):
+    return structsvm.metrics.Scheme("bio").chunks(y)
+
+
+def types(y):
+    return [kind for _, _, kind in chunks(y)]
+
+
+def kept(holds):
+    """The sequences whose labels meet a condition."""
+    pairs = [(x, y) for x, y in zip(X, Y, strict=True) if holds(y)]
+    return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def is_bio(y):
+    return structsvm.metrics.Scheme("bio").repaired(y) == y
+
+
+KIND = types(next(y for y in Y if types(y)))[0]
+RULES = {
+    "a rule": (at_most_once(KIND), lambda y: types(y).count(KIND) <= 1),
+    "a rule as text": (f"at_most_once({KIND})", lambda y: types(y).count(KIND) <= 1),
+    "an expression": (f"[^B-{KIND}]* (B-{KIND} [^B-{KIND}]*)?", lambda y: y.count(f"B-{KIND}") <= 1),
+    "several": (["bio", max_length(KIND, 1)], lambda y: is_bio(y) and f"I-{KIND}" not in y),
+}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("loss", ["hamming", "zero_one", "log"])
+@pytest.mark.parametrize("kind", RULES)
+def test_predictions_are_valid(kind, loss, order):
+    constraints, holds = RULES[kind]
+    free = SequenceLabeler(loss=loss, order=order, **ONCE).fit(X[:20], Y[:20])
+    assert not all(map(holds, free.predict(X)))
+    model = SequenceLabeler(constraints=constraints, loss=loss, order=order, **ONCE).fit(*kept(holds))
+    found = model.predict(X)
+    assert all(map(holds, found))
+    alone = free.predict(X, constraints=constraints)
+    assert all(map(holds, alone))
+    for mine, its in zip(alone, free.predict(X), strict=True):
+        assert mine == its or not holds(its)
+    assert all(holds(y) for ranked in model.predict_kbest(X[:5], 4) for y, _ in ranked)
+    assert all(holds(y) for ranked in free.predict_kbest(X[:5], 4, constraints=constraints) for y, _ in ranked)
+    for again in (pickle.loads(pickle.dumps(model)), structsvm.load(saved(model))):
+        assert again.predict(X) == found
+    assert structsvm.load(saved(model), predictor=True).predict(X) == found
+
+
+def saved(model):
+    file = io.BytesIO()
+    model.save(file)
+    return file.getvalue()
+
+
+def test_marginals_are_those_of_valid_labellings():
+    model = SequenceLabeler(loss="log", **ONCE).fit(X, Y)
+    x, n = X[:1], 3
+    x = [x[0][:n]]
+    rule = at_most_once(KIND)
+    ranked = model.predict_kbest(x, 10**5, constraints=rule)[0]
+    assert len(ranked) == sum(types(y).count(KIND) <= 1 for y in all_labellings(n))
+    p = np.exp([score for _, score in ranked])
+    p /= p.sum()
+    expected = [
+        [sum(q for q, (y, _) in zip(p, ranked, strict=True) if y[t] == label) for label in model.classes_]
+        for t in range(n)
+    ]
+    assert model.predict_marginals(x, constraints=rule)[0] == pytest.approx(np.array(expected), abs=1e-5)
+
+
+def all_labellings(n):
+    return itertools.product(LABELS, repeat=n)
+
+
+@pytest.mark.parametrize("constraints", ["bio", ["bio"], [["masks"], "bio"]])
+def test_local_rules_are_masks(constraints):
+    """Masks are used where they suffice, with the same bits."""
+    if isinstance(constraints, list) and isinstance(constraints[0], list):
+        ones = np.ones((len(LABELS),) * 2, dtype=bool)
+        constraints = [(ones, None, None), "bio"]
+    by_name = SequenceLabeler(constraints="bio", **ONCE).fit(X, Y)
+    model = SequenceLabeler(constraints=constraints, **ONCE).fit(X, Y)
+    assert model.model_.oracle.language is None
+    np.testing.assert_array_equal(model.model_.weights, by_name.model_.weights)
+    for mine, its in zip(model.model_.oracle.allowed, by_name.model_.oracle.allowed, strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+def test_own_constraints_hold_beside_those_of_a_prediction():
+    model = SequenceLabeler(constraints="bio", **ONCE).fit(X, Y)
+    for y in model.predict(X, constraints=exactly_one(KIND)):
+        assert types(y).count(KIND) == 1
+        assert is_bio(y)
+
+
+def test_tables():
+    model = SequenceLabeler(**ONCE).fit(X, Y)
+    k = len(LABELS)
+    even = Automaton([[1] * k, [0] * k], [True, False])
+    assert len(model.predict([X[0][:2]], constraints=even)[0]) == 2
+    pairs = [x[:2] for x in X if len(x) > 1], [y[:2] for y in Y if len(y) > 1]
+    ruled = SequenceLabeler(constraints=even, **ONCE).fit(*pairs)
+    again = structsvm.load(saved(ruled))
+    assert again.get_params()["constraints"] == even
+    for one in (ruled, again):
+        with pytest.raises(ValueError, match=r"sequence 1: the constraints allow no labelling of length 3, .* 2 and 4"):
+            one.predict([X[0][:2], (X[0] * 3)[:3]])
+    ruled.set_params(warm_start=True).fit(*pairs)
+    with pytest.raises(ValueError, match="trained with another 'constraints'"):
+        ruled.set_params(constraints=None).fit(*pairs)
+
+
+def test_labels_of_a_scheme_among_others():
+    X = [["red", "onion", ",", "sea", "salt"], ["salt"]]
+    y = [["B-NAME", "I-NAME", "SEP", "B-NAME", "I-NAME"], ["B-NAME"]]
+    rules = [before("B-NAME", "I-NAME", since="SEP"), max_length("NAME", 2), at_most_once("NAME", since="SEP")]
+    model = SequenceLabeler(constraints=rules, **ONCE).fit(X, y)
+    for row, _ in model.predict_kbest([["red", "onion", "salt"]], 100)[0]:
+        for part in " ".join(row).split("SEP"):
+            assert part.split() in ([], ["B-NAME"], ["B-NAME", "I-NAME"])
+    assert (
+        len(model.predict_kbest([["red", "onion", "salt"]], 100)[0]) == 7
+    )  # one of BI S, S BI, B S B, with one B three, none
+
+
+# ---- rules that are too many for one automaton ----------------------------------------------------
+
+
+def numbers():
+    """Sequences of numbers, which are their labels, noisy, some of them twice."""
+    rng = np.random.default_rng(0)
+    y = [rng.choice(MANY, 8).tolist() for _ in range(80)]
+    return [[[f"w{label}", f"v{rng.integers(3)}"] if rng.random() < 0.8 else ["?"] for label in row] for row in y], y
+
+
+def test_lazily():
+    X, y = numbers()
+    rule = at_most_once(*MANY)
+    model = SequenceLabeler(constraints=rule, broken="predict", loss="log", **ONCE).fit(X, y)
+    free = SequenceLabeler(loss="log", **ONCE).fit(X, y)
+    np.testing.assert_array_equal(model.model_.weights, free.model_.weights)
+    found = model.predict(X)
+    assert found == free.predict(X, constraints=rule)
+    assert all(is_once(row) for row in found)
+    # The best of all, by the first valid one of the k best.
+    for x, row in zip(X[:20], found[:20], strict=True):
+        assert row == next(one for one, _ in free.predict_kbest([x], 2000)[0] if is_once(one))
+    assert model.predict([*X[:3], [], X[3]]) == [*found[:3], [], found[3]]
+    allowed = [[MANY[:3], *[None] * 7]]
+    assert model.predict(X[:1], allowed=allowed)[0][0] in MANY[:3]
+    for again in (structsvm.load(saved(model)), structsvm.load(saved(model), predictor=True)):
+        assert again.predict(X) == found
+    for verb in (model.predict_marginals, model.decision_function, lambda X: model.predict_kbest(X, 2)):
+        with pytest.raises(ValueError, match=f"are 20 rules whose automaton has more than {MOST_STATES} states"):
+            verb(X)
+
+
+def is_once(row):
+    return all(len(list(runs)) == 1 for _, runs in itertools.groupby(sorted(k for k, _ in itertools.groupby(row))))
+
+
+def test_rules_that_are_too_many():
+    X, y = numbers()
+    valid = [k for k, row in enumerate(y) if is_once(row)]
+    with pytest.raises(ValueError, match=r"20 rules whose automaton .* too many to train with: broken='predict'"):
+        SequenceLabeler(constraints=at_most_once(*MANY), **ONCE).fit([X[k] for k in valid], [y[k] for k in valid])
+    model = SequenceLabeler(**ONCE).fit(X, y)
+    with pytest.raises(ValueError, match=r"sequence 1: labellings break \d+ of the 20 rules"):
+        model.predict([X[0], [["w0"], ["w1"]] + 2 * [[f"w{k}"] for k in MANY]], constraints=at_most_once(*MANY))
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("constraints", "wanted"),
+    [
+        ("nope", "'nope' is no scheme .* and none of the labels"),
+        (f"B-{KIND} (O", r"the expression .* at character \d+: expected a \)"),
+        ("O B-NOPE", "at character 3: 'B-NOPE' is none of the labels"),
+        (at_most_once("NOPE"), r"at_most_once\(NOPE\): 'NOPE' is none of the labels"),
+        ([], "is an empty list"),
+        ([3], "a constraint is a scheme, a rule, an expression, an Automaton or three masks, got int"),
+        (Automaton([[0]], [True]), r"the automaton has 1 labels, the model \d"),
+        (["O", exactly_one(KIND)], "no sequence of the labels meets the rule exactly_one"),
+        ("O{0}", "no sequence of the labels meets the expression"),
+        ([(np.ones(2, dtype=bool), None, None)], "a mask must be a bool array"),
+        ([("a", "b")], "three masks"),
+        (3, "The 'constraints' parameter of SequenceLabeler must be"),
+    ],
+)
+def test_constraints_that_are_none(constraints, wanted):
+    with pytest.raises(ValueError, match=wanted):
+        SequenceLabeler(constraints=constraints, **ONCE).fit(X, Y)
+
+
+def test_data_that_break_a_rule():
+    broken = next(k for k, y in enumerate(Y) if types(y).count(KIND) > 1)
+    rules = [before(f"B-{KIND}", f"I-{KIND}"), at_most_once(KIND)]
+    with pytest.raises(
+        ValueError, match=rf"sequence {broken}: the rule at_most_once\({KIND}\) does not allow its label 'B-{KIND}' at"
+    ):
+        SequenceLabeler(constraints=rules, **ONCE).fit(X, Y)
+    model = SequenceLabeler(constraints=rules, broken="predict", **ONCE).fit(X, Y)
+    assert all(types(y).count(KIND) <= 1 for y in model.predict(X))
+    with pytest.raises(ValueError, match="broken='repair' needs constraints='bio'"):
+        SequenceLabeler(constraints=rules, broken="repair", **ONCE).fit(X, Y)
+
+
+def test_inference_that_takes_no_rules():
+    with pytest.raises(ValueError, match="inference='greedy' takes constraints that speak of neighbouring"):
+        SequenceLabeler(constraints=at_most_once(KIND), inference="greedy", **ONCE).fit(X, Y)
+    with pytest.raises(ValueError, match="segments=True takes no rules about labels"):
+        SequenceLabeler(constraints=at_most_once(KIND), segments=True, **ONCE).fit(X, Y)
+    greedy = SequenceLabeler(inference="greedy", **ONCE).fit(X, Y)
+    with pytest.raises(ValueError, match="a model with inference='greedy'"):
+        greedy.predict(X, constraints=at_most_once(KIND))
+    assert all(map(is_bio, greedy.predict(X, constraints="bio")))
+    segments = SequenceLabeler(segments=True, **ONCE).fit(X, Y)
+    with pytest.raises(ValueError, match="need a model with segments=False"):
+        segments.predict(X, constraints="bio")
+
+
+def test_labels_known_in_part():
+    rule = at_most_once(KIND)
+    X, y = kept(lambda y: types(y).count(KIND) <= 1)
+    some = [[None if t % 2 else label for t, label in enumerate(row)] for row in y]
+    for loss in ("log", "hamming"):
+        model = SequenceLabeler(constraints=rule, loss=loss, **ONCE).fit(X, some)
+        assert all(types(row).count(KIND) <= 1 for row in model.predict(X))
+    twice = [f"B-{KIND}", None, f"B-{KIND}"]
+    with pytest.raises(ValueError, match="sequence 0: what y tells contradicts the constraints"):
+        SequenceLabeler(constraints=at_most_once(KIND), loss="log", **ONCE).fit([X[0][:1] * 3, *X], [twice, *y])
