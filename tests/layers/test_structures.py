@@ -7,7 +7,7 @@ score of each, from the definition alone, and what the structure's outputs are l
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -56,19 +56,25 @@ class Row:
     agrees: Callable[..., Any] = lambda known, outputs: ((known < 0) | (outputs == known)).all(axis=1)
 
 
-def chain_parts(rng, kind, n=4, longest=4, K=3):
-    shape = {"shared": (K, K), "sequence": (n, 1, K, K), "step": (n, longest - 1, K, K)}[kind]
-    return tuple(rng.normal(size=size) for size in ((n, longest, K), shape, K, K))
+def chain_parts(rng, kind, order=1, n=4, longest=4, K=3):
+    def table(order):
+        shape = (K,) * (order + 1)
+        sizes = {"shared": shape, "sequence": (n, 1, *shape), "step": (n, longest - order, *shape)}
+        return rng.normal(size=sizes[kind])
+
+    emissions, steps, start, end = rng.normal(size=(n, longest, K)), table(order), *rng.normal(size=(2, K))
+    return emissions, steps, start, end, *([table(1)] if order == 2 else [])
 
 
 def chain_outputs(parts, b):
-    emissions, transitions, start, end = parts
+    emissions, _, start, end, *_ = parts
     _, longest, K = emissions.shape
-    steps = np.broadcast_to(transitions if transitions.ndim == 2 else transitions[b], (longest - 1, K, K))
     for y in product(range(K), repeat=LENGTHS[b]):
-        score = sum(emissions[b, t, q] for t, q in enumerate(y)) + sum(
-            steps[t, a, q] for t, (a, q) in enumerate(pairwise(y))
-        )
+        score = sum(emissions[b, t, q] for t, q in enumerate(y))
+        for table in (parts[1], *parts[4:]):
+            order = table.ndim - 1 if table.shape[0] == K else table.ndim - 3
+            steps = np.broadcast_to(table if table.shape[0] == K else table[b], (longest - order, *[K] * (order + 1)))
+            score += sum(steps[t][y[t : t + order + 1]] for t in range(len(y) - order))
         if y:
             score += start[y[0]] + end[y[-1]]
         yield [*y, *[-1] * (longest - len(y))], score
@@ -178,13 +184,14 @@ def taxonomy_row(outputs, alone):
 
 
 CASES = {
-    f"chain, {kind}": Row(
-        make=Chain,
-        draw=lambda rng, kind=kind: chain_parts(rng, kind),
+    f"chain{' of order 2' * (order == 2)}, {kind}": Row(
+        make=lambda order=order, **options: Chain(order=order, **options),
+        draw=lambda rng, kind=kind, order=order: chain_parts(rng, kind, order),
         outputs=chain_outputs,
         close=closed_chain,
         lengths=LENGTHS,
     )
+    for order in (1, 2)
     for kind in ("shared", "sequence", "step")
 }
 CASES |= {
