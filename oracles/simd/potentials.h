@@ -60,10 +60,6 @@ static void exponentials_float(const float *x, float top, int64_t n, float *out)
     }
 }
 
-static void exponentials_double(const double *x, double top, int64_t n, double *out) {
-    for (int64_t j = 0; j < n; j++) out[j] = exp(x[j] - top);
-}
-
 #define REAL float
 #define NAMED(name) name##_float
 #define SCALED_RANGE 40.0f

@@ -4,6 +4,7 @@ from structsvm.layers.assignment import Assignment
 from structsvm.layers.chain import Chain
 from structsvm.layers.label_sets import LabelSets
 from structsvm.layers.losses import hinge, log_loss, perturbed, ramp, softmax_margin
+from structsvm.layers.semi_markov import SemiMarkov
 from structsvm.layers.sparsemap import sparsemap
 from structsvm.layers.structure import Structure
 from structsvm.layers.taxonomy import Taxonomy
@@ -15,6 +16,7 @@ __all__ = [
     "Chain",
     "LabelSets",
     "Projective",
+    "SemiMarkov",
     "Structure",
     "Taxonomy",
     "hinge",

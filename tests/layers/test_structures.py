@@ -7,7 +7,7 @@ score of each, from the definition alone, and what the structure's outputs are l
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from structsvm.layers import (
     Chain,
     LabelSets,
     Projective,
+    SemiMarkov,
     Taxonomy,
     hinge,
     log_loss,
@@ -82,6 +83,35 @@ def chain_outputs(parts, b):
 
 def closed_chain(parts):
     parts[0][3, 1] = -np.inf
+
+
+def cuts(size, longest):
+    """All ways to cut so many tokens into segments, as lists of (first token, length)."""
+    for marks in product((False, True), repeat=max(size - 1, 0)):
+        bounds = [0, *[t + 1 for t, mark in enumerate(marks) if mark], size] if size else [0]
+        pieces = [(t, after - t) for t, after in pairwise(bounds)]
+        if all(length <= longest for _, length in pieces):
+            yield pieces
+
+
+def segment_outputs(parts, b):
+    segments, K = parts[0], parts[0].shape[3]
+    transitions, start, end = (
+        part[b] if part.ndim > rank else part for part, rank in zip(parts[1:], (2, 1, 1), strict=True)
+    )
+    for pieces in cuts(LENGTHS[b], segments.shape[2]):
+        for labels in product(range(K), repeat=len(pieces)):
+            y, score = [-1] * 4, sum(transitions[pair] for pair in pairwise(labels))
+            for (t, length), k in zip(pieces, labels, strict=True):
+                score += segments[b, t, length - 1, k]
+                y[t : t + length] = [k] + [K + k] * (length - 1)
+            if labels:
+                score += start[labels[0]] + end[labels[-1]]
+            yield y, score
+
+
+def closed_segments(parts):
+    parts[0][3, :2] = -np.inf
 
 
 def is_tree(heads):
@@ -195,6 +225,20 @@ CASES = {
     for kind in ("shared", "sequence", "step")
 }
 CASES |= {
+    f"segments, {name}": Row(
+        make=SemiMarkov,
+        draw=lambda rng, L=L, own=own: tuple(
+            rng.normal(size=size) for size in ((4, 4, L, 2), (*own, 2, 2), (*own, 2), (*own, 2))
+        ),
+        outputs=segment_outputs,
+        close=closed_segments,
+        place=(3, 2, 0, 1),
+        lengths=LENGTHS,
+        constants=(2, 3),
+    )
+    for name, L, own in (("shared", 3, ()), ("of any length", 6, ()), ("of one or two", 2, (4,)), ("of one", 1, ()))
+}
+CASES |= {
     f"{kind.__name__}, {'several roots' if several else 'one root'}": Row(
         make=lambda kind=kind, several=several, **options: kind(several_roots=several, **options),
         draw=lambda rng: (rng.normal(size=(4, 5, 5)),),
@@ -299,7 +343,9 @@ def mixed(case, rng):
 
 CHANGES = {"plain": lambda case, rng: None, "masked": mask, "spread": spread, "mixed": mixed}
 SUMS = [name for name, row in CASES.items() if row.has_sums]
-THREADS = [name for name in CASES if name.startswith(("chain", "Proj", "Arbo"))]
+THREADS = [name for name in CASES if name.startswith(("chain", "segm", "Proj", "Arbo"))]
+
+ONLY_WRONG = [name for name in THREADS if not name.startswith("segm")]  # parts that are missing cost nothing
 
 pytestmark = pytest.mark.filterwarnings("error")
 every_case = pytest.mark.parametrize("name", CASES)
@@ -402,7 +448,7 @@ def test_the_hinge_is_zero_exactly_if_the_truth_wins_by_its_cost(name):
             assert all((gradient == 0).all() for gradient in gradients)
     for b, outputs in enumerate(case.outputs):
         wrong, own = case.indicators(b, outputs)[0], indicator[b]
-        cost = ((wrong > own) if name in THREADS else (wrong != own)).reshape(len(outputs), -1).sum(axis=1)
+        cost = ((wrong > own) if name in ONLY_WRONG else (wrong != own)).reshape(len(outputs), -1).sum(axis=1)
         assert (cost[1:] > 0).all()
         expected = (case.scores[b] + cost).max() - case.scores[b][0]
         assert hinge(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(expected)
