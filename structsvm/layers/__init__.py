@@ -5,6 +5,7 @@ from structsvm.layers.chain import Chain
 from structsvm.layers.label_sets import LabelSets
 from structsvm.layers.losses import hinge, log_loss, perturbed, ramp, softmax_margin
 from structsvm.layers.semi_markov import SemiMarkov
+from structsvm.layers.spans import Spans
 from structsvm.layers.sparsemap import sparsemap
 from structsvm.layers.structure import Structure
 from structsvm.layers.taxonomy import Taxonomy
@@ -17,6 +18,7 @@ __all__ = [
     "LabelSets",
     "Projective",
     "SemiMarkov",
+    "Spans",
     "Structure",
     "Taxonomy",
     "hinge",

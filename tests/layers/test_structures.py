@@ -21,6 +21,7 @@ from structsvm.layers import (
     LabelSets,
     Projective,
     SemiMarkov,
+    Spans,
     Taxonomy,
     hinge,
     log_loss,
@@ -112,6 +113,34 @@ def segment_outputs(parts, b):
 
 def closed_segments(parts):
     parts[0][3, :2] = -np.inf
+
+
+def brackets(i, j):
+    """All binary trees over words i .. j, as tuples of spans, the widest first."""
+    if i == j:
+        yield ((i, i),)
+    for m in range(i, j):
+        for left, right in product(brackets(i, m), brackets(m + 1, j)):
+            yield ((i, j), *left, *right)
+
+
+def bracket_outputs(parts, b):
+    spans, K = parts[0], parts[0].shape[3]
+    rules = None if len(parts) == 1 else parts[1] if parts[1].ndim == 3 else parts[1][b]
+    for tree in brackets(0, LENGTHS[b] - 1) if LENGTHS[b] else [()]:
+        for labels in product(range(K), repeat=len(tree)):
+            y, score = np.full((4, 4), -1), 0.0
+            for (i, j), k in zip(tree, labels, strict=True):
+                y[i, j], score = k, score + spans[b, i, j, k]
+            for i, j in tree if rules is not None else ():
+                for m in range(i, j):
+                    if y[i, m] >= 0 and y[m + 1, j] >= 0:
+                        score += rules[y[i, j], y[i, m], y[m + 1, j]]
+            yield y.tolist(), score
+
+
+def closed_brackets(parts):
+    parts[0][3, 1, 1] = -np.inf
 
 
 def is_tree(heads):
@@ -239,6 +268,24 @@ CASES |= {
     for name, L, own in (("shared", 3, ()), ("of any length", 6, ()), ("of one or two", 2, (4,)), ("of one", 1, ()))
 }
 CASES |= {
+    f"brackets, {name}": Row(
+        make=Spans,
+        draw=lambda rng, shapes=shapes: tuple(rng.normal(size=size) for size in shapes),
+        outputs=bracket_outputs,
+        close=closed_brackets,
+        place=(3, 1, 2, 1),
+        lengths=LENGTHS,
+        constants=tuple(range(len(shapes))),
+        some=lambda y: np.where(np.arange(4) % 2, -1, y),
+        agrees=lambda known, outputs: ((known < 0) | (outputs == known)).all(axis=(1, 2)),
+    )
+    for name, shapes in (
+        ("alone", [(4, 4, 4, 2)]),
+        ("with rules", [(4, 4, 4, 2), (2, 2, 2)]),
+        ("with rules of their own", [(4, 4, 4, 2), (4, 2, 2, 2)]),
+    )
+}
+CASES |= {
     f"{kind.__name__}, {'several roots' if several else 'one root'}": Row(
         make=lambda kind=kind, several=several, **options: kind(several_roots=several, **options),
         draw=lambda rng: (rng.normal(size=(4, 5, 5)),),
@@ -343,7 +390,7 @@ def mixed(case, rng):
 
 CHANGES = {"plain": lambda case, rng: None, "masked": mask, "spread": spread, "mixed": mixed}
 SUMS = [name for name, row in CASES.items() if row.has_sums]
-THREADS = [name for name in CASES if name.startswith(("chain", "segm", "Proj", "Arbo"))]
+THREADS = [name for name in CASES if name.startswith(("chain", "segm", "brackets", "Proj", "Arbo"))]
 
 ONLY_WRONG = [name for name in THREADS if not name.startswith("segm")]  # parts that are missing cost nothing
 
