@@ -11,37 +11,41 @@
 
 /* Room of sums: of all spans, and of one. */
 typedef struct {
-    double *v, *O, *D, *scale, *ref;                              /* D: derivative of v, unscaled, by the sum over pairs */
+    double *v, *O, *D, *scale, *turned_scale;                     /* D: derivative of v, unscaled, by the sum over pairs */
     double *table, *turned, *pairs, *Q, *QT, *seen, *x, *f, *row, *out, *w;
     double shift;
     int masked;
 } brackets_room;
 
-static int brackets_begin(const brackets *s, brackets_room *h) {
+static void brackets_begin(const brackets *s, brackets_room *h) {
     int64_t n = s->n, S = s->S, all = n * n * S;
-    h->v = s->chart, h->O = h->v + all, h->D = h->O + all, h->scale = h->D + all, h->ref = h->scale + n * n;
+    h->v = s->chart, h->O = h->v + all, h->D = h->O + all, h->scale = h->D + all;
+    h->turned_scale = h->scale + n * n;
     h->table = s->tables, h->turned = h->table + S * S * S, h->pairs = h->turned + S * S * S, h->Q = h->pairs + S * S;
     h->QT = h->Q + S * S, h->seen = h->QT + S * S, h->x = h->seen + S * S, h->f = h->x + n;
     h->row = h->f + n, h->out = h->row + s->K, h->w = h->out + s->K;
     h->table[0] = h->turned[0] = 1.0, h->shift = 0.0, h->masked = 0;
-    if (s->rules == NULL) return 1;
-    if (!spans_table(s->rules, S * S * S, h->table, &h->shift, &h->masked)) return 0;
+    if (s->rules == NULL) return;
+    spans_table(s->rules, S * S * S, h->table, &h->shift, &h->masked);
     for (int64_t a = 0; a < S; a++)
         for (int64_t p = 0; p < S * S; p++) h->turned[p * S + a] = h->table[a * S * S + p];
-    return 1;
 }
 
 /* f[m - i] = exp(the scales of (i, m) and (m + 1, j) - their greatest), which is returned. */
 static double brackets_splits(const brackets *s, const brackets_room *h, int64_t i, int64_t j) {
-    for (int64_t m = i; m < j; m++) h->x[m - i] = h->scale[i * s->n + m] + h->scale[(m + 1) * s->n + j];
+    for (int64_t m = i; m < j; m++) h->x[m - i] = h->scale[i * s->n + m] + h->turned_scale[j * s->n + m + 1];
     double top = spans_top(h->x, j - i);
-    if (top > -INFINITY) exponentials_double(h->x, top, j - i, h->f);
+    if (top > -INFINITY) spans_exponentials(h->x, top, j - i, s->is_double, h->f);
     return top;
 }
 
 /* pairs[b][c] = sum_m f[m] v[i][m][b] v[m+1][j][c] */
 static void brackets_pairs(const brackets *s, const brackets_room *h, int64_t i, int64_t j) {
     int64_t n = s->n, S = s->S;
+    if (S == 1) {   /* v is 1, or f is 0 */
+        h->pairs[0] = spans_sum(h->f, j - i);
+        return;
+    }
     memset(h->pairs, 0, S * S * sizeof(double));
     for (int64_t m = i; m < j; m++) {
         const double *left = h->v + (i * n + m) * S, *right = h->v + ((m + 1) * n + j) * S;
@@ -64,18 +68,18 @@ static int brackets_lost(const brackets *s, const brackets_room *h, int64_t i, i
     }
     for (int64_t p = 0; p < S * S; p++)
         for (int64_t a = 0; a < S && seen[p]; a++)
-            if (h->turned[p * S + a] > 0 && h->row[a] > -INFINITY && v[a] < SPANS_LEAST * (1 + sum)) return 1;
+            if (s->rules[a * S * S + p] > -INFINITY && h->row[a] > -INFINITY && v[a] < SPANS_LEAST * (1 + sum)) return 1;
     return 0;
 }
 
 /* v of span (i, j) with its scale. Without rules `parts` gets the probabilities of its labels. 1 if a label is lost. */
 static int brackets_span(const brackets *s, const brackets_room *h, int64_t i, int64_t j, void *parts) {
     int64_t n = s->n, S = s->S, K = s->K, at = i * n + j, place = (i * s->m + j) * K;
-    double *v = h->v + at * S, *D = h->D + at * S, *scale = h->scale + at, top = 0.0, sum = 0.0;
+    double *v = h->v + at * S, *D = h->D + at * S, top = 0.0, sum = 0.0;
     for (int64_t a = 0; a < S; a++) h->out[a] = i == j, v[a] = D[a] = 0.0;
-    *scale = -INFINITY;
+    h->scale[at] = h->turned_scale[j * n + i] = -INFINITY;
     if (i < j) {
-        top = h->ref[at] = brackets_splits(s, h, i, j);
+        top = brackets_splits(s, h, i, j);
         if (top == -INFINITY) return 0;
         brackets_pairs(s, h, i, j);
         for (int64_t p = 0; p < S * S; p++)
@@ -85,9 +89,9 @@ static int brackets_span(const brackets *s, const brackets_room *h, int64_t i, i
     spans_load(s->scores, s->is_double, place, K, h->row);
     double best = spans_top(h->row, K);
     if (best == -INFINITY) return 0;
-    exponentials_double(h->row, best, K, h->w);
+    spans_exponentials(h->row, best, K, s->is_double, h->w);
     if (s->rules == NULL) {
-        for (int64_t k = 0; k < K; k++) sum += h->w[k];
+        sum = spans_sum(h->w, K);
         for (int64_t k = 0; k < K && parts != NULL; k++) h->row[k] = h->w[k] / sum;
         if (parts != NULL) spans_store(h->row, s->is_double, place, K, parts);
         h->w[0] = sum;
@@ -97,7 +101,7 @@ static int brackets_span(const brackets *s, const brackets_room *h, int64_t i, i
     if (h->masked && brackets_lost(s, h, i, j, v, sum)) return 1;
     if (sum == 0.0) return 0;
     for (int64_t a = 0; a < S; a++) v[a] /= sum, D[a] = h->w[a] / sum;
-    *scale = top + best + log(sum);
+    h->scale[at] = h->turned_scale[j * n + i] = top + best + log(sum);
     return 0;
 }
 
@@ -109,6 +113,11 @@ static int brackets_below(const brackets *s, const brackets_room *h, int64_t i, 
         if (!(h->w[a] <= 1e290)) return 1;
     }
     brackets_splits(s, h, i, j);
+    if (S == 1 && s->rules == NULL) {
+        spans_add(h->w[0], h->f, j - i, h->O + i * n + i);
+        for (int64_t m = i; m < j; m++) h->O[(m + 1) * n + j] += h->f[m - i] * h->w[0];
+        return 0;
+    }
     memset(h->Q, 0, S * S * sizeof(double));
     if (s->rules != NULL) brackets_pairs(s, h, i, j);
     for (int64_t a = 0; a < S; a++) {
@@ -142,7 +151,7 @@ static void brackets_part(const brackets *s, const brackets_room *h, int64_t i, 
 static int bracket_sums(const brackets *s, double *log_z, void *parts, double *rules) {
     int64_t n = s->n, S = s->S, done = 0;
     brackets_room h;
-    if (!brackets_begin(s, &h)) return 1;
+    brackets_begin(s, &h);
     for (int64_t width = 0; width < n; width++)
         for (int64_t i = 0; i + width < n; i++) {
             if (brackets_span(s, &h, i, i + width, parts)) return 1;

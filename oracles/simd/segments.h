@@ -21,11 +21,14 @@ static void segments_row(const segments *s, int64_t t, int64_t l, double *restri
         for (int64_t k = 0; k < s->K; k++) row[k] += s->end[k];
 }
 
-/* Whether a label that can be reached is lost at token t. */
+/* Whether a label that can be reached is lost at token t: that of a segment before it (v), or of one from it on (R). */
 static int segments_lost(const segments *s, int64_t t, const double *R, const double *rows, const double *v) {
-    for (int64_t k = 0; k < s->K; k++)
+    for (int64_t k = 0; k < s->K; k++) {
         for (int64_t l = 0; l < s->L && l < t && v[k] < SPANS_LEAST; l++)
             if (R[(t - 1 - l) * s->K + k] > 0 && rows[l * s->K + k] > -INFINITY) return 1;
+        for (int64_t a = 0; a < s->K && R[t * s->K + k] < SPANS_LEAST; a++)
+            if (v[a] > 0 && s->A[a * s->K + k] > -INFINITY) return 1;
+    }
     return 0;
 }
 
@@ -35,7 +38,7 @@ static int segments_forward(const segments *s, double *v, double *R, double *sca
     int64_t T = s->T, L = s->L, K = s->K, done = 0;
     double *table = s->tables, *rows = table + K * K, *e = rows + L * K, shift;
     int masked;
-    if (!spans_table(s->A, K * K, table, &shift, &masked)) return 1;
+    spans_table(s->A, K * K, table, &shift, &masked);
     for (int64_t k = 0; k < K; k++) R[k] = 1;
     scale[0] = 0;
     *log_z = -INFINITY;
@@ -51,7 +54,7 @@ static int segments_forward(const segments *s, double *v, double *R, double *sca
         double top = spans_top(rows, m * K);
         scale[t] = total[t] = -INFINITY;
         if (top > -INFINITY) {
-            exponentials_double(rows, top, m * K, e);
+            spans_exponentials(rows, top, m * K, s->is_double, e);
             for (int64_t l = 0; l < m; l++) {
                 const double *before = R + (t - 1 - l) * K;
                 for (int64_t k = 0; k < K; k++) now[k] += before[k] * e[l * K + k];
@@ -60,8 +63,8 @@ static int segments_forward(const segments *s, double *v, double *R, double *sca
             for (int64_t k = 0; k < K; k++) sum += now[k];
             if (!(sum >= SPANS_LEAST)) return 1;
             for (int64_t k = 0; k < K; k++) now[k] /= sum;
-            if (masked && t < T && segments_lost(s, t, R, rows, now)) return 1;
             for (int64_t a = 0; a < K; a++) spans_add(now[a], table + a * K, K, r);
+            if (masked && t < T && segments_lost(s, t, R, rows, now)) return 1;
             total[t] = sum;
             scale[t] = top + log(sum) + shift;
             if (t == T) *log_z = top + log(sum);

@@ -13,7 +13,7 @@
 #include "exponentials.h"
 #include "sets.h"
 
-#define SPANS_RANGE 300.0   /* range of shared scores: the futures of two labels differ by no more */
+#define SPANS_RANGE 300.0   /* range of shared scores: unless masked, the futures of two labels differ by no more */
 #define SPANS_LEAST 1e-150  /* behind a mask, probabilities that are less are lost */
 
 /* T tokens, segments of at most L of them with K labels: scores (T, L, K) by the first token, the length less 1 and the
@@ -72,10 +72,38 @@ static void spans_store(const double *restrict x, int is_double, int64_t at, int
     }
 }
 
+/* out = exp(x - top), as exact as the scores are. */
+static void spans_exponentials(const double *x, double top, int64_t n, int is_double, double *out) {
+    if (is_double) doubles_exponentials(x, top, n, out, 13);
+    else doubles_exponentials(x, top, n, out, 8);
+}
+
 static double spans_top(const double *x, int64_t n) {
     double top = -INFINITY;
-    for (int64_t j = 0; j < n; j++) top = x[j] > top ? x[j] : top;
+    int64_t j = 0;
+    if (n >= DOUBLES) {
+        doubles tops = (doubles){0} - INFINITY, part;
+        for (; j + DOUBLES <= n; j += DOUBLES) {
+            memcpy(&part, x + j, sizeof part);
+            tops = doubles_max(part, tops);
+        }
+        for (int k = 0; k < DOUBLES; k++) top = tops[k] > top ? tops[k] : top;
+    }
+    for (; j < n; j++) top = x[j] > top ? x[j] : top;
     return top;
+}
+
+static double spans_sum(const double *x, int64_t n) {
+    doubles sums = {0}, part;
+    double sum = 0.0;
+    int64_t j = 0;
+    for (; j + DOUBLES <= n; j += DOUBLES) {
+        memcpy(&part, x + j, sizeof part);
+        sums += part;
+    }
+    for (int k = 0; k < DOUBLES; k++) sum += sums[k];
+    for (; j < n; j++) sum += x[j];
+    return sum;
 }
 
 /* out += by * x */
@@ -83,18 +111,13 @@ static inline void spans_add(double by, const double *restrict x, int64_t n, dou
     for (int64_t j = 0; j < n; j++) out[j] += by * x[j];
 }
 
-/* exp(x - max x) of shared scores, and whether any is masked; false where their range is too great. */
-static int spans_table(const double *x, int64_t n, double *table, double *top, int *masked) {
-    double low = INFINITY;
+/* exp(x - max x) of shared scores, and whether any is masked, or so low that it may be lost as if it were. */
+static void spans_table(const double *x, int64_t n, double *table, double *top, int *masked) {
     *top = spans_top(x, n);
     *masked = 0;
-    for (int64_t j = 0; j < n; j++) {
-        *masked |= x[j] == -INFINITY;
-        low = x[j] < low && x[j] > -INFINITY ? x[j] : low;
-    }
-    if (!(*top - low <= SPANS_RANGE)) return 0;
-    exponentials_double(x, *top, n, table);
-    return 1;
+    for (int64_t j = 0; j < n; j++) *masked |= !(*top - x[j] <= SPANS_RANGE);
+    if (*top > -INFINITY) exponentials_double(x, *top, n, table);
+    else memset(table, 0, n * sizeof(double));
 }
 
 #endif

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from structsvm.layers import Chain, SemiMarkov, hinge, log_loss
+from structsvm.layers.semi_markov import _log_sums, _tables
 
 
 def parts_of(longest, L=3, K=2, n=2, dtype=np.float64, seed=0):
@@ -116,3 +117,17 @@ def test_a_segment_may_be_known_by_a_token_inside():
     agrees = (outputs[0, :, 1] == 2) & (outputs[0, :, 0] >= 0)
     expected = np.logaddexp.reduce(values[0]) - np.logaddexp.reduce(values[0][agrees])
     assert log_loss(SemiMarkov(), parts, [known, known])[0][0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("low", [-1e4, -np.inf])
+def test_transitions_as_low_as_masks(low):
+    segments, transitions, start, end = parts_of(30, K=3)
+    transitions[[0, 2], 2] = start[2] = low  # label 2 follows label 1 alone
+    segments[:, 10] = np.where(np.arange(3) == 1, segments[:, 10], low)
+    parts = segments, transitions, start, end
+    log_z, marginals = SemiMarkov().log_partition(*parts), SemiMarkov().marginals(*parts)
+    for b in range(2):
+        expected, *counts = _log_sums(*_tables(SemiMarkov().check(parts, None), b))
+        assert log_z[b] == pytest.approx(expected)
+        for found, wanted in zip(marginals[:2], counts, strict=True):
+            np.testing.assert_allclose(found[b], wanted, atol=1e-9)
