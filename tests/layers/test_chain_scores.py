@@ -175,3 +175,11 @@ def test_order_two_of_short_sequences(longest):
 def test_orders_and_tables_that_do_not_fit(order, parts, message):
     with pytest.raises(ValueError, match=message):
         Chain(order=order).argmax(*parts)
+
+
+def test_a_pair_of_labels_whose_gains_come_later_is_not_lost():
+    emissions, pairs = np.zeros((1, 14, 2)), np.array([[0.0, -1e4], [-1e4, 100.0]])
+    emissions[0, 1, 1] = -1000.0
+    parts = emissions, np.zeros((2, 2, 2)), None, None, pairs
+    assert Chain(order=2).log_partition(*parts) == pytest.approx(300.0)
+    np.testing.assert_allclose(Chain(order=2).marginals(*parts)[0][0, :, 1], 1.0)

@@ -131,3 +131,18 @@ def test_transitions_as_low_as_masks(low):
         assert log_z[b] == pytest.approx(expected)
         for found, wanted in zip(marginals[:2], counts, strict=True):
             np.testing.assert_allclose(found[b], wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("by_transition", [False, True])
+def test_a_label_whose_gains_come_later_is_not_lost(by_transition):
+    first, low = int(by_transition), -np.inf
+    segments, transitions = np.zeros((1, 8 + first, 1, 3)), np.full((3, 3), low)
+    transitions[range(3), range(3)] = 0.0
+    segments[0, 1 + first :, 0] = [low, 100.0, 0.0]  # label 0 ends
+    if by_transition:
+        segments[0, 0, 0, 1:] = low
+        transitions[0, 1:] = [-800.0, -200.0]
+    else:
+        segments[0, 0, 0] = [0.0, -800.0, -200.0]
+    n_best = 1 + by_transition  # token 1 may be labelled 0 or 1 then
+    assert SemiMarkov().log_partition(segments, transitions) == pytest.approx(np.log(n_best) - 100.0)
