@@ -1,13 +1,13 @@
 /* Binary trees over labelled spans (see spans.h). With I[i][j][a] over the trees of words i .. j whose root is labelled a,
  *     I[i][j][a] = scores[i][j][a] + (+)_bc (rules[a][b][c] + (+)_m I[i][m][b] + I[m+1][j][c]),
- * pairs (b, c) of labels first, so that a span costs n S S + S S S; without rules, S = 1 and scores are summed over the
- * labels. Sums hold exp(I[i][j]) = v exp(scale), v summing to 1, and take an exponential per span and m. Backwards, O is
+ * pairs (b, c) of labels first, so that a span costs n S S + S S S; without rules, S = 1 and a span has its best label,
+ * and sums are those of bracketings.h. Sums hold exp(I[i][j]) = v exp(scale), v summing to 1, and take an exponential per span and m. Backwards, O is
  * the derivative of log Z by v, and v O the probability.
  */
 #ifndef STRUCTSVM_BRACKETS_H
 #define STRUCTSVM_BRACKETS_H
 
-#include "spans.h"
+#include "bracketings.h"
 
 /* Room of sums: of all spans, and of one. */
 typedef struct {
@@ -17,22 +17,20 @@ typedef struct {
     int masked;
 } brackets_room;
 
-static void brackets_begin(const brackets *s, brackets_room *h) {
+SPANS_RARE void brackets_begin(const brackets *s, brackets_room *h) {
     int64_t n = s->n, S = s->S, all = n * n * S;
     h->v = s->chart, h->O = h->v + all, h->D = h->O + all, h->scale = h->D + all;
     h->turned_scale = h->scale + n * n;
     h->table = s->tables, h->turned = h->table + S * S * S, h->pairs = h->turned + S * S * S, h->Q = h->pairs + S * S;
     h->QT = h->Q + S * S, h->seen = h->QT + S * S, h->x = h->seen + S * S, h->f = h->x + n;
     h->row = h->f + n, h->out = h->row + s->K, h->w = h->out + s->K;
-    h->table[0] = h->turned[0] = 1.0, h->shift = 0.0, h->masked = 0;
-    if (s->rules == NULL) return;
     spans_table(s->rules, S * S * S, h->table, &h->shift, &h->masked);
     for (int64_t a = 0; a < S; a++)
         for (int64_t p = 0; p < S * S; p++) h->turned[p * S + a] = h->table[a * S * S + p];
 }
 
 /* f[m - i] = exp(the scales of (i, m) and (m + 1, j) - their greatest), which is returned. */
-static double brackets_splits(const brackets *s, const brackets_room *h, int64_t i, int64_t j) {
+SPANS_CALLED double brackets_splits(const brackets *s, const brackets_room *h, int64_t i, int64_t j) {
     for (int64_t m = i; m < j; m++) h->x[m - i] = h->scale[i * s->n + m] + h->turned_scale[j * s->n + m + 1];
     double top = spans_top(h->x, j - i);
     if (top > -INFINITY) spans_exponentials(h->x, top, j - i, s->is_double, h->f);
@@ -40,12 +38,8 @@ static double brackets_splits(const brackets *s, const brackets_room *h, int64_t
 }
 
 /* pairs[b][c] = sum_m f[m] v[i][m][b] v[m+1][j][c] */
-static void brackets_pairs(const brackets *s, const brackets_room *h, int64_t i, int64_t j) {
+SPANS_CALLED void brackets_pairs(const brackets *s, const brackets_room *h, int64_t i, int64_t j) {
     int64_t n = s->n, S = s->S;
-    if (S == 1) {   /* v is 1, or f is 0 */
-        h->pairs[0] = spans_sum(h->f, j - i);
-        return;
-    }
     memset(h->pairs, 0, S * S * sizeof(double));
     for (int64_t m = i; m < j; m++) {
         const double *left = h->v + (i * n + m) * S, *right = h->v + ((m + 1) * n + j) * S;
@@ -55,7 +49,7 @@ static void brackets_pairs(const brackets *s, const brackets_room *h, int64_t i,
 }
 
 /* Whether a label of (i, j) that can be reached is lost. */
-static int brackets_lost(const brackets *s, const brackets_room *h, int64_t i, int64_t j, const double *v, double sum) {
+SPANS_RARE int brackets_lost(const brackets *s, const brackets_room *h, int64_t i, int64_t j, const double *v, double sum) {
     int64_t n = s->n, S = s->S, small = 0;
     uint8_t *seen = (uint8_t *)h->seen;
     for (int64_t a = 0; a < S; a++) small |= h->row[a] > -INFINITY && v[a] < SPANS_LEAST * (1 + sum);
@@ -72,8 +66,8 @@ static int brackets_lost(const brackets *s, const brackets_room *h, int64_t i, i
     return 0;
 }
 
-/* v of span (i, j) with its scale. Without rules `parts` gets the probabilities of its labels. 1 if a label is lost. */
-static int brackets_span(const brackets *s, const brackets_room *h, int64_t i, int64_t j, void *parts) {
+/* v of span (i, j) with its scale. 1 if a label is lost. */
+static int brackets_span(const brackets *s, const brackets_room *h, int64_t i, int64_t j) {
     int64_t n = s->n, S = s->S, K = s->K, at = i * n + j, place = (i * s->m + j) * K;
     double *v = h->v + at * S, *D = h->D + at * S, top = 0.0, sum = 0.0;
     for (int64_t a = 0; a < S; a++) h->out[a] = i == j, v[a] = D[a] = 0.0;
@@ -90,13 +84,6 @@ static int brackets_span(const brackets *s, const brackets_room *h, int64_t i, i
     double best = spans_top(h->row, K);
     if (best == -INFINITY) return 0;
     spans_exponentials(h->row, best, K, s->is_double, h->w);
-    if (s->rules == NULL) {
-        sum = spans_sum(h->w, K);
-        for (int64_t k = 0; k < K && parts != NULL; k++) h->row[k] = h->w[k] / sum;
-        if (parts != NULL) spans_store(h->row, s->is_double, place, K, parts);
-        h->w[0] = sum;
-        sum = 0.0;
-    }
     for (int64_t a = 0; a < S; a++) sum += v[a] = h->out[a] * h->w[a];
     if (h->masked && brackets_lost(s, h, i, j, v, sum)) return 1;
     if (sum == 0.0) return 0;
@@ -113,17 +100,12 @@ static int brackets_below(const brackets *s, const brackets_room *h, int64_t i, 
         if (!(h->w[a] <= 1e290)) return 1;
     }
     brackets_splits(s, h, i, j);
-    if (S == 1 && s->rules == NULL) {
-        spans_add(h->w[0], h->f, j - i, h->O + i * n + i);
-        for (int64_t m = i; m < j; m++) h->O[(m + 1) * n + j] += h->f[m - i] * h->w[0];
-        return 0;
-    }
     memset(h->Q, 0, S * S * sizeof(double));
-    if (s->rules != NULL) brackets_pairs(s, h, i, j);
+    brackets_pairs(s, h, i, j);
     for (int64_t a = 0; a < S; a++) {
         if (h->w[a] == 0) continue;
         spans_add(h->w[a], h->table + a * S * S, S * S, h->Q);
-        if (s->rules != NULL) spans_add(h->w[a], h->pairs, S * S, rules + a * S * S);
+        spans_add(h->w[a], h->pairs, S * S, rules + a * S * S);
     }
     for (int64_t b = 0; b < S; b++)
         for (int64_t c = 0; c < S; c++) h->QT[c * S + b] = h->Q[b * S + c];
@@ -139,22 +121,19 @@ static int brackets_below(const brackets *s, const brackets_room *h, int64_t i, 
 
 /* Probabilities of the labels of span (i, j). */
 static void brackets_part(const brackets *s, const brackets_room *h, int64_t i, int64_t j, void *parts) {
-    int64_t S = s->S, K = s->K, at = (i * s->n + j) * S, place = (i * s->m + j) * K;
-    if (s->rules == NULL) spans_load(parts, s->is_double, place, K, h->row);
-    for (int64_t k = 0; k < K; k++) {
-        if (s->rules != NULL) h->row[k] = h->v[at + k] * h->O[at + k];
-        else h->row[k] = h->v[at] > 0 ? h->row[k] * h->O[at] : 0;
-    }
-    spans_store(h->row, s->is_double, place, K, parts);
+    int64_t S = s->S, at = (i * s->n + j) * S;
+    for (int64_t k = 0; k < S; k++) h->row[k] = h->v[at + k] * h->O[at + k];
+    spans_store(h->row, s->is_double, (i * s->m + j) * S, S, parts);
 }
 
 static int bracket_sums(const brackets *s, double *log_z, void *parts, double *rules) {
     int64_t n = s->n, S = s->S, done = 0;
     brackets_room h;
+    if (s->rules == NULL) return bracketing_sums(s, log_z, parts);
     brackets_begin(s, &h);
     for (int64_t width = 0; width < n; width++)
         for (int64_t i = 0; i + width < n; i++) {
-            if (brackets_span(s, &h, i, i + width, parts)) return 1;
+            if (brackets_span(s, &h, i, i + width)) return 1;
             if (stop_count(&done, width * (8 + S * S / 2) + S * S * S / 2 + s->K) < 0) return -1;
         }
     *log_z = h.scale[n - 1];
@@ -187,7 +166,7 @@ static void brackets_best_pairs(const brackets *s, const double *V, int64_t i, i
 }
 
 /* The best tree, from the root on; of several the one with the first labels below and the first end of the left one. */
-static void brackets_trace(const brackets *s, const double *V, int32_t *y) {
+SPANS_RARE void brackets_trace(const brackets *s, const double *V, int32_t *y) {
     int64_t n = s->n, S = s->S;
     int32_t *stack = s->labels + n * n, *top = stack;
     int64_t root = 0;

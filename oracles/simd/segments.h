@@ -13,7 +13,7 @@
 #include "spans.h"
 
 /* Scores of the segments of l + 1 tokens from token t on, with start and end. */
-static void segments_row(const segments *s, int64_t t, int64_t l, double *restrict row) {
+SPANS_CALLED void segments_row(const segments *s, int64_t t, int64_t l, double *restrict row) {
     spans_load(s->scores, s->is_double, (t * s->L + l) * s->K, s->K, row);
     if (t == 0)
         for (int64_t k = 0; k < s->K; k++) row[k] += s->start[k];
@@ -22,7 +22,7 @@ static void segments_row(const segments *s, int64_t t, int64_t l, double *restri
 }
 
 /* Whether a label that can be reached is lost at token t: that of a segment before it (v), or of one from it on (R). */
-static int segments_lost(const segments *s, int64_t t, const double *R, const double *rows, const double *v) {
+SPANS_RARE int segments_lost(const segments *s, int64_t t, const double *R, const double *rows, const double *v) {
     for (int64_t k = 0; k < s->K; k++) {
         for (int64_t l = 0; l < s->L && l < t && v[k] < SPANS_LEAST; l++)
             if (R[(t - 1 - l) * s->K + k] > 0 && rows[l * s->K + k] > -INFINITY) return 1;
@@ -116,7 +116,7 @@ static int segment_sums(const segments *s, double *log_z, void *parts, double *p
 }
 
 /* The best segments, from the last one on; of several the shortest, and of these the one with the least label. */
-static void segments_trace(const segments *s, const double *V, const double *R, int32_t *y) {
+SPANS_RARE void segments_trace(const segments *s, const double *V, const double *R, int32_t *y) {
     int64_t K = s->K, k = 0;
     double *row = s->tables;
     for (int64_t q = 1; q < K; q++) k = V[s->T * K + q] > V[s->T * K + k] ? q : k;

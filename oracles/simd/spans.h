@@ -1,7 +1,7 @@
 /* Segments of sequences and binary trees on scores that were computed elsewhere: log partition, marginals, best output.
  *
  * Potentials are floats or doubles, all else is double: what takes the time is an exponential per potential, or a chart
- * that fits the cache. Sums are of probabilities, scaled per place (segments.h) or per span (brackets.h); where a
+ * that fits the cache. Sums are of probabilities, scaled per place (segments.h) or, with rules, per span (brackets.h); where a
  * probability that may matter is lost to underflow, `sums` return 1, and the caller takes logs.
  */
 #ifndef STRUCTSVM_SPANS_H
@@ -29,7 +29,7 @@ typedef struct {
 
 /* A sentence of n words, of m in the array: scores (m, m, K) of the spans from word i to word j, with label k. Without
  * rules S = 1, a span's labels do not depend on those below it; with them S = K, and rules (K, K, K) score a label, the
- * left and the right one below. Room: `chart` for 3 n n S + 2 n n doubles, `tables` for 2 S S S + 4 S S + 2 n + 3 K, and
+ * left and the right one below. Room: `chart` for 3 n n S + 2 n n + 32 n doubles, `tables` for 2 S S S + 4 S S + 2 n + 3 K, and
  * `labels` for n n + 3 n, which sums do not need. */
 typedef struct {
     int64_t n, m, K, S;
@@ -53,8 +53,11 @@ typedef struct {
 
 KERNELS_OF(spans);
 
+#define SPANS_CALLED static __attribute__((noinline))          /* called in many places, for rows that are worth it */
+#define SPANS_RARE static __attribute__((noinline, cold))      /* once per entry, or where something may be lost */
+
 /* n numbers from `at` on, as doubles, and back. */
-static void spans_load(const void *x, int is_double, int64_t at, int64_t n, double *restrict out) {
+SPANS_CALLED void spans_load(const void *x, int is_double, int64_t at, int64_t n, double *restrict out) {
     if (is_double) {
         memcpy(out, (const double *)x + at, n * sizeof(double));
     } else {
@@ -63,7 +66,7 @@ static void spans_load(const void *x, int is_double, int64_t at, int64_t n, doub
     }
 }
 
-static void spans_store(const double *restrict x, int is_double, int64_t at, int64_t n, void *out) {
+SPANS_CALLED void spans_store(const double *restrict x, int is_double, int64_t at, int64_t n, void *out) {
     if (is_double) {
         memcpy((double *)out + at, x, n * sizeof(double));
     } else {
@@ -73,12 +76,12 @@ static void spans_store(const double *restrict x, int is_double, int64_t at, int
 }
 
 /* out = exp(x - top), as exact as the scores are. */
-static void spans_exponentials(const double *x, double top, int64_t n, int is_double, double *out) {
+SPANS_CALLED void spans_exponentials(const double *x, double top, int64_t n, int is_double, double *out) {
     if (is_double) doubles_exponentials(x, top, n, out, 13);
     else doubles_exponentials(x, top, n, out, 8);
 }
 
-static double spans_top(const double *x, int64_t n) {
+SPANS_CALLED double spans_top(const double *x, int64_t n) {
     double top = -INFINITY;
     int64_t j = 0;
     if (n >= DOUBLES) {
@@ -93,7 +96,7 @@ static double spans_top(const double *x, int64_t n) {
     return top;
 }
 
-static double spans_sum(const double *x, int64_t n) {
+SPANS_CALLED double spans_sum(const double *x, int64_t n) {
     doubles sums = {0}, part;
     double sum = 0.0;
     int64_t j = 0;
@@ -112,11 +115,11 @@ static inline void spans_add(double by, const double *restrict x, int64_t n, dou
 }
 
 /* exp(x - max x) of shared scores, and whether any is masked, or so low that it may be lost as if it were. */
-static void spans_table(const double *x, int64_t n, double *table, double *top, int *masked) {
+SPANS_RARE void spans_table(const double *x, int64_t n, double *table, double *top, int *masked) {
     *top = spans_top(x, n);
     *masked = 0;
     for (int64_t j = 0; j < n; j++) *masked |= !(*top - x[j] <= SPANS_RANGE);
-    if (*top > -INFINITY) exponentials_double(x, *top, n, table);
+    if (*top > -INFINITY) spans_exponentials(x, *top, n, 1, table);
     else memset(table, 0, n * sizeof(double));
 }
 

@@ -1,9 +1,9 @@
 """Binary trees over labelled spans, with a grammar or without, on given scores.
 
-Log partition, marginals and the best tree are compiled and run in threads (see brackets.h). The chart of training
-(cky_inside.h) is for sparse grammars whose rules have weights; here each span has a score of each label. The rest goes
-over spans in NumPy: max-marginals and samples, and sums where probabilities would be lost to underflow; masks find the
-k best.
+Log partition, marginals and the best tree are compiled and run in threads (see brackets.h, bracketings.h). The chart of
+training (cky_inside.h) is for sparse grammars whose rules have weights; here each span has a score of each label. The
+rest goes over spans in NumPy: max-marginals and samples, and sums where probabilities would be lost to underflow; masks
+find the k best.
 """
 
 from __future__ import annotations
