@@ -1,13 +1,13 @@
 /* The loops of potentials.h for numbers of type REAL, included once per type. */
 
-/* The scores of token t, with those of the first and the last label. */
+/* The scores of token t's states, with those of the first and the last. */
 static void NAMED(token_scores)(const potentials *s, int64_t t, REAL *restrict row) {
     const REAL *E = s->E, *start = s->start, *end = s->end;
-    memcpy(row, E + t * s->K, s->K * sizeof(REAL));
+    memcpy(row, E + t * s->S, s->S * sizeof(REAL));
     if (t == 0)
-        for (int64_t q = 0; q < s->K; q++) row[q] += start[q];
+        for (int64_t q = 0; q < s->S; q++) row[q] += start[q];
     if (t == s->T - 1)
-        for (int64_t q = 0; q < s->K; q++) row[q] += end[q];
+        for (int64_t q = 0; q < s->S; q++) row[q] += end[q];
 }
 
 static REAL NAMED(greatest)(const REAL *x, int64_t n) {
@@ -21,21 +21,22 @@ static inline void NAMED(add_row)(REAL by, const REAL *restrict x, int64_t n, RE
     for (int64_t j = 0; j < n; j++) out[j] += by * x[j];
 }
 
-/* exp(A - max A), and its transpose; false where the range of what is not masked is too great for it. */
-static int NAMED(table_of)(const REAL *A, int64_t K, REAL *restrict table, REAL *restrict turned, REAL *top) {
+/* exp(A - max A), and turned[q][x] for the states x G + g before state q = (g, .); false where the range of what is not
+ * masked is too great for it. */
+static int NAMED(table_of)(const REAL *A, int64_t S, int64_t K, REAL *restrict table, REAL *restrict turned, REAL *top) {
     REAL low = INFINITY;
-    *top = NAMED(greatest)(A, K * K);
-    for (int64_t j = 0; j < K * K; j++) low = A[j] < low && A[j] > -INFINITY ? A[j] : low;
+    *top = NAMED(greatest)(A, S * K);
+    for (int64_t j = 0; j < S * K; j++) low = A[j] < low && A[j] > -INFINITY ? A[j] : low;
     if (!(*top - low <= SCALED_RANGE)) return 0;
-    NAMED(exponentials)(A, *top, K * K, table);
-    for (int64_t a = 0; a < K; a++)
-        for (int64_t q = 0; q < K; q++) turned[q * K + a] = table[a * K + q];
+    NAMED(exponentials)(A, *top, S * K, table);
+    for (int64_t x = 0, G = S / K; x < K; x++)
+        for (int64_t q = 0; q < S; q++) turned[q * K + x] = table[(x * G + q / K) * K + q % K];
     return 1;
 }
 
 /* Whether an alpha that can be reached is so small that, behind a mask, more than it would be lost. */
-static int NAMED(lost)(const REAL *alpha, const REAL *R, const REAL *scores, int64_t K) {
-    for (int64_t q = 0; q < K; q++)
+static int NAMED(lost)(const REAL *alpha, const REAL *R, const REAL *scores, int64_t S) {
+    for (int64_t q = 0; q < S; q++)
         if (alpha[q] < SCALED_LEAST && R[q] > 0 && scores[q] > -INFINITY) return 1;
     return 0;
 }
@@ -44,137 +45,141 @@ static int NAMED(lost)(const REAL *alpha, const REAL *R, const REAL *scores, int
 static int NAMED(scaled_forward)(const potentials *s, REAL *alphas, REAL *R, REAL *table, REAL *turned, REAL *row,
                                  double *log_z) {
     const REAL *A = s->A;
-    int64_t K = s->K, T = s->T, done = 0;
-    REAL *e = row + K, shift = 0;
-    int masked = s->each > 0;   /* tables of their own are taken for masked */
-    for (int64_t j = 0; j < K * K && T > 1 && !masked; j++) masked = A[j] == -INFINITY;
+    int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0;
+    REAL *e = row + S, shift = 0;
+    int masked = s->each > 0 || G > 1;   /* tables of their own are taken for masked; states' futures differ by more */
+    for (int64_t j = 0; j < S * K && T > 1 && !masked; j++) masked = A[j] == -INFINITY;
     *log_z = 0.0;
     for (int64_t t = 0; t < T; t++) {
-        REAL *now = alphas + t * K, *before = now - K, *r = R + t * K, sum = 0;
-        for (int64_t q = 0; q < K; q++) r[q] = t == 0 ? 1 : 0;
+        REAL *now = alphas + t * S, *before = now - S, *r = R + t * S, sum = 0;
+        for (int64_t q = 0; q < S; q++) r[q] = t == 0 ? 1 : 0;
         if (t == 1 || (t > 0 && s->each > 0))
-            if (!NAMED(table_of)(A + (t - 1) * s->each, K, table, turned, &shift)) return 1;
-        for (int64_t a = 0; a < K && t > 0; a++)
-            if (before[a] != 0) NAMED(add_row)(before[a], table + a * K, K, r);
+            if (!NAMED(table_of)(A + (t - 1) * s->each, S, K, table, turned, &shift)) return 1;
+        for (int64_t a = 0; a < S && t > 0; a++)
+            if (before[a] != 0) NAMED(add_row)(before[a], table + a * K, K, r + AFTER(a, G) * K);
         NAMED(token_scores)(s, t, row);
-        REAL top = NAMED(greatest)(row, K);
+        REAL top = NAMED(greatest)(row, S);
         if (top == -INFINITY) return 1;
-        NAMED(exponentials)(row, top, K, e);
-        for (int64_t q = 0; q < K; q++) sum += now[q] = r[q] * e[q];
+        NAMED(exponentials)(row, top, S, e);
+        for (int64_t q = 0; q < S; q++) sum += now[q] = r[q] * e[q];
         if (!(sum >= SCALED_LEAST)) return 1;
-        for (int64_t q = 0; q < K; q++) now[q] /= sum;
-        if (masked && t < T - 1 && NAMED(lost)(now, r, row, K)) return 1;
+        for (int64_t q = 0; q < S; q++) now[q] /= sum;
+        if (masked && t < T - 1 && NAMED(lost)(now, r, row, S)) return 1;
         *log_z += log(sum) + top + shift;
-        if (stop_count(&done, K * K / 4 + 2 * K) < 0) return -1;
+        if (stop_count(&done, S * K / 4 + 2 * S) < 0) return -1;
     }
     return 0;
 }
 
-/* Backwards: the probabilities of labels and pairs. */
+/* Backwards: the probabilities of states and pairs. */
 static int NAMED(scaled_backward)(const potentials *s, const REAL *alphas, const REAL *R, REAL *table, REAL *turned,
                                   REAL *row, REAL *nodes, REAL *pairs) {
-    int64_t K = s->K, T = s->T, done = 0;
-    REAL *w = row + K, *part = table + 2 * K * K, shift;
-    memset(s->sums, 0, K * K * sizeof(double));
-    memset(part, 0, K * K * sizeof(REAL));
-    memcpy(nodes + (T - 1) * K, alphas + (T - 1) * K, K * sizeof(REAL));
+    int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0;
+    REAL *w = row + S, *part = table + 2 * S * K, shift;
+    memset(s->sums, 0, S * K * sizeof(double));
+    memset(part, 0, S * K * sizeof(REAL));
+    memcpy(nodes + (T - 1) * S, alphas + (T - 1) * S, S * sizeof(REAL));
     for (int64_t t = T - 1; t > 0; t--) {
-        const REAL *alpha = alphas + (t - 1) * K, *now = nodes + t * K;
-        REAL *before = nodes + (t - 1) * K, sum = 0;
-        if (s->each > 0) NAMED(table_of)((const REAL *)s->A + (t - 1) * s->each, K, table, turned, &shift);
-        memset(row, 0, K * sizeof(REAL));
-        for (int64_t q = 0; q < K; q++) {
-            w[q] = now[q] > 0 ? now[q] / R[t * K + q] : 0;
-            if (w[q] != 0) NAMED(add_row)(w[q], turned + q * K, K, row);
+        const REAL *alpha = alphas + (t - 1) * S, *now = nodes + t * S;
+        REAL *before = nodes + (t - 1) * S, sum = 0;
+        if (s->each > 0) NAMED(table_of)((const REAL *)s->A + (t - 1) * s->each, S, K, table, turned, &shift);
+        memset(row, 0, S * sizeof(REAL));
+        for (int64_t q = 0; q < S; q++) {
+            w[q] = now[q] > 0 ? now[q] / R[t * S + q] : 0;
+            if (w[q] != 0) NAMED(add_row)(w[q], turned + q * K, K, row + (G > 1 ? q / K * K : 0));
         }
-        for (int64_t a = 0; a < K; a++) {
-            before[a] = alpha[a] * row[a];
+        for (int64_t a = 0; a < S; a++) {   /* row[g][x] */
+            before[a] = alpha[a] * row[G > 1 ? a % G * K + a / G : a];
             sum += before[a];
         }
-        for (int64_t a = 0; a < K; a++) before[a] /= sum;
+        for (int64_t a = 0; a < S; a++) before[a] /= sum;
         if (s->each > 0) {
-            REAL *pair = pairs + (t - 1) * K * K;
-            for (int64_t a = 0; a < K; a++)
-                for (int64_t q = 0; q < K; q++) pair[a * K + q] = alpha[a] * table[a * K + q] * w[q];
+            REAL *pair = pairs + (t - 1) * S * K;
+            for (int64_t a = 0; a < S; a++) {
+                const REAL *after = w + AFTER(a, G) * K;
+                for (int64_t q = 0; q < K; q++) pair[a * K + q] = alpha[a] * table[a * K + q] * after[q];
+            }
         } else {
-            for (int64_t a = 0; a < K; a++)
-                if (alpha[a] != 0) NAMED(add_row)(alpha[a], w, K, part + a * K);
+            for (int64_t a = 0; a < S; a++)
+                if (alpha[a] != 0) NAMED(add_row)(alpha[a], w + AFTER(a, G) * K, K, part + a * K);
             if (t % POTENTIALS_PART == 0 || t == 1) {
-                for (int64_t j = 0; j < K * K; j++) s->sums[j] += part[j];
-                memset(part, 0, K * K * sizeof(REAL));
+                for (int64_t j = 0; j < S * K; j++) s->sums[j] += part[j];
+                memset(part, 0, S * K * sizeof(REAL));
             }
         }
-        if (stop_count(&done, K * K / 2 + 2 * K) < 0) return -1;
+        if (stop_count(&done, S * K / 2 + 2 * S) < 0) return -1;
     }
     if (s->each == 0)
-        for (int64_t j = 0; j < K * K; j++) pairs[j] = T > 1 ? s->sums[j] * table[j] : 0;
+        for (int64_t j = 0; j < S * K; j++) pairs[j] = T > 1 ? s->sums[j] * table[j] : 0;
     return 0;
 }
 
-/* out = log sum_a exp(x[a] + A[a][q]) for column q of A, with strides. */
-static double NAMED(log_sum)(const double *x, const REAL *A, int64_t K, int64_t step) {
+/* log sum_x exp(alpha[x G + g] + A[x G + g][q]): over the states before state (g, q). */
+static double NAMED(log_sum)(const double *alpha, const REAL *A, int64_t S, int64_t K, int64_t state) {
+    int64_t G = S / K, g = state / K, q = state % K;
     double top = -INFINITY, sum = 0.0;
-    for (int64_t a = 0; a < K; a++) {
-        double y = x[a] + A[a * step];
+    for (int64_t a = g; a < S; a += G) {
+        double y = alpha[a] + A[a * K + q];
         top = y > top ? y : top;
     }
     if (top == -INFINITY) return top;
-    for (int64_t a = 0; a < K; a++) sum += exp(x[a] + A[a * step] - top);
+    for (int64_t a = g; a < S; a += G) sum += exp(alpha[a] + A[a * K + q] - top);
     return top + log(sum);
 }
 
 /* Both passes in logs and in double, less the greatest alpha of each token. */
 static int NAMED(log_sums)(const potentials *s, REAL *row, double *log_z, REAL *nodes, REAL *pairs) {
-    int64_t K = s->K, T = s->T, done = 0;
-    double *alphas = s->logs, *R = s->logs + T * K, *now = R + T * K, *before = now + K;
+    int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0;
+    double *alphas = s->logs, *R = s->logs + T * S, *now = R + T * S, *before = now + S;
     *log_z = 0.0;
     for (int64_t t = 0; t < T; t++) {
         double top = -INFINITY;
         NAMED(token_scores)(s, t, row);
-        for (int64_t q = 0; q < K; q++) {
-            R[t * K + q] = t == 0 ? 0.0 : NAMED(log_sum)(alphas + (t - 1) * K, (const REAL *)s->A + (t - 1) * s->each + q, K, K);
-            alphas[t * K + q] = R[t * K + q] + row[q];
-            top = alphas[t * K + q] > top ? alphas[t * K + q] : top;
+        for (int64_t q = 0; q < S; q++) {
+            R[t * S + q] = t == 0 ? 0.0 : NAMED(log_sum)(alphas + (t - 1) * S, (const REAL *)s->A + (t - 1) * s->each, S, K, q);
+            alphas[t * S + q] = R[t * S + q] + row[q];
+            top = alphas[t * S + q] > top ? alphas[t * S + q] : top;
         }
         *log_z += top;
         if (top == -INFINITY) return 0;
-        for (int64_t q = 0; q < K; q++) alphas[t * K + q] -= top;
-        if (stop_count(&done, 8 * K * K) < 0) return -1;
+        for (int64_t q = 0; q < S; q++) alphas[t * S + q] -= top;
+        if (stop_count(&done, 8 * S * K) < 0) return -1;
     }
     double sum = 0.0;
-    for (int64_t q = 0; q < K; q++) sum += now[q] = exp(alphas[(T - 1) * K + q]);
+    for (int64_t q = 0; q < S; q++) sum += now[q] = exp(alphas[(T - 1) * S + q]);
     *log_z += log(sum);
     if (nodes == NULL) return 0;
-    for (int64_t q = 0; q < K; q++) nodes[(T - 1) * K + q] = now[q] /= sum;
-    memset(s->sums, 0, K * K * sizeof(double));
+    for (int64_t q = 0; q < S; q++) nodes[(T - 1) * S + q] = now[q] /= sum;
+    memset(s->sums, 0, S * K * sizeof(double));
     for (int64_t t = T - 1; t > 0; t--) {
         const REAL *A = (const REAL *)s->A + (t - 1) * s->each;
-        REAL *pair = s->each > 0 ? pairs + (t - 1) * K * K : NULL;
+        REAL *pair = s->each > 0 ? pairs + (t - 1) * S * K : NULL;
         double all = 0.0;
-        for (int64_t a = 0; a < K; a++) {
+        for (int64_t a = 0; a < S; a++) {
+            const double *after = now + AFTER(a, G) * K, *r = R + t * S + AFTER(a, G) * K;
             before[a] = 0.0;
             for (int64_t q = 0; q < K; q++) {
-                double p = now[q] > 0.0 ? now[q] * exp(alphas[(t - 1) * K + a] + A[a * K + q] - R[t * K + q]) : 0.0;
+                double p = after[q] > 0.0 ? after[q] * exp(alphas[(t - 1) * S + a] + A[a * K + q] - r[q]) : 0.0;
                 before[a] += p;
                 if (pair != NULL) pair[a * K + q] = p;
                 else s->sums[a * K + q] += p;
             }
             all += before[a];
         }
-        for (int64_t a = 0; a < K; a++) nodes[(t - 1) * K + a] = before[a] /= all;
+        for (int64_t a = 0; a < S; a++) nodes[(t - 1) * S + a] = before[a] /= all;
         double *swap = before;
         before = now;
         now = swap;
-        if (stop_count(&done, 8 * K * K) < 0) return -1;
+        if (stop_count(&done, 8 * S * K) < 0) return -1;
     }
     if (s->each == 0)
-        for (int64_t j = 0; j < K * K; j++) pairs[j] = s->sums[j];
+        for (int64_t j = 0; j < S * K; j++) pairs[j] = s->sums[j];
     return 0;
 }
 
 static int NAMED(sums)(const potentials *s, double *log_z, void *nodes, void *pairs) {
-    int64_t K = s->K;
-    REAL *alphas = s->rows, *R = alphas + s->T * K, *table = s->tables, *turned = table + K * K, *row = table + 3 * K * K;
+    int64_t S = s->S, K = s->K;
+    REAL *alphas = s->rows, *R = alphas + s->T * S, *table = s->tables, *turned = table + S * K, *row = table + 3 * S * K;
     int status = NAMED(scaled_forward)(s, alphas, R, table, turned, row, log_z);
     if (status < 0) return -1;
     if (status > 0) return s->logs == NULL ? 1 : NAMED(log_sums)(s, row, log_z, nodes, pairs);
@@ -182,37 +187,39 @@ static int NAMED(sums)(const potentials *s, double *log_z, void *nodes, void *pa
     return NAMED(scaled_backward)(s, alphas, R, table, turned, row, nodes, pairs);
 }
 
-/* The best labelling; of several the one whose last differing label is the least. Scores are less the token's best. */
-static int NAMED(best)(const potentials *s, int32_t *back, int32_t *labels) {
-    int64_t K = s->K, T = s->T, done = 0;
-    REAL *value = s->rows, *next = value + K, *row = s->tables;
+/* The best path; of several the one whose last differing state is the least. Scores are less the token's best. */
+static int NAMED(best)(const potentials *s, int32_t *back, int32_t *states) {
+    int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0;
+    REAL *value = s->rows, *next = value + S, *row = s->tables;
     for (int64_t t = 0; t < T; t++) {
-        int32_t *from = back + t * K;
+        int32_t *from = back + t * S;
         NAMED(token_scores)(s, t, row);
-        for (int64_t q = 0; q < K; q++) {
+        for (int64_t q = 0; q < S; q++) {
             next[q] = t == 0 ? 0 : -INFINITY;
             from[q] = 0;
         }
-        for (int64_t a = 0; a < K && t > 0; a++) {
+        for (int64_t a = 0; a < S && t > 0; a++) {
             const REAL *A = (const REAL *)s->A + (t - 1) * s->each + a * K;
+            REAL *best = next + AFTER(a, G) * K;
+            int32_t *of = from + AFTER(a, G) * K;
             for (int64_t q = 0; q < K; q++) {
                 REAL x = value[a] + A[q];
-                from[q] = x > next[q] ? (int32_t)a : from[q];
-                next[q] = x > next[q] ? x : next[q];
+                of[q] = x > best[q] ? (int32_t)a : of[q];
+                best[q] = x > best[q] ? x : best[q];
             }
         }
-        for (int64_t q = 0; q < K; q++) next[q] += row[q];
-        REAL top = NAMED(greatest)(next, K);
+        for (int64_t q = 0; q < S; q++) next[q] += row[q];
+        REAL top = NAMED(greatest)(next, S);
         if (top == -INFINITY) return 1;
-        for (int64_t q = 0; q < K; q++) value[q] = next[q] - top;
-        if (stop_count(&done, K * K / 2 + 2 * K) < 0) return -1;
+        for (int64_t q = 0; q < S; q++) value[q] = next[q] - top;
+        if (stop_count(&done, S * K / 2 + 2 * S) < 0) return -1;
     }
-    int32_t label = 0;
-    for (int64_t q = 1; q < K; q++)
-        if (value[q] > value[label]) label = (int32_t)q;
+    int32_t state = 0;
+    for (int64_t q = 1; q < S; q++)
+        if (value[q] > value[state]) state = (int32_t)q;
     for (int64_t t = T - 1; t >= 0; t--) {
-        labels[t] = label;
-        label = back[t * K + label];
+        states[t] = state;
+        state = back[t * S + state];
     }
     return 0;
 }

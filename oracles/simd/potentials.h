@@ -10,6 +10,11 @@
  * underflow then has no say in what follows either, since the futures of two states differ by no more than that range.
  * Where transitions are masked (-inf), futures may differ by more, and each state that can be reached must have an alpha
  * of at least SCALED_LEAST. Otherwise the recursion of chain_expect.h is done in double.
+ *
+ * Indices a and q are of states, S of them. In a chain of order 1 these are the K labels. In one of order 2 a state is a
+ * pair of labels, S = K K, and only K states come after each: with G = S / K, after state a = x G + g come the states
+ * g K + q, by A[a][q], and token t of T is the pair of labels t and t + 1. Masks are taken for granted there, as what may
+ * follow differs from state to state.
  */
 #ifndef STRUCTSVM_POTENTIALS_H
 #define STRUCTSVM_POTENTIALS_H
@@ -21,25 +26,27 @@
 #include "sets.h"
 
 /* Scores of a batch entry, floats or doubles: emissions of T tokens; transitions into token t at A + (t - 1) each; start
- * and end of K labels. Room: `rows` for 2 T K numbers, `tables` for 3 K K + 2 K, `logs` for 2 T K + 2 K doubles
- * or NULL, `sums` for K K doubles. */
+ * and end of S states. Room: `rows` for 2 T S numbers, `tables` for 3 S K + 2 S, `logs` for 2 T S + 2 S doubles
+ * or NULL, `sums` for S K doubles. */
 typedef struct {
-    int64_t T, K, each;
+    int64_t T, S, K, each;
     const void *E, *A, *start, *end;
     void *rows, *tables;
     double *logs, *sums;
 } potentials;
 
 /* One function for floats, one for doubles. `sums` writes log Z (-inf if no labelling is allowed: nothing else is written
- * then) and, unless `nodes` is NULL, the probabilities of labels and of pairs of labels: each step's, or where all share
+ * then) and, unless `nodes` is NULL, the probabilities of states and of pairs of states: each step's, or where all share
  * their transitions (each = 0) the sum of all steps'. It returns 0, 1 if logs are needed and there is no room for them, or
- * -1 (see sets.h). `best` writes the best labelling; it returns 0, 1 if none is allowed, or -1. */
+ * -1 (see sets.h). `best` writes the states of the best labelling; it returns 0, 1 if none is allowed, or -1. */
 typedef struct {
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);
-    int (*best[2])(const potentials *s, int32_t *back, int32_t *labels);
+    int (*best[2])(const potentials *s, int32_t *back, int32_t *states);
 } potentials_kernels;
 
 KERNELS_OF(potentials);
+
+#define AFTER(a, G) ((G) > 1 ? (a) % (G) : 0)   /* the group of K states that may follow state a */
 
 enum { POTENTIALS_PART = 256 };  /* tokens whose pairs are summed apart: long float sums would stand still */
 
@@ -51,10 +58,6 @@ static void exponentials_float(const float *x, float top, int64_t n, float *out)
         part = part_exp(part - top);
         memcpy(out + j, &part, m * sizeof(float));
     }
-}
-
-static void exponentials_double(const double *x, double top, int64_t n, double *out) {
-    for (int64_t j = 0; j < n; j++) out[j] = exp(x[j] - top);
 }
 
 #define REAL float

@@ -14,6 +14,8 @@ from structsvm.layers.losses import (
     softmax_margin,
 )
 from structsvm.layers.ordering import Ordering
+from structsvm.layers.semi_markov import SemiMarkov
+from structsvm.layers.spans import Spans
 from structsvm.layers.sparsemap import sparsemap
 from structsvm.layers.structure import Structure
 from structsvm.layers.taxonomy import Taxonomy
@@ -27,6 +29,8 @@ __all__ = [
     "LabelSets",
     "Ordering",
     "Projective",
+    "SemiMarkov",
+    "Spans",
     "Structure",
     "Taxonomy",
     "hinge",

@@ -13,7 +13,7 @@ from structsvm.execution._stop cimport poll
 
 cdef extern from "potentials.h" nogil:
     ctypedef struct potentials:
-        int64_t T, K, each
+        int64_t T, S, K, each
         const void* E
         const void* A
         const void* start
@@ -24,16 +24,17 @@ cdef extern from "potentials.h" nogil:
         double* sums
     ctypedef struct potentials_kernels:
         int (*sums[2])(const potentials* s, double* log_z, void* nodes, void* pairs) except -1 nogil
-        int (*best[2])(const potentials* s, int32_t* back, int32_t* labels) except -1 nogil
+        int (*best[2])(const potentials* s, int32_t* back, int32_t* states) except -1 nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
 
 
 cdef class Batch:
-    """Scores of a batch in arrays of one type: emissions (B, T, K), transitions (1 or B, 1 or T - 1, K, K).
+    """Scores of a batch in arrays of one type: emissions (B, T, S), transitions (1 or B, 1 or T - 1, S, K).
 
-    `start` and `end` are arrays (1, K), `lengths` an array (B,). Scratch is allocated by each call.
+    S states, K of which may follow each (see potentials.h). `start` and `end` are arrays (1, S), `lengths` an array
+    (B,). Scratch is allocated by each call.
     """
 
     cdef potentials scores
@@ -47,9 +48,11 @@ cdef class Batch:
         self.dtype, self.lengths = emissions.dtype, <const int64_t*> array_data(lengths)
         self.size = emissions.itemsize
         self.is_double = self.size == 8
-        self.scores.K = emissions.shape[2]
-        self.width = emissions.shape[1] * self.scores.K
-        self.scores.each = self.scores.K * self.scores.K if transitions.shape[1] != 1 else 0
+        self.scores.S, self.scores.K = transitions.shape[2], transitions.shape[3]
+        self.width = emissions.shape[1] * self.scores.S
+        self.scores.each = 0
+        if transitions.shape[1] != 1:
+            self.scores.each = self.scores.S * self.scores.K
         self.per_entry = transitions[0].size if transitions.shape[0] > 1 else 0
         self.scores.start = array_data(start)
         self.scores.end = array_data(end)
@@ -73,10 +76,10 @@ cdef class Batch:
 
         Marginals beyond a length, and of an entry without any labelling, keep their values.
         """
-        cdef Py_ssize_t b, K = self.scores.K, longest = self.longest(first, last)
+        cdef Py_ssize_t b, S = self.scores.S, K = self.scores.K, longest = self.longest(first, last)
         cdef Py_ssize_t step = 0 if nodes is None else pairs[0].size
-        rows, tables = np.empty(2 * longest * K, self.dtype), np.empty(3 * K * K + 2 * K, self.dtype)
-        totals = np.empty(K * K)
+        rows, tables = np.empty(2 * longest * S, self.dtype), np.empty(3 * S * K + 2 * S, self.dtype)
+        totals = np.empty(S * K)
         cdef potentials s
         cdef double* logs = NULL
         cdef double* values = <double*> array_data(log_z)
@@ -97,17 +100,17 @@ cdef class Batch:
                         NULL if pair == NULL else pair + b * step * self.size)
                 if status == 0:
                     break
-                scratch = np.empty(2 * longest * K + 2 * K)
+                scratch = np.empty(2 * longest * S + 2 * S)
                 logs = <double*> array_data(scratch)
 
-    def best(self, Py_ssize_t first, Py_ssize_t last, labels):
-        """Write the best labellings of entries first .. last - 1; returns the first entry that has none, or -1."""
-        cdef Py_ssize_t b, K = self.scores.K, longest = self.longest(first, last)
-        rows, tables = np.empty(2 * K, self.dtype), np.empty(K, self.dtype)
-        back = np.empty(longest * K, np.int32)
+    def best(self, Py_ssize_t first, Py_ssize_t last, states):
+        """Write the states of the best labellings; returns the first entry that has none, or -1."""
+        cdef Py_ssize_t b, S = self.scores.S, longest = self.longest(first, last)
+        rows, tables = np.empty(2 * S, self.dtype), np.empty(S, self.dtype)
+        back = np.empty(longest * S, np.int32)
         cdef int32_t* before = <int32_t*> array_data(back)
-        cdef int32_t* out = <int32_t*> array_data(labels)
-        cdef Py_ssize_t row = labels.shape[1]
+        cdef int32_t* out = <int32_t*> array_data(states)
+        cdef Py_ssize_t row = states.shape[1]
         cdef potentials s
         cdef int status
         for b in range(first, last):

@@ -1,7 +1,8 @@
 """Label chains (linear-chain CRFs): forward-backward and Viterbi on given scores.
 
 Log partition, marginals and the best labelling are compiled and run in threads (see potentials.h); the k best,
-max-marginals and samples are for looking at single entries, and loop over tokens in NumPy.
+max-marginals and samples are for looking at single entries, and loop over tokens in NumPy. A chain of order 2 is one of
+states, pairs of neighbouring labels: all verbs work on states, and labels are read off them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
 from structsvm.layers._chain import Batch
@@ -32,7 +33,7 @@ from structsvm.layers.structure import (
 from structsvm.metrics._schemes import scheme_for
 from structsvm.parameters import checked_k
 
-Reduce = Callable[[Values, int], Values]
+Reduce = Callable[[Floats, int], Floats]
 
 
 class Chain(Structure):
@@ -44,10 +45,17 @@ class Chain(Structure):
     - ``transitions`` (K, K), from row to column; (B, 1, K, K), each sequence's own; or (B, T - 1, K, K), each step's;
     - ``start`` and ``end`` (K,), optional.
 
+    With ``order=2``, ``transitions`` score three labels in a row: (K, K, K); (B, 1, K, K, K); or (B, T - 2, K, K, K). A
+    fifth part is that of pairs then,
+
+    - ``pairs`` (K, K), (B, 1, K, K) or (B, T - 1, K, K), optional.
+
     An output is an integer array (B, T), with -1 beyond the lengths.
 
     Parameters
     ----------
+    order : {1, 2}, default=1
+        On how many labels before it a label depends.
     n_threads : int, default=1
         The batch is split among them; results are bit-identical for every number.
 
@@ -63,35 +71,39 @@ class Chain(Structure):
     ([[0, 0, 0], [0, 1, 1]], [4.5, 4.0])
     >>> Chain().log_partition(emissions, transitions).round(2).tolist()
     [5.46]
+    >>> triples = np.zeros((2, 2, 2))
+    >>> triples[0, 1, 0] = 1.0
+    >>> Chain(order=2).argmax(emissions, triples).tolist()
+    [[0, 1, 0]]
     """
 
-    part_names: ClassVar[tuple[str, ...]] = ("emissions", "transitions", "start", "end")
+    part_names: ClassVar[tuple[str, ...]] = ("emissions", "transitions", "start", "end", "pairs")
 
-    def __init__(self, n_threads: int = 1) -> None:
-        self.n_threads = check_threads(n_threads)
+    def __init__(self, *, order: int = 1, n_threads: int = 1) -> None:
+        if order not in (1, 2):
+            raise ValueError(f"order must be 1 or 2. Got {order!r}.")
+        self.order, self.n_threads = order, check_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(Chain, parts, 2)
-        emissions, transitions = present["emissions"], present["transitions"]
+        if self.order == 1 and "pairs" in present:
+            raise ValueError("pairs is a part of Chain(order=2); transitions score the pairs of a chain of order 1.")
+        emissions = present["emissions"]
         if emissions.ndim != 3 or emissions.shape[2] == 0:
             raise ValueError(f"emissions must have shape (B, T, K), with K >= 1. Got {emissions.shape}.")
         n, longest, K = emissions.shape
-        fitting = (K, K), (n, 1, K, K), (n, max(longest - 1, 0), K, K)
-        if transitions.shape not in fitting:
-            wanted = f"{fitting[0]}, {fitting[1]} or {fitting[2]}"
-            raise ValueError(f"transitions must have shape {wanted}. Got {transitions.shape}.")
         sizes = check_lengths(lengths, n, longest)
         check_values("emissions", emissions, np.arange(longest) < sizes[:, None])
-        shared = transitions.ndim == 2
-        wide = transitions.reshape(1, 1, K, K) if shared else transitions
-        steps = None if shared else np.arange(wide.shape[1]) < sizes[:, None] - 1
-        check_values("transitions", transitions, steps, is_batch=not shared)
-        edges = [present.get(name, np.zeros(K, emissions.dtype)) for name in self.part_names[2:]]
-        for name, edge in zip(self.part_names[2:], edges, strict=True):
+        tables = [_steps("transitions", present["transitions"], self.order, K, sizes, longest)]
+        if self.order == 2:
+            pairs = present.get("pairs", np.zeros((K, K), emissions.dtype))
+            tables.append(_steps("pairs", pairs, 1, K, sizes, longest))
+        edges = [present.get(name, np.zeros(K, emissions.dtype)) for name in ("start", "end")]
+        for name, edge in zip(("start", "end"), edges, strict=True):
             if edge.shape != (K,):
                 raise ValueError(f"{name} must have shape ({K},). Got {edge.shape}.")
             check_values(name, edge, is_batch=False)
-        return Scores((emissions, wide, *(edge.reshape(1, K) for edge in edges)), shapes, sizes)
+        return Scores((emissions, tables[0], *(edge.reshape(1, K) for edge in edges), *tables[1:]), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         emissions, found = _emissions(scores), np.asarray(y)
@@ -112,12 +124,14 @@ class Chain(Structure):
         return np.where(inside, found, -1).astype(np.int32)
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
-        transitions, counts = scores.parts[1], _zeros_like(scores)
+        counts = _zeros_like(scores)
         entries, tokens = np.nonzero(y >= 0)
         counts[0][entries, tokens, y[entries, tokens]] = 1
-        entries, steps = np.nonzero(y[:, 1:] >= 0)
-        places = steps if transitions.shape[1] != 1 else np.zeros_like(steps)
-        np.add.at(counts[1], (entries, places, y[entries, steps], y[entries, steps + 1]), 1)
+        for table, order in zip([counts[1], *counts[4:]], (self.order, 1), strict=False):
+            entries, steps = np.nonzero(y[:, order:] >= 0)
+            places = steps if table.shape[1] != 1 else np.zeros_like(steps)
+            labels = tuple(y[entries, steps + j] for j in range(order + 1))
+            np.add.at(table.reshape(-1), np.ravel_multi_index((entries, places, *labels), table.shape), 1)
         full = np.flatnonzero(scores.lengths)
         for edge, token in ((counts[2], np.zeros_like(full)), (counts[3], scores.lengths[full] - 1)):
             edge[full, y[full, token]] = 1
@@ -130,62 +144,120 @@ class Chain(Structure):
         return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]))
 
     def best(self, scores: Scores) -> Labels:
-        emissions, batch = _emissions(scores), _batch(scores)
-        labels = np.full(emissions.shape[:2], -1, np.int32)
-        for entry in over_batch(len(labels), self.n_threads, lambda first, last: batch.best(first, last, labels)):
+        states = self._states(scores)
+        paths, batch = np.full(_emissions(states).shape[:2], -1, np.int32), _batch(states)
+        for entry in over_batch(len(paths), self.n_threads, lambda first, last: batch.best(first, last, paths)):
             if entry >= 0:
                 raise NoOutput(entry)
-        return labels
+        return self._labels(paths, scores)
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        log_z = np.empty(len(scores.lengths))
-        counts = _zeros_like(scores) if marginals else []
-        nodes, pairs = counts[:2] if marginals else (None, None)
-        batch = _batch(scores)
-        over_batch(len(log_z), self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, pairs))
-        if marginals:
-            empty = np.flatnonzero(np.isneginf(log_z))
-            if len(empty):
-                raise NoOutput(int(empty[0]))
-            full = np.flatnonzero(scores.lengths)
-            for edge, token in ((counts[2], np.zeros_like(full)), (counts[3], scores.lengths[full] - 1)):
-                edge[full] = counts[0][full, token]
+        states, log_z = self._states(scores), np.empty(len(scores.lengths))
+        nodes, steps = _zeros_like(states)[:2] if marginals else (None, None)
+        batch = _batch(states)
+        over_batch(len(log_z), self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
+        if nodes is None or steps is None:
+            return log_z, ()
+        empty = np.flatnonzero(np.isneginf(log_z))
+        if len(empty):
+            raise NoOutput(int(empty[0]))
+        counts = _zeros_like(scores)
+        counts[0] = self._per_label(nodes, scores, np.sum, 0.0)
+        counts[1] = steps.reshape(counts[1].shape)
+        if self.order == 2:
+            several = np.where(scores.lengths > 1, 1, 0).reshape(-1, 1, 1, 1).astype(nodes.dtype)
+            both = several * nodes.reshape(*nodes.shape[:2], *counts[4].shape[2:])
+            together = both.sum(axis=1, keepdims=True, dtype=np.float64).astype(both.dtype)
+            counts[4] = together if counts[4].shape[1] == 1 else both[:, : counts[4].shape[1]]
+        full = np.flatnonzero(scores.lengths)
+        for edge, token in ((counts[2], np.zeros_like(full)), (counts[3], scores.lengths[full] - 1)):
+            edge[full] = counts[0][full, token]
         return log_z, tuple(counts)
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
         k, scores = checked_k(k), self.check(parts, lengths)
-        n, longest, _ = _emissions(scores).shape
-        labels, values = np.full((n, k, longest), -1, np.int32), np.full((n, k), -np.inf)
+        states = self._states(scores)
+        n, longest, _ = _emissions(states).shape
+        paths, values = np.full((n, k, longest), -1, np.int32), np.full((n, k), -np.inf)
         for entry in range(n):
-            rows, found = _kbest(*_tables(scores, entry), k)
-            labels[entry, : len(found), : rows.shape[1]], values[entry, : len(found)] = rows, found
-        return labels, values
+            rows, found = _kbest(*_tables(states, entry), k)
+            paths[entry, : len(found), : rows.shape[1]], values[entry, : len(found)] = rows, found
+        return self._labels(paths, scores), values
 
     def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)
-        best = np.full(_emissions(scores).shape, -np.inf)
-        for entry, length in enumerate(scores.lengths):
-            rows, tables = _tables(scores, entry)
+        states = self._states(scores)
+        best = np.full(_emissions(states).shape, -np.inf)
+        for entry, length in enumerate(states.lengths):
+            rows, tables = _tables(states, entry)
             before = _forward(rows, tables, np.max)
             after = _forward(rows[::-1], tables[::-1].transpose(0, 2, 1), np.max)[::-1]
             best[entry, :length] = before + after - np.where(np.isneginf(rows), 0.0, rows)
-        return best
+        return self._per_label(best, scores, np.max, -np.inf).astype(np.float64, copy=False)
 
     def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
         scores = self.check(parts, lengths)
-        n, longest, _ = _emissions(scores).shape
-        labels = np.full((n, n_samples, longest), -1, np.int32)
-        for entry, length in enumerate(scores.lengths):
-            rows, tables = _tables(scores, entry)
+        states = self._states(scores)
+        n, longest, _ = _emissions(states).shape
+        paths = np.full((n, n_samples, longest), -1, np.int32)
+        for entry, length in enumerate(states.lengths):
+            rows, tables = _tables(states, entry)
             alphas = _forward(rows, tables, np.logaddexp.reduce)
             if length and np.isneginf(alphas[-1]).all():
                 raise NoOutput(entry)
             draws = np.random.default_rng([seed, entry]).random((length, n_samples))
             for t in range(length - 1, -1, -1):
-                after = tables[t][:, labels[entry, :, t + 1]] if t < length - 1 else 0.0
+                after = tables[t][:, paths[entry, :, t + 1]] if t < length - 1 else 0.0
                 logs = alphas[t][:, None] + after
-                labels[entry, :, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t])
-        return labels
+                paths[entry, :, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t])
+        return self._labels(paths, scores)
+
+    # ---- states: labels, or with order 2 pairs (a, q), numbered a K + q, at the second one's token less 1 ----------
+    # A single token's label q is the state (0, q).
+
+    def _states(self, scores: Scores) -> Scores:
+        """The same scores as those of a chain of order 1, whose states K others may follow (see potentials.h)."""
+        if self.order == 1:
+            return scores
+        emissions, triples, start, end, pairs = scores.parts
+        n, longest, K = emissions.shape
+        nodes = np.full((n, max(longest - 1, min(longest, 1)), K, K), -np.inf, emissions.dtype)
+        several, single = np.flatnonzero(scores.lengths > 1), np.flatnonzero(scores.lengths == 1)
+        if longest > 1:
+            with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
+                nodes[:] = emissions[:, 1:, None] + pairs
+                nodes[:, 0] += (emissions[:, 0] + start)[:, :, None]
+            nodes[several, scores.lengths[several] - 2] += end[:, None]
+        if longest:
+            nodes[single, 0] = -np.inf
+            nodes[single, 0, 0] = emissions[single, 0] + start + end
+        edge, flat = np.zeros((1, K * K), emissions.dtype), nodes.reshape(*nodes.shape[:2], K * K)
+        tables = triples.reshape(*triples.shape[:2], K * K, K)
+        return Scores((flat, tables, edge, edge), scores.shapes, np.maximum(scores.lengths - 1, scores.lengths > 0))
+
+    def _labels(self, paths: Labels, scores: Scores) -> Labels:
+        """Labellings (B, ..., T) of paths of states."""
+        if self.order == 1:
+            return paths
+        _, longest, K = _emissions(scores).shape
+        y = np.full((*paths.shape[:-1], longest), -1, np.int32)
+        lengths = scores.lengths.reshape(-1, *[1] * (paths.ndim - 1))
+        if longest:
+            y[..., 1:] = np.where(paths < 0, -1, paths % K)[..., : longest - 1]
+            y[..., :1] = np.where(lengths == 1, paths[..., :1], paths[..., :1] // K)
+        return np.where(np.arange(longest) < lengths, y, -1).astype(np.int32)
+
+    def _per_label(self, nodes: Floats, scores: Scores, reduce: Reduce, nothing: float) -> Floats:
+        """Reduce what is known of states (B, T', S) to labels (B, T, K); `nothing` beyond the lengths."""
+        if self.order == 1:
+            return nodes
+        n, longest, K = _emissions(scores).shape
+        both, own = nodes.reshape(*nodes.shape[:2], K, K), np.empty((n, longest, K), nodes.dtype)
+        if longest:
+            own[:, 1:] = reduce(both, 2)[:, : longest - 1]
+            own[:, 0] = np.where(scores.lengths[:, None] == 1, both[:, 0, 0], reduce(both[:, 0], 2))
+        own[np.arange(longest) >= scores.lengths[:, None]] = nothing
+        return own
 
 
 def scheme_masks(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats, Floats]:
@@ -227,9 +299,23 @@ def _emissions(scores: Scores) -> Floats:
     return scores.parts[0]
 
 
-def _batch(scores: Scores) -> Batch:
-    emissions, transitions, start, end = scores.parts
-    return Batch(emissions, transitions, start, end, scores.lengths)
+def _batch(states: Scores) -> Batch:
+    emissions, transitions, start, end = states.parts
+    return Batch(emissions, transitions, start, end, states.lengths)
+
+
+def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64], longest: int) -> Floats:
+    """A checked table of the scores of order + 1 labels in a row, with axes for entries and steps."""
+    shape, n = (K,) * (order + 1), len(sizes)
+    fitting = shape, (n, 1, *shape), (n, max(longest - order, 0), *shape)
+    if table.shape not in fitting:
+        wanted = f"{fitting[0]}, {fitting[1]} or {fitting[2]}"
+        raise ValueError(f"{name} must have shape {wanted}. Got {table.shape}.")
+    if table.ndim == len(shape):
+        check_values(name, table, is_batch=False)
+        return table.reshape(1, 1, *shape)
+    check_values(name, table, np.arange(table.shape[1]) < sizes[:, None] - order)
+    return table
 
 
 def _zeros_like(scores: Scores) -> list[Floats]:
@@ -238,18 +324,20 @@ def _zeros_like(scores: Scores) -> list[Floats]:
     return [np.zeros((n, *part.shape[1:]), part.dtype) for part in scores.parts]
 
 
-def _tables(scores: Scores, entry: int) -> tuple[Values, Values]:
-    """Scores of an entry's labels, with start and end, (T, K), and of its steps, (T - 1, K, K)."""
-    emissions, transitions, start, end = scores.parts
-    length = int(scores.lengths[entry])
+def _tables(states: Scores, entry: int) -> tuple[Values, Values]:
+    """Scores of an entry's states, with start and end, (T, S), and of its steps, (T - 1, S, S)."""
+    emissions, transitions, start, end = states.parts
+    length, S, K = int(states.lengths[entry]), *transitions.shape[2:]
     rows = emissions[entry, :length].astype(np.float64)
-    own = transitions[entry if len(transitions) > 1 else 0]
+    own = transitions[entry if len(transitions) > 1 else 0].astype(np.float64)
+    if S > K:
+        narrow, own = own, np.full((len(own), S, S), -np.inf)
+        own[:, np.arange(S)[:, None], (np.arange(S) % (S // K) * K)[:, None] + np.arange(K)] = narrow
     steps = max(length - 1, 0)
-    tables = np.broadcast_to(own, (steps, *own.shape[1:])) if len(own) == 1 else own[:steps]
     if length:
         rows[0] += start[0]
         rows[-1] += end[0]
-    return rows, tables.astype(np.float64)
+    return rows, np.broadcast_to(own, (steps, S, S)) if len(own) == 1 else own[:steps]
 
 
 def _forward(rows: Values, tables: Values, reduce: Reduce) -> Values:

@@ -17,8 +17,8 @@ from structsvm.oracles.enumeration.labellings import Allowed, best_labellings
 from structsvm.parameters import checked_k
 
 
-class Places(Structure):
-    """Outputs (B, n) of values 0 .. m - 1, where -1 is the last value or a place beyond the length."""
+class MaskedPlaces(Structure):
+    """Outputs (B, n) of values 0 .. m - 1, where -1 is the last value or a place beyond the length: the k best."""
 
     @abstractmethod
     def shape(self, scores: Scores) -> tuple[int, int]:
@@ -31,14 +31,6 @@ class Places(Structure):
     @abstractmethod
     def find(self, scores: Scores) -> tuple[Labels, Values]:
         """The best outputs and their scores, -inf where there is none."""
-
-    @abstractmethod
-    def value_counts(self, scores: Scores, counts: Parts) -> Values:
-        """Counts (B, n, m) of values, from those of the parts."""
-
-    @abstractmethod
-    def first_part(self, table: Values, scores: Scores) -> Values:
-        """A table (B, n, m) of values in the shape of the first part."""
 
     def sizes(self, scores: Scores) -> NDArray[np.int64]:
         """The number of places of each entry."""
@@ -79,6 +71,18 @@ class Places(Structure):
             for j, (output, value) in enumerate(best_labellings(best, np.ones((size, m), bool), k)):
                 outputs[entry, j, :size], values[entry, j] = output, value
         return self.shown(outputs, scores), values
+
+
+class Places(MaskedPlaces):
+    """The same, with max-marginals and samples by masks as well."""
+
+    @abstractmethod
+    def value_counts(self, scores: Scores, counts: Parts) -> Values:
+        """Counts (B, n, m) of values, from those of the parts."""
+
+    @abstractmethod
+    def first_part(self, table: Values, scores: Scores) -> Values:
+        """A table (B, n, m) of values in the shape of the first part."""
 
     def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)

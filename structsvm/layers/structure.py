@@ -83,7 +83,7 @@ class Structure(ABC):
     --------
     >>> from structsvm.layers import Chain, Structure
     >>> isinstance(Chain(), Structure), Chain.part_names
-    (True, ('emissions', 'transitions', 'start', 'end'))
+    (True, ('emissions', 'transitions', 'start', 'end', 'pairs'))
     """
 
     part_names: ClassVar[tuple[str, ...]]

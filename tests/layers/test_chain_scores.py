@@ -33,8 +33,9 @@ def test_the_log_partition_of_a_chain_of_equal_scores_is_known():
 def test_huge_scores_have_finite_gradients(dtype):
     emissions, transitions = parts_of(6, dtype=dtype)
     y = np.zeros((2, 6), int)
-    for loss in (log_loss, hinge):
-        values, gradients = loss(Chain(), (emissions * dtype(1e30), transitions * dtype(1e30)), y)
+    triples = np.random.default_rng(1).normal(size=(K, K, K)).astype(dtype)
+    for loss, (chain, steps) in product((log_loss, hinge), ((Chain(), transitions), (Chain(order=2), triples))):
+        values, gradients = loss(chain, (emissions * dtype(1e30), steps * dtype(1e30)), y)
         assert np.isfinite(values).all() and all(np.isfinite(g).all() for g in gradients)
 
 
@@ -69,7 +70,8 @@ def test_one_label_and_no_tokens():
             (np.ones((2, 3, 4)), np.ones((4, 4)), None, np.full(4, np.nan)),
             r"end must be finite.*position \(\)|end must",
         ),
-        ((np.ones((2, 3, 4)),), "2 to 4"),
+        ((np.ones((2, 3, 4)),), "2 to 5"),
+        ((np.ones((2, 3, 4)), np.ones((4, 4)), None, None, np.ones((4, 4))), r"pairs is a part of Chain\(order=2\)"),
         ((np.array([[["a"]]]), np.ones((1, 1))), "emissions must be an array of real numbers"),
     ],
 )
@@ -157,3 +159,58 @@ def test_masks_of_a_scheme_leave_its_labellings(scheme, form):
 def test_labels_without_the_scheme_are_named(labels, scheme, message):
     with pytest.raises(ValueError, match=message):
         scheme_masks(labels, scheme)
+
+
+def test_order_two_with_scores_of_pairs_alone_is_order_one():
+    emissions, transitions = parts_of(9)
+    for parts in ((np.zeros((K, K, K)), None, None, transitions), (np.zeros((2, 1, K, K, K)), None, None, transitions)):
+        for verb, options in (("log_partition", {}), ("argmax", {}), ("max_marginals", {})):
+            one = getattr(Chain(), verb)(emissions, transitions, lengths=[9, 1], **options)
+            two = getattr(Chain(order=2), verb)(emissions, *parts, lengths=[9, 1], **options)
+            np.testing.assert_allclose(one, two, rtol=1e-12)
+        found = Chain(order=2).marginals(emissions, *parts)
+        for narrow, wide in zip(Chain().marginals(emissions, transitions), (found[0], found[4]), strict=True):
+            np.testing.assert_allclose(narrow, wide, atol=1e-12)
+
+
+def test_order_two_of_many_labels_and_tokens():
+    rng = np.random.default_rng(0)
+    emissions, triples = rng.normal(size=(2, 40, 11)), rng.normal(size=(11, 11, 11))
+    both = [part.astype(np.float32) for part in (emissions, triples)]
+    wide, narrow = (Chain(order=2).marginals(*parts) for parts in ((emissions, triples), both))
+    for one, other in zip(wide, narrow, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    assert wide[1].sum() == pytest.approx(2 * 38)
+    zeros = np.zeros((1, 5_000, 3)), np.zeros((3, 3, 3))
+    assert Chain(order=2).log_partition(*zeros) == pytest.approx(5_000 * np.log(3), rel=1e-12)
+
+
+@pytest.mark.parametrize("longest", [0, 1, 2])
+def test_order_two_of_short_sequences(longest):
+    emissions, triples = np.ones((3, longest, 1)), np.ones((1, 1, 1))
+    assert Chain(order=2).log_partition(emissions, triples).tolist() == [longest] * 3
+    assert Chain(order=2).argmax(emissions, triples).tolist() == [[0] * longest] * 3
+    assert Chain(order=2).kbest(emissions, triples, k=1)[1].tolist() == [[longest]] * 3
+    assert [part.shape for part in Chain(order=2).marginals(emissions, triples)] == [(3, longest, 1), (3, 1, 1, 1)]
+    assert Chain(order=2).marginals(emissions[:0], triples)[0].shape == (0, longest, 1)
+
+
+@pytest.mark.parametrize(
+    ("order", "parts", "message"),
+    [
+        (3, parts_of(3), "order must be 1 or 2. Got 3"),
+        (2, parts_of(3), r"transitions must have shape \(4, 4, 4\), \(2, 1, 4, 4, 4\) or"),
+        (2, (*parts_of(3)[:1], np.zeros((K, K, K)), None, None, np.zeros(K)), r"pairs must have shape \(4, 4\)"),
+    ],
+)
+def test_orders_and_tables_that_do_not_fit(order, parts, message):
+    with pytest.raises(ValueError, match=message):
+        Chain(order=order).argmax(*parts)
+
+
+def test_a_pair_of_labels_whose_gains_come_later_is_not_lost():
+    emissions, pairs = np.zeros((1, 14, 2)), np.array([[0.0, -1e4], [-1e4, 100.0]])
+    emissions[0, 1, 1] = -1000.0
+    parts = emissions, np.zeros((2, 2, 2)), None, None, pairs
+    assert Chain(order=2).log_partition(*parts) == pytest.approx(300.0)
+    np.testing.assert_allclose(Chain(order=2).marginals(*parts)[0][0, :, 1], 1.0)

@@ -22,6 +22,8 @@ from structsvm.layers import (
     LabelSets,
     Ordering,
     Projective,
+    SemiMarkov,
+    Spans,
     Taxonomy,
     hinge,
     kl_divergence,
@@ -62,19 +64,25 @@ class Row:
     agrees: Callable[..., Any] = lambda known, outputs: ((known < 0) | (outputs == known)).all(axis=1)
 
 
-def chain_parts(rng, kind, n=4, longest=4, K=3):
-    shape = {"shared": (K, K), "sequence": (n, 1, K, K), "step": (n, longest - 1, K, K)}[kind]
-    return tuple(rng.normal(size=size) for size in ((n, longest, K), shape, K, K))
+def chain_parts(rng, kind, order=1, n=4, longest=4, K=3):
+    def table(order):
+        shape = (K,) * (order + 1)
+        sizes = {"shared": shape, "sequence": (n, 1, *shape), "step": (n, longest - order, *shape)}
+        return rng.normal(size=sizes[kind])
+
+    emissions, steps, start, end = rng.normal(size=(n, longest, K)), table(order), *rng.normal(size=(2, K))
+    return emissions, steps, start, end, *([table(1)] if order == 2 else [])
 
 
 def chain_outputs(parts, b):
-    emissions, transitions, start, end = parts
+    emissions, _, start, end, *_ = parts
     _, longest, K = emissions.shape
-    steps = np.broadcast_to(transitions if transitions.ndim == 2 else transitions[b], (longest - 1, K, K))
     for y in product(range(K), repeat=LENGTHS[b]):
-        score = sum(emissions[b, t, q] for t, q in enumerate(y)) + sum(
-            steps[t, a, q] for t, (a, q) in enumerate(pairwise(y))
-        )
+        score = sum(emissions[b, t, q] for t, q in enumerate(y))
+        for table in (parts[1], *parts[4:]):
+            order = table.ndim - 1 if table.shape[0] == K else table.ndim - 3
+            steps = np.broadcast_to(table if table.shape[0] == K else table[b], (longest - order, *[K] * (order + 1)))
+            score += sum(steps[t][y[t : t + order + 1]] for t in range(len(y) - order))
         if y:
             score += start[y[0]] + end[y[-1]]
         yield [*y, *[-1] * (longest - len(y))], score
@@ -82,6 +90,63 @@ def chain_outputs(parts, b):
 
 def closed_chain(parts):
     parts[0][3, 1] = -np.inf
+
+
+def cuts(size, longest):
+    """All ways to cut so many tokens into segments, as lists of (first token, length)."""
+    for marks in product((False, True), repeat=max(size - 1, 0)):
+        bounds = [0, *[t + 1 for t, mark in enumerate(marks) if mark], size] if size else [0]
+        pieces = [(t, after - t) for t, after in pairwise(bounds)]
+        if all(length <= longest for _, length in pieces):
+            yield pieces
+
+
+def segment_outputs(parts, b):
+    segments, K = parts[0], parts[0].shape[3]
+    transitions, start, end = (
+        part[b] if part.ndim > rank else part for part, rank in zip(parts[1:], (2, 1, 1), strict=True)
+    )
+    for pieces in cuts(LENGTHS[b], segments.shape[2]):
+        for labels in product(range(K), repeat=len(pieces)):
+            y, score = [-1] * 4, sum(transitions[pair] for pair in pairwise(labels))
+            for (t, length), k in zip(pieces, labels, strict=True):
+                score += segments[b, t, length - 1, k]
+                y[t : t + length] = [k] + [K + k] * (length - 1)
+            if labels:
+                score += start[labels[0]] + end[labels[-1]]
+            yield y, score
+
+
+def closed_segments(parts):
+    parts[0][3, :2] = -np.inf
+
+
+def brackets(i, j):
+    """All binary trees over words i .. j, as tuples of spans, the widest first."""
+    if i == j:
+        yield ((i, i),)
+    for m in range(i, j):
+        for left, right in product(brackets(i, m), brackets(m + 1, j)):
+            yield ((i, j), *left, *right)
+
+
+def bracket_outputs(parts, b):
+    spans, K = parts[0], parts[0].shape[3]
+    rules = None if len(parts) == 1 else parts[1] if parts[1].ndim == 3 else parts[1][b]
+    for tree in brackets(0, LENGTHS[b] - 1) if LENGTHS[b] else [()]:
+        for labels in product(range(K), repeat=len(tree)):
+            y, score = np.full((4, 4), -1), 0.0
+            for (i, j), k in zip(tree, labels, strict=True):
+                y[i, j], score = k, score + spans[b, i, j, k]
+            for i, j in tree if rules is not None else ():
+                for m in range(i, j):
+                    if y[i, m] >= 0 and y[m + 1, j] >= 0:
+                        score += rules[y[i, j], y[i, m], y[m + 1, j]]
+            yield y.tolist(), score
+
+
+def closed_brackets(parts):
+    parts[0][3, 1, 1] = -np.inf
 
 
 def is_tree(heads):
@@ -200,14 +265,47 @@ def taxonomy_row(outputs, alone):
 
 
 CASES = {
-    f"chain, {kind}": Row(
-        make=Chain,
-        draw=lambda rng, kind=kind: chain_parts(rng, kind),
+    f"chain{' of order 2' * (order == 2)}, {kind}": Row(
+        make=lambda order=order, **options: Chain(order=order, **options),
+        draw=lambda rng, kind=kind, order=order: chain_parts(rng, kind, order),
         outputs=chain_outputs,
         close=closed_chain,
         lengths=LENGTHS,
     )
+    for order in (1, 2)
     for kind in ("shared", "sequence", "step")
+}
+CASES |= {
+    f"segments, {name}": Row(
+        make=SemiMarkov,
+        draw=lambda rng, L=L, own=own: tuple(
+            rng.normal(size=size) for size in ((4, 4, L, 2), (*own, 2, 2), (*own, 2), (*own, 2))
+        ),
+        outputs=segment_outputs,
+        close=closed_segments,
+        place=(3, 2, 0, 1),
+        lengths=LENGTHS,
+        constants=(2, 3),
+    )
+    for name, L, own in (("shared", 3, ()), ("of any length", 6, ()), ("of one or two", 2, (4,)), ("of one", 1, ()))
+}
+CASES |= {
+    f"brackets, {name}": Row(
+        make=Spans,
+        draw=lambda rng, shapes=shapes: tuple(rng.normal(size=size) for size in shapes),
+        outputs=bracket_outputs,
+        close=closed_brackets,
+        place=(3, 1, 2, 1),
+        lengths=LENGTHS,
+        constants=tuple(range(len(shapes))),
+        some=lambda y: np.where(np.arange(4) % 2, -1, y),
+        agrees=lambda known, outputs: ((known < 0) | (outputs == known)).all(axis=(1, 2)),
+    )
+    for name, shapes in (
+        ("alone", [(4, 4, 4, 2)]),
+        ("with rules", [(4, 4, 4, 2), (2, 2, 2)]),
+        ("with rules of their own", [(4, 4, 4, 2), (4, 2, 2, 2)]),
+    )
 }
 CASES |= {
     f"{kind.__name__}, {'several roots' if several else 'one root'}": Row(
@@ -417,7 +515,10 @@ def mixed(case, rng):
 
 CHANGES = {"plain": lambda case, rng: None, "masked": mask, "spread": spread, "mixed": mixed}
 SUMS = [name for name, row in CASES.items() if row.has_sums]
-THREADS = [name for name in CASES if name.startswith(("chain", "Proj", "Arbo"))]
+THREADS = [name for name in CASES if name.startswith(("chain", "segm", "brackets", "Proj", "Arbo"))]
+
+# Parts that are missing cost nothing.
+ONLY_WRONG = [*(name for name in THREADS if not name.startswith("segm")), "orders"]
 
 pytestmark = pytest.mark.filterwarnings("error")
 every_case = pytest.mark.parametrize("name", CASES)
@@ -520,7 +621,7 @@ def test_the_hinge_is_zero_exactly_if_the_truth_wins_by_its_cost(name):
             assert all((gradient == 0).all() for gradient in gradients)
     for b, outputs in enumerate(case.outputs):
         wrong, own = case.indicators(b, outputs)[0], indicator[b]
-        cost = ((wrong > own) if name in (*THREADS, "orders") else (wrong != own)).reshape(len(outputs), -1).sum(axis=1)
+        cost = ((wrong > own) if name in ONLY_WRONG else (wrong != own)).reshape(len(outputs), -1).sum(axis=1)
         assert (cost[1:] > 0).all() or case.row.same_pairs
         expected = (case.scores[b] + cost).max() - case.scores[b][0]
         assert hinge(case.structure, case.parts, y, case.lengths)[0][b] == pytest.approx(expected)

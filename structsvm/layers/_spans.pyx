@@ -1,0 +1,151 @@
+"""Segments and trees of a batch: the loops over its entries, around the kernels of spans.h.
+
+Each entry is computed by itself, so that the bits do not depend on how the batch is split among threads.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+import numpy as np
+
+from structsvm._arrays cimport array_data
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
+
+cdef extern from "spans.h" nogil:
+    ctypedef struct segments:
+        int64_t T, L, K
+        int is_double
+        const void* scores
+        const double* A
+        const double* start
+        const double* end
+        double* tables
+        double* rows
+        double* terms
+    ctypedef struct brackets:
+        int64_t n, m, K, S
+        int is_double
+        const void* scores
+        const double* rules
+        double* chart
+        double* tables
+        int32_t* labels
+    ctypedef struct spans_kernels:
+        int (*segment_sums)(const segments* s, double* log_z, void* parts, double* pairs) except -1 nogil
+        int (*segment_best)(const segments* s, double* value, int32_t* y) except -1 nogil
+        int (*bracket_sums)(const brackets* s, double* log_z, void* parts, double* rules) except -1 nogil
+        int (*bracket_best)(const brackets* s, double* value, int32_t* y) except -1 nogil
+    const spans_kernels* spans_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+
+cdef const spans_kernels* KERNELS = spans_kernels_of(kernel_set(), poll)
+
+
+cdef void* of_entry(array, Py_ssize_t b):
+    """An entry of a batch, or what all entries share."""
+    cdef Py_ssize_t size = array.nbytes // len(array), at = b if len(array) > 1 else 0
+    return <char*> array_data(array) + at * size
+
+
+cdef class Entries:
+    """A batch of scores (B, ..., K), floats or doubles, with arrays of doubles that it shares: one entry each, or B."""
+
+    cdef object scores, shared, sizes
+    cdef const int64_t* lengths
+    cdef int is_double
+
+    def __init__(self, scores, shared, lengths):
+        self.scores, self.shared, self.sizes, self.is_double = scores, shared, lengths, scores.itemsize == 8
+        self.lengths = <const int64_t*> array_data(lengths)
+
+    cdef object room(self, Py_ssize_t longest, bint for_parts):
+        """Scratch for entries that are no longer than this."""
+
+    cdef int run(self, Py_ssize_t b, double* value, void* parts, double* counts, int32_t* y) except -1:
+        """The sums of an entry, or where y is given the best output."""
+
+    def sums(self, Py_ssize_t first, Py_ssize_t last, log_z, parts, counts):
+        """Write log partitions and, unless `parts` is None, expected parts; returns the entries that need logs.
+
+        Expected parts beyond a length, and of an entry without any output, keep their values.
+        """
+        cdef Py_ssize_t b
+        cdef double* values = <double*> array_data(log_z)
+        cdef void* to = NULL
+        cdef double* also = NULL
+        _room, wide = self.room(max(self.sizes[first:last], default=0), parts is not None), []
+        for b in range(first, last):
+            values[b] = 0.0
+            if parts is not None:
+                to = of_entry(parts, b)
+                also = <double*> of_entry(counts, b)
+            if self.lengths[b] > 0 and self.run(b, values + b, to, also, NULL):
+                wide.append(b)
+        return wide
+
+    def best(self, Py_ssize_t first, Py_ssize_t last, values, y):
+        """Write the best outputs and their scores, -inf where there is none."""
+        cdef Py_ssize_t b
+        cdef double* scores = <double*> array_data(values)
+        _room = self.room(max(self.sizes[first:last], default=0), False)
+        for b in range(first, last):
+            scores[b] = 0.0
+            if self.lengths[b] > 0:
+                self.run(b, scores + b, NULL, NULL, <int32_t*> of_entry(y, b))
+
+
+cdef class Segments(Entries):
+    """Scores (B, T, L, K) of segments; transitions (., K, K), start and end (., K)."""
+
+    cdef segments s
+
+    cdef object room(self, Py_ssize_t longest, bint for_parts):
+        self.s.L, self.s.K, self.s.is_double = self.scores.shape[2], self.scores.shape[3], self.is_double
+        cdef Py_ssize_t L = self.s.L, K = self.s.K
+        tables = np.empty(K * K + 2 * L * K + 2 * K)
+        rows = np.empty((longest + 1) * (3 * K + 2))
+        terms = np.empty(longest * L * K if for_parts else 0)
+        self.s.tables, self.s.rows = <double*> array_data(tables), <double*> array_data(rows)
+        self.s.terms = <double*> array_data(terms)
+        return tables, rows, terms
+
+    cdef int run(self, Py_ssize_t b, double* value, void* parts, double* counts, int32_t* y) except -1:
+        cdef segments* s = &self.s
+        cdef int status
+        s.T, s.scores = self.lengths[b], of_entry(self.scores, b)
+        s.A = <double*> of_entry(self.shared[0], b)
+        s.start, s.end = <double*> of_entry(self.shared[1], b), <double*> of_entry(self.shared[2], b)
+        with nogil:
+            if y != NULL:
+                status = KERNELS.segment_best(s, value, y)
+            else:
+                status = KERNELS.segment_sums(s, value, parts, counts)
+        return status
+
+
+cdef class Brackets(Entries):
+    """Scores (B, n, n, K) of spans; rules (., K, K, K), or nothing."""
+
+    cdef brackets s
+
+    cdef object room(self, Py_ssize_t longest, bint for_parts):
+        self.s.m, self.s.K, self.s.is_double = self.scores.shape[1], self.scores.shape[3], self.is_double
+        self.s.S = self.s.K if self.shared else 1
+        cdef Py_ssize_t n = longest, S = self.s.S
+        chart = np.empty(n * n * (3 * S + 2) + 32 * n)
+        tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K)
+        labels = np.empty(n * n + 3 * n, np.int32)
+        self.s.chart, self.s.tables = <double*> array_data(chart), <double*> array_data(tables)
+        self.s.labels = <int32_t*> array_data(labels)
+        return chart, tables, labels
+
+    cdef int run(self, Py_ssize_t b, double* value, void* parts, double* counts, int32_t* y) except -1:
+        cdef brackets* s = &self.s
+        cdef int status
+        s.n, s.scores = self.lengths[b], of_entry(self.scores, b)
+        s.rules = <double*> of_entry(self.shared[0], b) if self.shared else NULL
+        with nogil:
+            if y != NULL:
+                status = KERNELS.bracket_best(s, value, y)
+            else:
+                status = KERNELS.bracket_sums(s, value, parts, counts)
+        return status

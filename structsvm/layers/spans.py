@@ -1,0 +1,339 @@
+"""Binary trees over labelled spans, with a grammar or without, on given scores.
+
+Log partition, marginals and the best tree are compiled and run in threads (see brackets.h, bracketings.h). The chart of
+training (cky_inside.h) is for sparse grammars whose rules have weights; here each span has a score of each label. The
+rest goes over spans in NumPy: max-marginals and samples, and sums where probabilities would be lost to underflow; masks
+find the k best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.layers._spans import Brackets
+from structsvm.layers.chain import Reduce
+from structsvm.layers.places import MaskedPlaces
+from structsvm.layers.structure import (
+    Labels,
+    NoOutput,
+    Parts,
+    Scores,
+    Values,
+    as_parts,
+    batched,
+    check_lengths,
+    check_threads,
+    check_values,
+    over_batch,
+)
+from structsvm.oracles.enumeration.labellings import Allowed
+
+
+class Spans(MaskedPlaces):
+    """Binary trees over the words of B sentences of up to n words, whose spans have one of K labels each.
+
+    The parts are, in this order,
+
+    - ``spans`` (B, n, n, K): of the span from word i to word j, both included, with label k; those with i > j do not
+      matter;
+    - ``rules`` (K, K, K) or (B, K, K, K), optional: of the labels of a span, and of the left and the right one that it
+      consists of. -inf: no such rule. Without them the labels of a tree do not depend on one another.
+
+    An output is an integer array (B, n, n), with the label of each span of the tree and -1 elsewhere: 2 n - 1 labels.
+    In a truth known in part, -1 is unknown, so that some spans of a tree are given with their labels. The default cost
+    of losses is 1 per wrong span.
+
+    Parameters
+    ----------
+    n_threads : int, default=1
+        The batch is split among them; results are bit-identical for every number.
+
+    References
+    ----------
+    J. K. Baker, Trainable grammars for speech recognition, 1979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Spans
+    >>> spans = np.zeros((1, 3, 3, 2))
+    >>> spans[0, 1, 2, 1] = 2.0  # words 1 and 2, label 1
+    >>> Spans().argmax(spans).tolist()
+    [[[0, -1, 0], [-1, 0, 1], [-1, -1, 0]]]
+    >>> np.exp(Spans().log_partition(np.zeros((1, 4, 4, 1)))).round().tolist()  # the number of trees
+    [5.0]
+    """
+
+    part_names: ClassVar[tuple[str, ...]] = ("spans", "rules")
+
+    def __init__(self, *, n_threads: int = 1) -> None:
+        self.n_threads = check_threads(n_threads)
+
+    def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        present, shapes = as_parts(Spans, parts, 1)
+        spans = present["spans"]
+        if spans.ndim != 4 or spans.shape[1] != spans.shape[2] or spans.shape[3] == 0:
+            raise ValueError(f"spans must have shape (B, n, n, K), with K >= 1. Got {spans.shape}.")
+        n, longest, _, K = spans.shape
+        sizes = check_lengths(lengths, n, longest)
+        check_values("spans", spans, _inside(longest, sizes))
+        shared = [batched("rules", present["rules"], n, (K, K, K))] if "rules" in present else []
+        return Scores((spans, *shared), shapes, sizes)
+
+    def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
+        found, (n, longest, _, K) = np.asarray(y), scores.parts[0].shape
+        if found.shape != (n, longest, longest) or found.dtype.kind not in "iu":
+            wanted = (n, longest, longest)
+            raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
+        inside = _inside(longest, scores.lengths)
+        bad = (found < -1) | (found >= K) | ((found >= 0) & np.tri(longest, k=-1, dtype=bool))
+        bad &= inside | inside.transpose(0, 2, 1)
+        if bad.any():
+            entry, i, j = np.argwhere(bad)[0].tolist()
+            raise ValueError(
+                f"y must contain labels from 0 to {K - 1} at spans (i, j) with i <= j, and -1 elsewhere. Got "
+                f"{found[entry, i, j]} at batch entry {entry}, span {(i, j)}."
+            )
+        labels: Labels = np.where(inside, found, -1).astype(np.int32)
+        for entry, i, j in np.argwhere(_crossing(labels >= 0) & (labels >= 0))[:1].tolist():
+            raise ValueError(f"y must be trees. Span {(i, j)} of batch entry {entry} crosses another one.")
+        sizes, present = np.maximum(2 * scores.lengths - 1, 0), (labels >= 0).sum(axis=(1, 2))
+        for entry in [] if partly else np.flatnonzero(present != sizes)[:1].tolist():
+            raise ValueError(
+                f"y must be binary trees, of {sizes[entry]} spans for the {scores.lengths[entry]} words of batch "
+                f"entry {entry}. Got {present[entry]}; only log_loss takes trees that are known in part."
+            )
+        return labels
+
+    def indicators(self, y: Labels, scores: Scores) -> Parts:
+        counts = [np.zeros((len(y), *part.shape[1:]), part.dtype) for part in scores.parts]
+        entries, first, last = np.nonzero(y >= 0)
+        counts[0][entries, first, last, y[entries, first, last]] = 1
+        if len(counts) > 1:
+            wide = np.flatnonzero(first < last)  # the left part of a span stands just before it: the next shorter one
+            entry, i, j, split = entries[wide], first[wide], last[wide], last[wide - 1]
+            np.add.at(counts[1], (entry, y[entry, i, j], y[entry, i, split], y[entry, split + 1, j]), 1)
+        return tuple(counts)
+
+    def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
+        n, (spans, *shared), log_z = len(scores.lengths), scores.parts, np.empty(len(scores.lengths))
+        parts = np.zeros_like(spans) if marginals else None
+        rules = np.zeros((n, *shared[0].shape[1:]) if shared else (n, 1, 1, 1)) if marginals else None
+
+        def work(first: int, last: int) -> list[int]:
+            return _brackets(scores).sums(first, last, log_z, parts, rules)
+
+        for wide in over_batch(n, self.n_threads, work):
+            for entry in wide:
+                log_z[entry], *found = _log_sums(*_tables(scores, entry))
+                if parts is not None and rules is not None:
+                    parts[entry], size = 0, len(found[0])
+                    parts[entry, :size, :size], rules[entry] = found
+        if parts is None or rules is None:
+            return log_z, ()
+        for entry in np.flatnonzero(np.isneginf(log_z))[:1].tolist():
+            raise NoOutput(entry)
+        return log_z, (parts, rules.astype(spans.dtype)) if shared else (parts,)
+
+    def best(self, scores: Scores) -> Labels:
+        y, values = self._best(scores)
+        for entry in np.flatnonzero(np.isneginf(values))[:1].tolist():
+            raise NoOutput(entry)
+        return y
+
+    def restrict(self, scores: Scores, y: Labels) -> Scores:
+        return super().restrict(scores, y[:, *_places(y.shape[1])])
+
+    def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
+        flat, values = super().kbest(*parts, k=k, lengths=lengths)
+        n = self.check(parts, lengths).parts[0].shape[1]
+        y = np.full((*flat.shape[:2], n, n), -1, np.int32)
+        y[..., *_places(n)] = flat
+        return y, values
+
+    def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
+        scores = self.check(parts, lengths)
+        best = np.full(scores.parts[0].shape, -np.inf)
+        for entry, size in enumerate(scores.lengths.tolist()):
+            spans, rules = _tables(scores, entry)
+            chart = Chart(spans, rules, np.max)
+            best[entry, :size, :size] = chart.of_labels(chart.through())
+        return best
+
+    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
+        scores = self.check(parts, lengths)
+        n = scores.parts[0].shape[1]
+        y = np.full((len(scores.lengths), n_samples, n, n), -1, np.int32)
+        for entry, size in enumerate(scores.lengths.tolist()):
+            chart, draw = Chart(*_tables(scores, entry), np.logaddexp.reduce), np.random.default_rng([seed, entry])
+            if size and np.isneginf(chart.inside[0, -1]).all():
+                raise NoOutput(entry)
+            for sample in y[entry] if size else ():
+                for i, j, label in chart.draw(draw):
+                    sample[i, j] = label
+        return y
+
+    # ---- places: spans by their end, whose values are labels, and at the end none --------------------------
+
+    def sizes(self, scores: Scores) -> NDArray[np.int64]:
+        return scores.lengths * (scores.lengths + 1) // 2
+
+    def shape(self, scores: Scores) -> tuple[int, int]:
+        _, n, _, K = scores.parts[0].shape
+        return n * (n + 1) // 2, K + 1
+
+    def limit(self, scores: Scores, allowed: Allowed) -> Scores:
+        spans, places = scores.parts[0].copy(), _places(scores.parts[0].shape[1])
+        may, needed = np.ones(spans.shape, bool), np.zeros(spans.shape[:3], bool)
+        may[:, *places], needed[:, *places] = allowed[..., :-1], ~allowed[..., -1]
+        may[_crossing(needed)] = False  # all other binary trees have the spans that are needed
+        spans[~may] = -np.inf
+        return Scores((spans, *scores.parts[1:]), scores.shapes, scores.lengths)
+
+    def find(self, scores: Scores) -> tuple[Labels, Values]:
+        y, values = self._best(scores)
+        return y[:, *_places(y.shape[1])], values
+
+    def _best(self, scores: Scores) -> tuple[Labels, Values]:
+        y, values = np.full(scores.parts[0].shape[:3], -1, np.int32), np.empty(len(scores.lengths))
+        over_batch(len(values), self.n_threads, lambda first, last: _brackets(scores).best(first, last, values, y))
+        return y, values
+
+
+def _brackets(scores: Scores) -> Brackets:
+    shared = tuple(np.ascontiguousarray(part, np.float64) for part in scores.parts[1:])
+    return Brackets(scores.parts[0], shared, scores.lengths)
+
+
+def _inside(n: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """True for spans (B, n, n) that end within the lengths."""
+    words = np.arange(n)
+    inside: NDArray[np.bool_] = (words[:, None] <= words) & (words < sizes[:, None, None])
+    return inside
+
+
+def _places(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last words of all spans, by their last words: those of a shorter sentence come first."""
+    last, first = np.tril_indices(n)
+    return first, last
+
+
+def _crossing(spans: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """True for spans (i, j) that cross one (a, b) of the given ones: a < i <= b < j or i < a <= j < b."""
+    upper, reach = np.tri(spans.shape[1], dtype=bool).T, np.logical_or.accumulate
+    before, after, left, right = (np.zeros_like(spans) for _ in range(4))
+    before[:, 1:] = reach(spans, 1)[:, :-1]
+    left[:, :, 1:] = reach(before & upper, 2)[:, :, :-1]
+    after[:, :, :-1] = reach(spans[:, :, ::-1], 2)[:, :, -2::-1]
+    right[:, :-1] = reach((after & upper)[:, ::-1], 1)[:, -2::-1]
+    return left | right
+
+
+def _tables(scores: Scores, entry: int) -> tuple[Values, Values | None]:
+    """Scores of an entry's spans and rules."""
+    spans, *shared = scores.parts
+    size = int(scores.lengths[entry])
+    rules = [part[entry if len(part) > 1 else 0].astype(np.float64) for part in shared]
+    return spans[entry, :size, :size].astype(np.float64), rules[0] if rules else None
+
+
+class Chart:
+    """A sentence's recursion in logs, over maxima or sums. Without rules, a span's labels are reduced first."""
+
+    def __init__(self, spans: Values, rules: Values | None, reduce: Reduce) -> None:
+        self.spans, self.reduce, self.n = spans, reduce, len(spans)
+        self.scores = spans if rules is not None else np.asarray(reduce(spans, 2)[..., None], np.float64)
+        self.rules = np.zeros((1, 1, 1)) if rules is None else rules
+        self.has_rules = rules is not None
+        self.inside = np.full(self.scores.shape, -np.inf)  # over the trees of each span, by the root's label
+        self.below = np.zeros(self.scores.shape)  # the same without the score of the span itself
+        self.cut: dict[tuple[int, ...], Values] = {}  # cumulative weights that `choose` has used
+        for i, j in self.spans_by_width():
+            if i < j:
+                both = reduce(self.pairs(i, j), 0) + self.rules
+                self.below[i, j] = reduce(both.reshape(len(both), -1), 1)
+            self.inside[i, j] = self.below[i, j] + self.scores[i, j]
+
+    def spans_by_width(self) -> list[tuple[int, int]]:
+        return [(i, i + width) for width in range(self.n) for i in range(self.n - width)]
+
+    def pairs(self, i: int, j: int) -> Values:
+        """Scores of what stands below a span, by where it is cut and by the labels of both parts."""
+        both: Values = self.inside[i, i:j, :, None] + self.inside[i + 1 : j + 1, j, None]
+        return both
+
+    def through(self) -> Values:
+        """The best score of a tree with each span and label, of what `scores` has."""
+        outside = np.full(self.scores.shape, -np.inf)
+        outside[:1, -1:] = 0.0
+        for i, j in reversed(self.spans_by_width()):
+            above = ((outside[i, j] + self.scores[i, j])[:, None, None] + self.rules).max(axis=0)
+            left, right = outside[i, i:j], outside[i + 1 : j + 1, j]
+            np.maximum(left, (above + self.inside[i + 1 : j + 1, j, None]).max(axis=2, initial=-np.inf), out=left)
+            np.maximum(right, (above + self.inside[i, i:j, :, None]).max(axis=1, initial=-np.inf), out=right)
+        return self.inside + outside
+
+    def of_labels(self, logs: Values) -> Values:
+        """Logs for each span and label, from those for what `scores` has."""
+        if self.has_rules:
+            return logs
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(self.spans), -np.inf, logs + (self.spans - self.scores))
+
+    def shares(self) -> tuple[Values, Values]:
+        """Probabilities of what `scores` has, and expected rules: shares of what a log sums, which are never over 1."""
+        spans, rules = np.zeros(self.scores.shape), np.zeros(self.rules.shape)
+        root = self.inside[:1, -1:]
+        spans[:1, -1:] = np.exp(root - np.logaddexp.reduce(root, axis=-1, keepdims=True))
+        for i, j in reversed(self.spans_by_width()):
+            if i < j and spans[i, j].any():
+                pairs = self.pairs(i, j)
+                both = np.logaddexp.reduce(pairs, axis=0)
+                own = _share(both + self.rules, self.below[i, j, :, None, None]) * spans[i, j, :, None, None]
+                cut = _share(pairs, both) * own.sum(axis=0)
+                spans[i, i:j] += cut.sum(axis=2)
+                spans[i + 1 : j + 1, j] += cut.sum(axis=1)
+                rules += own
+        return spans, rules
+
+    def draw(self, random: np.random.Generator) -> Iterator[tuple[int, int, int]]:
+        """The spans of a tree with their labels, drawn from the top down."""
+        todo = [(0, self.n - 1, self.choose(random))]
+        while todo:
+            i, j, a = todo.pop()
+            yield i, j, a if self.has_rules else self.choose(random, i, j)
+            if i < j:
+                place = self.choose(random, i, j, a)
+                cut, b, c = np.unravel_index(place, (j - i, *self.rules.shape[1:]))
+                todo += [(i + int(cut) + 1, j, int(c)), (i, i + int(cut), int(b))]
+
+    def choose(self, random: np.random.Generator, *key: int) -> int:
+        """The root's label, that of a span without rules, or where a span with a label is cut and the labels below."""
+        if key not in self.cut:
+            if len(key) == 3:
+                logs = (self.pairs(*key[:2]) + self.rules[key[2]]).ravel()
+            else:
+                logs = self.spans[key] if key else self.inside[0, -1]
+            self.cut[key] = np.cumsum(np.exp(logs - logs.max()))
+        sums = self.cut[key]
+        return int(np.searchsorted(sums, random.random() * sums[-1], side="right"))
+
+
+def _share(part: Values, whole: Values) -> Values:
+    """exp(part - whole), and 0 where the whole is."""
+    share: Values = np.exp(part - np.where(np.isneginf(whole), 0.0, whole))
+    return share
+
+
+def _log_sums(spans: Values, rules: Values | None) -> tuple[float, Values, Values]:
+    """Log partition of a sentence, and expected spans and rules."""
+    chart = Chart(spans, rules, np.logaddexp.reduce)
+    log_z = float(np.logaddexp.reduce(chart.inside[0, -1]))
+    if np.isneginf(log_z):
+        return log_z, np.zeros(spans.shape), np.zeros(chart.rules.shape)
+    own, used = chart.shares()
+    return log_z, own if chart.has_rules else own * _share(spans, chart.scores), used

@@ -1,0 +1,141 @@
+"""Binary trees over spans: known numbers of them, long sentences, sums in logs, grammars, outputs that are none."""
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from structsvm.layers import Spans, hinge, log_loss
+from structsvm.layers.spans import _log_sums, _tables
+
+
+def parts_of(n, K=2, B=2, rules=True, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    return tuple(rng.normal(size=size).astype(dtype) for size in ((B, n, n, K), (K, K, K))[: 1 + rules])
+
+
+def logs_of(parts, lengths=None):
+    """Sums by the recursion in logs: log partitions, expected spans, expected rules."""
+    scores = Spans().check(parts, lengths)
+    return [
+        np.array(found) for found in zip(*(_log_sums(*_tables(scores, b)) for b in range(len(parts[0]))), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 20])
+@pytest.mark.parametrize("rules", [False, True])
+def test_equal_scores_count_trees(n, rules):
+    K, trees = 3, comb(2 * n - 2, n - 1) / n
+    parts = (np.zeros((1, n, n, K)), np.zeros((K, K, K)))[: 1 + rules]
+    assert Spans().log_partition(*parts) == pytest.approx(np.log(trees) + (2 * n - 1) * np.log(K))
+
+
+@pytest.mark.parametrize(("n", "K", "rules"), [(40, 5, False), (30, 9, True), (3, 1, True)])
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float32, 1e-4), (np.float64, 1e-9)])
+def test_sums_are_those_in_logs(n, K, rules, dtype, tol):
+    parts = parts_of(n, K, rules=rules, dtype=dtype)
+    log_z, *expected = logs_of(parts)
+    np.testing.assert_allclose(Spans().log_partition(*parts), log_z, rtol=tol)
+    for found, wanted in zip(Spans().marginals(*parts), expected, strict=False):
+        np.testing.assert_allclose(found, wanted, rtol=tol, atol=tol)
+    assert Spans().marginals(*parts)[0].sum() == pytest.approx(2 * (2 * n - 1), rel=1e-5)
+
+
+def test_a_long_sentence():
+    spans = parts_of(150, 3, 1, rules=False)
+    marginals = Spans().marginals(*spans)[0]
+    assert marginals.sum() == pytest.approx(299) and marginals[0, 0, -1].sum() == pytest.approx(1)
+    best = Spans().argmax(*spans)
+    assert (best >= 0).sum() == 299
+    assert Spans().score(best, *spans) <= Spans().log_partition(*spans)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rules", [False, True])
+def test_huge_scores_have_finite_gradients(dtype, rules):
+    parts = [part * dtype(1e30) for part in parts_of(5, rules=rules, dtype=dtype)]
+    y = Spans().argmax(*parts_of(5))
+    for loss in (log_loss, hinge):
+        values, gradients = loss(Spans(), parts, y)
+        assert np.isfinite(values).all() and all(np.isfinite(g).all() for g in gradients)
+
+
+def test_a_sparse_grammar_with_sharp_scores():
+    rng = np.random.default_rng(1)
+    spans, rules = 30 * rng.normal(size=(3, 12, 12, 4)), np.where(rng.random((4, 4, 4)) < 0.3, 0.0, -np.inf)
+    rules[0, 1, 2] = rules[1, 0, 0] = rules[2, 3, 3] = rules[3, 2, 0] = 0.0
+    log_z, *expected = logs_of((spans, rules))
+    np.testing.assert_allclose(Spans().log_partition(spans, rules), log_z, rtol=1e-12)
+    for found, wanted in zip(Spans().marginals(spans, rules), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-9)
+    y = Spans().argmax(spans, rules)
+    assert Spans().kbest(spans, rules, k=1)[1][:, 0] == pytest.approx(Spans().score(y, spans, rules))
+
+
+@pytest.mark.parametrize("low", [-400.0, -900.0])
+def test_a_label_lost_to_underflow_behind_a_mask_is_found_again(low):
+    spans, rules = np.zeros((1, 3, 3, 3)), np.full((3, 3, 3), -np.inf)
+    spans[0, range(3), range(3), 1:] = -np.inf  # words are labelled 0, two words 1 or 2, and all three only above 2
+    spans[0, 0, 1, 2] = low
+    rules[1, 0, 0] = rules[2, 0, 0] = rules[1, 2, 0] = 0.0
+    assert Spans().log_partition(spans, rules) == pytest.approx(low)
+    marginals, used = Spans().marginals(spans, rules)
+    assert marginals[0, 0, 1, 2] == pytest.approx(1.0) and marginals.sum() == pytest.approx(5.0)
+    assert used[0, 1, 2, 0] == pytest.approx(1.0) and used.sum() == pytest.approx(2.0)
+
+
+TREE = [[0, -1, 1], [-1, 0, 1], [-1, -1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ([[0, 1, 1], [-1, 0, -1], [-1, -1, -1]], "of 5 spans for the 3 words of batch entry 1. Got 4"),
+        ([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], r"Span \(0, 1\) of batch entry 1 crosses another"),
+        ([[0, -1, 1], [0, 0, 1], [-1, -1, 0]], r"Got 0 at batch entry 1, span \(1, 0\)"),
+        ([[0, -1, 2], [-1, 0, 1], [-1, -1, 0]], r"Got 2 at batch entry 1, span \(0, 2\)"),
+        ([[0, -1, 1], [-1, -2, 1], [-1, -1, 0]], r"Got -2 at batch entry 1, span \(1, 1\)"),
+    ],
+)
+def test_outputs_that_are_no_trees(tree, message):
+    with pytest.raises(ValueError, match=message):
+        hinge(Spans(), parts_of(3), [TREE, tree])
+    hinge(Spans(), parts_of(3), [TREE, TREE])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ((np.zeros((2, 3, 4, 2)),), r"spans must have shape \(B, n, n, K\)"),
+        ((np.zeros((2, 3, 3, 0)),), "K >= 1"),
+        ((np.zeros((2, 3, 3, 2)), np.zeros((2, 2))), r"rules must have shape \(2, 2, 2\) or \(2, 2, 2, 2\)"),
+        ((np.zeros((2, 3, 3, 2)), np.full((2, 2, 2), np.nan)), "rules must be finite"),
+        ((), "1 to 2"),
+    ],
+)
+def test_parts_that_do_not_fit_are_named(parts, message):
+    with pytest.raises(ValueError, match=message):
+        Spans().argmax(*parts)
+
+
+def test_spans_that_no_tree_has_and_words_beyond_the_length_do_not_matter():
+    spans, rules = parts_of(5)
+    wild, lengths = spans.copy(), [5, 3]
+    wild[:, np.tri(5, k=-1, dtype=bool)] = np.nan
+    wild[1, :, 3:] = np.inf
+    for one, other in zip(
+        Spans().marginals(spans, rules, lengths=lengths), Spans().marginals(wild, rules, lengths=lengths), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(
+        Spans().max_marginals(spans, rules, lengths=lengths), Spans().max_marginals(wild, rules, lengths=lengths)
+    )
+
+
+def test_no_words_and_one():
+    spans, rules = parts_of(1)
+    assert Spans().argmax(spans, rules, lengths=[0, 1])[0].tolist() == [[-1]]
+    assert Spans().log_partition(spans, rules, lengths=[0, 1])[1] == pytest.approx(np.logaddexp(*spans[1, 0, 0]))
+    nothing = np.zeros((2, 0, 0, 2))
+    assert Spans().log_partition(nothing, rules).tolist() == [0.0, 0.0]
+    assert Spans().argmax(nothing).shape == Spans().sample(nothing, n_samples=3, seed=0)[:, 0].shape == (2, 0, 0)
