@@ -33,12 +33,12 @@ it, is at least 1 - alpha.
 
 
 def by_promise(sure, wrong, later, alpha):
-    """Which later outputs are answered by a `RiskController`."""
+    """Whether a `RiskController` answers each later output."""
     return later > selective_threshold(sure, wrong, alpha, DELTA)
 
 
 def by_probability(sure, wrong, later, alpha):
-    """Which later outputs have the probability that is wanted."""
+    """Whether each later output has the probability that is wanted."""
     return later >= 1.0 - alpha
 
 

@@ -58,6 +58,12 @@ class Pool:
         return np.array(worst), every, units.many
 
 
+def shuffled(X, y):
+    """Lists of inputs and outputs in a random order."""
+    order = np.random.default_rng(SEED).permutation(len(X))
+    return [X[i] for i in order], [y[i] for i in order]
+
+
 def pools(options):
     """The pools, one after another: of each data set a part is trained on, and the rest kept."""
     quick = options.quick
@@ -69,14 +75,14 @@ def pools(options):
         X, y = [*data.X_valid, *data.X_test][:m], [*data.y_valid, *data.y_test][:m]
         yield Pool("entities (Spanish)", SequenceLabeler(**labeler).fit(data.X_train[:n], data.y_train[:n]), X, y)
         data = fetch_addresses()
-        X, y = [*data.X_train, *data.X_test], [*data.y_train, *data.y_test]
+        X, y = shuffled([*data.X_train, *data.X_test], [*data.y_train, *data.y_test])
         n = len(X) // 3
         found = SequenceLabeler(templates="records", **labeler).fit(X[:n], y[:n])
         yield Pool("addresses", found, X[n:][:m], y[n:][:m])
         data = fetch_ocr_letters()
+        X, y = shuffled(data.X, data.y)
         n = 200 if quick else 687
-        found = SequenceLabeler(**labeler).fit(data.X[:n], data.y[:n])
-        yield Pool("letters (OCR)", found, data.X[n:][:m], data.y[n:][:m])
+        yield Pool("letters (OCR)", SequenceLabeler(**labeler).fit(X[:n], y[:n]), X[n:][:m], y[n:][:m])
         data = fetch_clinc150()
         part = np.random.default_rng(SEED).permutation(len(data.X_train))[: 600 if quick else 3000]
         taxonomy = TaxonomyClassifier(
