@@ -126,7 +126,8 @@ def hybrid_trees(
         for number, of_name in before.columns_in(units, known).items():
             columns[number] |= of_name
     of_names = {number: sorted(of_name) for number, of_name in columns.items()}
-    return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features, columns=of_names)
+    inside, shared = "inside" in features, before is None or before.may_share
+    return HybridTrees(units, lexicon, attributes, [*of_borders], inside=inside, columns=of_names, shared=shared)
 
 
 def columns_of_names(
