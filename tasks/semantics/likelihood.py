@@ -49,7 +49,7 @@ from structsvm.structures.meaning_units import MeaningUnits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     from structsvm.arrays import Floats, State, Weights
     from structsvm.oracles._hybrid import Forest
@@ -218,7 +218,10 @@ def said_by(
     Each word is said by one of its bag's units. What it says is the log of the probability that a word is that unit's,
     over `NEUTRAL_PROBABILITY`, and at least 0. Pairs that never go together count 1e-9.
     """
-    keys, places, weights, n_places = [], [], [], 0
+    keys: list[NDArray[np.int64]] = []
+    places: list[NDArray[np.int64]] = []
+    weights: list[NDArray[np.float64]] = []
+    n_places = 0
     for of_words, share in zip(sentences, shares(units, bags), strict=True):
         of_units, weight = np.array([*share]), np.array([*share.values()])
         keys.append((of_units[:, None] * n_words + np.asarray(of_words)).ravel())
@@ -229,14 +232,15 @@ def said_by(
     place, weight = np.concatenate(places), np.concatenate(weights)
     unit, word = np.divmod(pairs, n_words)
     others = 1e-9 * (n_words - np.bincount(unit)), 1e-9 * (len(units.units) - np.bincount(word))
-    p = count = np.ones(len(pairs))
+    p: Any = np.ones(len(pairs))
+    count = p
     for _ in range(IBM_PASSES):
         posterior = p[pair] * weight
         posterior /= np.bincount(place, posterior)[place]
         count = 1e-9 + np.bincount(pair, posterior)
         p = count / (np.bincount(unit, count) + others[0])[unit]
-    share = count / (np.bincount(word, count) + others[1])[word]
-    return unit, word, np.log(np.maximum(share, NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
+    of_word = count / (np.bincount(word, count) + others[1])[word]
+    return unit, word, np.log(np.maximum(of_word, NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
 
 
 def first_weights(
