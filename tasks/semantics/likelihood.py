@@ -49,7 +49,7 @@ from structsvm.structures.meaning_units import MeaningUnits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
     from structsvm.arrays import Floats, State, Weights
     from structsvm.oracles._hybrid import Forest
@@ -232,12 +232,12 @@ def said_by(
     place, weight = np.concatenate(places), np.concatenate(weights)
     unit, word = np.divmod(pairs, n_words)
     others = 1e-9 * (n_words - np.bincount(unit)), 1e-9 * (len(units.units) - np.bincount(word))
-    p: Any = np.ones(len(pairs))
+    p: NDArray[np.float64] = np.ones(len(pairs))
     count = p
     for _ in range(IBM_PASSES):
         posterior = p[pair] * weight
         posterior /= np.bincount(place, posterior)[place]
-        count = 1e-9 + np.bincount(pair, posterior)
+        count = 1e-9 + np.bincount(pair, posterior).astype(np.float64, copy=False)
         p = count / (np.bincount(unit, count) + others[0])[unit]
     of_word = count / (np.bincount(word, count) + others[1])[word]
     return unit, word, np.log(np.maximum(of_word, NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
