@@ -91,7 +91,8 @@ class Parse(NamedTuple):
     """A derivation as an output of the oracle.
 
     A unit is its number, or the tree of a name that is copied. `fillings` are pairs of a slot and the unit that fills
-    it, `owners` the unit that each word belongs to, `features` the joint feature: its indices and values.
+    it (slots that share features are one), `owners` the unit that each word belongs to, `features` the joint feature:
+    its indices and values.
 
     Examples
     --------
@@ -135,6 +136,8 @@ class HybridTrees(Oracle):
     columns : dict, optional
         From the ids of names, whose kinds are others, to the attributes of words that they have features of, ascending;
         by default all, which are as many as the square of the sentences.
+    shared : bool, default=True
+        Whether the slots of relations of one name with several numbers of arguments (``and``) share their features.
 
     Notes
     -----
@@ -164,8 +167,9 @@ class HybridTrees(Oracle):
         inside: bool = False,
         loss: str = "hamming",
         columns: Mapping[int, Sequence[int]] | None = None,
+        shared: bool = True,
     ) -> None:
-        self.units, self.lexicon, self.depth, self.loss_name = units, lexicon, depth, loss
+        self.units, self.lexicon, self.depth, self.loss_name, self.may_share = units, lexicon, depth, loss, shared
         self.attributes = {name: k for k, name in enumerate(attributes)}
         self.borders = {name: k for k, name in enumerate(borders)}
         n_present = sum(name.startswith("w:") for name in attributes)
@@ -173,7 +177,8 @@ class HybridTrees(Oracle):
             raise ValueError("attributes of single words must come first")
         rows, names = rows_of_kinds(units)
         of_names = None if columns is None else flat([columns.get(u, ()) for u in names])
-        self.layout = Layout(rows, len(units.slots), len(attributes), n_present, len(borders), inside, of_names)
+        self.slot_rows = rows_of_slots(units) if shared else [*range(len(units.slots))]
+        self.layout = Layout(rows, len({*self.slot_rows}), len(attributes), n_present, len(borders), inside, of_names)
         self.n_features = self.layout.n_features
         if self.layout.n_features > MOST_FEATURES:
             raise ValueError(
@@ -263,7 +268,8 @@ class HybridTrees(Oracle):
         return found
 
     def __reduce__(self) -> Any:
-        make = partial(HybridTrees, inside=self.inside, loss=self.loss_name, columns=self.columns)
+        options: Any = {"columns": self.columns, "shared": self.may_share}
+        make = partial(HybridTrees, inside=self.inside, loss=self.loss_name, **options)
         return make, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth)
 
     # ---- sentences and forests ------------------------------------------------------------------
@@ -280,6 +286,7 @@ class HybridTrees(Oracle):
 
     def pair(self, slot: int, unit: int) -> int:
         """The index of the feature of a slot and what fills it."""
+        slot = slot if slot == ROOT else self.slot_rows[slot]
         return (slot + 1) * self.layout.n_rows + self._row[self.units.kinds[unit]]
 
     def copies(self, words: Sequence[str], unknown: Any = ()) -> list[Copy]:
@@ -368,7 +375,7 @@ class HybridTrees(Oracle):
             np.concatenate([nodes, own]),
             np.concatenate([self._kinds[nodes], own]),
             np.cumsum(np.concatenate([[0], self.arity[nodes], 0 * own])),
-            np.arange(len(units.slots)),
+            self.slot_rows,
             np.searchsorted(slot[n_roots:], np.arange(len(units.slots) + 1)),
             fill[n_roots:],
             pairs[n_roots:],
@@ -426,7 +433,7 @@ class HybridTrees(Oracle):
                 for number, parts in ways:
                     nodes.append(number)
                     own = zip(units.slots_of(number), parts, strict=True)
-                    slots.append([(slot, filling(slot, part)) for slot, part in own])
+                    slots.append([(self.slot_rows[slot], filling(slot, part)) for slot, part in own])
                 for copy in own_copies:
                     spans[len(nodes)] = copy.begin, copy.end
                     nodes.append(copy.kind)
@@ -665,7 +672,10 @@ class HybridTrees(Oracle):
         lay, units = self.layout, self.units
         labels = [unit.label for unit in units.units]
         labels += [f"names like {labels[units.members[kind][0]]}" for kind in range(len(labels), units.n_kinds)]
-        slots = [f"argument {s + 1} of {labels[u]}" for u, s in units.slots]
+        slots = {}
+        for row, (u, s) in zip(self.slot_rows, units.slots, strict=True):
+            name = f"arguments of {units.units[u].name}" if row in slots else f"argument {s + 1} of {labels[u]}"
+            slots[row] = name
         kinds = [label for label, row in zip(labels, self._row, strict=True) if row >= 0]
         attributes, borders = ([name.translate(MARKS) for name in names] for names in (self.attributes, self.borders))
         begin, end = [f"begins at {name}" for name in borders], [f"ends at {name}" for name in borders]
@@ -674,12 +684,12 @@ class HybridTrees(Oracle):
             (lay.word, kinds, [f"has {name}" for name in attributes]),
             (lay.begin, kinds, begin),
             (lay.end, kinds, end),
-            (lay.slot_begin, slots, begin),
-            (lay.slot_end, slots, end),
+            (lay.slot_begin, [*slots.values()], begin),
+            (lay.slot_end, [*slots.values()], end),
             (lay.wordless, kinds, ["has no word"]),
             (lay.empty, kinds, ["has no word, nor its arguments"]),
-            (lay.order, slots, ["before another", "after another"]),
-            (lay.pair, ["the whole", *slots], [f"is {name}" for name in kinds]),
+            (lay.order, [*slots.values()], ["before another", "after another"]),
+            (lay.pair, ["the whole", *slots.values()], [f"is {name}" for name in kinds]),
             (lay.present, kinds, [f"with {name}" for name in present]),
             (lay.inside, kinds, [f"around {name}" for name in [*present, "a word"]]),
         ]
@@ -857,6 +867,17 @@ def rows_of_kinds(units: MeaningUnits) -> tuple[NDArray[np.int64], list[int]]:
     is_name[: len(units.units)] = np.array(units.kinds, dtype=np.int64) != np.arange(len(units.units))
     rows = np.where(is_name, -np.cumsum(is_name), np.cumsum(~is_name) - 1)
     return rows, np.flatnonzero(is_name).tolist()
+
+
+def rows_of_slots(units: MeaningUnits) -> list[int]:
+    """Rows of features of slots: of relations of one name with several numbers of arguments, one for all of theirs."""
+    arities: dict[str, set[int]] = defaultdict(set)
+    for unit in units.units:
+        if unit.n_slots:
+            arities[unit.name].add(len(unit.places or ()))
+    rows: dict[Any, int] = {}
+    owners = [(units.units[u].name, u, s) for u, s in units.slots]
+    return [rows.setdefault(name if len(arities[name]) > 1 else (u, s), len(rows)) for name, u, s in owners]
 
 
 def word_attributes(around: Sequence[str], t: int, known: Any, shapes: bool = False) -> list[str]:

@@ -21,6 +21,7 @@ def carried(
     out = base.copy()
     before, after = old.layout, new.layout
     units, kinds, slots = unit_places(old, new), kind_places(old, new), slot_places(old, new)
+    slots = np.array(old.slot_rows, dtype=np.int64)[slots[0]], np.array(new.slot_rows, dtype=np.int64)[slots[1]]
     rows = before.rows[kinds[0]].astype(np.int64), after.rows[kinds[1]].astype(np.int64)
     words, borders = name_places(old.attributes, new.attributes), name_places(old.borders, new.borders)
     present = words[0][words[0] < before.n_present], words[1][words[0] < before.n_present]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.solvers import LatentSVM, Solver
-from structsvm.stored_values import Array, Names, OneOf, Record, Stored, Value
+from structsvm.stored_values import Array, Flag, Names, OneOf, Record, Stored, Value
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
@@ -93,6 +93,7 @@ RECORD = Record({
         needed=False,
         of=lambda model: model.hybrid.lexicon.looks or None,
     ),
+    "shared": Flag(needed=False, of="hybrid.may_share"),
     "attributes": Names(of="hybrid.attributes"),
     "borders": Names(of="hybrid.borders"),
     "indices": Array(
@@ -372,7 +373,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         attributes, borders, inside = stored.attributes, stored.borders, "inside" in features
         found = stored.arrays(n_features=size_in_files(units, attributes, len(borders), inside=inside))
         columns = stored_columns(units, len(attributes), found["features"])
-        model.hybrid = HybridTrees(units, lexicon, attributes, borders, inside=inside, columns=columns)
+        options: Any = {"inside": inside, "columns": columns, "shared": bool(stored.shared)}
+        model.hybrid = HybridTrees(units, lexicon, attributes, borders, **options)
         model.weights = from_file(model.hybrid, found["features"], found["weights"])
         return model
 

@@ -126,7 +126,8 @@ def hybrid_trees(
         for number, of_name in before.columns_in(units, known).items():
             columns[number] |= of_name
     of_names = {number: sorted(of_name) for number, of_name in columns.items()}
-    return HybridTrees(units, lexicon, attributes, [*of_borders], inside="inside" in features, columns=of_names)
+    inside, shared = "inside" in features, before is None or before.may_share
+    return HybridTrees(units, lexicon, attributes, [*of_borders], inside=inside, columns=of_names, shared=shared)
 
 
 def columns_of_names(
@@ -217,7 +218,10 @@ def said_by(
     Each word is said by one of its bag's units. What it says is the log of the probability that a word is that unit's,
     over `NEUTRAL_PROBABILITY`, and at least 0. Pairs that never go together count 1e-9.
     """
-    keys, places, weights, n_places = [], [], [], 0
+    keys: list[NDArray[np.int64]] = []
+    places: list[NDArray[np.int64]] = []
+    weights: list[NDArray[np.float64]] = []
+    n_places = 0
     for of_words, share in zip(sentences, shares(units, bags), strict=True):
         of_units, weight = np.array([*share]), np.array([*share.values()])
         keys.append((of_units[:, None] * n_words + np.asarray(of_words)).ravel())
@@ -228,14 +232,15 @@ def said_by(
     place, weight = np.concatenate(places), np.concatenate(weights)
     unit, word = np.divmod(pairs, n_words)
     others = 1e-9 * (n_words - np.bincount(unit)), 1e-9 * (len(units.units) - np.bincount(word))
-    p = count = np.ones(len(pairs))
+    p: NDArray[np.float64] = np.ones(len(pairs))
+    count = p
     for _ in range(IBM_PASSES):
         posterior = p[pair] * weight
         posterior /= np.bincount(place, posterior)[place]
-        count = 1e-9 + np.bincount(pair, posterior)
+        count = 1e-9 + np.bincount(pair, posterior).astype(np.float64, copy=False)
         p = count / (np.bincount(unit, count) + others[0])[unit]
-    share = count / (np.bincount(word, count) + others[1])[word]
-    return unit, word, np.log(np.maximum(share, NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
+    of_word = count / (np.bincount(word, count) + others[1])[word]
+    return unit, word, np.log(np.maximum(of_word, NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
 
 
 def first_weights(

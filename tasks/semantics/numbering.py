@@ -35,9 +35,11 @@ def size_in_files(units: MeaningUnits, attributes: Sequence[str], n_borders: int
 def numbers_in_files(hybrid: HybridTrees) -> NDArray[np.int64]:
     """The number of each feature in a file."""
     lay, n_kinds = hybrid.layout, hybrid.units.n_kinds
-    sizes = blocks(n_kinds, lay.n_slots, lay.n_attributes, lay.n_present, lay.n_borders, lay.n_inside)
+    n_slots = len(hybrid.slot_rows)
+    sizes = blocks(n_kinds, n_slots, lay.n_attributes, lay.n_present, lay.n_borders, lay.n_inside)
     kinds = np.flatnonzero(lay.rows >= 0)
-    slots, fillings = np.arange(lay.n_slots), n_kinds * np.arange(lay.n_slots + 1)[:, None] + kinds
+    slots = np.unique(hybrid.slot_rows, return_index=True)[1]  # the first of those that share a row
+    fillings = n_kinds * np.append(0, slots + 1)[:, None] + kinds
     rows_and_widths = [
         *((kinds, width) for width in (lay.n_attributes, lay.n_borders, lay.n_borders)),
         *((slots, width) for width in (lay.n_borders, lay.n_borders)),

@@ -26,6 +26,7 @@ TREES = [
         ["f(g(a,b))", "g(f(a),b)", "f(f(b))"],
         ["g(a,a)", "g(b,a)", "s()"],
         ["h(a,f(b),s())", "f(a)"],
+        ["f(a)", "g(f(a,b))"],
         ["k(l('x y'))", "k(k(l('z')))", "k(m(l('x y'),b))"],
     )
 ]
@@ -47,7 +48,7 @@ def reference(hybrid, words, w):
     word_ptr, word_att, border_ptr, border_att = (array.tolist() for array in hybrid.encode(words))
     in_word = [word_att[a:b] for a, b in itertools.pairwise(word_ptr)]
     in_border = [border_att[a:b] for a, b in itertools.pairwise(border_ptr)]
-    kinds = [lay.rows[kind] for kind in units.kinds]
+    kinds, rows = [lay.rows[kind] for kind in units.kinds], hybrid.slot_rows
 
     def of_word(u, t):
         return [k for row in {u, units.kinds[u]} for k in hybrid.word_features(row, in_word[t]) if k >= 0]
@@ -100,7 +101,7 @@ def reference(hybrid, words, w):
                 for rank, a in enumerate(order):
                     filled = {*order[:rank], *[x for x in range(len(slots)) if x not in order]}
                     if rank:
-                        arranged.append(lay.order + 2 * slots[a] + any(x > a for x in filled))
+                        arranged.append(lay.order + 2 * rows[slots[a]] + any(x > a for x in filled))
                 base = own + arranged + [f for t in words_of_own for f in of_word(u, t)]
                 if whole:
                     base.append(lay.wordless + kinds[u])
@@ -120,7 +121,7 @@ def reference(hybrid, words, w):
         slot, (i, j) = slots[0], spans[0]
         for c in units.fillers.get(slot, ()):
             for level, meaning, features in memo[c, i, j]:
-                own = [*of_span(lay.slot_begin, lay.slot_end, slot, i, j), lay.pair + hybrid.pair(slot, c)]
+                own = [*of_span(lay.slot_begin, lay.slot_end, rows[slot], i, j), lay.pair + hybrid.pair(slot, c)]
                 for rest, more in filled_by(slots[1:], spans[1:]):
                     yield [(level, meaning), *rest], own + features + more
 

@@ -782,3 +782,28 @@ def test_words_and_units_that_go_together():
     found[of_units, of_words] = says
     np.testing.assert_allclose(found, wanted, atol=1e-9)
     assert len(says) < found.size / 2
+
+
+def test_slots_of_lists_share_features(tmp_path):
+    """What fills a slot of `and` weighs the same whatever the number of arguments; files from before share nothing."""
+    X = ["a", "a b", "b c a", "c d", "e of a"]
+    y = ["run(and(a,b))", "run(and(b,c,d))", "run(and(c,d))", "run(or(c,d))", "run(e)"]
+    parser = SemanticParser(max_iter=2, random_state=0).fit(X, y)
+    hybrid = parser.model_.hybrid
+    slots = {unit.pattern: [*hybrid.units.slots_of(u)] for u, unit in enumerate(hybrid.units.units)}
+    rows = {name: {hybrid.slot_rows[slot] for slot in of_unit} for name, of_unit in slots.items() if of_unit}
+    assert len(rows["and(_1,_2)"] | rows["and(_1,_2,_3)"]) == 1 and len(rows["or(_1,_2)"]) == 2
+    a, b = slots["and(_1,_2)"][1], slots["and(_1,_2,_3)"][2]
+    assert hybrid.pair(a, 0) == hybrid.pair(b, 0) != hybrid.pair(slots["or(_1,_2)"][0], 0)
+    names = [hybrid.feature_name(k) for k in range(hybrid.n_features)]
+    assert {"arguments of and", "argument 2 of or"} <= {name for _, name in names}
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict_kbest(X, 2) == parser.predict_kbest(X, 2)
+    assert loaded.model_.hybrid.slot_rows == hybrid.slot_rows
+    loaded.model_.hybrid.may_share = False  # as files from before say nothing of it
+    loaded.save(tmp_path / "m")
+    assert structsvm.load(tmp_path / "m").model_.hybrid.slot_rows == [*range(len(hybrid.units.slots))]
+    parser.partial_fit(["d a"], ["run(or(c,d,a))"])
+    grown = parser.model_.hybrid
+    assert len(grown.units.slots) - grown.layout.n_slots == len(hybrid.units.slots) - hybrid.layout.n_slots + 4
