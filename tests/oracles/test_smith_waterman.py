@@ -203,6 +203,17 @@ def test_completion_of_homologues(seed, mode, gaps):
             assert scores[k] == pytest.approx(scores[agreeing].max(), **CLOSE)
 
 
+@settings(max_examples=120, deadline=None)
+@given(cases())
+def test_the_last_pair_of_the_best_alignment_that_has_one(case):
+    if case.oracle.band is not None:
+        return
+    known = suboptimal.pair_to_keep(*case.oracle._aligner_of(case.pair).table(case.w, 0, 1), case.oracle.mode)
+    found = case.oracle.complete(case.pair, Alignment.from_codes(0, 0, known), case.w)
+    best = max(score for (_, _, path), score in zip(case.all, case.scores, strict=True) if "M" in path)
+    assert case.w @ case.oracle.joint_feature(case.pair, found) == pytest.approx(best, **CLOSE)
+
+
 # --- longer strings: several blocks on the way back ------------------------------------------------
 
 
