@@ -16,8 +16,7 @@ from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import MAX_BYTES
 from structsvm.oracles.enumeration import suboptimal
 from structsvm.oracles.smith_waterman import MAX_SYMBOLS, SmithWatermanOracle
-from structsvm.structures.alignments import Alignment, References, Strings
-from structsvm.structures.contexts import Context
+from structsvm.structures.alignments import Alignment, Context, References, Strings
 
 MODES = ("global", "semi_global", "local")
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
