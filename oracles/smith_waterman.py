@@ -19,8 +19,7 @@ from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyPr
 from structsvm.oracles.enumeration.suboptimal import alignments_by_score, log_sum_of_rows, pair_to_keep
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
-from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
-from structsvm.structures.contexts import Context
+from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z, Alignment, Context, References, Strings
 
 __all__ = ["SmithWatermanOracle", "WordAlignmentOracle"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structsvm.structures.contexts import Context
+from structsvm.structures.alignments import Context
 from structsvm.tasks.alignment.letters import HYDROPATHY
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import MAX_BYTES
 from structsvm.oracles.enumeration import suboptimal
 from structsvm.oracles.smith_waterman import MAX_SYMBOLS, SmithWatermanOracle
-from structsvm.structures.alignments import Alignment, References, Strings
-from structsvm.structures.contexts import Context
+from structsvm.structures.alignments import Alignment, Context, References, Strings
 
 MODES = ("global", "semi_global", "local")
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
@@ -201,6 +200,17 @@ def test_completion_of_homologues(seed, mode, gaps):
         assert agreeing[k]
         if i == 0 or case.oracle.band is None or scores[agreeing].max() == scores.max():
             assert scores[k] == pytest.approx(scores[agreeing].max(), **CLOSE)
+
+
+@settings(max_examples=120, deadline=None)
+@given(cases())
+def test_the_last_pair_of_the_best_alignment_that_has_one(case):
+    if case.oracle.band is not None:
+        return
+    known = suboptimal.pair_to_keep(*case.oracle._aligner_of(case.pair).table(case.w, 0, 1), case.oracle.mode)
+    found = case.oracle.complete(case.pair, Alignment.from_codes(0, 0, known), case.w)
+    best = max(score for (_, _, path), score in zip(case.all, case.scores, strict=True) if "M" in path)
+    assert case.w @ case.oracle.joint_feature(case.pair, found) == pytest.approx(best, **CLOSE)
 
 
 # --- longer strings: several blocks on the way back ------------------------------------------------

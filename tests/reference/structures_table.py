@@ -44,8 +44,7 @@ from structsvm.oracles.ranking import RankingOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.structures.alignments import Alignment, References, Strings
-from structsvm.structures.contexts import Context
+from structsvm.structures.alignments import Alignment, Context, References, Strings
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.languages import Automaton
 from structsvm.structures.spans import PLAIN, Token
