@@ -238,6 +238,10 @@ def test_inference_that_takes_no_rules():
     with pytest.raises(ValueError, match="a model with inference='greedy'"):
         greedy.predict(X, constraints=at_most_once(KIND))
     assert all(map(is_bio, greedy.predict(X, constraints="bio")))
+    words, numbered = numbers()
+    greedy = SequenceLabeler(inference="greedy", **ONCE).fit(words, numbered)
+    with pytest.raises(ValueError, match="a model with inference='greedy'"):
+        greedy.predict(words, constraints=at_most_once(*MANY))
     segments = SequenceLabeler(segments=True, **ONCE).fit(X, Y)
     with pytest.raises(ValueError, match="need a model with segments=False"):
         segments.predict(X, constraints="bio")
