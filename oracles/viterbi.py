@@ -210,7 +210,7 @@ class ViterbiOracle(ExactChain):
         """Return a decoder for sequences without labels."""
         if self.rules:
             lazy: Any = LazyChain(self, as_tokens(X, self.n_token_features))
-            return lazy  # of the same methods
+            return lazy
         return Chain(self, as_tokens(X, self.n_token_features))
 
     # ---- the protocol on single objects ---------------------------------------------------------
