@@ -213,8 +213,8 @@ cdef class Chain(LabelLattice):
         LabelLattice.fill(self, i, w, init, init_step)
         if self.scores.each > 0:
             self.kernels.tables(&self.scores, self.A, self.pairs, self.pair_indptr + first, self.pair_indices,
-                           self.pair_values, self.offsets[i + 1] - first,
-                           &self.own[self.own.shape[0] - self.K * self.stride], &self.own[0])
+                                self.pair_values, self.offsets[i + 1] - first,
+                                &self.own[self.own.shape[0] - self.K * self.stride], &self.own[0])
         return 0
 
     cdef double best(self, Py_ssize_t i, const float* E, int32_t* path) except? -1.0 nogil:
@@ -224,7 +224,7 @@ cdef class Chain(LabelLattice):
         """`best`, with the losses of what is not `gold` added."""
         cdef float score
         self.kernels.best(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0], &self.sums[0], path,
-                     &score)
+                          &score)
         return score
 
     cdef Conjoined conjoined(self, Py_ssize_t i) noexcept nogil:
@@ -248,7 +248,7 @@ cdef class Chain(LabelLattice):
                 self.tops = np.empty(self.longest, dtype=np.float32)
                 self.work = np.empty(4 * self.block + (self.n_edges + 2) * self.stride, dtype=np.float32)
         return self.kernels.expect(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
-                              &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
+                                   &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
 
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
@@ -270,7 +270,8 @@ cdef class Chain(LabelLattice):
         with nogil:
             self.prepare(<const float*>array_data(weights))
             self.fill(i, <const float*>array_data(weights), &rows[0, 0], 0 if allowed is None else self.stride)
-            n = self.kernels.kbest(&self.scores, &self.E[0], T, k, &score[0], &back[0], &heads[0], &paths[0, 0], &totals[0])
+            n = self.kernels.kbest(&self.scores, &self.E[0], T, k, &score[0], &back[0], &heads[0], &paths[0, 0],
+                                   &totals[0])
         return np.asarray(paths)[:n].copy(), np.asarray(totals)[:n].astype(np.float64)
 
     def max_marginals(self, w, Py_ssize_t i):
@@ -394,7 +395,7 @@ cdef class ChainProblem(LabelProblem):
                 high = h
                 top = d
         self.decoder.kernels.count_path(&self.decoder.scores, gold, T, cap, top, &self.chart[0], &self.decoder.sums[0],
-                           &self.chain.path[0])
+                                        &self.chain.path[0])
         return 0
 
     # ---- arithmetic on cuts ---------------------------------------------------------------------

@@ -211,10 +211,11 @@ class LabelChain(Oracle):
     ) -> Self:
         """The same oracle, which allows other labellings: those of masks, of a smallest automaton, or of rules."""
         oracle, n = copy.copy(self), self.n_labels
-        names, shapes = ("transitions", "first", "last"), ((n, n), (n,), (n,))
-        oracle.allowed = tuple(
-            _checked_mask(f"allowed_{name}", mask, shape)
-            for name, mask, shape in zip(names, allowed, shapes, strict=True)
+        transitions, first, last = allowed
+        oracle.allowed = (
+            _checked_mask("allowed_transitions", transitions, (n, n)),
+            _checked_mask("allowed_first", first, (n,)),
+            _checked_mask("allowed_last", last, (n,)),
         )
         oracle.language, oracle.rules = language, rules
         return oracle

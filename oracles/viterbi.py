@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._viterbi import Chain, ChainProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
-from structsvm.oracles.lazily import LazyChain
+from structsvm.oracles.enumeration.lazily import LazyChain
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures._labels import LabelLattice
 from structsvm.structures.languages import Automaton
@@ -52,7 +52,7 @@ class ViterbiOracle(ExactChain):
         Labellings that are allowed, in place of masks; see `structsvm.structures.languages`.
     rules : sequence of Automaton, optional
         Languages to all of which labellings belong, and which are too many for one automaton: for decoding alone, see
-        `structsvm.oracles.lazily`.
+        `structsvm.oracles.enumeration.lazily`.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ class ViterbiOracle(ExactChain):
         """Return a decoder for sequences without labels."""
         if self.rules:
             lazy: Any = LazyChain(self, as_tokens(X, self.n_token_features))
-            return lazy  # type: ignore[no-any-return]  # of the same methods
+            return lazy
         return Chain(self, as_tokens(X, self.n_token_features))
 
     # ---- the protocol on single objects ---------------------------------------------------------

@@ -1,1 +1,1 @@
-"""The outputs of a structure in the order of their scores, each computed on demand."""
+"""The k best outputs, and the best one under many rules."""

@@ -22,6 +22,9 @@ ROWS_INLINE const float *ruled_row(const chain_scores *s, int64_t t, int64_t n) 
     return s->A + t * s->each + s->rules->rows[n] * s->stride;
 }
 
+/* For size: what is around the loops of these is as fast. */
+#define RULED_COLD static __attribute__((noinline, cold))
+
 ROWS_INLINE int64_t ruled_work(const chain_scores *s) {
     return s->rules->N * s->stride / LANES + s->rules->H * s->K + s->rules->N;
 }
@@ -61,7 +64,7 @@ static __attribute__((noinline)) void ruled_step(const chain_scores *s, int64_t 
 
 /* The node through which node m of token t got its maximum; where several did, the one that a chain without rules would
  * choose. Scores that overflowed to NaN must not lead out of the table. */
-static int64_t ruled_back(const chain_scores *s, int64_t t, const float *before, int64_t m, float *best) {
+RULED_COLD int64_t ruled_back(const chain_scores *s, int64_t t, const float *before, int64_t m, float *best) {
     const chain_rules *r = s->rules;
     int64_t c = r->labels[m], at = r->origins[m] < r->origins[m + 1] ? r->groups[r->origin[r->origins[m]]] : m;
     *best = -INFINITY;
@@ -73,7 +76,7 @@ static int64_t ruled_back(const chain_scores *s, int64_t t, const float *before,
     return at;
 }
 
-static float ruled_last(const chain_scores *s, const float *V, int64_t *at) {
+RULED_COLD float ruled_last(const chain_scores *s, const float *V, int64_t *at) {
     float best = -INFINITY;
     int64_t least = 0;
     *at = 0;
@@ -109,8 +112,8 @@ static int ruled_best(chain_scores *s, const float *E, const int32_t *gold, int6
 }
 
 /* As chain_count. */
-static int ruled_count(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap, float *V,
-                       float *best) {
+RULED_COLD int ruled_count(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap, float *V,
+                           float *best) {
     int64_t N = s->rules->N, layer = (cap + 1) * N, work = 0, most = 0, at;
     for (int64_t t = 0; t < T; t++) {
         float *now = V + t * layer;
@@ -132,8 +135,8 @@ static int ruled_count(const chain_scores *s, const float *E, const int32_t *gol
     return stop_poll(work);
 }
 
-static void ruled_count_path(const chain_scores *s, const int32_t *gold, int64_t T, int64_t cap, int64_t d, const float *V,
-                             float *sums, int32_t *path) {
+RULED_COLD void ruled_count_path(const chain_scores *s, const int32_t *gold, int64_t T, int64_t cap, int64_t d,
+                                 const float *V, float *sums, int32_t *path) {
     int64_t N = s->rules->N, layer = (cap + 1) * N, n;
     float score, other;
     (void)sums;
@@ -154,8 +157,8 @@ static void ruled_count_path(const chain_scores *s, const int32_t *gold, int64_t
 }
 
 /* As chain_kbest; `heads` has room for N numbers. */
-static int64_t ruled_kbest(const chain_scores *s, const float *E, int64_t T, int64_t k, float *score, int64_t *back,
-                           int64_t *heads, int32_t *paths, float *totals) {
+RULED_COLD int64_t ruled_kbest(const chain_scores *s, const float *E, int64_t T, int64_t k, float *score, int64_t *back,
+                               int64_t *heads, int32_t *paths, float *totals) {
     const chain_rules *r = s->rules;
     int64_t N = r->N, work = 0, found = 0;
     for (int64_t j = 0; j < T * N * k; j++) score[j] = -INFINITY;
@@ -210,7 +213,8 @@ static int64_t ruled_kbest(const chain_scores *s, const float *E, int64_t T, int
 }
 
 /* As chain_max_marginals. */
-static int ruled_max_marginals(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out) {
+RULED_COLD int ruled_max_marginals(const chain_scores *s, const float *E, int64_t T, const float *V, float *B,
+                                   float *out) {
     const chain_rules *r = s->rules;
     int64_t N = r->N, work = 0;
     float *now = B, *next = B + N;
@@ -269,7 +273,7 @@ static __attribute__((noinline)) void ruled_logsums(const chain_scores *s, int64
 }
 
 /* alpha = R + E - top; returns top. */
-static float ruled_alpha(const chain_scores *s, const float *R, const float *E, float *alpha) {
+RULED_COLD float ruled_alpha(const chain_scores *s, const float *R, const float *E, float *alpha) {
     const chain_rules *r = s->rules;
     float top = -INFINITY;
     for (int64_t n = 0; n < r->N; n++) {
@@ -327,19 +331,21 @@ ROWS_INLINE int64_t ruled_node(const chain_scores *s, int64_t t, int64_t before,
 }
 
 /* The moments of token t, and what its edge from the token before adds to `part`, of nodes with probabilities p. */
-static void ruled_fold(const chain_scores *s, int64_t t, const float *p, const int32_t *gold, float *row, float *pairs) {
+RULED_COLD void ruled_fold(const chain_scores *s, int64_t t, const float *p, const int32_t *gold, float *row,
+                           float *pairs) {
     const chain_rules *r = s->rules;
     memset(row, 0, s->stride * sizeof(float));
     for (int64_t n = 0; n < r->N; n++) {
         row[r->labels[n]] += p[n];
-        if (s->G > 1 && t > 0 && ruled_earlier(s, n) < s->K) pairs[ruled_earlier(s, n) * s->stride + r->labels[n]] += p[n];
+        if (s->G > 1 && t > 0 && ruled_earlier(s, n) < s->K)
+            pairs[ruled_earlier(s, n) * s->stride + r->labels[n]] += p[n];
     }
     if (gold != NULL) row[gold[t]] -= 1.0f;
 }
 
 /* As chain_expect; `work` has four blocks, the rows of transitions, and two rows. */
-static int ruled_expect(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *R, float *tops,
-                        float *work, float *moments, int64_t n_edges, int has_end, double *out) {
+RULED_COLD int ruled_expect(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *R, float *tops,
+                            float *work, float *moments, int64_t n_edges, int has_end, double *out) {
     const chain_rules *r = s->rules;
     int64_t stride = s->stride, N = r->N, K = s->K, done = 0, at = -1;
     float *alpha = work, *later = work + N, *now = work + 2 * N, *before = work + 3 * N;

@@ -128,7 +128,7 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
         for mask, shape in zip(masks, shapes, strict=True):
             if mask is not None and (mask.shape != shape or mask.dtype != bool):
                 raise ValueError(f"a mask must be a bool array {shape}, got {mask.dtype} {mask.shape}")
-        return [("the masks", Automaton.of_masks(*masks, n_labels=len(names)))]
+        return [("the masks", Automaton.of_masks(masks[0], masks[1], masks[2], len(names)))]
     if is_scheme(part):
         masks = constrained(part, names).masks(names)
         return [(f"the scheme {part!r}", Automaton.of_masks(*masks, n_labels=len(names)))]

@@ -283,6 +283,7 @@ TABLE = {
         tagged(inference="greedy"),
         apart=OF_SEQUENCES | {"explanations": "greedy inference has no second best labelling"},
     ),
+    "sequence under rules": tagged(constraints=["at_most_once(N)", "in_order(D, N)"]),
     "log loss of sequences": tagged(loss="log", C=0.1),
     "perceptron of sequences": tagged(solver="perceptron"),
     "cutting plane": tagged(solver="cutting_plane", C=0.1, max_iter=5),

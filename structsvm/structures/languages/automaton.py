@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.arrays import Integers
+
 __all__ = ["Automaton"]
 
 # States of a product from on it is given up.
@@ -96,7 +98,7 @@ class Automaton:
     def _completable(self) -> NDArray[np.bool_]:
         """States from which an accepting one can be reached."""
         alive, n = self.accepting.copy(), -1
-        while n < (n := np.count_nonzero(alive)):
+        while n < (n := int(np.count_nonzero(alive))):
             alive |= (alive[self.following] & (self.following >= 0)).any(axis=1)
         return alive
 
@@ -173,7 +175,7 @@ class Automaton:
 
     # ---- over sequences ---------------------------------------------------------------------------
 
-    def broken_at(self, offsets: NDArray[np.int64], label_ids: NDArray[np.int32]) -> tuple[int, int] | None:
+    def broken_at(self, offsets: NDArray[np.int64], label_ids: Integers) -> tuple[int, int] | None:
         """The first ``(sequence, token)`` at which a sequence leaves the language, or at whose end it is incomplete."""
         broken = self.breaks(offsets, label_ids)
         if not (broken >= 0).any():
@@ -181,7 +183,7 @@ class Automaton:
         i = int((broken >= 0).argmax())
         return i, int(broken[i])
 
-    def breaks(self, offsets: NDArray[np.int64], label_ids: NDArray[np.int32]) -> NDArray[np.int64]:
+    def breaks(self, offsets: NDArray[np.int64], label_ids: Integers) -> NDArray[np.int64]:
         """Per sequence the token at which it leaves the language, the last if it is incomplete; -1 if it does not."""
         starts, lengths = offsets[:-1], np.diff(offsets)
         order = np.argsort(-lengths, kind="stable")
@@ -238,9 +240,7 @@ class Automaton:
         return possible
 
 
-def _in_order(
-    table: NDArray[np.integer], accepting: NDArray[np.bool_], start: int
-) -> tuple[NDArray[np.integer], NDArray[np.bool_]]:
+def _in_order(table: Integers, accepting: NDArray[np.bool_], start: int) -> tuple[Integers, NDArray[np.bool_]]:
     """The states that can be reached, in the order of their first visit."""
     place, order, k = {start: 0}, [start], 0
     while k < len(order):

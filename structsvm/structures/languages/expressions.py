@@ -217,12 +217,11 @@ class _Places:
             for _, starts, ends in found:
                 first, last = first | starts, last | ends
             return any(part[0] for part in found), first, last
-        if isinstance(e, Then):
-            so_far = (True, 0, 0)
-            for part in e.parts:
-                so_far = self.joined(so_far, self.visit(part))
-            return so_far
         so_far = (True, 0, 0)
+        if isinstance(e, Then):
+            for one in e.parts:
+                so_far = self.joined(so_far, self.visit(one))
+            return so_far
         for _ in range(e.least):
             so_far = self.joined(so_far, self.visit(e.part))
         if e.most is None:
@@ -232,8 +231,8 @@ class _Places:
         # e{0,2} is (e (e)?)?: nested from the last one on, so that places that are left out leave out the later ones.
         rest = [self.visit(e.part) for _ in range(e.most - e.least)]
         tail = (True, 0, 0)
-        for part in reversed(rest):
-            tail = (True, *self.joined(part, tail)[1:])
+        for places in reversed(rest):
+            tail = (True, *self.joined(places, tail)[1:])
         return self.joined(so_far, tail)
 
     def join(self, ends: int, starts: int) -> None:

@@ -46,6 +46,12 @@ class Rule:
         The label or type that separates the parts of a sequence in which the rule holds.
     most : int or None
         For "max_length": the most tokens.
+
+    Examples
+    --------
+    >>> from structsvm.structures.languages import Rule
+    >>> Rule("max_length", ("NAME",), most=2).automaton(["NAME", "O"], [None, None]).accepts([0, 0, 1])
+    True
     """
 
     name: str
@@ -110,32 +116,74 @@ def at_most_once(*fields: str, since: str | None = None) -> Rule:
 
 
 def exactly_one(*fields: str, since: str | None = None) -> Rule:
-    """Return the rule "each field occurs once"."""
+    """Return the rule "each field occurs once".
+
+    Examples
+    --------
+    >>> from structsvm.structures.languages import exactly_one
+    >>> print(exactly_one("city"))
+    exactly_one(city)
+    """
     return Rule("exactly_one", fields, since)
 
 
 def at_least_one(*fields: str, since: str | None = None) -> Rule:
-    """Return the rule "each field occurs"."""
+    """Return the rule "each field occurs".
+
+    Examples
+    --------
+    >>> from structsvm.structures.languages import at_least_one
+    >>> print(at_least_one("street", "city"))
+    at_least_one(street, city)
+    """
     return Rule("at_least_one", fields, since)
 
 
 def one_run_each(*fields: str, since: str | None = None) -> Rule:
-    """Return the rule "all tokens of a field, which may be several chunks, stand together"; for each field."""
+    """Return the rule "all tokens of a field, which may be several chunks, stand together"; for each field.
+
+    Examples
+    --------
+    >>> from structsvm.structures.languages import one_run_each
+    >>> print(one_run_each("NAME"))
+    one_run_each(NAME)
+    """
     return Rule("one_run_each", fields, since)
 
 
 def in_order(*fields: str, since: str | None = None) -> Rule:
-    """Return the rule "no field stands behind a later one of the list"."""
+    """Return the rule "no field stands behind a later one of the list".
+
+    Examples
+    --------
+    >>> from structsvm.structures.languages import in_order
+    >>> print(in_order("TITLE", "AUTHOR"))
+    in_order(TITLE, AUTHOR)
+    """
     return Rule("in_order", fields, since)
 
 
 def before(first: str, then: str, since: str | None = None) -> Rule:
-    """Return the rule "`then` stands only behind a `first`"."""
+    """Return the rule "`then` stands only behind a `first`".
+
+    Examples
+    --------
+    >>> from structsvm.structures.languages import before
+    >>> print(before("B-NAME", "I-NAME", since="SEP"))
+    before(B-NAME, I-NAME, since=SEP)
+    """
     return Rule("before", (first, then), since)
 
 
 def max_length(field: str, most: int) -> Rule:
-    """Return the rule "no occurrence of the field has more than `most` tokens"."""
+    """Return the rule "no occurrence of the field has more than `most` tokens".
+
+    Examples
+    --------
+    >>> from structsvm.structures.languages import max_length
+    >>> print(max_length("NAME", 5))
+    max_length(NAME, 5)
+    """
     return Rule("max_length", (field,), most=most)
 
 

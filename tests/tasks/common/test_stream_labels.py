@@ -23,7 +23,8 @@ def small(case):
 
 
 KINDS = CASES | {"tree": replace(CASES["taxonomy"], params=TREE)}
-LABELLED = {name: small(case) for name, case in KINDS.items() if name != "segments" and small(case)}
+OF_OTHER_LABELS = ("segments", "sequence under rules")  # about the labels of their own data
+LABELLED = {name: small(case) for name, case in KINDS.items() if name not in OF_OTHER_LABELS and small(case)}
 ONLINE = {name: case for name, case in LABELLED.items() if case.is_stream}
 FLAT = {name: case for name, case in LABELLED.items() if case.kind not in OTHERS}
 

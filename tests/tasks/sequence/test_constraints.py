@@ -9,6 +9,7 @@ import pytest
 
 import structsvm
 from structsvm.datasets import make_sequences
+from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.structures.languages import Automaton, at_most_once, before, exactly_one, max_length
 from structsvm.structures.languages.automaton import MOST_STATES
 from structsvm.tasks import SequenceLabeler
@@ -237,6 +238,10 @@ def test_inference_that_takes_no_rules():
     with pytest.raises(ValueError, match="a model with inference='greedy'"):
         greedy.predict(X, constraints=at_most_once(KIND))
     assert all(map(is_bio, greedy.predict(X, constraints="bio")))
+    words, numbered = numbers()
+    greedy = SequenceLabeler(inference="greedy", **ONCE).fit(words, numbered)
+    with pytest.raises(ValueError, match="a model with inference='greedy'"):
+        greedy.predict(words, constraints=at_most_once(*MANY))
     segments = SequenceLabeler(segments=True, **ONCE).fit(X, Y)
     with pytest.raises(ValueError, match="need a model with segments=False"):
         segments.predict(X, constraints="bio")
@@ -252,3 +257,25 @@ def test_labels_known_in_part():
     twice = [f"B-{KIND}", None, f"B-{KIND}"]
     with pytest.raises(ValueError, match="sequence 0: what y tells contradicts the constraints"):
         SequenceLabeler(constraints=at_most_once(KIND), loss="log", **ONCE).fit([X[0][:1] * 3, *X], [twice, *y])
+
+
+def test_forged_files(tmp_path):
+    X, y = numbers()
+    few, many = at_most_once("0", "1"), at_most_once(*MANY)
+    for rules, part in ((few, "language"), (many, "rules")):
+        SequenceLabeler(constraints=rules, broken="predict", **ONCE).fit(X, y).save(tmp_path / "m")
+        file = read_model(tmp_path / "m")
+        table, ends = (file.arrays[f"oracle.{part}.{name}"] for name in ("following", "accepting"))
+        for name, forged in [
+            ("following", np.where(table == table.max(), len(table), table)),
+            ("following", np.where(table == 0, -2, table)),
+            ("following", table[:, 1:]),
+            ("following", table[1:]),
+            ("accepting", ends[1:]),
+            *([("accepting", np.zeros_like(ends))] if part == "language" else []),
+            *([("starts", file.arrays["oracle.rules.starts"][1:])] if part == "rules" else []),
+        ]:
+            write_model(tmp_path / "n", file.kind, file.meta, file.arrays | {f"oracle.{part}.{name}": forged})
+            for options in ({}, {"predictor": True}):
+                with pytest.raises(ModelFileError, match="n: not a sound sequence model"):
+                    structsvm.load(tmp_path / "n", **options)
