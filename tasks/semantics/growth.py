@@ -32,7 +32,7 @@ def carried(
         to = second + rows[1][:, None] * widths[1] + columns[1]
         out[to] = weights[first + rows[0][:, None] * widths[0] + columns[0]]
 
-    # What a name has no feature of weighed nothing.
+    # Words of which a name has no feature weighed nothing.
     of_units, own = owned(new, units[1])
     column = np.full(after.n_attributes, -1)
     column[words[1]] = words[0]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from structsvm.metrics import Scheme
 from structsvm.structures.languages import (
     Automaton,
+    Rule,
     at_least_one,
     at_most_once,
     before,
@@ -28,6 +29,10 @@ from structsvm.structures.languages.nodes import nodes_of
 from structsvm.structures.languages.rules import rule_of
 
 NAMES = ["a", "b", "c"]
+
+
+def name_of_rule(value):
+    return str(value) if isinstance(value, Rule) else None
 
 
 def words(longest, names=range(3), shortest=0):
@@ -158,7 +163,7 @@ def is_behind(word, since):
         (exactly_one("a", since="c"), lambda w: all(len(runs(part, "a")) == 1 for part in parts(w))),
         (in_order("a", "b", since="c"), lambda w: all("ba" not in "".join(part) for part in parts(w))),
     ],
-    ids=str,
+    ids=name_of_rule,
 )
 def test_rules_about_labels(rule, holds):
     automaton = rule.automaton(NAMES, [None] * 3)
@@ -176,7 +181,7 @@ def test_rules_about_labels(rule, holds):
         (max_length("X", 2), lambda chunks: all(b - a <= 2 for a, b, _ in chunks)),
         (one_run_each("X"), lambda chunks: all(a[1] == b[0] for a, b in itertools.pairwise(chunks))),
     ],
-    ids=str,
+    ids=name_of_rule,
 )
 def test_rules_about_chunks(rule, holds, name):
     scheme = Scheme(name)

@@ -785,7 +785,7 @@ def test_words_and_units_that_go_together():
 
 
 def test_slots_of_lists_share_features(tmp_path):
-    """What fills a slot of `and` weighs the same whatever the number of arguments; files from before share nothing."""
+    """A filler of a slot of `and` weighs the same whatever the number of arguments; files from before share nothing."""
     X = ["a", "a b", "b c a", "c d", "e of a"]
     y = ["run(and(a,b))", "run(and(b,c,d))", "run(and(c,d))", "run(or(c,d))", "run(e)"]
     parser = SemanticParser(max_iter=2, random_state=0).fit(X, y)

@@ -20,7 +20,7 @@ from structsvm.features.columns import Columns
 from structsvm.metrics import Scheme, chunk_f1, chunk_scores, token_accuracy
 from structsvm.solvers.run import Run
 from structsvm.tasks import SequenceLabeler, TokenFeatures
-from structsvm.tasks.sequence.constraints import label_masks
+from structsvm.tasks.sequence.constraints import compiled
 
 
 def sentences(n=40, *, seed=0, n_labels=5):
@@ -483,7 +483,7 @@ def test_repairs_keep_the_chunks(scheme, labels, wanted):
     labels, wanted = labels.split(), wanted.split()
     repaired = Scheme(scheme).repaired
     assert repaired(labels) == wanted == repaired(wanted)
-    (transitions, first, last), number = label_masks(scheme, sorted(set(wanted))), sorted(set(wanted)).index
+    (transitions, first, last), number = compiled(scheme, sorted(set(wanted))).masks, sorted(set(wanted)).index
     assert first[number(wanted[0])] and last[number(wanted[-1])]
     assert all(transitions[number(a), number(b)] for a, b in pairwise(wanted))
     assert set(wanted) == {"O"} or chunk_scores([labels], [wanted]).f1 == 1.0
