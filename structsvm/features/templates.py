@@ -225,7 +225,8 @@ def read_templates(path: str | os.PathLike[str]) -> tuple[list[Template], bool]:
     Examples
     --------
     >>> import tempfile
-    >>>     >>> from structsvm.features.templates import read_templates
+    >>> from pathlib import Path
+    >>> from structsvm.features.templates import read_templates
     >>> path = Path(tempfile.mkdtemp()) / "template"
     >>> _ = path.write_text("U00:%x[0,0]\nB\n")
     >>> len(read_templates(path)[0])

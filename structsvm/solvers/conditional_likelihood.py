@@ -28,7 +28,7 @@ from structsvm.parameters import (
     seed_from,
 )
 from structsvm.progress import Monitor
-from structsvm.result import Result
+from structsvm.result import Result, relative_gap
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.run import AROUND, LEAST_GAP, SLICE_SECONDS, DualRun
 from structsvm.stored_values import Array
@@ -106,12 +106,14 @@ class LikelihoodRun(DualRun):
     @property
     def is_near(self) -> bool:
         """Whether the gap is at most `least_gap`: the gap seen and, by one round, which renews it, the true one."""
-        if self.gap_seen <= self.least_gap and np.isnan(self.primal):
+        if self.gap_seen > self.least_gap:
+            return False
+        if np.isnan(self.primal):
             begin = time.perf_counter()
             self.primal, shares = self.state.shares()
             self.schedule.set_state(shares)
             self.seconds += time.perf_counter() - begin
-        return self.gap_seen <= self.least_gap
+        return relative_gap(self.primal, self.state.dual) <= self.least_gap
 
     def start_pass(self) -> None:
         self.primal, self.polished, self.dual_norm = np.nan, None, None

@@ -105,6 +105,7 @@ def test_a_wapiti_model_without_patterns(models):
     assert json.loads(run(models, "evaluate", "attributes.wapiti", "observations", "--json")[0])["accuracy"] == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:column 1 has tags of chunks alone:structsvm.AdviceWarning")  # read as columns
 @pytest.mark.parametrize(
     ("args", "told"), [([], True), (["--format", "crfsuite"], True), (["--format", "columns"], False)]
 )

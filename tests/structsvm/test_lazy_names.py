@@ -47,4 +47,4 @@ class TestLazyNames:
         )
         run = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
         registry = {f"{name}.registry"} if name == "structsvm.tasks" else set()  # strings alone
-        assert run.stdout.split() == [*sorted({"structsvm", name} | registry), "False"]
+        assert run.stdout.split() == [*sorted({"structsvm", "structsvm._distribution", name} | registry), "False"]

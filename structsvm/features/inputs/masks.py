@@ -17,6 +17,8 @@ import numpy as np
 P = ParamSpec("P")
 T = TypeVar("T")
 
+PLAIN = frozenset({str, int, float, bool, list, dict, type(None)})  # types of entries that no mask hides
+
 
 def without_masks(y: T) -> T:
     """Outputs with None in the place of masked entries and nulls, of an array or of the arrays in a list."""
@@ -75,7 +77,7 @@ def _n_masked(values: object) -> int:
     """The number of masked entries of an array, or of those in a list and in its tuples."""
     if is_masked(values):
         return int(np.ma.count_masked(values))
-    if type(values) not in (list, tuple):
+    if type(values) not in (list, tuple) or PLAIN.issuperset(map(type, cast("list[object]", values))):
         return 0
     return sum(_n_masked(own) for own in cast("list[object]", values) if is_masked(own) or type(own) is tuple)
 
@@ -83,15 +85,18 @@ def _n_masked(values: object) -> int:
 def reads_masks(method: Callable[P, T]) -> Callable[P, T]:
     """Decorate a method of an estimator: masked entries of y are None there, and an error in other arguments."""
     code = unwrap(method).__code__
-    names = code.co_varnames[: code.co_argcount]
+    names = code.co_varnames[1 : code.co_argcount]  # behind self
 
     @wraps(method)
     def unmasked(*args: P.args, **kwargs: P.kwargs) -> T:
-        given = [without_masks(value) if name == "y" else value for name, value in zip(names, args, strict=False)]
-        if "y" in kwargs:
+        own, *others = args
+        if "y" in names[: len(others)]:
+            place = names.index("y")
+            others[place] = without_masks(others[place])
+        elif "y" in kwargs:
             kwargs["y"] = without_masks(kwargs["y"])
-        for name, value in [*zip(names, given, strict=False), *kwargs.items()]:
+        for name, value in (*zip(names, others, strict=False), *kwargs.items()):
             check_no_masks(value, name)
-        return method(*given, *args[len(given) :], **kwargs)  # type: ignore[arg-type]
+        return method(own, *others, **kwargs)  # type: ignore[arg-type]
 
     return unmasked

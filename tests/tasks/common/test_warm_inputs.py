@@ -27,6 +27,7 @@ OTHER = {
     "inference": "greedy",
     "interactions": "full",
     "kernel": "linear",
+    "context": "letters",
     "letter_gaps": True,
     "lowercase": False,
     "max_weights": 40,

@@ -888,7 +888,7 @@ def test_bad_data(X, y, error, message):
                 ({"bigrams": "c"}, "no feature has the name 'c'"),
             )
         ),
-        ({"constraints": "ibx"}, "'constraints' parameter"),
+        ({"constraints": "ibx"}, "constraints: 'ibx' is no scheme"),
         ({"features": TokenFeatures(end=1)}, "'end' parameter of TokenFeatures"),
         ({"features": TokenFeatures(end=True), "inference": "greedy"}, "end=True needs inference='exact'"),
         ({"loss": "zero_one", "inference": "greedy"}, "loss='zero_one' needs inference='exact'"),
