@@ -130,8 +130,8 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
                 raise ValueError(f"a mask must be a bool array {shape}, got {mask.dtype} {mask.shape}")
         return [("the masks", Automaton.of_masks(masks[0], masks[1], masks[2], len(names)))]
     if is_scheme(part):
-        masks = constrained(part, names).masks(names)
-        return [(f"the scheme {part!r}", Automaton.of_masks(*masks, n_labels=len(names)))]
+        allowed = constrained(part, names).masks(names)
+        return [(f"the scheme {part!r}", Automaton.of_masks(*allowed, n_labels=len(names)))]
     rule = rule_of(part) if isinstance(part, str) else part
     if isinstance(rule, Rule):
         return [(f"the rule {one}", one.automaton(names, roles)) for one in rule.each()]

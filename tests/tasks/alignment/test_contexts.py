@@ -64,7 +64,7 @@ def test_contexts_of_proteins():
     """A window of one letter is that letter's; neighbours beyond the ends have the middle value."""
     encoder = LetterEncoder("protein")
     by_name = {context.name: context for context in contexts_of(encoder)}
-    strings = Strings.of([encoder.encode(text)[:, 0] for text in ("I", "R", "GPG", "AKE")])
+    strings = Strings.of([encoder.encode(text)[:, 0] for text in ("I", "R", "GPG", "VKE")])
     assert by_name["hydropathy"].values(strings)[:2].tolist() == [4, 0]
     assert by_name["loop"].values(strings).tolist() == [0, 0, 4, 4, 4, 0, 0, 0]
     assert by_name["left"].values(strings).tolist() == [3, 3, 3, 5, 5, 3, 0, 3]
@@ -73,7 +73,7 @@ def test_contexts_of_proteins():
 
 def test_where_nothing_is_known_of_the_letters():
     assert MOST_LETTERS == 8
-    with pytest.raises(ValueError, match="The 'context' parameter must be 'auto' or 'none' for words, and for an alph"):
+    with pytest.raises(ValueError, match="The 'context' parameter must be 'auto' or 'none' for words, and for an a"):
         SequenceAligner(context="letters", alphabet="ABCDEFGHI").fit([("AB", "AB")], [("AB", "AB")])
     words = [(["a", "b"], ["a", "b"])]
     with pytest.raises(ValueError, match="The 'context' parameter must be 'auto' or 'none' for words"):
