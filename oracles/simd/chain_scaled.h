@@ -21,6 +21,17 @@ static inline void NAMED(add_row)(REAL by, const REAL *restrict x, int64_t n, RE
     for (int64_t j = 0; j < n; j++) out[j] += by * x[j];
 }
 
+/* out += sum_i by[i] * x[i], rows `stride` apart: four at a time, so that `out` is loaded and stored once for them. */
+static void NAMED(add_rows)(const REAL *by, const REAL *restrict x, int64_t stride, int64_t n_rows, int64_t n,
+                            REAL *restrict out) {
+    int64_t i = 0;
+    for (; i + 4 <= n_rows; i += 4, x += 4 * stride) {
+        const REAL a = by[i], b = by[i + 1], c = by[i + 2], d = by[i + 3], *y = x + stride, *z = y + stride, *u = z + stride;
+        for (int64_t j = 0; j < n; j++) out[j] += a * x[j] + b * y[j] + (c * z[j] + d * u[j]);
+    }
+    for (; i < n_rows; i++, x += stride) NAMED(add_row)(by[i], x, n, out);
+}
+
 /* exp(A - max A), and turned[q][x] for the states x G + g before state q = (g, .); false where the range of what is not
  * masked is too great for it. */
 static int NAMED(table_of)(const REAL *A, int64_t S, int64_t K, REAL *restrict table, REAL *restrict turned, REAL *top) {
@@ -55,7 +66,8 @@ static int NAMED(scaled_forward)(const potentials *s, REAL *alphas, REAL *R, REA
         for (int64_t q = 0; q < S; q++) r[q] = t == 0 ? 1 : 0;
         if (t == 1 || (t > 0 && s->each > 0))
             if (!NAMED(table_of)(A + (t - 1) * s->each, S, K, table, turned, &shift)) return 1;
-        for (int64_t a = 0; a < S && t > 0; a++)
+        if (t > 0 && G == 1) NAMED(add_rows)(before, table, K, S, K, r);
+        for (int64_t a = 0; a < S && t > 0 && G > 1; a++)
             if (before[a] != 0) NAMED(add_row)(before[a], table + a * K, K, r + AFTER(a, G) * K);
         NAMED(token_scores)(s, t, row);
         REAL top = NAMED(greatest)(row, S);
@@ -74,20 +86,21 @@ static int NAMED(scaled_forward)(const potentials *s, REAL *alphas, REAL *R, REA
 /* Backwards: the probabilities of states and pairs. */
 static int NAMED(scaled_backward)(const potentials *s, const REAL *alphas, const REAL *R, REAL *table, REAL *turned,
                                   REAL *row, REAL *nodes, REAL *pairs) {
-    int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0;
-    REAL *w = row + S, *part = table + 2 * S * K, shift;
+    int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0, held = 0;
+    REAL *part = table + 2 * S * K, *weights = row + S, shift;   /* w of up to HELD tokens */
     memset(s->sums, 0, S * K * sizeof(double));
     memset(part, 0, S * K * sizeof(REAL));
     memcpy(nodes + (T - 1) * S, alphas + (T - 1) * S, S * sizeof(REAL));
     for (int64_t t = T - 1; t > 0; t--) {
         const REAL *alpha = alphas + (t - 1) * S, *now = nodes + t * S;
-        REAL *before = nodes + (t - 1) * S, sum = 0;
+        REAL *before = nodes + (t - 1) * S, *w = weights + held * S, sum = 0;
         if (s->each > 0) NAMED(table_of)((const REAL *)s->A + (t - 1) * s->each, S, K, table, turned, &shift);
         memset(row, 0, S * sizeof(REAL));
         for (int64_t q = 0; q < S; q++) {
             w[q] = now[q] > 0 ? now[q] / R[t * S + q] : 0;
-            if (w[q] != 0) NAMED(add_row)(w[q], turned + q * K, K, row + (G > 1 ? q / K * K : 0));
+            if (G > 1 && w[q] != 0) NAMED(add_row)(w[q], turned + q * K, K, row + q / K * K);
         }
+        if (G == 1) NAMED(add_rows)(w, turned, K, S, K, row);
         for (int64_t a = 0; a < S; a++) {   /* row[g][x] */
             before[a] = alpha[a] * row[G > 1 ? a % G * K + a / G : a];
             sum += before[a];
@@ -100,9 +113,16 @@ static int NAMED(scaled_backward)(const potentials *s, const REAL *alphas, const
                 for (int64_t q = 0; q < K; q++) pair[a * K + q] = alpha[a] * table[a * K + q] * after[q];
             }
         } else {
-            for (int64_t a = 0; a < S; a++)
-                if (alpha[a] != 0) NAMED(add_row)(alpha[a], w + AFTER(a, G) * K, K, part + a * K);
-            if (t % POTENTIALS_PART == 0 || t == 1) {
+            int is_last = t % POTENTIALS_PART == 0 || t == 1;
+            if (++held == HELD || is_last) {
+                for (int64_t a = 0; a < S; a++) {
+                    REAL by[HELD];   /* the first of them is of the last token */
+                    for (int64_t k = 0; k < held; k++) by[k] = alpha[(held - 1 - k) * S + a];
+                    NAMED(add_rows)(by, weights + AFTER(a, G) * K, S, held, K, part + a * K);
+                }
+                held = 0;
+            }
+            if (is_last) {
                 for (int64_t j = 0; j < S * K; j++) s->sums[j] += part[j];
                 memset(part, 0, S * K * sizeof(REAL));
             }
@@ -187,6 +207,35 @@ static int NAMED(sums)(const potentials *s, double *log_z, void *nodes, void *pa
     return NAMED(scaled_backward)(s, alphas, R, table, turned, row, nodes, pairs);
 }
 
+/* best[q] = max(best[q], value + A[q]), and `of` the state that it is of; four states from a on at once. */
+static inline void NAMED(raise_to)(REAL value, const REAL *restrict A, int32_t a, int64_t n, REAL *restrict best,
+                                   int32_t *restrict of) {
+    for (int64_t q = 0; q < n; q++) {
+        REAL x = value + A[q];
+        of[q] = x > best[q] ? a : of[q];
+        best[q] = x > best[q] ? x : best[q];
+    }
+}
+
+static void NAMED(raise_to_four)(const REAL *value, const REAL *restrict A, int32_t a, int64_t n, REAL *restrict best,
+                                 int32_t *restrict of) {
+    const REAL v0 = value[0], v1 = value[1], v2 = value[2], v3 = value[3], *B = A + n, *C = B + n, *D = C + n;
+    for (int64_t q = 0; q < n; q++) {
+        REAL top = best[q], x0 = v0 + A[q], x1 = v1 + B[q], x2 = v2 + C[q], x3 = v3 + D[q];
+        int32_t from = of[q];
+        from = x0 > top ? a : from;
+        top = x0 > top ? x0 : top;
+        from = x1 > top ? a + 1 : from;
+        top = x1 > top ? x1 : top;
+        from = x2 > top ? a + 2 : from;
+        top = x2 > top ? x2 : top;
+        from = x3 > top ? a + 3 : from;
+        top = x3 > top ? x3 : top;
+        best[q] = top;
+        of[q] = from;
+    }
+}
+
 /* The best path; of several the one whose last differing state is the least. Scores are less the token's best. */
 static int NAMED(best)(const potentials *s, int32_t *back, int32_t *states) {
     int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0;
@@ -198,16 +247,11 @@ static int NAMED(best)(const potentials *s, int32_t *back, int32_t *states) {
             next[q] = t == 0 ? 0 : -INFINITY;
             from[q] = 0;
         }
-        for (int64_t a = 0; a < S && t > 0; a++) {
-            const REAL *A = (const REAL *)s->A + (t - 1) * s->each + a * K;
-            REAL *best = next + AFTER(a, G) * K;
-            int32_t *of = from + AFTER(a, G) * K;
-            for (int64_t q = 0; q < K; q++) {
-                REAL x = value[a] + A[q];
-                of[q] = x > best[q] ? (int32_t)a : of[q];
-                best[q] = x > best[q] ? x : best[q];
-            }
-        }
+        const REAL *A = (const REAL *)s->A + (t - 1) * s->each;
+        int64_t a = t > 0 ? 0 : S;
+        for (; a + 4 <= S && G == 1; a += 4) NAMED(raise_to_four)(value + a, A + a * K, (int32_t)a, K, next, from);
+        for (; a < S; a++)
+            NAMED(raise_to)(value[a], A + a * K, (int32_t)a, K, next + AFTER(a, G) * K, from + AFTER(a, G) * K);
         for (int64_t q = 0; q < S; q++) next[q] += row[q];
         REAL top = NAMED(greatest)(next, S);
         if (top == -INFINITY) return 1;

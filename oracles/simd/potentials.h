@@ -26,7 +26,7 @@
 #include "sets.h"
 
 /* Scores of a batch entry, floats or doubles: emissions of T tokens; transitions into token t at A + (t - 1) each; start
- * and end of S states. Room: `rows` for 2 T S numbers, `tables` for 3 S K + 2 S, `logs` for 2 T S + 2 S doubles
+ * and end of S states. Room: `rows` for 2 T S numbers, `tables` for 3 S K + 5 S, `logs` for 2 T S + 2 S doubles
  * or NULL, `sums` for S K doubles. */
 typedef struct {
     int64_t T, S, K, each;
@@ -48,7 +48,8 @@ KERNELS_OF(potentials);
 
 #define AFTER(a, G) ((G) > 1 ? (a) % (G) : 0)   /* the group of K states that may follow state a */
 
-enum { POTENTIALS_PART = 256 };  /* tokens whose pairs are summed apart: long float sums would stand still */
+/* Tokens whose pairs are summed apart, as long float sums would stand still; and tokens whose pairs are added at once. */
+enum { POTENTIALS_PART = 256, HELD = 4 };
 
 static void exponentials_float(const float *x, float top, int64_t n, float *out) {
     for (int64_t j = 0; j < n; j += PART) {

@@ -40,11 +40,14 @@ cdef class Batch:
     cdef potentials scores
     cdef object arrays, dtype
     cdef int is_double
+    cdef const char* emissions
+    cdef const char* transitions
     cdef const int64_t* lengths
     cdef Py_ssize_t size, per_entry, width
 
     def __init__(self, emissions, transitions, start, end, lengths):
         self.arrays = emissions, transitions, start, end, lengths
+        self.emissions, self.transitions = <const char*> array_data(emissions), <const char*> array_data(transitions)
         self.dtype, self.lengths = emissions.dtype, <const int64_t*> array_data(lengths)
         self.size = emissions.itemsize
         self.is_double = self.size == 8
@@ -57,11 +60,11 @@ cdef class Batch:
         self.scores.start = array_data(start)
         self.scores.end = array_data(end)
 
-    cdef potentials entry(self, Py_ssize_t b):
+    cdef potentials entry(self, Py_ssize_t b) noexcept nogil:
         cdef potentials s = self.scores
         s.T = self.lengths[b]
-        s.E = <const char*> array_data(self.arrays[0]) + b * self.width * self.size
-        s.A = <const char*> array_data(self.arrays[1]) + b * self.per_entry * self.size
+        s.E = self.emissions + b * self.width * self.size
+        s.A = self.transitions + b * self.per_entry * self.size
         return s
 
     cdef Py_ssize_t longest(self, Py_ssize_t first, Py_ssize_t last):
@@ -78,48 +81,48 @@ cdef class Batch:
         """
         cdef Py_ssize_t b, S = self.scores.S, K = self.scores.K, longest = self.longest(first, last)
         cdef Py_ssize_t step = 0 if nodes is None else pairs[0].size
-        rows, tables = np.empty(2 * longest * S, self.dtype), np.empty(3 * S * K + 2 * S, self.dtype)
+        rows, tables = np.empty(2 * longest * S, self.dtype), np.empty(3 * S * K + 5 * S, self.dtype)
         totals = np.empty(S * K)
-        cdef potentials s
+        cdef void* row = array_data(rows)
+        cdef void* table = array_data(tables)
+        cdef double* total = <double*> array_data(totals)
         cdef double* logs = NULL
         cdef double* values = <double*> array_data(log_z)
         cdef char* node = NULL if nodes is None else <char*> array_data(nodes)
         cdef char* pair = NULL if nodes is None else <char*> array_data(pairs)
-        cdef int status
-        for b in range(first, last):
-            if self.lengths[b] == 0:
-                values[b] = 0.0
-                continue
-            s = self.entry(b)
-            s.rows, s.tables, s.sums = array_data(rows), array_data(tables), <double*> array_data(totals)
-            while True:
-                s.logs = logs
-                with nogil:
-                    status = KERNELS.sums[self.is_double](
+        cdef potentials s
+        b = first
+        with nogil:
+            while b < last:
+                s = self.entry(b)
+                s.rows, s.tables, s.sums, s.logs = row, table, total, logs
+                if s.T == 0:
+                    values[b] = 0.0
+                elif KERNELS.sums[self.is_double](
                         &s, values + b, NULL if node == NULL else node + b * self.width * self.size,
-                        NULL if pair == NULL else pair + b * step * self.size)
-                if status == 0:
-                    break
-                scratch = np.empty(2 * longest * S + 2 * S)
-                logs = <double*> array_data(scratch)
+                        NULL if pair == NULL else pair + b * step * self.size):
+                    with gil:
+                        scratch = np.empty(2 * longest * S + 2 * S)
+                        logs = <double*> array_data(scratch)
+                    continue
+                b += 1
 
     def best(self, Py_ssize_t first, Py_ssize_t last, states):
         """Write the states of the best labellings; returns the first entry that has none, or -1."""
-        cdef Py_ssize_t b, S = self.scores.S, longest = self.longest(first, last)
+        cdef Py_ssize_t b, empty = -1, S = self.scores.S, longest = self.longest(first, last)
         rows, tables = np.empty(2 * S, self.dtype), np.empty(S, self.dtype)
         back = np.empty(longest * S, np.int32)
         cdef int32_t* before = <int32_t*> array_data(back)
         cdef int32_t* out = <int32_t*> array_data(states)
-        cdef Py_ssize_t row = states.shape[1]
+        cdef void* row = array_data(rows)
+        cdef void* table = array_data(tables)
+        cdef Py_ssize_t step = states.shape[1]
         cdef potentials s
-        cdef int status
-        for b in range(first, last):
-            if self.lengths[b] == 0:
-                continue
-            s = self.entry(b)
-            s.rows, s.tables = array_data(rows), array_data(tables)
-            with nogil:
-                status = KERNELS.best[self.is_double](&s, before, out + b * row)
-            if status > 0:
-                return b
-        return -1
+        with nogil:
+            for b in range(first, last):
+                s = self.entry(b)
+                s.rows, s.tables = row, table
+                if s.T and KERNELS.best[self.is_double](&s, before, out + b * step):
+                    empty = b
+                    break
+        return empty

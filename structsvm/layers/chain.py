@@ -7,7 +7,7 @@ states, pairs of neighbouring labels: all verbs work on states, and labels are r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -125,23 +125,44 @@ class Chain(Structure):
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
         counts = _zeros_like(scores)
-        entries, tokens = np.nonzero(y >= 0)
-        counts[0][entries, tokens, y[entries, tokens]] = 1
-        for table, order in zip([counts[1], *counts[4:]], (self.order, 1), strict=False):
-            entries, steps = np.nonzero(y[:, order:] >= 0)
-            places = steps if table.shape[1] != 1 else np.zeros_like(steps)
-            labels = tuple(y[entries, steps + j] for j in range(order + 1))
-            np.add.at(table.reshape(-1), np.ravel_multi_index((entries, places, *labels), table.shape), 1)
-        full = np.flatnonzero(scores.lengths)
-        for edge, token in ((counts[2], np.zeros_like(full)), (counts[3], scores.lengths[full] - 1)):
-            edge[full, y[full, token]] = 1
+        for part, places in self._places(y, scores):
+            table = counts[part]
+            where = np.ravel_multi_index(places, table.shape)
+            if table.size > 32 * where.size:  # bincount would write all of it, and as int64
+                np.add.at(table.reshape(-1), where, 1)
+            else:
+                table += np.bincount(where, minlength=table.size).reshape(table.shape).astype(table.dtype)
         return tuple(counts)
+
+    def _places(self, y: Labels, scores: Scores) -> Iterator[tuple[int, tuple[NDArray[np.intp], ...]]]:
+        """Number of each part, and where its scores of known labels stand: entries, steps and labels."""
+        entries, tokens = np.nonzero(y >= 0)
+        yield 0, (entries, tokens, y[entries, tokens])
+        for part, order in ((1, self.order), *((part, 1) for part in range(4, len(scores.parts)))):
+            entries, steps = np.nonzero(y[:, order:] >= 0)
+            labels = tuple(y[entries, steps + j] for j in range(order + 1))
+            yield part, (entries, steps if scores.parts[part].shape[1] != 1 else np.zeros_like(steps), *labels)
+        full = np.flatnonzero(scores.lengths)
+        for part, token in ((2, np.zeros_like(full)), (3, scores.lengths[full] - 1)):
+            yield part, (full, y[full, token])
 
     def restrict(self, scores: Scores, y: Labels) -> Scores:
         emissions = _emissions(scores)
         allowed = (y[:, :, None] < 0) | (y[:, :, None] == np.arange(emissions.shape[2]))
         masked = np.where(allowed, emissions, emissions.dtype.type(-np.inf))
         return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]))
+
+    def agreeing(self, scores: Scores, y: Labels) -> tuple[Values, Parts]:
+        if np.count_nonzero(y >= 0) < scores.lengths.sum():
+            return super().agreeing(scores, y)
+        values = np.zeros(len(y))
+        for part, (entries, *others) in self._places(y, scores):
+            own = scores.parts[part][entries if len(scores.parts[part]) == len(y) else 0, *others]
+            values += np.bincount(entries, own, minlength=len(y))
+        masked = np.flatnonzero(np.isneginf(values))
+        if len(masked):
+            raise NoOutput(int(masked[0]))
+        return values, self.indicators(y, scores)
 
     def best(self, scores: Scores) -> Labels:
         states = self._states(scores)

@@ -7,9 +7,12 @@ without a batch axis is shared by all entries. A potential of -inf is a mask: no
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import ClassVar, TypeVar
 
@@ -17,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import AnyArray, Floats
-from structsvm.dual.parallel import cut_points, parallel_map
+from structsvm.dual.parallel import cut_points
+from structsvm.execution._stop import Job
 
 T = TypeVar("T")
 
@@ -111,6 +115,10 @@ class Structure(ABC):
     @abstractmethod
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         """Log partitions, and the expected indicators if they are wanted."""
+
+    def agreeing(self, scores: Scores, y: Labels) -> tuple[Values, Parts]:
+        """Log partitions, and expected indicators, of the outputs that agree with what is known of y."""
+        return self.sums(self.restrict(scores, y))
 
     def costs(self, right: Floats) -> Floats:
         """The default cost of each part of the first array, by the truth's indicators: 1 for each that is wrong."""
@@ -252,10 +260,30 @@ def drawn(weights: Values, uniforms: Values) -> NDArray[np.int64]:
     return below
 
 
+@cache
+def pool(n_threads: int) -> ThreadPoolExecutor:
+    """Threads that stay for the next batch: to start them takes longer than a small one."""
+    return ThreadPoolExecutor(n_threads)
+
+
+os.register_at_fork(after_in_child=pool.cache_clear)
+
+
 def over_batch(n: int, n_threads: int, function: Callable[[int, int], T]) -> list[T]:
     """Results of ``function(first, last)`` over ranges of the n entries, in threads, in their order."""
-    ranges = list(pairwise(cut_points(n, None, 4 * n_threads)))
-    return list(parallel_map(lambda part: function(*part), ranges, n_threads))
+    if n_threads == 1 or n < 2:
+        return [function(0, n)] if n else []
+    job = Job()
+    own, *ranges = pairwise(cut_points(n, None, n_threads))
+    at_work = [pool(n_threads - 1).submit(job.run, function, first, last) for first, last in ranges]
+    try:
+        return [function(*own), *(future.result() for future in at_work)]
+    except BaseException:
+        job.stop()
+        for future in at_work:
+            future.cancel()
+        wait(at_work)
+        raise
 
 
 def check_threads(n_threads: int) -> int:
