@@ -162,7 +162,7 @@ def run_module(name, *arguments):
 def machine():
     """CPU, memory and versions; nothing that identifies this machine."""
     names = (
-        "structsvm",
+        "structured-svm",
         "numpy",
         "scipy",
         "scikit-learn",

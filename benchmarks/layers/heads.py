@@ -35,9 +35,9 @@ processors
 
 loss: the log loss and its gradients by all scores; decode: the best outputs; sample: 10 outputs per entry
 
-torch-struct: potentials are made of the same scores, and by autograd the gradients are of these; its chains of 100
-labels in batches are left out, since its scan needs gigabytes; its trees have no argmax where arcs may cross; its
-alignments need an extension for GPUs, its segmentations a label before the first one
+torch-struct: potentials are made of the same scores, and by autograd the gradients are of these; its chains of 50
+labels in batches and of 100 labels are left out, since its scan needs gigabytes and minutes; its trees have no argmax
+where arcs may cross; its alignments need an extension for GPUs, its segmentations a label before the first one
 
 lax.scan: the forward recursion in JAX, jit and value_and_grad, without compilation
 """
@@ -78,7 +78,7 @@ def run(options):
         command = [sys.executable, "-P", "-m", "layers.ours", json.dumps(request | {"threads": threads})]
         fill(rows, f"ours{threads}", json.loads(run_command(command).stdout))
     yield finished(table)
-    for name, column in (PEERS | (CHAINS if options.part == "heads-chains" else {})).items():
+    for name, column in ((CHAINS if options.part == "heads-chains" else {}) | PEERS).items():
         release = versions_of(name)
         for threads in (1, 2) if release else ():
             about = [name, release, threads, *(options.machine[fact] for fact in ("cpu", "cores"))]

@@ -13,7 +13,7 @@ import numpy as np
 
 from layers.timing import answer, labels, scores
 
-MOST = 2e9  # numbers that torch-struct's scan multiplies for a chain
+MOST = 5e7  # numbers that torch-struct's scan multiplies for a chain
 
 
 PROGRAMS = {"pytorch-crf": ("pytorch-crf", "torch"), "torch-struct": ("torch-struct", "torch"), "scan": ("jax",)}

@@ -29,6 +29,7 @@ from structsvm.layers.structure import (
     check_values,
     drawn,
     over_batch,
+    possible,
 )
 from structsvm.metrics._schemes import scheme_for
 from structsvm.parameters import checked_k
@@ -152,17 +153,17 @@ class Chain(Structure):
         masked = np.where(allowed, emissions, emissions.dtype.type(-np.inf))
         return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]))
 
+    def is_known(self, y: Labels, scores: Scores) -> bool:
+        return bool(np.count_nonzero(y >= 0) == scores.lengths.sum())
+
     def agreeing(self, scores: Scores, y: Labels) -> tuple[Values, Parts]:
-        if np.count_nonzero(y >= 0) < scores.lengths.sum():
-            return super().agreeing(scores, y)
+        if not self.is_known(y, scores):
+            return self.sums(self.restrict(scores, y))
         values = np.zeros(len(y))
         for part, (entries, *others) in self._places(y, scores):
             own = scores.parts[part][entries if len(scores.parts[part]) == len(y) else 0, *others]
             values += np.bincount(entries, own, minlength=len(y))
-        masked = np.flatnonzero(np.isneginf(values))
-        if len(masked):
-            raise NoOutput(int(masked[0]))
-        return values, self.indicators(y, scores)
+        return possible(values), self.indicators(y, scores)
 
     def best(self, scores: Scores) -> Labels:
         states = self._states(scores)

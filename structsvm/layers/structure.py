@@ -116,9 +116,16 @@ class Structure(ABC):
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         """Log partitions, and the expected indicators if they are wanted."""
 
+    def is_known(self, y: Labels, scores: Scores) -> bool:
+        """Whether each y surely is one output, for which no sum is needed."""
+        return bool((y >= 0).all())
+
     def agreeing(self, scores: Scores, y: Labels) -> tuple[Values, Parts]:
         """Log partitions, and expected indicators, of the outputs that agree with what is known of y."""
-        return self.sums(self.restrict(scores, y))
+        if not self.is_known(y, scores):
+            return self.sums(self.restrict(scores, y))
+        counts = self.indicators(y, scores)
+        return possible(expected(scores, counts)), counts
 
     def costs(self, right: Floats) -> Floats:
         """The default cost of each part of the first array, by the truth's indicators: 1 for each that is wrong."""
@@ -245,6 +252,14 @@ class NoOutput(ValueError):
             f"Batch entry {entry} has no output: each one has a part whose score is -inf. Mask fewer parts."
         )
         self.entry = entry
+
+
+def possible(values: Values) -> Values:
+    """Scores of outputs; NoOutput for the first that a mask forbids."""
+    masked = np.flatnonzero(np.isneginf(values))
+    if len(masked):
+        raise NoOutput(int(masked[0]))
+    return values
 
 
 def no_lengths(structure: type[Structure], lengths: ArrayLike | None) -> None:

@@ -120,6 +120,9 @@ class Taxonomy(Structure):
     def costs(self, right: Floats) -> Floats:
         return 1 - 2 * right
 
+    def is_known(self, y: Labels, scores: Scores) -> bool:
+        return False  # an inner node stands for what lies below it
+
     def restrict(self, scores: Scores, y: Labels) -> Scores:
         nodes, alone = scores.parts
         below = np.ones((len(y), len(self.outputs)), bool)
