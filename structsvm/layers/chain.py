@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.arrays import Floats
+from structsvm.arrays import Floats, Integers
 from structsvm.layers._chain import Batch
 from structsvm.layers.structure import (
     Labels,
@@ -135,7 +135,7 @@ class Chain(Structure):
                 table += np.bincount(where, minlength=table.size).reshape(table.shape).astype(table.dtype)
         return tuple(counts)
 
-    def _places(self, y: Labels, scores: Scores) -> Iterator[tuple[int, tuple[NDArray[np.intp], ...]]]:
+    def _places(self, y: Labels, scores: Scores) -> Iterator[tuple[int, tuple[Integers, ...]]]:
         """Number of each part, and where its scores of known labels stand: entries, steps and labels."""
         entries, tokens = np.nonzero(y >= 0)
         yield 0, (entries, tokens, y[entries, tokens])
