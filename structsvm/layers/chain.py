@@ -29,7 +29,6 @@ from structsvm.layers.structure import (
     check_values,
     drawn,
     over_batch,
-    possible,
 )
 from structsvm.metrics._schemes import scheme_for
 from structsvm.parameters import checked_k
@@ -156,14 +155,12 @@ class Chain(Structure):
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == scores.lengths.sum())
 
-    def agreeing(self, scores: Scores, y: Labels) -> tuple[Values, Parts]:
-        if not self.is_known(y, scores):
-            return self.sums(self.restrict(scores, y))
+    def values_of(self, y: Labels, scores: Scores, counts: Parts) -> Values:
         values = np.zeros(len(y))
         for part, (entries, *others) in self._places(y, scores):
             own = scores.parts[part][entries if len(scores.parts[part]) == len(y) else 0, *others]
             values += np.bincount(entries, own, minlength=len(y))
-        return possible(values), self.indicators(y, scores)
+        return values
 
     def best(self, scores: Scores) -> Labels:
         states = self._states(scores)

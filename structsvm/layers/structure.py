@@ -125,7 +125,11 @@ class Structure(ABC):
         if not self.is_known(y, scores):
             return self.sums(self.restrict(scores, y))
         counts = self.indicators(y, scores)
-        return possible(expected(scores, counts)), counts
+        return possible(self.values_of(y, scores, counts)), counts
+
+    def values_of(self, y: Labels, scores: Scores, counts: Parts) -> Values:
+        """Scores of outputs, whose indicators are `counts`."""
+        return expected(scores, counts)
 
     def costs(self, right: Floats) -> Floats:
         """The default cost of each part of the first array, by the truth's indicators: 1 for each that is wrong."""

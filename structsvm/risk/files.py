@@ -88,13 +88,13 @@ RECORDS = {
 def saved(promise: Any, path: Destination, training_state: bool | None) -> None:
     """Write an estimator and what is promised of it to one file; TypeError for what no file can contain."""
     estimator = promise.estimator_
-    if type(estimator).__name__ not in {entry.name for entry in ESTIMATORS}:
+    entry = next((entry for entry in ESTIMATORS if entry.name == type(estimator).__name__), None)
+    if entry is None:
         raise TypeError(
             f"a model file cannot hold a {type(estimator).__name__}, but the estimators of structsvm.tasks: pickle "
             "the whole"
         )
     header, arrays = estimator.contents(training_state=training_state)
-    entry = next(entry for entry in ESTIMATORS if entry.name == type(estimator).__name__)
     write_model(path, entry.kind, header | {KEY: part_of(promise)}, arrays)
 
 

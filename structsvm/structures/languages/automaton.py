@@ -15,7 +15,7 @@ from structsvm.arrays import Integers
 
 __all__ = ["Automaton"]
 
-# States of a product from on it is given up.
+# Most states of an automaton; a product with more is given up.
 MOST_STATES = 1 << 12
 
 
