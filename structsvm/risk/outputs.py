@@ -238,12 +238,18 @@ def right_candidates(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[
     return np.array([label in (bag or ()) for bag, label in zip(bags, predicted.tolist(), strict=True)], dtype=bool)
 
 
-def right_classes(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
-    """Whether classes, nodes of a taxonomy, or outputs of another library are equal."""
+def known_classes(estimator: Any, y: Any) -> Any:
+    """True classes, of a taxonomy as nodes where they are rows of levels; ValueError for one that is not known."""
     taxonomy = getattr(estimator, "taxonomy_", None)
     if taxonomy is not None and (rows := rows_of_levels(y)) is not None:
         y = joined_levels(rows, taxonomy.separator or " > ")
     check_labelled(y)
+    return y
+
+
+def right_classes(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+    """Whether classes, nodes of a taxonomy, or outputs of another library are equal."""
+    y = known_classes(estimator, y)
     true, found = (own.tolist() if hasattr(own, "tolist") else list(own) for own in (y, predicted))
     return np.array([label in own if isinstance(own, SETS) else own == label for own, label in zip(true, found)])
 

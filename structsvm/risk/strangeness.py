@@ -14,9 +14,7 @@ import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._graphs import by_node
-from structsvm.risk.outputs import has_probabilities, kind_of
-from structsvm.structures.taxonomy import joined_levels, rows_of_levels
-from structsvm.tasks.common.labels import check_labelled
+from structsvm.risk.outputs import has_probabilities, kind_of, known_classes
 from structsvm.tasks.dependency.model import known_arcs_of
 from structsvm.tasks.multilabel.model import read_sets
 
@@ -116,10 +114,7 @@ def numbers(known: Sequence[Hashable], of_each: Iterable[Sequence[Any]], unknown
 
 def true_rows(estimator: Any, X: Any, y: Any) -> Pairs:
     """The class of each row."""
-    taxonomy = getattr(estimator, "taxonomy_", None)
-    if taxonomy is not None and (rows := rows_of_levels(y)) is not None:
-        y = joined_levels(rows, taxonomy.separator or " > ")
-    check_labelled(y)
+    y = known_classes(estimator, y)
     values = y.tolist() if hasattr(y, "tolist") else list(y)
     return numbers(classes(estimator), ([label] for label in values), None, "row")
 
