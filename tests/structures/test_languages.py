@@ -194,6 +194,20 @@ def test_rules_about_chunks(rule, holds, name):
             assert automaton.accepts([names.index(label) for label in word]) == holds(scheme.chunks(word))
 
 
+def test_expressions_of_any_size_end():
+    deep = "(" * 60 + "a" + ("{1}*+)" * 60)
+    assert automaton_of(parse(deep, NAMES), 3).accepts([0, 0])
+    for text in ["(a{0}){3000000}", "((a{0}|b{0} a{0})*?){3000000}"]:
+        assert automaton_of(parse(text, NAMES), 3) == automaton_of(parse("a{0}", NAMES), 3)
+    with pytest.raises(ValueError, match="at character 61: expected at most 60 groups within groups"):
+        parse("(" * 61 + "a" + ")" * 61, NAMES)
+    with pytest.raises(ValueError, match="at character 5: expected at most 3 operators one after another"):
+        parse("a???????", NAMES)
+    for text in ["a{99999999999}", "a{1,99999999999}", "(a{4000}){4000}"]:
+        with pytest.raises(TooLarge, match="more than 4096 labels"):
+            automaton_of(parse(text, NAMES), 3)
+
+
 def test_rules_as_text():
     assert rule_of("before(B-NAME, 'I NAME', since=SEP)") == before("B-NAME", "I NAME", since="SEP")
     assert rule_of(str(at_most_once("a b", "c,d", "e"))) == at_most_once("a b", "c,d", "e")

@@ -23,6 +23,10 @@ from structsvm.structures.languages.automaton import MOST_STATES, Automaton, Too
 # Places of labels in an expression, with those of counted repetitions written out.
 MOST_PLACES = 4096
 
+# Most groups within groups, and operators after one label or group.
+MOST_GROUPS = 60
+MOST_OPERATORS = 3
+
 TOKENS = re.compile(
     r"""\s*(?: (?P<quoted>'[^']*'|"[^"]*") | (?P<count>\{\s*\d+\s*(?:,\s*\d*\s*)?\}) | (?P<sign>[()|*+?\[\]])
            | (?P<name>[^\s()|*+?{}\[\]'"]+) )""",
@@ -63,6 +67,9 @@ class Repeated:
 
 Expression = OneOf | Then | Either | Repeated
 
+# The empty sequence alone: repetitions of it are not written out.
+NOTHING = Then(())
+
 
 def parse(text: str, names: Sequence[str]) -> Expression:
     """Return the expression of a text over labels with some names.
@@ -81,7 +88,7 @@ class _Parser:
     """Recursive descent over the tokens of a text."""
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
-        self.text, self.names, self.at = text, names, 0
+        self.text, self.names, self.at, self.depth = text, names, 0, 0
         self.ids = {name: k for k, name in enumerate(names)}
 
     def wrong(self, at: int, wanted: str) -> ValueError:
@@ -112,31 +119,33 @@ class _Parser:
         while self.peek()[1:2] == ("|",) and self.peek()[0] == "sign":
             self.at = self.peek()[3]
             parts.append(self.then())
-        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+        return parts[0] if len(parts) == 1 or all(part == NOTHING for part in parts) else Either(tuple(parts))
 
     def then(self) -> Expression:
         parts = [self.repeated()]
         while True:
             kind, sign, _, _ = self.peek()
             if not kind or (kind == "sign" and sign in "|)]"):
+                parts = [part for part in parts if part != NOTHING]
                 return parts[0] if len(parts) == 1 else Then(tuple(parts))
             parts.append(self.repeated())
 
     def repeated(self) -> Expression:
         part = self.atom()
-        while True:
+        for _ in range(MOST_OPERATORS + 1):
             kind, sign, at, end = self.peek()
             if kind == "count":
                 least, comma, most = (piece.strip() for piece in sign[1:-1].partition(","))
                 upper = int(least) if not comma else int(most) if most else None
                 if upper is not None and upper < int(least):
                     raise self.wrong(at, f"at least {least} repetitions as the most")
-                part = Repeated(part, int(least), upper)
+                part = _repeated(part, int(least), upper)
             elif kind == "sign" and sign in "*+?":
-                part = Repeated(part, int(sign == "+"), 1 if sign == "?" else None)
+                part = _repeated(part, int(sign == "+"), 1 if sign == "?" else None)
             else:
                 return part
             self.at = end
+        raise self.wrong(at, f"at most {MOST_OPERATORS} operators one after another")
 
     def atom(self) -> Expression:
         kind, sign, at, end = self.peek()
@@ -148,7 +157,11 @@ class _Parser:
         if kind == "sign" and sign == "[":
             return self.of_class(at)
         if kind == "sign" and sign == "(":
+            self.depth += 1
+            if self.depth > MOST_GROUPS:
+                raise self.wrong(at, f"at most {MOST_GROUPS} groups within groups")
             inner = self.either()
+            self.depth -= 1
             _, sign, at_end, end = self.peek()
             if sign != ")":
                 raise self.wrong(at_end, f"a ) for the ( at character {at + 1}")
@@ -193,6 +206,10 @@ class _Parser:
         )
 
 
+def _repeated(part: Expression, least: int, most: int | None) -> Expression:
+    return NOTHING if most == 0 or part == NOTHING else Repeated(part, least, most)
+
+
 class _Places:
     """The places of labels in an expression: which may come first, last, and one after the other, as sets of bits."""
 
@@ -222,12 +239,12 @@ class _Places:
             for one in e.parts:
                 so_far = self.joined(so_far, self.visit(one))
             return so_far
-        for _ in range(e.least):
+        for _ in range(e.least - (e.most is None)):
             so_far = self.joined(so_far, self.visit(e.part))
-        if e.most is None:
-            _, first, last = self.visit(e.part)
+        if e.most is None:  # the last one comes again and again
+            is_nullable, first, last = self.visit(e.part)
             self.join(last, first)
-            return self.joined(so_far, (True, first, last))
+            return self.joined(so_far, (is_nullable or e.least == 0, first, last))
         # e{0,2} is (e (e)?)?: nested from the last one on, so that places that are left out leave out the later ones.
         rest = [self.visit(e.part) for _ in range(e.most - e.least)]
         tail = (True, 0, 0)
