@@ -181,9 +181,14 @@ def validate(owner: object, constraints: Constraints, name_of_owner: str | None 
 
 def checked_k(k: Any) -> int:
     """How many of the best are wanted, at most what can be counted. Raises ValueError unless k is an int above 0."""
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k must be an integer of at least 1, got {k!r:.80}")
-    return min(int(k), sys.maxsize)
+    return min(checked_count("k", k, 1), sys.maxsize)
+
+
+def checked_count(name: str, value: Any, least: int) -> int:
+    """An argument that is a whole number. Raises ValueError, which names it, unless it is one and at least that."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r:.80}")
+    return int(value)
 
 
 def seed_from(random_state: int | np.random.RandomState | None) -> int:

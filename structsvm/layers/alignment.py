@@ -27,11 +27,13 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.arrays import Floats
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
+    Generators,
     Labels,
     NoOutput,
     Parts,
     Scores,
     Values,
+    as_outputs,
     as_parts,
     check_lengths,
     check_values,
@@ -122,7 +124,7 @@ class Alignment(Places):
         return Scores((*checked, *hidden), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found, (n, longest, m) = np.asarray(y), scores.parts[0].shape
+        found, (n, longest, m) = as_outputs(y), scores.parts[0].shape
         if found.shape != (n, longest) or found.dtype.kind not in "iu":
             raise ValueError(
                 f"y must be an array of integers of shape {(n, longest)}. Got {found.dtype} {found.shape}."
@@ -193,11 +195,10 @@ class Alignment(Places):
             raise NoOutput(entry)
         return cells.total, _folded(cells.flows(_shares), scores)
 
-    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
-        scores = self.check(parts, lengths)
+    def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         outputs = np.full((len(scores.lengths), n_samples, scores.parts[0].shape[1]), -1, np.int32)
         for entry in range(len(outputs)):
-            draw = np.random.default_rng([seed, entry])
+            draw = generators[entry]
             cells = _Cells(scores.take([entry]), self.mode)
             cells.fill(np.logaddexp.reduce)
             if np.isneginf(cells.total[0]):

@@ -15,6 +15,7 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    as_outputs,
     as_parts,
     batched,
     check_lengths,
@@ -73,7 +74,7 @@ class Assignment(Places):
         return Scores((pairs, alone), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found, (n, left, _) = np.asarray(y), scores.parts[0].shape
+        found, (n, left, _) = as_outputs(y), scores.parts[0].shape
         if found.shape != (n, left) or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {(n, left)}. Got {found.dtype} {found.shape}.")
         inside = np.arange(left) < scores.lengths[:, :1]

@@ -17,21 +17,22 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.arrays import Floats, Integers
 from structsvm.layers._chain import Batch
 from structsvm.layers.structure import (
+    Generators,
     Labels,
     NoOutput,
     Parts,
     Scores,
     Structure,
     Values,
+    as_outputs,
     as_parts,
     check_lengths,
-    check_threads,
     check_values,
     drawn,
     over_batch,
 )
 from structsvm.metrics._schemes import scheme_for
-from structsvm.parameters import checked_k
+from structsvm.parameters import checked_count, checked_k
 
 Reduce = Callable[[Floats, int], Floats]
 
@@ -82,7 +83,7 @@ class Chain(Structure):
     def __init__(self, *, order: int = 1, n_threads: int = 1) -> None:
         if order not in (1, 2):
             raise ValueError(f"order must be 1 or 2. Got {order!r}.")
-        self.order, self.n_threads = order, check_threads(n_threads)
+        self.order, self.n_threads = order, checked_count("n_threads", n_threads, 1)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(Chain, parts, 2)
@@ -106,7 +107,7 @@ class Chain(Structure):
         return Scores((emissions, tables[0], *(edge.reshape(1, K) for edge in edges), *tables[1:]), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        emissions, found = _emissions(scores), np.asarray(y)
+        emissions, found = _emissions(scores), as_outputs(y)
         n, longest, K = emissions.shape
         if found.shape != (n, longest) or found.dtype.kind not in "iu":
             raise ValueError(
@@ -214,8 +215,7 @@ class Chain(Structure):
             best[entry, :length] = before + after - np.where(np.isneginf(rows), 0.0, rows)
         return self._per_label(best, scores, np.max, -np.inf).astype(np.float64, copy=False)
 
-    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
-        scores = self.check(parts, lengths)
+    def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         states = self._states(scores)
         n, longest, _ = _emissions(states).shape
         paths = np.full((n, n_samples, longest), -1, np.int32)
@@ -224,7 +224,7 @@ class Chain(Structure):
             alphas = _forward(rows, tables, np.logaddexp.reduce)
             if length and np.isneginf(alphas[-1]).all():
                 raise NoOutput(entry)
-            draws = np.random.default_rng([seed, entry]).random((length, n_samples))
+            draws = generators[entry].random((length, n_samples))
             for t in range(length - 1, -1, -1):
                 after = tables[t][:, paths[entry, :, t + 1]] if t < length - 1 else 0.0
                 logs = alphas[t][:, None] + after

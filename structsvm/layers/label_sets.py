@@ -20,6 +20,7 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    as_outputs,
     as_parts,
     batched,
     check_values,
@@ -88,7 +89,7 @@ class LabelSets(Places):
         return Scores((labels, pairs, off), shapes, np.full(n, self.n_labels))
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found, least = np.asarray(y), -1 if partly else 0
+        found, least = as_outputs(y), -1 if partly else 0
         if found.shape != scores.parts[0].shape or found.dtype.kind not in "iub":
             raise ValueError(f"y must be integers of shape {scores.parts[0].shape}. Got {found.dtype} {found.shape}.")
         bad = (found < least) | (found > 1)

@@ -33,7 +33,9 @@ from structsvm.layers.structure import (
     Values,
     as_floats,
     expected,
+    generators_of,
 )
+from structsvm.parameters import checked_count
 
 Loss = tuple[Values, Gradients]
 FIRST_ONLY = "Layers have first derivatives only: the gradient of a loss has none."
@@ -195,12 +197,13 @@ def perturbed(
     >>> values.shape, emissions.shape, transitions.shape
     ((1,), (1, 2, 3), (3, 3))
     """
-    if n_samples < 1 or not sigma > 0:
-        raise ValueError(f"n_samples must be at least 1 and sigma > 0. Got {n_samples} and {sigma}.")
+    checked_count("n_samples", n_samples, 1)
+    if not 0 < sigma < np.inf:
+        raise ValueError(f"sigma must be a number above 0. Got {sigma!r}.")
     scores = structure.check(parts, lengths)
     right = structure.indicators(structure.check_output(y, scores), scores)
     first = scores.parts[0]
-    draws = [np.random.default_rng([seed, entry]) for entry in range(len(first))]
+    draws = generators_of(seed, len(first))
     values, total = -score_of_truth(scores, right), [-part for part in right]
     for _ in range(n_samples):
         noise = np.stack([sigma * draw.standard_normal(first.shape[1:]) for draw in draws]) if draws else first

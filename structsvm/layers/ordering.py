@@ -17,12 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.sparse import SparseRows
 from structsvm.layers.structure import (
+    Generators,
     Labels,
     NoOutput,
     Parts,
     Scores,
     Structure,
     Values,
+    as_outputs,
     as_parts,
     check_lengths,
     check_values,
@@ -79,7 +81,7 @@ class Ordering(Structure):
         return Scores((pairs,), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found, wanted = np.asarray(y), scores.parts[0].shape[:2]
+        found, wanted = as_outputs(y), scores.parts[0].shape[:2]
         if found.shape != wanted or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
         inside = np.arange(wanted[1]) < scores.lengths[:, None]
@@ -142,15 +144,14 @@ class Ordering(Structure):
             table[entry, rows, columns] = _find(_masked(several, masks))[1]
         return table
 
-    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
-        scores = self.check(parts, lengths)
+    def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         self.sums(scores)  # refuses entries without outputs
         outputs = np.full((len(scores.lengths), n_samples, scores.parts[0].shape[1]), -1, np.int32)
         for entry, size in enumerate(scores.lengths.tolist()):
-            uniforms = np.random.default_rng([seed, entry]).random((size, n_samples))
+            uniforms = generators[entry].random((size, n_samples))
             pairs = scores.parts[0][entry, :size, :size].astype(np.float64)
             left = np.ones((n_samples, size), bool)
-            for place in range(size):
+            for place in range(size if n_samples else 0):
                 sets, which = np.unique(left, axis=0, return_inverse=True)
                 chances = np.stack([self._next(pairs, one) for one in sets])
                 item = drawn(chances[which.ravel()], uniforms[place])

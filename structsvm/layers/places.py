@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.layers.structure import Labels, NoOutput, Parts, Scores, Structure, Values, drawn
+from structsvm.layers.structure import Generators, Labels, NoOutput, Parts, Scores, Structure, Values, drawn
 from structsvm.oracles.enumeration.labellings import Allowed, best_labellings
 from structsvm.parameters import checked_k
 
@@ -96,12 +96,11 @@ class Places(MaskedPlaces):
                 table[entry, place] = self.find(self.limit(several, allowed))[1]
         return self.first_part(table, scores)
 
-    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
-        scores = self.check(parts, lengths)
+    def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         self.sums(scores)  # refuses entries without outputs
         outputs = np.full((len(scores.lengths), n_samples, self.shape(scores)[0]), -1, np.int32)
         for entry, size in enumerate(self.sizes(scores).tolist()):
-            uniforms = np.random.default_rng([seed, entry]).random((size, n_samples))
+            uniforms = generators[entry].random((size, n_samples))
             y = outputs[entry]
             for place in range(size):
                 prefixes, prefix = np.unique(y, axis=0, return_inverse=True)  # -1 from here on, unknown

@@ -18,20 +18,22 @@ from structsvm.layers._spans import Segments
 from structsvm.layers.chain import Reduce
 from structsvm.layers.places import MaskedPlaces
 from structsvm.layers.structure import (
+    Generators,
     Labels,
     NoOutput,
     Parts,
     Scores,
     Values,
+    as_outputs,
     as_parts,
     batched,
     check_lengths,
-    check_threads,
     check_values,
     drawn,
     over_batch,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
+from structsvm.parameters import checked_count
 
 
 class SemiMarkov(MaskedPlaces):
@@ -72,7 +74,7 @@ class SemiMarkov(MaskedPlaces):
     part_names: ClassVar[tuple[str, ...]] = ("segments", "transitions", "start", "end")
 
     def __init__(self, *, n_threads: int = 1) -> None:
-        self.n_threads = check_threads(n_threads)
+        self.n_threads = checked_count("n_threads", n_threads, 1)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(SemiMarkov, parts, 2)
@@ -88,7 +90,7 @@ class SemiMarkov(MaskedPlaces):
         return Scores((table, *shared), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found, (n, longest, L, K) = np.asarray(y), scores.parts[0].shape
+        found, (n, longest, L, K) = as_outputs(y), scores.parts[0].shape
         if found.shape != (n, longest) or found.dtype.kind not in "iu":
             raise ValueError(
                 f"y must be an array of integers of shape {(n, longest)}. Got {found.dtype} {found.shape}."
@@ -171,8 +173,7 @@ class SemiMarkov(MaskedPlaces):
             best[entry, :size] = _through(table, R, B)
         return best
 
-    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
-        scores = self.check(parts, lengths)
+    def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         n, longest, L, K = scores.parts[0].shape
         y = np.full((n, n_samples, longest), -1, np.int32)
         for entry, size in enumerate(scores.lengths.tolist()):
@@ -180,7 +181,7 @@ class SemiMarkov(MaskedPlaces):
             V, R = _forward(table, transitions, np.logaddexp.reduce)
             if size and np.isneginf(V[size]).all():
                 raise NoOutput(entry)
-            draws = np.random.default_rng([seed, entry]).random((size, 2, n_samples))
+            draws = generators[entry].random((size, 2, n_samples))
             ends, logs = np.full(n_samples, size), np.repeat(V[size:], n_samples, axis=0)
             for t in range(size, 0, -1):  # the samples that have a segment which ends here
                 here = np.flatnonzero(ends == t)

@@ -18,19 +18,21 @@ from structsvm.layers._spans import Brackets
 from structsvm.layers.chain import Reduce
 from structsvm.layers.places import MaskedPlaces
 from structsvm.layers.structure import (
+    Generators,
     Labels,
     NoOutput,
     Parts,
     Scores,
     Values,
+    as_outputs,
     as_parts,
     batched,
     check_lengths,
-    check_threads,
     check_values,
     over_batch,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
+from structsvm.parameters import checked_count
 
 
 class Spans(MaskedPlaces):
@@ -71,7 +73,7 @@ class Spans(MaskedPlaces):
     part_names: ClassVar[tuple[str, ...]] = ("spans", "rules")
 
     def __init__(self, *, n_threads: int = 1) -> None:
-        self.n_threads = check_threads(n_threads)
+        self.n_threads = checked_count("n_threads", n_threads, 1)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(Spans, parts, 1)
@@ -85,7 +87,7 @@ class Spans(MaskedPlaces):
         return Scores((spans, *shared), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found, (n, longest, _, K) = np.asarray(y), scores.parts[0].shape
+        found, (n, longest, _, K) = as_outputs(y), scores.parts[0].shape
         if found.shape != (n, longest, longest) or found.dtype.kind not in "iu":
             wanted = (n, longest, longest)
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
@@ -164,16 +166,15 @@ class Spans(MaskedPlaces):
             best[entry, :size, :size] = chart.of_labels(chart.through())
         return best
 
-    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
-        scores = self.check(parts, lengths)
+    def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         n = scores.parts[0].shape[1]
         y = np.full((len(scores.lengths), n_samples, n, n), -1, np.int32)
         for entry, size in enumerate(scores.lengths.tolist()):
-            chart, draw = Chart(*_tables(scores, entry), np.logaddexp.reduce), np.random.default_rng([seed, entry])
+            chart = Chart(*_tables(scores, entry), np.logaddexp.reduce)
             if size and np.isneginf(chart.inside[0, -1]).all():
                 raise NoOutput(entry)
             for sample in y[entry] if size else ():
-                for i, j, label in chart.draw(draw):
+                for i, j, label in chart.draw(generators[entry]):
                     sample[i, j] = label
         return y
 

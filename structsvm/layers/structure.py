@@ -22,6 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.arrays import AnyArray, Floats
 from structsvm.dual.parallel import cut_points
 from structsvm.execution._stop import Job
+from structsvm.features.inputs.masks import check_no_masks
+from structsvm.parameters import checked_count
 
 T = TypeVar("T")
 
@@ -32,6 +34,7 @@ Gradients = tuple[Floats | None, ...]
 Labels = NDArray[np.int32]
 Values = NDArray[np.float64]
 Shapes = tuple[tuple[int, ...] | None, ...]
+Generators = list[np.random.Generator]
 
 
 @dataclass(frozen=True)
@@ -144,8 +147,14 @@ class Structure(ABC):
         """The best score of an output that has the part, for each part of the first array."""
 
     @abstractmethod
+    def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
+        """Independent outputs, drawn by the generator of each entry."""
+
     def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
         """Independent outputs of the Gibbs distribution, (B, n_samples, ...), from a generator per entry."""
+        scores = self.check(parts, lengths)
+        n_samples = checked_count("n_samples", n_samples, 0)
+        return self.samples(scores, n_samples, generators_of(seed, len(scores.lengths)))
 
     def score(self, y: ArrayLike, *parts: object, lengths: ArrayLike | None = None) -> Values:
         """The sum of the potentials of the parts of y."""
@@ -185,10 +194,23 @@ def expected(scores: Scores, weights: Parts) -> Values:
     return total
 
 
+def as_outputs(y: ArrayLike) -> AnyArray:
+    """An array of outputs, which is yet to be checked."""
+    check_no_masks(y, "y")
+    return np.asarray(y)
+
+
+def generators_of(seed: int, n: int) -> Generators:
+    """A generator per batch entry, the same ones for a seed however many entries there are."""
+    seed = checked_count("seed", seed, 0)
+    return [np.random.default_rng([seed, entry]) for entry in range(n)]
+
+
 def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = np.from_dlpack(array)
+    check_no_masks(array, name)
     found: AnyArray = np.asarray(array)
     if found.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be an array of real numbers. Got dtype {found.dtype}.")
@@ -240,6 +262,7 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
     """One length per entry, all of them `longest` by default."""
     if lengths is None:
         return np.full(n, longest, np.int64)
+    check_no_masks(lengths, "lengths")
     found = np.asarray(lengths)
     if found.shape != (n,) or found.dtype.kind not in "iu" or (n and not 0 <= found.min() <= found.max() <= longest):
         raise ValueError(
@@ -303,10 +326,3 @@ def over_batch(n: int, n_threads: int, function: Callable[[int, int], T]) -> lis
             future.cancel()
         wait(at_work)
         raise
-
-
-def check_threads(n_threads: int) -> int:
-    """A number of threads, at least 1."""
-    if n_threads < 1:
-        raise ValueError(f"n_threads must be at least 1. Got {n_threads}.")
-    return n_threads

@@ -11,12 +11,14 @@ from scipy.sparse import csr_array
 
 from structsvm.arrays import Floats
 from structsvm.layers.structure import (
+    Generators,
     Labels,
     NoOutput,
     Parts,
     Scores,
     Structure,
     Values,
+    as_outputs,
     as_parts,
     batched,
     check_values,
@@ -93,7 +95,7 @@ class Taxonomy(Structure):
         )
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found = np.asarray(y)
+        found = as_outputs(y)
         if found.shape != scores.lengths.shape or found.dtype.kind not in "iu":
             raise ValueError(
                 f"y must be an array of integers of shape {scores.lengths.shape}. Got {found.dtype} {found.shape}."
@@ -165,11 +167,9 @@ class Taxonomy(Structure):
             best[:, node] = totals[:, columns.indices[columns.indptr[node] : columns.indptr[node + 1]]].max(axis=1)
         return best
 
-    def sample(self, *parts: object, n_samples: int, seed: int, lengths: ArrayLike | None = None) -> Labels:
-        scores = self.check(parts, lengths)
+    def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         chances = self.sums(scores)[1][1].astype(np.float64)
-        rows = [np.random.default_rng([seed, entry]).random(n_samples) for entry in range(len(chances))]
-        uniforms = np.array(rows).reshape(len(chances), n_samples)
+        uniforms = np.array([draw.random(n_samples) for draw in generators]).reshape(len(generators), n_samples)
         return self.outputs[drawn(chances[:, None], uniforms)]
 
     def _totals(self, scores: Scores) -> Values:

@@ -21,14 +21,15 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    as_outputs,
     as_parts,
     check_lengths,
-    check_threads,
     check_values,
     over_batch,
 )
 from structsvm.oracles.dependency._dependency import TreeFinder
 from structsvm.oracles.enumeration.labellings import Allowed
+from structsvm.parameters import checked_count
 
 
 class _Trees(Places):
@@ -43,7 +44,7 @@ class _Trees(Places):
     projective: ClassVar[bool]
 
     def __init__(self, *, several_roots: bool = False, n_threads: int = 1) -> None:
-        self.several_roots, self.n_threads = several_roots, check_threads(n_threads)
+        self.several_roots, self.n_threads = several_roots, checked_count("n_threads", n_threads, 1)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(type(self), parts, 1)
@@ -58,7 +59,7 @@ class _Trees(Places):
         return Scores((arcs,), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
-        found, arcs = np.asarray(y), scores.parts[0]
+        found, arcs = as_outputs(y), scores.parts[0]
         wanted = len(arcs), arcs.shape[1] - 1, *([2] if arcs.ndim == 4 else [])
         if found.shape != wanted or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")

@@ -18,6 +18,7 @@ from structsvm.layers import (
     Taxonomy,
     hinge,
     kl_divergence,
+    perturbed,
 )
 
 ARCS = np.zeros((2, 5, 5))
@@ -86,7 +87,13 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
             lambda: kl_divergence(Projective(), (ARCS,), (np.zeros((2, 4, 4)),)),
             "y must be a teacher's parts, arrays of the shapes",
         ),
-        (lambda: Projective(n_threads=0), "n_threads must be at least 1"),
+        (lambda: Projective(n_threads=0), "n_threads must be an integer of at least 1"),
+        (lambda: perturbed(Projective(), (ARCS,), [[0, 1, 2, 3]], n_samples=0), "n_samples must be an integer of at"),
+        (lambda: perturbed(Projective(), (ARCS,), [[0, 1, 2, 3]], sigma=np.nan), "sigma must be a number above 0"),
+        (
+            lambda: perturbed(Projective(), (ARCS,), [[0, 1, 2, 3]] * 2, seed=None),
+            "seed must be an integer of at least 0",
+        ),
         (lambda: Projective().kbest(ARCS, k=0), "k must be an integer of at least 1"),
         (lambda: hinge(Projective(), (ARCS,), [[0, 1, 2, 3]] * 2, cost=np.zeros((1, 5, 5))), "cost must be finite and"),
     ],

@@ -584,6 +584,26 @@ def test_samples_have_the_frequencies_of_the_marginals(name):
     np.testing.assert_array_equal(case.structure.sample(*alone, n_samples=4000, seed=3, lengths=lengths)[0], labels[0])
 
 
+@every_sum
+def test_numbers_of_samples_and_seeds_that_are_none(name):
+    case = Case(name)
+    assert case.call("sample", n_samples=0, seed=np.int64(0)).shape[:2] == (4, 0)
+    for options in ({"n_samples": -1, "seed": 0}, {"n_samples": 1.0, "seed": 0}, {"n_samples": 1, "seed": None}):
+        with pytest.raises(ValueError, match=r"^(n_samples|seed) must be an integer of at least 0, got"):
+            case.call("sample", **options)
+
+
+@every_case
+def test_masked_entries_are_refused(name):
+    case = Case(name)
+    first, *others = case.parts
+    masked, y = np.ma.masked_array(first, first > 0), truth_of(case)
+    with pytest.raises(ValueError, match=f"^{case.structure.part_names[0]} has masked entries"):
+        hinge(case.structure, (masked, *others), y, case.lengths)
+    with pytest.raises(ValueError, match=r"^y has masked entries, 1 of them"):
+        hinge(case.structure, case.parts, np.ma.masked_array(y, np.arange(y.size).reshape(y.shape) == 0), case.lengths)
+
+
 def truth_of(case, place=1):
     return np.array([outputs[min(place, len(outputs) - 1)] for outputs in case.outputs])
 
