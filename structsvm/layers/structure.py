@@ -19,7 +19,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.arrays import AnyArray, Floats
+from structsvm.arrays import AnyArray, Floats, Integers
 from structsvm.dual.parallel import cut_points
 from structsvm.execution._stop import Job
 from structsvm.features.inputs.masks import check_no_masks
@@ -194,8 +194,8 @@ def expected(scores: Scores, weights: Parts) -> Values:
     return total
 
 
-def as_outputs(y: ArrayLike) -> AnyArray:
-    """An array of outputs, which is yet to be checked."""
+def as_outputs(y: ArrayLike) -> Integers:
+    """An array of outputs, whose type is yet to be checked."""
     check_no_masks(y, "y")
     return np.asarray(y)
 
