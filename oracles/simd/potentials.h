@@ -40,8 +40,10 @@ typedef struct {
  * their transitions (each = 0) the sum of all steps'. It returns 0, 1 if logs are needed and there is no room for them, or
  * -1 (see sets.h). `best` writes the states of the best labelling; it returns 0, 1 if none is allowed, or -1. */
 typedef struct {
+    int lanes;   /* entries that `beside` computes side by side, see chain_lanes.h */
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);
     int (*best[2])(const potentials *s, int32_t *back, int32_t *states);
+    int (*beside)(const potentials *s, double *log_z, float *const *nodes, float *const *pairs);
 } potentials_kernels;
 
 KERNELS_OF(potentials);
@@ -66,6 +68,7 @@ static void exponentials_float(const float *x, float top, int64_t n, float *out)
 #define SCALED_RANGE 40.0f
 #define SCALED_LEAST 1e-20f
 #include "chain_scaled.h"
+#include "chain_lanes.h"
 #undef REAL
 #undef NAMED
 #undef SCALED_RANGE

@@ -1,3 +1,5 @@
 #include "potentials.h"
 
-KERNELS(potentials) = {.sums = {sums_float, sums_double}, .best = {best_float, best_double}};
+KERNELS(potentials) = {
+    .lanes = PART, .beside = sums_beside, .sums = {sums_float, sums_double}, .best = {best_float, best_double}
+};

@@ -1,8 +1,10 @@
 """Chains of a batch: the loops over its entries, around the kernels of potentials.h.
 
-Each entry is computed by itself, so that the bits do not depend on how the batch is split among threads.
+Entries that share their transitions are computed side by side, in groups of nearly equal lengths. The groups depend on
+the batch alone, so that the bits do not depend on how it is split among threads.
 """
 
+from cython cimport floating
 from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
@@ -23,11 +25,48 @@ cdef extern from "potentials.h" nogil:
         double* logs
         double* sums
     ctypedef struct potentials_kernels:
+        int lanes
         int (*sums[2])(const potentials* s, double* log_z, void* nodes, void* pairs) except -1 nogil
         int (*best[2])(const potentials* s, int32_t* back, int32_t* states) except -1 nogil
+        int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs) except -1 nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
+
+
+# Groups with fewer entries are computed one by one, which is then as fast.
+cdef enum:
+    MOST_LANES = 8
+    LEAST_BESIDE = 3
+
+
+cdef class Room:
+    """Scratch of some groups, and where their results go."""
+
+    cdef object arrays
+    cdef void* rows
+    cdef void* tables
+    cdef double* totals
+    cdef double* logs
+    cdef double* values
+    cdef char* nodes
+    cdef char* pairs
+    cdef Py_ssize_t longest, step
+
+    def __cinit__(self, Batch batch, Py_ssize_t longest):
+        cdef Py_ssize_t S = batch.scores.S, K = batch.scores.K, wide = (K + 3) // 4 * 4, lanes = batch.together
+        self.longest = longest
+        rows = np.empty(max(2 * longest * S, (2 * longest + 3) * wide * lanes), batch.dtype)
+        tables = np.empty(max(3 * S * K + 5 * S, 2 * wide * wide), batch.dtype)
+        totals = np.empty(S * K)
+        self.arrays = [rows, tables, totals]
+        self.rows, self.tables, self.totals = array_data(rows), array_data(tables), <double*> array_data(totals)
+
+    cdef int add_logs(self, Py_ssize_t S) except -1:
+        logs = np.empty(2 * self.longest * S + 2 * S)
+        self.arrays.append(logs)
+        self.logs = <double*> array_data(logs)
+        return 0
 
 
 cdef class Batch:
@@ -43,7 +82,8 @@ cdef class Batch:
     cdef const char* emissions
     cdef const char* transitions
     cdef const int64_t* lengths
-    cdef Py_ssize_t size, per_entry, width
+    cdef Py_ssize_t size, per_entry, width, n, together
+    cdef int64_t* order
 
     def __init__(self, emissions, transitions, start, end, lengths):
         self.arrays = emissions, transitions, start, end, lengths
@@ -57,8 +97,19 @@ cdef class Batch:
         if transitions.shape[1] != 1:
             self.scores.each = self.scores.S * self.scores.K
         self.per_entry = transitions[0].size if transitions.shape[0] > 1 else 0
+        self.n, self.together = len(lengths), 1
+        if not self.is_double and self.per_entry == self.scores.each == 0 and self.scores.S == self.scores.K:
+            self.together = KERNELS.lanes
+        order = np.argsort(-lengths, kind="stable")
+        self.arrays += (order,)
+        self.order = <int64_t*> array_data(order)
         self.scores.start = array_data(start)
         self.scores.end = array_data(end)
+
+    @property
+    def n_groups(self):
+        """Groups of entries that are computed side by side."""
+        return (self.n + self.together - 1) // self.together
 
     cdef potentials entry(self, Py_ssize_t b) noexcept nogil:
         cdef potentials s = self.scores
@@ -68,48 +119,76 @@ cdef class Batch:
         return s
 
     cdef Py_ssize_t longest(self, Py_ssize_t first, Py_ssize_t last):
-        cdef Py_ssize_t b
+        """The most tokens of an entry of some groups."""
+        cdef Py_ssize_t place
         cdef int64_t longest = 0
-        for b in range(first, last):
-            longest = max(longest, self.lengths[b])
+        for place in range(first * self.together, min(last * self.together, self.n)):
+            longest = max(longest, self.lengths[self.order[place]])
         return longest
 
     def sums(self, Py_ssize_t first, Py_ssize_t last, log_z, nodes, pairs):
-        """Write log partitions of entries first .. last - 1 and, unless `nodes` is None, their marginals.
+        """Write log partitions of groups first .. last - 1 and, unless `nodes` is None, their entries' marginals.
 
-        Marginals beyond a length, and of an entry without any labelling, keep their values.
+        Marginals beyond a length keep their values; those of an entry without any labelling are of no use.
         """
-        cdef Py_ssize_t b, S = self.scores.S, K = self.scores.K, longest = self.longest(first, last)
-        cdef Py_ssize_t step = 0 if nodes is None else pairs[0].size
-        rows, tables = np.empty(2 * longest * S, self.dtype), np.empty(3 * S * K + 5 * S, self.dtype)
-        totals = np.empty(S * K)
-        cdef void* row = array_data(rows)
-        cdef void* table = array_data(tables)
-        cdef double* total = <double*> array_data(totals)
-        cdef double* logs = NULL
-        cdef double* values = <double*> array_data(log_z)
-        cdef char* node = NULL if nodes is None else <char*> array_data(nodes)
-        cdef char* pair = NULL if nodes is None else <char*> array_data(pairs)
-        cdef potentials s
-        b = first
+        cdef Room room = Room(self, self.longest(first, last))
+        cdef Py_ssize_t group, place, stop, b
+        cdef int lane, alone
+        room.values = <double*> array_data(log_z)
+        if nodes is not None:
+            room.nodes, room.pairs = <char*> array_data(nodes), <char*> array_data(pairs)
+            room.step = pairs[0].size
         with nogil:
-            while b < last:
-                s = self.entry(b)
-                s.rows, s.tables, s.sums, s.logs = row, table, total, logs
-                if s.T == 0:
-                    values[b] = 0.0
-                elif KERNELS.sums[self.is_double](
-                        &s, values + b, NULL if node == NULL else node + b * self.width * self.size,
-                        NULL if pair == NULL else pair + b * step * self.size):
-                    with gil:
-                        scratch = np.empty(2 * longest * S + 2 * S)
-                        logs = <double*> array_data(scratch)
-                    continue
-                b += 1
+            for group in range(first, last):
+                place, stop = group * self.together, min((group + 1) * self.together, self.n)
+                alone = (1 << (stop - place)) - 1
+                if stop - place >= LEAST_BESIDE:
+                    alone &= self.beside(room, place, stop)
+                for lane in range(stop - place):
+                    if alone >> lane & 1:
+                        b = self.order[place + lane]
+                        self.by_itself(room, b)
+
+    cdef int beside(self, Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
+        """The sums of a group; returns the lanes that are yet to be computed, a bit each."""
+        cdef potentials s[MOST_LANES]
+        cdef double values[MOST_LANES]
+        cdef float* nodes[MOST_LANES]
+        cdef float* pairs[MOST_LANES]
+        cdef Py_ssize_t b
+        cdef int lane, alone
+        for lane in range(self.together):
+            b = self.order[min(place + lane, stop - 1)]
+            s[lane] = self.entry(b)
+            s[lane].rows, s[lane].tables = room.rows, room.tables
+            if place + lane >= stop:
+                s[lane].T = 0
+            if room.nodes != NULL:
+                nodes[lane] = <float*> (room.nodes + b * self.width * self.size)
+                pairs[lane] = <float*> (room.pairs + b * room.step * self.size)
+        alone = KERNELS.beside(s, values, NULL if room.nodes == NULL else nodes, pairs)
+        for lane in range(stop - place):
+            room.values[self.order[place + lane]] = values[lane]
+        return alone
+
+    cdef int by_itself(self, Room room, Py_ssize_t b) except -1 nogil:
+        """The sums of an entry, in logs where there is no other way."""
+        cdef potentials s = self.entry(b)
+        cdef void* nodes = NULL if room.nodes == NULL else room.nodes + b * self.width * self.size
+        cdef void* pairs = NULL if room.nodes == NULL else room.pairs + b * room.step * self.size
+        s.rows, s.tables, s.sums, s.logs = room.rows, room.tables, room.totals, room.logs
+        if s.T == 0:
+            room.values[b] = 0.0
+        elif KERNELS.sums[self.is_double](&s, room.values + b, nodes, pairs):
+            with gil:
+                room.add_logs(self.scores.S)
+            s.logs = room.logs
+            KERNELS.sums[self.is_double](&s, room.values + b, nodes, pairs)
+        return 0
 
     def best(self, Py_ssize_t first, Py_ssize_t last, states):
         """Write the states of the best labellings; returns the first entry that has none, or -1."""
-        cdef Py_ssize_t b, empty = -1, S = self.scores.S, longest = self.longest(first, last)
+        cdef Py_ssize_t b, empty = -1, S = self.scores.S, longest = max(self.arrays[4][first:last], default=0)
         rows, tables = np.empty(2 * S, self.dtype), np.empty(S, self.dtype)
         back = np.empty(longest * S, np.int32)
         cdef int32_t* before = <int32_t*> array_data(back)
@@ -126,3 +205,40 @@ cdef class Batch:
                     empty = b
                     break
         return empty
+
+    def less_known(self, y, values, nodes, pairs):
+        """Write scores of labellings of all entries, and take their indicators off marginals, of a chain of order 1."""
+        cdef Py_ssize_t b, longest = y.shape[1], step = pairs[0].size
+        cdef const int32_t* labels = <const int32_t*> array_data(y)
+        cdef double* out = <double*> array_data(values)
+        cdef char* node = <char*> array_data(nodes)
+        cdef char* pair = <char*> array_data(pairs)
+        cdef potentials s
+        with nogil:
+            for b in range(self.n):
+                s = self.entry(b)
+                if self.is_double:
+                    out[b] = less_labels[double](&s, labels + b * longest, (<double*> node) + b * self.width,
+                                                 (<double*> pair) + b * step)
+                else:
+                    out[b] = less_labels[float](&s, labels + b * longest, (<float*> node) + b * self.width,
+                                                (<float*> pair) + b * step)
+
+
+cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, floating* pairs) noexcept nogil:
+    """The score of a labelling; 1 is taken off the numbers of its labels and pairs."""
+    cdef int64_t t, pair, K = s.K
+    cdef const floating* E = <const floating*> s.E
+    cdef const floating* A = <const floating*> s.A
+    cdef double value = 0.0
+    if s.T == 0:
+        return value
+    value += (<const floating*> s.start)[y[0]] + (<const floating*> s.end)[y[s.T - 1]]
+    for t in range(s.T):
+        value += E[t * K + y[t]]
+        nodes[t * K + y[t]] -= 1
+        if t > 0:
+            pair = y[t - 1] * K + y[t]
+            value += A[(t - 1) * s.each + pair]
+            pairs[(0 if s.each == 0 else t - 1) * K * K + pair] -= 1
+    return value

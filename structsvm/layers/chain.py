@@ -30,6 +30,7 @@ from structsvm.layers.structure import (
     check_values,
     drawn,
     over_batch,
+    possible,
 )
 from structsvm.metrics._schemes import scheme_for
 from structsvm.parameters import checked_count, checked_k
@@ -156,6 +157,16 @@ class Chain(Structure):
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == scores.lengths.sum())
 
+    def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
+        if self.order > 1 or not self.is_known(y, scores):
+            return super().less_agreeing(scores, y, marginals)
+        nodes, steps, start, end = marginals
+        values, full = np.empty(len(y)), np.flatnonzero(scores.lengths)
+        _batch(scores).less_known(y, values, nodes, steps)
+        start[full, y[full, 0]] -= 1
+        end[full, y[full, scores.lengths[full] - 1]] -= 1
+        return possible(values)
+
     def values_of(self, y: Labels, scores: Scores, counts: Parts) -> Values:
         values = np.zeros(len(y))
         for part, (entries, *others) in self._places(y, scores):
@@ -175,7 +186,7 @@ class Chain(Structure):
         states, log_z = self._states(scores), np.empty(len(scores.lengths))
         nodes, steps = _zeros_like(states)[:2] if marginals else (None, None)
         batch = _batch(states)
-        over_batch(len(log_z), self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
+        over_batch(batch.n_groups, self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
         if nodes is None or steps is None:
             return log_z, ()
         empty = np.flatnonzero(np.isneginf(log_z))

@@ -80,11 +80,9 @@ def log_loss(
     truth = structure.check_output(y, scores, partly=True)
     log_z, marginals = structure.sums(scores)
     try:
-        known, agreeing = structure.agreeing(scores, truth)
+        known = structure.less_agreeing(scores, truth, marginals)
     except NoOutput as error:
         raise masked_truth(error.entry) from None
-    for expectation, agreed in zip(marginals, agreeing, strict=True):
-        expectation -= agreed  # in place: to allocate the difference takes longer than to compute it
     return np.maximum(log_z - known, 0.0), scores.gradients(per_entry, marginals)
 
 

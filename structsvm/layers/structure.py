@@ -130,6 +130,13 @@ class Structure(ABC):
         counts = self.indicators(y, scores)
         return possible(self.values_of(y, scores, counts)), counts
 
+    def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
+        """Take the expected indicators of `agreeing` off arrays; returns its log partitions."""
+        values, counts = self.agreeing(scores, y)
+        for expectation, agreed in zip(marginals, counts, strict=True):
+            expectation -= agreed  # in place: to allocate the difference takes longer than to compute it
+        return values
+
     def values_of(self, y: Labels, scores: Scores, counts: Parts) -> Values:
         """Scores of outputs, whose indicators are `counts`."""
         return expected(scores, counts)

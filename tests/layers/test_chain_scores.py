@@ -126,6 +126,33 @@ def test_a_label_lost_to_underflow_before_low_transitions_is_found_again(dtype, 
     np.testing.assert_allclose(Chain().marginals(emissions, transitions)[0][0, :, 1], 1.0)
 
 
+@pytest.mark.parametrize("n_labels", [1, 2, 9, 13])
+def test_entries_side_by_side_do_not_depend_on_one_another(n_labels):
+    rng, longest = np.random.default_rng(n_labels), 300
+    lengths = np.array([longest, 0, 1, 2, longest, *rng.integers(1, longest, 16)])
+    emissions = rng.normal(size=(len(lengths), longest, n_labels)).astype(np.float32)
+    emissions[np.arange(longest) >= lengths[:, None]] = np.nan
+    shared = [rng.normal(size=shape).astype(np.float32) for shape in [(n_labels, n_labels), n_labels, n_labels]]
+    shared[0][0, -1] = -np.inf if n_labels > 2 else 0
+    y = np.maximum(np.where(rng.random((len(lengths), longest)) < 0.3, n_labels - 2, 0), 0)
+
+    def found(emissions, entries=slice(None)):
+        values, gradients = log_loss(Chain(), (emissions, *shared), y[entries], lengths[entries], per_entry=True)
+        return values, *gradients
+
+    whole = found(emissions)
+    for entry in range(len(lengths)):
+        alone = found(emissions[[entry]], [entry])
+        for one, together in zip(alone, whole, strict=True):
+            np.testing.assert_allclose(one[0], together[entry], rtol=1e-4, atol=2e-4)
+    hard = emissions.copy()
+    hard[[0, 5]] *= np.float32(-300.0)  # in logs, by themselves
+    changed, wide = found(hard), found(hard.astype(np.float64))
+    for before, after, exact in zip(whole, changed, wide, strict=True):
+        np.testing.assert_array_equal(np.delete(before, [0, 5], 0), np.delete(after, [0, 5], 0))
+        np.testing.assert_allclose(after, exact, rtol=1e-4, atol=2e-4)
+
+
 def test_equal_entries_have_samples_of_their_own():
     first, second = Chain().sample(np.zeros((2, 9, K)), np.zeros((K, K)), n_samples=5, seed=0)
     assert (first != second).any()
