@@ -16,7 +16,7 @@ DRAWN = (
     "align_sequences", "batch_training", "classify_taxonomy", "label_graphs", "label_sequences", "label_sets",
     "parse_dependencies", "parse_treebank",
 )  # fmt: skip
-NEEDS = {"serve_tagger.py": "fastapi"} | {f"{name}.py": "matplotlib" for name in DRAWN}
+NEEDS = {"neural_tagger.py": "jax", "serve_tagger.py": "fastapi"} | {f"{name}.py": "matplotlib" for name in DRAWN}
 
 
 def few_of(data):

@@ -127,6 +127,8 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         0 except for rows of numbers.
     transition_ : ndarray of shape (n_labels, n_labels), float32
         Weight of label b after label a (for greedy inference: of the label just before).
+    start_, end_ : ndarray of shape (n_labels,), float32
+        Weights of the first and of the last label, 0 where the chain has none; not for greedy inference.
     feature_names_ : list of str
     templates_ : str or None
         The templates of column data, by name or as text, given or chosen. None: there are none.
@@ -532,6 +534,14 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     @property
     def transition_(self) -> Floats:
         return self._fitted().transition()
+
+    @property
+    def start_(self) -> Floats:
+        return self._fitted().edges()[0]
+
+    @property
+    def end_(self) -> Floats:
+        return self._fitted().edges()[1]
 
     @property
     def feature_names_(self) -> list[str]:

@@ -713,6 +713,12 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """Weights of label b after label a, array (n_labels, n_labels): the first lag if greedy."""
         return self._pairs()[1]
 
+    def edges(self) -> Floats:
+        """Weights of the first and of the last label, array (2, n_labels): 0 where there are none; not if greedy."""
+        if self.is_greedy:
+            raise AttributeError("greedy inference has no weights of the first and the last label alone")
+        return self.rows(self.oracle.n_token_features + self.oracle.n_labels, 2)
+
     def bigram(self) -> Floats:
         """Weights of label b after label a for each bigram as it came, array (n_bigrams, n_labels, n_labels)."""
         return self._pairs()[0]
