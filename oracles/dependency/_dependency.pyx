@@ -78,6 +78,7 @@ cdef extern from "dependency.h" nogil:
     int64_t eisner_sums_size(int64_t n)
     int64_t arborescence_size(int64_t n)
     int64_t arborescence_sums_size(int64_t n)
+    int64_t arborescence_samples_size(int64_t n)
     uint32_t arcs_mix(uint32_t key, uint32_t code)
     ctypedef struct dependency_kernels:
         void (*arcs_look)(const arcs_model* a, arcs_sentence* s) noexcept nogil
@@ -108,6 +109,10 @@ cdef extern from "dependency.h" nogil:
                                  float* best) except -1 nogil
         int (*arborescence_sums)(int64_t n, const double* scores, double* memory, double* log_sum,
                                  double* arcs) except -1 nogil
+        int (*eisner_samples)(int64_t n, const double* scores, double* memory, int32_t* stack, int64_t n_samples,
+                              const double* uniforms, int32_t* heads) except -1 nogil
+        int (*arborescence_samples)(int64_t n, const double* scores, double* memory, int64_t n_samples,
+                                    const double* uniforms, int32_t* heads) except -1 nogil
     const dependency_kernels* dependency_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const dependency_kernels* KERNELS = dependency_kernels_of(kernel_set(), poll)
@@ -193,14 +198,20 @@ cdef class TreeFinder:
     cdef double sum_up(self, int64_t n, const double* scores, double* arcs) except? -1.0 nogil:
         """log sum of the exponentials of all trees' scores; `arcs` get their probabilities."""
         cdef double log_sum
-        if self.sums.shape[0] == 0:
-            with gil:
-                self.sums = np.empty((eisner_sums_size if self.projective else arborescence_sums_size)(self.longest))
+        self.make_room()
         if self.projective:
             KERNELS.eisner_sums(n, scores, &self.sums[0], &log_sum, arcs)
         else:
             KERNELS.arborescence_sums(n, scores, &self.sums[0], &log_sum, arcs)
         return log_sum
+
+    cdef int make_room(self) except -1 nogil:
+        if self.sums.shape[0] == 0:
+            with gil:
+                self.sums = np.empty(
+                    eisner_sums_size(self.longest) if self.projective
+                    else max(arborescence_sums_size(self.longest), arborescence_samples_size(self.longest)))
+        return 0
 
     def tree(self, const float[:, ::1] scores):
         """The heads of the best tree and its score, or None; `scores` has a row per head, 0 the root."""
@@ -220,6 +231,23 @@ cdef class TreeFinder:
         with nogil:
             total = self.sum_up(n, &scores[0, 0], &arcs[0, 0])
         return total, np.asarray(arcs)
+
+    def samples(self, const double[:, ::1] scores, const double[:, ::1] uniforms):
+        """The heads (R, n) of independent trees, by numbers (R, 2 n) from 0 to 1; None where rounding spoils them."""
+        cdef Py_ssize_t n = self._check(scores)
+        cdef int32_t[:, ::1] heads = np.empty((uniforms.shape[0], n), dtype=np.int32)
+        cdef int status = 0
+        with nogil:
+            self.make_room()
+            if uniforms.shape[0] == 0:
+                status = 0
+            elif self.projective:
+                status = KERNELS.eisner_samples(n, &scores[0, 0], &self.sums[0], &self.stack[0], uniforms.shape[0],
+                                                &uniforms[0, 0], &heads[0, 0])
+            else:
+                status = KERNELS.arborescence_samples(n, &scores[0, 0], &self.sums[0], uniforms.shape[0],
+                                                      &uniforms[0, 0], &heads[0, 0])
+        return np.asarray(heads) if status == 0 else None
 
     def _check(self, scores):
         n = scores.shape[0] - 1

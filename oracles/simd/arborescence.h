@@ -234,4 +234,111 @@ static int arborescence_sums(int64_t n, const double *scores, double *memory, do
     return 0;
 }
 
+/* ---- samples ---- */
+
+/* Doubles that `arborescence_samples` needs. */
+static inline int64_t arborescence_samples_size(int64_t n) { return 3 * n * n + 2 * n + 1; }
+
+/* Probabilities of less are taken for 0, as those of heads that would close a cycle are but for rounding; and how far
+ * their sum may be from 1 before rounding is held to have spoilt them. */
+#define ARBORESCENCE_NOTHING 1e-12
+#define ARBORESCENCE_SOUND 1e-6
+
+/* B = L^-1 by Gauss and Jordan; L is lost. 0, or 1 where there is no inverse. */
+static int arborescence_inverse(int64_t n, double *L, double *B) {
+    memset(B, 0, n * n * sizeof(double));
+    for (int64_t i = 0; i < n; i++) B[i * n + i] = 1.0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t pivot = k;
+        for (int64_t i = k + 1; i < n; i++)
+            if (fabs(L[i * n + k]) > fabs(L[pivot * n + k])) pivot = i;
+        double x = L[pivot * n + k];
+        if (!(fabs(x) > 0.0)) return 1;
+        for (int64_t j = 0; j < n; j++) {
+            double held = L[k * n + j];
+            L[k * n + j] = L[pivot * n + j] / x, L[pivot * n + j] = pivot == k ? L[k * n + j] : held;
+            held = B[k * n + j];
+            B[k * n + j] = B[pivot * n + j] / x, B[pivot * n + j] = pivot == k ? B[k * n + j] : held;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            double by = L[i * n + k];
+            if (i == k || by == 0.0) continue;
+            for (int64_t j = k; j < n; j++) L[i * n + j] -= by * L[k * n + j];
+            for (int64_t j = 0; j < n; j++) B[i * n + j] -= by * B[k * n + j];
+        }
+    }
+    return 0;
+}
+
+/* Whether heads lead from each of n words to the root, by one word below it. */
+static int arborescence_is_tree(int64_t n, const int32_t *heads) {
+    int64_t roots = 0;
+    for (int64_t m = 1; m <= n; m++) {
+        int64_t at = m, steps = 0;
+        roots += heads[m - 1] == 0;
+        while (at != 0 && steps++ <= n) at = heads[at - 1];
+        if (at != 0) return 0;
+    }
+    return roots == 1;
+}
+
+/* The heads of a tree: of one word after the other, given those before. With B the inverse of the matrix of Koo et al.,
+ * whose column m is the sum over heads h of w_hm c_hm, the probability of a head is w_hm (B c_hm)_m; that this column is
+ * replaced by the chosen one changes B by a matrix of rank 1 (Colbourn, Myrvold and Neufeld 1996). */
+static int arborescence_sample(int64_t n, const double *w, double *B, double *p, const double *uniforms, int32_t *heads) {
+    for (int64_t m = 0; m < n; m++) {
+        const double *row = B + m * n, *own = w + m * (n + 1);
+        double diagonal = m > 0 ? row[m] : 0.0, total = 0.0, below = 0.0;
+        int64_t head = -1;
+        for (int64_t h = 0; h <= n; h++) {
+            double x = h == 0 ? row[0] : diagonal - (h > 1 ? row[h - 1] : 0.0);
+            p[h] = own[h] * x < ARBORESCENCE_NOTHING ? 0.0 : own[h] * x;
+            total += p[h];
+        }
+        if (!(fabs(total - 1.0) < ARBORESCENCE_SOUND)) return 2;
+        for (int64_t h = 0; h <= n && (head < 0 || below <= uniforms[m] * total); h++) {
+            if (p[h] > 0.0) head = h;
+            below += p[h];
+        }
+        heads[m] = (int32_t)head;
+        double by = own[head] / p[head];
+        for (int64_t i = m + 1; i < n; i++) {
+            double *other = B + i * n, v = head == 0 ? other[0] : (m > 0 ? other[m] : 0.0) - (head > 1 ? other[head - 1] : 0.0);
+            v *= by;
+            for (int64_t j = 0; j < n; j++) other[j] -= v * row[j];
+        }
+    }
+    return arborescence_is_tree(n, heads) ? 0 : 2;
+}
+
+/* Heads of words 1 .. n in some independent trees, by 2 n numbers from 0 to 1 for each. Returns 0; 1 if there is no tree; 2
+ * where rounding spoils them; or -1 once `stop_poll` has. */
+static int arborescence_samples(int64_t n, const double *scores, double *memory, int64_t n_samples, const double *uniforms,
+                                int32_t *heads) {
+    int64_t N = n + 1, work = 0;
+    double *w = memory, *inverse = w + n * N, *L = inverse + n * n, *p = L + n * n;   /* w[m][h] of word m + 1 */
+    memset(L, 0, n * n * sizeof(double));
+    for (int64_t m = 0; m < n; m++) {
+        double most = -INFINITY, *own = w + m * N;
+        for (int64_t h = 0; h <= n; h++)
+            if (h != m + 1) most = fmax(most, scores[h * N + m + 1]);
+        if (!(most > -INFINITY)) return 1;
+        for (int64_t h = 0; h <= n; h++) own[h] = h == m + 1 ? 0.0 : exp(scores[h * N + m + 1] - most);
+        L[m] = own[0];
+        for (int64_t h = 1; h <= n; h++) {
+            if (m > 0) L[m * n + m] += own[h];
+            if (h > 1) L[(h - 1) * n + m] -= own[h];
+        }
+        if (stop_count(&work, 20 * n) < 0) return -1;
+    }
+    if (arborescence_inverse(n, L, inverse)) return 2;
+    for (; n_samples > 0; n_samples--, heads += n, uniforms += 2 * n) {
+        memcpy(L, inverse, n * n * sizeof(double));
+        int status = arborescence_sample(n, w, L, p, uniforms, heads);
+        if (status) return status;
+        if (stop_count(&work, n * n * n / 4 + 10 * n * n) < 0) return -1;
+    }
+    return 0;
+}
+
 #endif

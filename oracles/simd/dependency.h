@@ -30,8 +30,12 @@ typedef struct {
     int64_t (*pairs_crossing)(int64_t n, const int32_t *heads);
     int (*eisner_best)(int64_t n, const float *scores, float *memory, int32_t *stack, int32_t *heads, float *best);
     int (*eisner_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
+    int (*eisner_samples)(int64_t n, const double *scores, double *memory, int32_t *stack, int64_t n_samples,
+                          const double *uniforms, int32_t *heads);
     int (*arborescence_best)(int64_t n, const float *scores, void *memory, int32_t *heads, float *best);
     int (*arborescence_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
+    int (*arborescence_samples)(int64_t n, const double *scores, double *memory, int64_t n_samples,
+                                const double *uniforms, int32_t *heads);
 } dependency_kernels;
 
 KERNELS_OF(dependency);

@@ -10,7 +10,7 @@
 #ifndef STRUCTSVM_EISNER_H
 #define STRUCTSVM_EISNER_H
 
-#include "rows.h"
+#include "exponentials.h"
 #include "stop.h"
 
 enum { EISNER_OK = 0, EISNER_NO_TREE = 1, EISNER_TABLES = 6 };
@@ -118,76 +118,176 @@ static int eisner_best(int64_t n, const float *scores, float *memory, int32_t *s
 
 /* ---- sums ---- */
 
-/* log sum_k exp(a_k + b_k), steps apart; -inf of nothing. */
-static double eisner_log_sum(const double *a, int64_t step_a, const double *b, int64_t step_b, int64_t n) {
+typedef struct {
+    int64_t n, stride;
+    double *right, *right_by_end, *left, *left_by_end, *open_right, *open_left; /* as those of eisner_chart */
+    double *middle;             /* by its start */
+} eisner_inside;
+
+enum { EISNER_LOGS = 7, EISNER_SHARES = 6 };
+
+/* Doubles that `eisner_sums` and `eisner_samples` need. */
+ROWS_INLINE int64_t eisner_sums_size(int64_t n) { return (EISNER_LOGS + EISNER_SHARES) * (n + 1) * eisner_stride(n); }
+
+static eisner_inside eisner_inside_tables(int64_t n, double *memory) {
+    int64_t size = (n + 1) * eisner_stride(n);
+    return (eisner_inside){n, eisner_stride(n), memory, memory + size, memory + 2 * size, memory + 3 * size, memory + 4 * size,
+                           memory + 5 * size, memory + 6 * size};
+}
+
+ROWS_INLINE doubles eisner_two(const double *a, const double *b) {
+    doubles x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x + y;
+}
+
+/* log sum_k exp(a_k + b_k); a vector may read on into -inf. */
+static double eisner_log_sum(const double *a, const double *b, int64_t n) {
+    doubles m = (doubles){0} - INFINITY, sum = {0};
     double top = -INFINITY, total = 0.0;
-    for (int64_t k = 0; k < n; k++) top = fmax(top, a[k * step_a] + b[k * step_b]);
+    for (int64_t k = 0; k < n; k += DOUBLES) m = doubles_max(eisner_two(a + k, b + k), m);
+    for (int l = 0; l < DOUBLES; l++) top = fmax(top, m[l]);
     if (!(top > -INFINITY)) return top;
-    for (int64_t k = 0; k < n; k++) total += exp(a[k * step_a] + b[k * step_b] - top);
+    for (int64_t k = 0; k < n; k += DOUBLES) sum += doubles_exp(eisner_two(a + k, b + k) - top, 13);
+    for (int l = 0; l < DOUBLES; l++) total += sum[l];
     return top + log(total);
 }
 
 /* Spread the gradient of a sum's value over its terms: each gets `gradient` times its share. */
-static void eisner_share(const double *a, double *da, int64_t step_a, const double *b, double *db, int64_t step_b, int64_t n,
-                         double value, double gradient) {
+static void eisner_share(const double *a, double *da, const double *b, double *db, int64_t n, double value, double gradient) {
     if (gradient == 0.0) return;
-    for (int64_t k = 0; k < n; k++) {
-        double part = gradient * exp(a[k * step_a] + b[k * step_b] - value);
-        da[k * step_a] += part;
-        db[k * step_b] += part;
+    for (int64_t k = 0; k < n; k += DOUBLES) {
+        doubles part = gradient * doubles_exp(eisner_two(a + k, b + k) - value, 13), to;
+        for (int64_t l = n - k; l < DOUBLES; l++) part[l] = 0.0;
+        memcpy(&to, da + k, sizeof to);
+        to += part;
+        memcpy(da + k, &to, sizeof to);
+        memcpy(&to, db + k, sizeof to);
+        to += part;
+        memcpy(db + k, &to, sizeof to);
     }
 }
 
-/* Doubles that `eisner_sums` needs. */
-ROWS_INLINE int64_t eisner_sums_size(int64_t n) { return 10 * (n + 1) * (n + 1); }
-
-/* log sum over all trees of exp(score), and the probability of each arc: the gradient, by going back through the inside
- * sums. (An item is at [i (n + 1) + j].) Returns 0, or -1 once `stop_poll` has; log_sum is -inf where there is no tree. */
-static int eisner_sums(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs) {
-    int64_t N = n + 1, size = N * N, work = 0;
-    double *right = memory, *left = right + size, *open_right = left + size, *open_left = open_right + size, *middle = open_left + size;
-    double *d_right = middle + size, *d_left = d_right + size, *d_open_right = d_left + size, *d_open_left = d_open_right + size;
-    double *d_middle = d_open_left + size;
-    for (int64_t i = 0; i < 10 * N; i++) {
-        for (int64_t k = 0; k < N; k++) memory[i * N + k] = i < 5 * N ? -INFINITY : 0.0;
-        if (stop_count(&work, N) < 0) return -1;
+/* The inside sums of all items, and the log sum over all trees of exp(score). Returns 0, or -1 once `stop_poll` has. */
+static int eisner_fill(const eisner_inside *c, const double *scores, double *log_sum) {
+    int64_t n = c->n, N = n + 1, S = c->stride, work = 0;
+    for (int64_t i = 0; i < EISNER_LOGS * N; i++) {
+        for (int64_t k = 0; k < S; k++) c->right[i * S + k] = -INFINITY;
+        if (stop_count(&work, S) < 0) return -1;
     }
-    for (int64_t k = 0; k < size; k++) arcs[k] = 0.0;
-    for (int64_t i = 1; i <= n; i++) right[i * N + i] = left[i * N + i] = 0.0;
+    for (int64_t i = 1; i <= n; i++)
+        c->right[i * S + i] = c->right_by_end[i * S + i] = c->left[i * S + i] = c->left_by_end[i * S + i] = 0.0;
     for (int64_t width = 1; width < n; width++) {
         for (int64_t i = 1, j = i + width; j <= n; i++, j++) {
-            middle[i * N + j] = eisner_log_sum(right + i * N + i, 1, left + (i + 1) * N + j, N, width);
-            open_right[i * N + j] = middle[i * N + j] + scores[i * N + j];
-            open_left[i * N + j] = middle[i * N + j] + scores[j * N + i];
-            right[i * N + j] = eisner_log_sum(open_right + i * N + i + 1, 1, right + (i + 1) * N + j, N, width);
-            left[i * N + j] = eisner_log_sum(left + i * N + i, 1, open_left + i * N + j, N, width);
+            double middle = eisner_log_sum(c->right + i * S + i, c->left_by_end + j * S + i + 1, width);
+            c->middle[i * S + j] = middle;
+            c->open_right[i * S + j] = middle + scores[i * N + j];
+            c->open_left[j * S + i] = middle + scores[j * N + i];
+            double right = eisner_log_sum(c->open_right + i * S + i + 1, c->right_by_end + j * S + i + 1, width);
+            double left = eisner_log_sum(c->left + i * S + i, c->open_left + j * S + i, width);
+            c->right[i * S + j] = c->right_by_end[j * S + i] = right;
+            c->left[i * S + j] = c->left_by_end[j * S + i] = left;
         }
-        if (stop_count(&work, (n - width) * width * 60) < 0) return -1;
+        if (stop_count(&work, (n - width) * width * 20) < 0) return -1;
     }
     double top = -INFINITY, total = 0.0;
-    for (int64_t r = 1; r <= n; r++) top = fmax(top, scores[r] + left[N + r] + right[r * N + n]);
+    for (int64_t r = 1; r <= n; r++) top = fmax(top, scores[r] + c->left[S + r] + c->right[r * S + n]);
     *log_sum = top;
     if (!(top > -INFINITY)) return 0;
-    for (int64_t r = 1; r <= n; r++) total += exp(scores[r] + left[N + r] + right[r * N + n] - top);
+    for (int64_t r = 1; r <= n; r++) total += exp(scores[r] + c->left[S + r] + c->right[r * S + n] - top);
     *log_sum = top + log(total);
+    return 0;
+}
+
+/* log sum over all trees of exp(score), and the probability of each arc: the gradient, by going back through the inside
+ * sums. Returns 0, or -1 once `stop_poll` has; log_sum is -inf where there is no tree. */
+static int eisner_sums(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs) {
+    eisner_inside c = eisner_inside_tables(n, memory);
+    int64_t N = n + 1, S = c.stride, size = N * S, work = 0;
+    double *d_right = memory + EISNER_LOGS * size, *d_right_by_end = d_right + size, *d_left = d_right_by_end + size;
+    double *d_left_by_end = d_left + size, *d_open_right = d_left_by_end + size, *d_open_left = d_open_right + size;
+    if (eisner_fill(&c, scores, log_sum) < 0) return -1;
+    memset(arcs, 0, N * N * sizeof(double));
+    if (!(*log_sum > -INFINITY)) return 0;
+    memset(d_right, 0, EISNER_SHARES * size * sizeof(double));
     for (int64_t r = 1; r <= n; r++) {
-        arcs[r] = exp(scores[r] + left[N + r] + right[r * N + n] - *log_sum);
-        d_left[N + r] += arcs[r];
-        d_right[r * N + n] += arcs[r];
+        arcs[r] = exp(scores[r] + c.left[S + r] + c.right[r * S + n] - *log_sum);
+        d_left[S + r] += arcs[r];
+        d_right[r * S + n] += arcs[r];
     }
     for (int64_t width = n - 1; width > 0; width--) {
         for (int64_t i = 1, j = i + width; j <= n; i++, j++) {
-            int64_t at = i * N + j;
-            eisner_share(open_right + i * N + i + 1, d_open_right + i * N + i + 1, 1, right + (i + 1) * N + j,
-                         d_right + (i + 1) * N + j, N, width, right[at], d_right[at]);
-            eisner_share(left + i * N + i, d_left + i * N + i, 1, open_left + at, d_open_left + at, N, width, left[at], d_left[at]);
-            arcs[i * N + j] = d_open_right[at];
-            arcs[j * N + i] = d_open_left[at];
-            d_middle[at] = d_open_right[at] + d_open_left[at];
-            eisner_share(right + i * N + i, d_right + i * N + i, 1, left + (i + 1) * N + j, d_left + (i + 1) * N + j, N, width,
-                         middle[at], d_middle[at]);
+            int64_t from = i * S + j, to = j * S + i;
+            eisner_share(c.open_right + i * S + i + 1, d_open_right + i * S + i + 1, c.right_by_end + to + 1,
+                         d_right_by_end + to + 1, width, c.right[from], d_right[from] + d_right_by_end[to]);
+            eisner_share(c.left + i * S + i, d_left + i * S + i, c.open_left + to, d_open_left + to, width, c.left[from],
+                         d_left[from] + d_left_by_end[to]);
+            arcs[i * N + j] = d_open_right[from];
+            arcs[j * N + i] = d_open_left[to];
+            eisner_share(c.right + i * S + i, d_right + i * S + i, c.left_by_end + to + 1, d_left_by_end + to + 1, width,
+                         c.middle[from], d_open_right[from] + d_open_left[to]);
         }
-        if (stop_count(&work, (n - width) * width * 60) < 0) return -1;
+        if (stop_count(&work, (n - width) * width * 20) < 0) return -1;
+    }
+    return 0;
+}
+
+/* ---- samples ---- */
+
+/* An index k, with probability exp(a_k + b_k - value), by a number from 0 to 1. */
+static int64_t eisner_draw(const double *a, const double *b, int64_t n, double value, double uniform) {
+    double below = 0.0;
+    int64_t last = 0;
+    for (int64_t k = 0; k < n; k++) {
+        double part = exp(a[k] + b[k] - value);
+        if (part > 0.0) last = k;
+        below += part;
+        if (part > 0.0 && uniform < below) return k;
+    }
+    return last;                /* what rounding has left */
+}
+
+/* Heads of words 1 .. n in some independent trees, by 2 n numbers from 0 to 1 for each: what each item consists of is drawn
+ * in proportion to its inside sums. `stack` has room for 3 (2 n + 2). Returns 0, 1 if there is no tree, or -1. */
+static int eisner_samples(int64_t n, const double *scores, double *memory, int32_t *stack, int64_t n_samples,
+                          const double *uniforms, int32_t *heads) {
+    eisner_inside c = eisner_inside_tables(n, memory);
+    int64_t S = c.stride, work = 0;
+    double log_sum, *roots = memory + EISNER_LOGS * (n + 1) * S;
+    if (eisner_fill(&c, scores, &log_sum) < 0) return -1;
+    if (!(log_sum > -INFINITY)) return 1;
+    for (int64_t r = 1; r <= n; r++) roots[r - 1] = scores[r] + c.left[S + r];
+    for (int64_t r = 1; r <= n; r++) roots[n + r - 1] = c.right[r * S + n];
+    for (; n_samples > 0; n_samples--, heads += n, uniforms += 2 * n) {
+        const double *u = uniforms;
+        int64_t size = 2, root = 1 + eisner_draw(roots, roots + n, n, log_sum, *u++);
+        heads[root - 1] = 0;
+        int32_t items[] = {1, (int32_t)root, 1, (int32_t)root, (int32_t)n, 0};  /* (i, j, kind), as in eisner_unfold */
+        memcpy(stack, items, sizeof items);
+        while (size > 0) {
+            size--;
+            int64_t i = stack[3 * size], j = stack[3 * size + 1], k;
+            int kind = stack[3 * size + 2];
+            if (i == j) continue;
+            if (kind == 0) {
+                k = i + 1 + eisner_draw(c.open_right + i * S + i + 1, c.right_by_end + j * S + i + 1, j - i, c.right[i * S + j], *u++);
+                int32_t parts[] = {(int32_t)i, (int32_t)k, 2, (int32_t)k, (int32_t)j, 0};
+                memcpy(stack + 3 * size, parts, sizeof parts);
+            } else if (kind == 1) {
+                k = i + eisner_draw(c.left + i * S + i, c.open_left + j * S + i, j - i, c.left[i * S + j], *u++);
+                int32_t parts[] = {(int32_t)i, (int32_t)k, 1, (int32_t)k, (int32_t)j, 3};
+                memcpy(stack + 3 * size, parts, sizeof parts);
+            } else {
+                if (kind == 2) heads[j - 1] = (int32_t)i;
+                else heads[i - 1] = (int32_t)j;
+                k = i + eisner_draw(c.right + i * S + i, c.left_by_end + j * S + i + 1, j - i, c.middle[i * S + j], *u++);
+                int32_t parts[] = {(int32_t)i, (int32_t)k, 0, (int32_t)(k + 1), (int32_t)j, 1};
+                memcpy(stack + 3 * size, parts, sizeof parts);
+            }
+            size += 2;
+        }
+        if (stop_count(&work, 40 * n * n) < 0) return -1;
     }
     return 0;
 }

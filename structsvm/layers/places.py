@@ -98,6 +98,10 @@ class Places(MaskedPlaces):
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         self.sums(scores)  # refuses entries without outputs
+        return self.shown(self.sampled_values(scores, n_samples, generators), scores)
+
+    def sampled_values(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
+        """Values (B, n_samples, n) of independent outputs: one place after the other, given those before."""
         outputs = np.full((len(scores.lengths), n_samples, self.shape(scores)[0]), -1, np.int32)
         for entry, size in enumerate(self.sizes(scores).tolist()):
             uniforms = generators[entry].random((size, n_samples))
@@ -107,4 +111,4 @@ class Places(MaskedPlaces):
                 known = self._known(scores.take([entry] * len(prefixes)), cast(Labels, prefixes))
                 chances = self.value_counts(known, self.sums(known)[1])[:, place]
                 y[:, place] = drawn(chances[prefix.ravel()], uniforms[place])
-        return self.shown(outputs, scores)
+        return outputs

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
+    Generators,
     Labels,
     NoOutput,
     Parts,
@@ -25,6 +26,7 @@ from structsvm.layers.structure import (
     as_parts,
     check_lengths,
     check_values,
+    drawn,
     over_batch,
 )
 from structsvm.oracles.dependency._dependency import TreeFinder
@@ -149,6 +151,37 @@ class _Trees(Places):
         logs = np.full(part.shape, -np.inf)
         np.subtract(part, arcs[..., None], out=logs, where=np.isfinite(arcs)[..., None])
         return (counts[..., None] * np.exp(logs)).astype(part.dtype)
+
+    def sampled_values(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
+        labelled, longest = _with_labels(scores), scores.parts[0].shape[1] - 1
+        values = np.full((len(labelled), n_samples, longest), -1, np.int32)
+
+        def work(first: int, last: int) -> None:
+            finder = self._finder(scores)
+            for entry in range(first, last):
+                size = int(scores.lengths[entry])
+                draws = generators[entry].random((n_samples, 3 * size + 2))
+                table, words = labelled[entry, : size + 1, : size + 1].astype(np.float64), np.arange(1, size + 1)
+                heads = self._heads(finder, np.logaddexp.reduce(table, axis=2), draws[:, size:])
+                if heads is None:
+                    one = scores.take([entry]), n_samples, [generators[entry]]
+                    values[entry] = super(_Trees, self).sampled_values(*one)[0]
+                elif size:
+                    logs = table[heads, words]
+                    labels = drawn(np.exp(logs - logs.max(axis=2, keepdims=True)), draws[:, :size])
+                    values[entry, :, :size] = heads * labelled.shape[3] + labels
+
+        over_batch(len(values), self.n_threads, work)
+        return values
+
+    def _heads(self, finder: TreeFinder, arcs: Values, uniforms: Values) -> NDArray[np.int32] | None:
+        """Heads of an entry's words in samples, by twice as many numbers as words; None where rounding spoils them."""
+        more, size = int(self.several_roots), len(arcs) - 1
+        if not size:
+            return np.empty((len(uniforms), 0), np.int32)
+        table, _ = self._table(arcs)
+        heads = finder.samples(table, np.ascontiguousarray(uniforms[:, : 2 * (size + more)]))
+        return heads if heads is None or not more else np.maximum(heads[:, 1:] - 1, 0)
 
     # ---- places: the words, whose values are their heads, each with all labels ----------------------------
 
