@@ -245,7 +245,7 @@ static int64_t eisner_draw(const double *a, const double *b, int64_t n, double v
         below += part;
         if (part > 0.0 && uniform < below) return k;
     }
-    return last;                /* what rounding has left */
+    return last;                /* rounding has left it */
 }
 
 /* Heads of words 1 .. n in some independent trees, by 2 n numbers from 0 to 1 for each: what each item consists of is drawn

@@ -23,7 +23,7 @@ def is_tree(heads, projective, several):
 
 
 def probabilities(arcs, projective, several):
-    """Of each tree, by enumeration."""
+    """The probability of each tree, by enumeration."""
     n = len(arcs) - 1
     trees = [heads for heads in product(range(n + 1), repeat=n) if is_tree(list(heads), projective, several)]
     scores = np.array([sum(arcs[head, word] for word, head in enumerate(tree, start=1)) for tree in trees])
