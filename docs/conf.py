@@ -96,7 +96,8 @@ def copy_pages(_app):
     )
     (HERE / "project").mkdir(exist_ok=True)
     for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"):
-        shutil.copy(ROOT / f"{name}.md", HERE / "project" / f"{name.lower()}.md")
+        text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
+        (HERE / "project" / f"{name.lower()}.md").write_text(text.replace("](docs/", "](../"), encoding="utf-8")
 
 
 def draw_demo(_app):
