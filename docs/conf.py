@@ -4,6 +4,7 @@ pip install '.[docs]' && .ci/run site
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,13 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
 
-from names import public_names  # noqa: E402
-
 os.environ.setdefault("MPLBACKEND", "agg")
+
+import tables  # noqa: E402
+from names import public_names  # noqa: E402
+from pictures import paths, scores, training  # noqa: E402, F401
+from pictures.chart import chart  # noqa: E402
+from pictures.ink import THEMES, draw_all  # noqa: E402
 
 project = "structsvm"
 author = "structsvm developers"
@@ -35,7 +40,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_templates", "gallery/**/*.ipynb"]
+exclude_patterns = ["_templates", "pictures", "gallery/**/*.ipynb"]
 templates_path = ["_templates"]
 
 html_theme = "furo"
@@ -106,6 +111,24 @@ def draw_demo(_app):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
+def draw_pictures(_app):
+    """The pictures that pages ask for, in the colours of both themes."""
+    draw_all(HERE / "project" / "pictures")
+
+
+def show_pictures(_app, name, source):
+    """In the place of ``<!-- picture NAME: TEXT -->`` the picture, with the text as its alternative; and the map."""
+    up = "../" * name.count("/")
+
+    def figures(found):
+        options = f":alt: {found[2]}\n:figclass: drawn"
+        files = {theme: f"{up}project/pictures/{found[1]}-{theme}.svg" for theme in THEMES}
+        return "\n".join(f"```{{figure}} {file}\n{options} only-{theme}\n```\n" for theme, file in files.items())
+
+    text = re.sub(r"^<!-- picture ([\w-]+): (.+?) -->$", figures, source[0], flags=re.MULTILINE)
+    source[0] = text.replace("<!-- map -->", f"```{{raw}} html\n{chart(tables.rows())}\n```")
+
+
 def show_demo(_app, name, source):
     """On the site the start page has the picture; in the repository there is none."""
     if name == "index":
@@ -149,4 +172,6 @@ def setup(app):
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("config-inited", lambda app, _config: copy_pages(app))
     app.connect("builder-inited", draw_demo)
+    app.connect("builder-inited", draw_pictures)
     app.connect("source-read", show_demo)
+    app.connect("source-read", show_pictures)
