@@ -29,7 +29,10 @@ from common.code import stale as stale_parts
 from common.report import Results, Table
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+BUILT = {"benchmarks", "gallery", "project", "reference"}  # folders that the site's build makes
+WRITTEN = (page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in BUILT)
+PAGES = [ROOT / "README.md", *WRITTEN]
 BLOCK = re.compile(r"^<!-- results (.+?) -->\n.*?^<!-- results end -->$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"`(\w+)/([\w-]+): ([^`]+)`")

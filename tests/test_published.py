@@ -33,19 +33,19 @@ def test_pages_have_the_kept_numbers():
 
 
 def test_a_changed_number_is_found(copy):
-    page = copy / "docs" / "sequences.md"
+    page = copy / "docs" / "measured" / "sequences.md"
     text = page.read_text(encoding="utf-8")
     assert text.count("| LaRank, exact | 93.31 |") == 1
     page.write_text(text.replace("| LaRank, exact | 93.31 |", "| LaRank, exact | 93.99 |"), encoding="utf-8")
     done = published(copy)
-    assert done.returncode == 1 and done.stdout == "docs/sequences.md differs from the kept results\n"
+    assert done.returncode == 1 and done.stdout == "docs/measured/sequences.md differs from the kept results\n"
 
 
 @pytest.mark.parametrize(
     ("page", "old", "new", "number"),
     [
-        ("papers", "left to right 6.7 % (5.75)", "left to right 6.8 % (5.75)", "6.8"),
-        ("binary", "a step takes less than", "a step takes 1370 ns, less than", "1370"),
+        ("papers/thesis", "left to right 6.7 % (5.75)", "left to right 6.8 % (5.75)", "6.8"),
+        ("measured/binary", "a step takes less than", "a step takes 1370 ns, less than", "1370"),
     ],
 )
 def test_a_number_in_the_text_that_no_table_has_is_found(copy, page, old, new, number):
