@@ -30,8 +30,8 @@ from common.report import Results, Table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-BUILT = {"benchmarks", "gallery", "project", "reference"}  # folders that the site's build makes
-WRITTEN = (page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in BUILT)
+APART = {"benchmarks", "gallery", "project", "reference", "theory"}  # made by the site's build, or formulas
+WRITTEN = (page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in APART)
 PAGES = [ROOT / "README.md", *WRITTEN]
 BLOCK = re.compile(r"^<!-- results (.+?) -->\n.*?^<!-- results end -->$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
