@@ -99,6 +99,30 @@ def test_page(page, tmp_path, monkeypatch):
     run_blocks(page, blocks[: first_compiled(blocks)], tmp_path, monkeypatch)
 
 
+@pytest.mark.parametrize("page", [*(DOCS / "coming-from").glob("*.md")], ids=name_of)
+def test_programs_of_before(page, tmp_path, monkeypatch):
+    """Those whose packages are there, each after the first block, which makes the data."""
+    blocks = blocks_of(page)
+    monkeypatch.chdir(tmp_path)
+    ran = 0
+    for language, line, text in blocks:
+        if language != "py" or not all(importlib.util.find_spec(name) for name in packages_of(text)):
+            continue
+        module = types.ModuleType("before")
+        for source in ([] if page.stem == "structures" else [blocks[0][2]], [text]):
+            for code in source:
+                exec(compile("\n" * line + code, str(page), "exec"), vars(module))
+        ran += 1
+    assert ran or not any(importlib.util.find_spec(name) for name in ("hiclass", "pycrfsuite"))
+
+
+def packages_of(text):
+    """The packages that a program imports."""
+    for node in ast.walk(ast.parse(text)):
+        names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", ())]
+        yield from (name.split(".")[0] for name in names if isinstance(node, ast.Import | ast.ImportFrom))
+
+
 @pytest.mark.slow
 def test_a_compiled_oracle(tmp_path, monkeypatch):
     for needed in ("Cython", "setuptools"):

@@ -10,7 +10,7 @@ from pictures.ink import Ink, axes, picture
 
 SIZE = 12
 KINDS = ("grass", "wood", "water")
-COSTS = np.array([1.0, 2.5, 9.0])  # what those who walked had in mind
+COSTS = np.array([1.0, 2.5, 9.0])  # the walkers have these in mind
 
 
 class Paths(structsvm.Oracle):
