@@ -3,11 +3,15 @@
 pip install '.[docs]' && .ci/run site
 """
 
+import contextlib
+import io
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
@@ -20,11 +24,12 @@ sys.path.insert(0, str(HERE))
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
+import matplotlib.pyplot as plt  # noqa: E402
 import tables  # noqa: E402
 from names import public_names  # noqa: E402
 from pictures import paths, scores, training  # noqa: E402, F401
 from pictures.chart import chart  # noqa: E402
-from pictures.ink import THEMES, draw_all  # noqa: E402
+from pictures.ink import THEMES, colours, draw_all  # noqa: E402
 
 project = "structsvm"
 author = "structsvm developers"
@@ -129,6 +134,29 @@ def show_pictures(_app, name, source):
     source[0] = text.replace("<!-- map -->", f"```{{raw}} html\n{chart(tables.rows())}\n```")
 
 
+def show_drawn(_app, name, source):
+    """In the place of ``<!-- drawn here: TEXT -->`` the picture that the page's own program draws, by running it."""
+    mark = re.search(r"^<!-- drawn here: (.+?) -->$", source[0], flags=re.MULTILINE)
+    if mark is None:
+        return
+    stem = name.replace("/", "-")
+    blocks = re.findall(r"^```python\n(.*?)^```$", source[0][: mark.start()], re.MULTILINE | re.DOTALL)
+    for theme, ink in THEMES.items():
+        target = HERE / "project" / "pictures" / f"{stem}-{theme}.svg"
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), colours(ink):
+            draw_program("\n".join(blocks), target)
+    source[0] = source[0].replace(mark[0], f"<!-- picture {stem}: {mark[1]} -->")
+
+
+def draw_program(text, target):
+    """Run a program, quietly, and keep its last picture."""
+    Path("page.py").write_text(text, encoding="utf-8")
+    with contextlib.redirect_stdout(io.StringIO()):
+        runpy.run_path("page.py")
+    plt.savefig(target, metadata={"Date": None})
+    plt.close("all")
+
+
 def show_demo(_app, name, source):
     """On the site the start page has the picture; in the repository there is none."""
     if name == "index":
@@ -174,4 +202,5 @@ def setup(app):
     app.connect("builder-inited", draw_demo)
     app.connect("builder-inited", draw_pictures)
     app.connect("source-read", show_demo)
+    app.connect("source-read", show_drawn)
     app.connect("source-read", show_pictures)
