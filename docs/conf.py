@@ -85,7 +85,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_signature": False,
     "remove_config_comments": True,
-    "default_thumb_file": None,
+    "backreferences_dir": "project/used",
+    "doc_module": ("structsvm",),
     "abort_on_example_error": True,
 }
 
@@ -199,8 +200,8 @@ def setup(app):
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("config-inited", lambda app, _config: copy_pages(app))
+    app.connect("config-inited", lambda app, _config: draw_pictures(app))  # before the gallery, which shows some
     app.connect("builder-inited", draw_demo)
-    app.connect("builder-inited", draw_pictures)
     app.connect("source-read", show_demo)
     app.connect("source-read", show_drawn)
     app.connect("source-read", show_pictures)

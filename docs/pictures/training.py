@@ -4,7 +4,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 import structsvm
 from pictures.address import WORDS, data
@@ -67,7 +66,7 @@ def cuts(ink: Ink) -> None:
 def fitted(model: Any, X: Any, y: Any) -> float:
     """The weight after some rounds, which are too few on purpose."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", structsvm.ConvergenceWarning)
         return float(model.fit(list(X), list(y)).coef_[0])
 
 
