@@ -1,6 +1,6 @@
 """
-Which letters may stand for one another?
-========================================
+How much do two letters differ?
+===============================
 
 Alignment costs from alignments and from decoys.
 

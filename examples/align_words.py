@@ -1,6 +1,6 @@
 """
-Which word translates which one?
-================================
+How do I find the translation of each word?
+===========================================
 
 Word alignments.
 

@@ -1,6 +1,6 @@
 """
-Which labels should I ask for?
-==============================
+How few labels are enough, if I choose them?
+============================================
 
 Active learning: labels asked for.
 

@@ -1,6 +1,6 @@
 """
-What do its neighbours tell about a pixel?
-==========================================
+Do its neighbours say something about a pixel?
+==============================================
 
 Labels of graphs.
 

@@ -1,6 +1,6 @@
 """
-Which labels go together?
-=========================
+Do some labels go together?
+===========================
 
 Sets of labels.
 

@@ -1,6 +1,6 @@
 """
-Which word depends on which?
-============================
+How do I find the head of each word?
+====================================
 
 Dependency trees.
 

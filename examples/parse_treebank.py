@@ -1,6 +1,6 @@
 """
-What is the tree of this sentence?
-==================================
+How do I get the tree of a sentence?
+====================================
 
 A grammar learnt from trees.
 

@@ -1,6 +1,6 @@
 """
-Which row comes first?
-======================
+How do I put the best rows first?
+=================================
 
 Rankings, and rare rows found.
 

@@ -1,6 +1,6 @@
 """
-What does a sentence mean, if nobody says so exactly?
-=====================================================
+Can meanings be learnt if nobody says exactly what they are?
+============================================================
 
 Meanings learnt from bags of candidates.
 

@@ -1,6 +1,6 @@
 """
-Which C, and how many passes?
-=============================
+How large should C be, and how many passes?
+===========================================
 
 Choosing C, and how many passes.
 

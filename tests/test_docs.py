@@ -102,7 +102,7 @@ def test_page(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", [*(DOCS / "coming-from").glob("*.md")], ids=name_of)
 def test_programs_of_before(page, tmp_path, monkeypatch):
-    """Those whose packages are there, each after the first block, which makes the data."""
+    """Programs whose packages are there run, each after the first block, which makes the data."""
     blocks = blocks_of(page)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NLTK_DATA", str(tmp_path))  # NLTK writes its models there alone
