@@ -31,6 +31,8 @@ from pictures import paths, scores, training  # noqa: E402, F401
 from pictures.chart import chart  # noqa: E402
 from pictures.ink import THEMES, colours, draw_all  # noqa: E402
 
+import structsvm  # noqa: E402
+
 project = "structsvm"
 author = "structsvm developers"
 project_copyright = "structsvm developers"
@@ -70,7 +72,12 @@ copybutton_prompt_is_regexp = True
 autosummary_generate = True
 
 
-autosummary_context = {"public_names": public_names}
+def shown_before(module, name):
+    """Whether the front door has shown a name that a room offers again."""
+    return module != "structsvm" and name in structsvm.__all__
+
+
+autosummary_context = {"public_names": public_names, "shown_before": shown_before}
 suppress_warnings = ["config.cache"]  # warns of the function above
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
