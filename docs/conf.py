@@ -148,21 +148,28 @@ def show_drawn(_app, name, source):
     if mark is None:
         return
     stem = name.replace("/", "-")
-    blocks = re.findall(r"^```python\n(.*?)^```$", source[0][: mark.start()], re.MULTILINE | re.DOTALL)
     for theme, ink in THEMES.items():
-        target = HERE / "project" / "pictures" / f"{stem}-{theme}.svg"
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), colours(ink):
-            draw_program("\n".join(blocks), target)
+        with colours(ink):
+            run_program(source[0][: mark.start()])
+            plt.savefig(HERE / "project" / "pictures" / f"{stem}-{theme}.svg", metadata={"Date": None})
+            plt.close("all")
     source[0] = source[0].replace(mark[0], f"<!-- picture {stem}: {mark[1]} -->")
 
 
-def draw_program(text, target):
-    """Run a program, quietly, and keep its last picture."""
-    Path("page.py").write_text(text, encoding="utf-8")
-    with contextlib.redirect_stdout(io.StringIO()):
-        runpy.run_path("page.py")
-    plt.savefig(target, metadata={"Date": None})
-    plt.close("all")
+def show_live(_app, _name, source):
+    """In the place of ``<!-- shown here: EXPRESSION -->`` its value, as a notebook shows it."""
+    mark = re.search(r"^<!-- shown here: (.+?) -->$", source[0], flags=re.MULTILINE)
+    if mark is not None:
+        value = run_program(source[0][: mark.start()] + f"```python\nshown = {mark[1]}\n```\n")["shown"]
+        source[0] = source[0].replace(mark[0], f"```{{raw}} html\n{value._repr_html_()}\n```")
+
+
+def run_program(text):
+    """Run the programs of a page, quietly, in a folder of their own; return what they define."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        Path("page.py").write_text("\n".join(blocks), encoding="utf-8")
+        return runpy.run_path("page.py")
 
 
 def show_demo(_app, name, source):
@@ -211,4 +218,5 @@ def setup(app):
     app.connect("builder-inited", draw_demo)
     app.connect("source-read", show_demo)
     app.connect("source-read", show_drawn)
+    app.connect("source-read", show_live)
     app.connect("source-read", show_pictures)
