@@ -5,7 +5,8 @@ A page marks where a table goes, and which columns of which kept table it shows;
     <!-- results sequence/peers: CoNLL-2000, crf++ | who, cpu, f1 -->
     <!-- results end -->
 
-The title is given by its beginning. ``<!-- results defaults: summary -->`` is a row per table of `defaults.py`.
+The title is given by its beginning. ``<!-- results defaults: summary -->`` is a row per table of `defaults.py`, and
+``<!-- results runs -->`` a row per kept part of which the page shows something: command, date and processor.
 
 A decimal fraction in the text counts as measured, and so does a number of milliseconds or the like: it must be a number
 of the tables that its page shows, or, on a line that names tables (`sequence/peers: CoNLL-2000`), of those. What is
@@ -29,7 +30,11 @@ from common.code import stale as stale_parts
 from common.report import Results, Table
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+APART = {"benchmarks", "gallery", "project", "reference", "theory"}  # made by the site's build, or formulas
+WRITTEN = (page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in APART)
+PAGES = [ROOT / "README.md", *WRITTEN]
+RUNS = "runs"
 BLOCK = re.compile(r"^<!-- results (.+?) -->\n.*?^<!-- results end -->$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"`(\w+)/([\w-]+): ([^`]+)`")
@@ -80,6 +85,8 @@ def unsupported(text):
 
 def tables_behind(mark):
     """The kept tables of which a mark shows something."""
+    if mark == RUNS:
+        return []
     source, _, rest = mark.partition(": ")
     name, _, part = source.partition("/")
     return kept(name, part, "" if rest == "summary" else rest.partition(" | ")[0])
@@ -101,7 +108,24 @@ def values_of(tables):
 
 def renewed(text):
     """A page with its tables as the kept results have them now."""
-    return BLOCK.sub(lambda found: f"<!-- results {found[1]} -->\n{table_of(found[1])}\n<!-- results end -->", text)
+
+    def block(found):
+        table = runs(BLOCK.findall(text)) if found[1] == RUNS else table_of(found[1])
+        return f"<!-- results {found[1]} -->\n{table}\n<!-- results end -->"
+
+    return BLOCK.sub(block, text)
+
+
+def runs(marks):
+    """The markdown of a table of the kept parts behind the marks of a page."""
+    columns = {"command": ("command", ""), "date": ("run on", ""), "cpu": ("processor", "")}
+    rows = []
+    for source in dict.fromkeys(mark.partition(": ")[0] for mark in marks if mark != RUNS):
+        name, _, part = source.partition("/")
+        about = Results(ROOT / "benchmarks" / "results", name).parts[part]
+        command = f"`python benchmarks/{name}.py --part {part}`"
+        rows.append({"command": command, "date": about["date"], "cpu": about["machine"]["cpu"]})
+    return Table("", columns, rows).grid()
 
 
 def table_of(mark):

@@ -3,10 +3,15 @@
 pip install '.[docs]' && .ci/run site
 """
 
+import contextlib
+import io
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
@@ -17,9 +22,16 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
 
-from names import public_names  # noqa: E402
-
 os.environ.setdefault("MPLBACKEND", "agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+import tables  # noqa: E402
+from names import public_names  # noqa: E402
+from pictures import paths, scores, training  # noqa: E402, F401
+from pictures.chart import chart  # noqa: E402
+from pictures.ink import THEMES, colours, draw_all  # noqa: E402
+
+import structsvm  # noqa: E402
 
 project = "structsvm"
 author = "structsvm developers"
@@ -35,7 +47,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_templates", "gallery/**/*.ipynb"]
+exclude_patterns = ["_templates", "pictures", "gallery/**/*.ipynb"]
 templates_path = ["_templates"]
 
 html_theme = "furo"
@@ -60,7 +72,12 @@ copybutton_prompt_is_regexp = True
 autosummary_generate = True
 
 
-autosummary_context = {"public_names": public_names}
+def shown_before(module, name):
+    """Whether the front door has shown a name that a room offers again."""
+    return module != "structsvm" and name in structsvm.__all__
+
+
+autosummary_context = {"public_names": public_names, "shown_before": shown_before}
 suppress_warnings = ["config.cache"]  # warns of the function above
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -75,7 +92,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_signature": False,
     "remove_config_comments": True,
-    "default_thumb_file": None,
+    "backreferences_dir": "project/used",
+    "doc_module": ("structsvm",),
     "abort_on_example_error": True,
 }
 
@@ -96,13 +114,62 @@ def copy_pages(_app):
     )
     (HERE / "project").mkdir(exist_ok=True)
     for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"):
-        shutil.copy(ROOT / f"{name}.md", HERE / "project" / f"{name.lower()}.md")
+        text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
+        (HERE / "project" / f"{name.lower()}.md").write_text(text.replace("](docs/", "](../"), encoding="utf-8")
 
 
 def draw_demo(_app):
     """The picture of `structsvm demo`, for the start page."""
     command = [sys.executable, "-m", "structsvm", "demo", "--output", str(HERE / "project" / "demo.png")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def draw_pictures(_app):
+    """The pictures that pages ask for, in the colours of both themes."""
+    draw_all(HERE / "project" / "pictures")
+
+
+def show_pictures(_app, name, source):
+    """In the place of ``<!-- picture NAME: TEXT -->`` the picture, with the text as its alternative; and the map."""
+    up = "../" * name.count("/")
+
+    def figures(found):
+        options = f":alt: {found[2]}\n:figclass: drawn"
+        files = {theme: f"{up}project/pictures/{found[1]}-{theme}.svg" for theme in THEMES}
+        return "\n".join(f"```{{figure}} {file}\n{options} only-{theme}\n```\n" for theme, file in files.items())
+
+    text = re.sub(r"^<!-- picture ([\w-]+): (.+?) -->$", figures, source[0], flags=re.MULTILINE)
+    source[0] = text.replace("<!-- map -->", f"```{{raw}} html\n{chart(tables.rows())}\n```")
+
+
+def show_drawn(_app, name, source):
+    """In the place of ``<!-- drawn here: TEXT -->`` the picture that the page's own program draws, by running it."""
+    mark = re.search(r"^<!-- drawn here: (.+?) -->$", source[0], flags=re.MULTILINE)
+    if mark is None:
+        return
+    stem = name.replace("/", "-")
+    for theme, ink in THEMES.items():
+        with colours(ink):
+            run_program(source[0][: mark.start()])
+            plt.savefig(HERE / "project" / "pictures" / f"{stem}-{theme}.svg", metadata={"Date": None})
+            plt.close("all")
+    source[0] = source[0].replace(mark[0], f"<!-- picture {stem}: {mark[1]} -->")
+
+
+def show_live(_app, _name, source):
+    """In the place of ``<!-- shown here: EXPRESSION -->`` its value, as a notebook shows it."""
+    mark = re.search(r"^<!-- shown here: (.+?) -->$", source[0], flags=re.MULTILINE)
+    if mark is not None:
+        value = run_program(source[0][: mark.start()] + f"```python\nshown = {mark[1]}\n```\n")["shown"]
+        source[0] = source[0].replace(mark[0], f"```{{raw}} html\n{value._repr_html_()}\n```")
+
+
+def run_program(text):
+    """Run the programs of a page, quietly, in a folder of their own; return what they define."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        Path("page.py").write_text("\n".join(blocks), encoding="utf-8")
+        return runpy.run_path("page.py")
 
 
 def show_demo(_app, name, source):
@@ -147,5 +214,9 @@ def setup(app):
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("config-inited", lambda app, _config: copy_pages(app))
+    app.connect("config-inited", lambda app, _config: draw_pictures(app))  # before the gallery, which shows some
     app.connect("builder-inited", draw_demo)
     app.connect("source-read", show_demo)
+    app.connect("source-read", show_drawn)
+    app.connect("source-read", show_live)
+    app.connect("source-read", show_pictures)

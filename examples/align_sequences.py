@@ -1,6 +1,9 @@
 """
-Alignment costs from alignments and from decoys
-===============================================
+How much do two letters differ?
+===============================
+
+Alignment costs from alignments and from decoys.
+
 On simulated sequences.
 
 Shows the certificate, an alignment beside its reference, the costs, and how often homologues are told from decoys.

@@ -1,6 +1,9 @@
 """
-Word alignments
-===============
+How do I find the translation of each word?
+===========================================
+
+Word alignments.
+
 Word alignment: which word of a sentence translates which one, learnt from a few aligned sentences.
 
 Many sentence pairs without alignments say how often two words occur together (Dice's coefficient). That, places in the
@@ -17,6 +20,7 @@ import structsvm
 from structsvm.datasets import make_word_alignments
 from structsvm.metrics import matching_scores
 from structsvm.oracles.assignment import AssignmentOracle
+from structsvm.plotting import MatchingDisplay
 
 
 class WordPairs:
@@ -72,6 +76,8 @@ def main():
     ):
         scores = matching_scores(y_test, found)
         print(f"{name}: F1 {100 * scores.f1:.1f} %, alignment error rate {100 * scores.alignment_error_rate:.1f} %")
+    (left, right), found = sentences_test[0], model.predict(X_test[:1])[0]
+    MatchingDisplay.from_predictions(y_test[0], found, left, right)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """
-Batch training to a certified optimum
-=====================================
+How do I train in parallel, to a proved optimum?
+================================================
+
+Batch training to a certified optimum.
+
 Cutting planes in parallel, with a checkpoint, beside LaRank.
 
 The oracle is slow on purpose, as one that calls another program would be. All its calls of a round are made at the same

@@ -1,6 +1,9 @@
 """
-Chunking of CoNLL-2000
-======================
+Do templates beat features written by hand?
+===========================================
+
+Chunking of CoNLL-2000.
+
 Features written as dicts, against column templates.
 
 The dicts are those of sklearn-crfsuite's tutorial; they and their labels work here as they are. Column
@@ -9,6 +12,8 @@ names (or the folder for caches), and downloaded to it on first use; where that 
 
 Run it: python examples/chunking_conll2000.py
 """
+
+# sphinx_gallery_thumbnail_path = 'project/pictures/arg-max-light.svg'
 
 import time
 

@@ -1,6 +1,9 @@
 """
-Documents in a taxonomy
-=======================
+Does a tree of categories help when documents are few?
+======================================================
+
+Documents in a taxonomy.
+
 What its features and its loss are worth when there are few documents.
 
 Run it: python examples/classify_taxonomy.py

@@ -1,6 +1,9 @@
 """
-Labels of graphs
-================
+Do its neighbours say something about a pixel?
+==============================================
+
+Labels of graphs.
+
 Label the nodes of graphs: grids of pixels with and without edges, and one graph of which few labels are known.
 
 Run it: python examples/label_graphs.py [TRAIN TEST]; files of graphs as JSON or GraphML, without files on drawn grids.

@@ -1,6 +1,9 @@
 """
-Segments: chunks as wholes
-==========================
+Should I label tokens, or whole names?
+======================================
+
+Segments: chunks as wholes.
+
 Learn to find named spans: with whole segments, and token by token.
 
 Run it: python examples/label_segments.py
@@ -38,9 +41,19 @@ def main():
     chain = SequenceLabeler(constraints="bio", random_state=0).fit(X, as_labels(X, y))
     segments = SequenceLabeler(segments=True, random_state=0).fit(X, y)
     gold = as_labels(X_test, y_test)
-    print(f"F1 of a chain: {chunk_f1(gold, chain.predict(X_test)):.3f}")
-    print(f"F1 of segments: {chunk_f1(gold, as_labels(X_test, segments.predict(X_test))):.3f}")
+    scores = {
+        "tokens": chunk_f1(gold, chain.predict(X_test)),
+        "segments": chunk_f1(gold, as_labels(X_test, segments.predict(X_test))),
+    }
+    print(f"F1 of a chain: {scores['tokens']:.3f}")
+    print(f"F1 of segments: {scores['segments']:.3f}")
     print(segments.predict_spans(X_test[:1], probabilities=True)[0])
+
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(4, 3), layout="constrained")
+    ax.bar(list(scores), list(scores.values()), width=0.5)
+    ax.set(ylabel="F1 of titles", ylim=(0, 1))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """
-Label sequences, from training to pictures
-==========================================
+How do I train a tagger, and see what it learnt?
+================================================
+
+Label sequences, from training to pictures.
+
 On simulated chunks.
 
 Shows a progress bar, the certificate, chunk scores as conlleval counts them, constraints, the best labellings

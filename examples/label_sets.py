@@ -1,6 +1,9 @@
 """
-Sets of labels
-==============
+Do some labels go together?
+===========================
+
+Sets of labels.
+
 Labels per row, alone and with weights of pairs; a picture of which labels go together.
 
 Run it: python examples/label_sets.py [PICTURE]; on yeast's genes where STRUCTSVM_DATA has them, else on drawn rows.

@@ -1,6 +1,8 @@
 """
-A structure of your own: matchings
-==================================
+How do I teach it a structure of my own?
+========================================
+
+A structure of your own: matchings.
 
 Two sets of things are to be matched one to one, as words of a sentence with those of its translation, or
 people with tasks. What is known is a vector of features for every pair. The best matching is found by the
@@ -69,6 +71,11 @@ def main():
     print("weights:", np.round(model.coef_, 2))
 
     equal = [oracle.argmax(x, np.ones(8)) for x in X_test]
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+    ax.bar(range(1, 9), model.coef_)
+    ax.set(xlabel="coordinate (the first three are copied)", ylabel="weight")
     for name, Z in (("equal weights", equal), ("learnt weights", model.predict(X_test))):
         right = np.mean(np.concatenate([y == z for y, z in zip(Y_test, Z, strict=True)]))
         print(f"pairs matched rightly with {name}: {100.0 * right:.1f} %")

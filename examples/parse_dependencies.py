@@ -1,6 +1,9 @@
 """
-Dependency trees
-================
+How do I find the head of each word?
+====================================
+
+Dependency trees.
+
 Learn to parse, and draw a tree.
 
 Run it: python examples/parse_dependencies.py [TRAIN.conllu TEST.conllu]; without files on simulated trees.

@@ -1,6 +1,9 @@
 """
-A grammar learnt from trees
-===========================
+How do I get the tree of a sentence?
+====================================
+
+A grammar learnt from trees.
+
 With a large margin, and then parsed with.
 
 Run it: python examples/parse_treebank.py [TRAIN.mrg TEST.mrg]; without files of bracketed trees on simulated ones.

@@ -1,6 +1,9 @@
 """
-Rankings, and rare rows found
-=============================
+How do I put the best rows first?
+=================================
+
+Rankings, and rare rows found.
+
 Rows of queries are ranked; rare rows are found by losses of the whole sample.
 
 Run it: python examples/rank_queries.py [TRAIN TEST]; files in svmlight format with qid, without files on drawn rows.
@@ -26,10 +29,16 @@ def data():
 
 def main():
     (X, y, qid), (X_test, y_test, qid_test) = data()
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(layout="constrained")
     for loss in ("ndcg", "pairs", "map"):
         ranker = Ranker(loss, random_state=0).fit(X, y, qid=qid)
         scores = ranking_scores(y_test, ranker.predict(X_test), qid=qid_test)
         print(f"{loss}: NDCG {scores.ndcg:.3f}, at 3 {scores.ndcg_at[3]:.3f}, MAP {scores.map:.3f}")
+        ax.plot(list(scores.ndcg_at), list(scores.ndcg_at.values()), "o-", label=f"trained for {loss}")
+    ax.set(xlabel="places that count", ylabel="NDCG")
+    ax.legend()
     print(ranker.result_.certificate())
     for loss in ("f1", "prbep", "roc_area"):
         model = MultivariateClassifier(loss, random_state=0).fit(X, y >= 3)

@@ -1,6 +1,9 @@
 """
-Meanings learnt from bags of candidates
-=======================================
+Can meanings be learnt if nobody says exactly what they are?
+============================================================
+
+Meanings learnt from bags of candidates.
+
 A semantic parser learns from sentences and bags of candidate meanings, on a simulated house.
 
 Shows how the alignment error falls while sentences stream in, what words mean, and a model file.
@@ -24,12 +27,14 @@ def main():
     for meaning in house.bags[1]:
         print(f"  {meaning}")
 
+    curve = []
     parser = SemanticParser(method="ospas", C=0.1, random_state=0)
     for a in range(0, 2000, 400):
         parser.partial_fit(house.sentences[a : a + 400], house.bags[a : a + 400])
         symbols = [[symbol for _, symbol in pairs] for pairs in parser.predict_alignment(test.sentences)]
         error = alignment_error(test.alignment, symbols)
         scores = meaning_scores(test.meanings, parser.predict(test.sentences))
+        curve.append(100 * error)
         print(f"after {a + 400} sentences: alignment error {100 * error:.1f} %, F1 of meanings {100 * scores.f1:.1f}")
 
     sentence = "the rabbit gives some cake to john"
@@ -38,6 +43,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         parser.save(Path(folder) / "house.model")
         print(structsvm.load(Path(folder) / "house.model").predict([sentence])[0])
+
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+    ax.plot(range(400, 2001, 400), curve, "o-")
+    ax.set(xlabel="sentences", ylabel="words with a wrong meaning, %", ylim=(0, None))
 
 
 if __name__ == "__main__":

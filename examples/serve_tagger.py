@@ -1,6 +1,8 @@
 """
-A tagger as a web service
-=========================
+How do I put a tagger behind a web address?
+===========================================
+
+A tagger as a web service.
 
 A model file behind FastAPI: sentences in, their labels out. Prediction leaves the GIL, so that the threads in which
 FastAPI runs a plain function share the cores, and `mmap=True` lets the processes of a server share the weights.
@@ -10,6 +12,8 @@ Run it: python examples/serve_tagger.py
 
 As a service: MODEL=tagger.model uvicorn --app-dir examples serve_tagger:app --workers 2
 """
+
+# sphinx_gallery_thumbnail_path = 'project/pictures/probabilities-light.svg'
 
 import os
 import tempfile

@@ -1,6 +1,9 @@
 """
-Choosing C, and how many passes
-===============================
+How large should C be, and how many passes?
+===========================================
+
+Choosing C, and how many passes.
+
 GridSearchCV, and a learning curve by warm start.
 
 Simulated chunks. The search scores chunk F1 in three folds; the curve trains one model on, pass by pass,
@@ -42,11 +45,22 @@ def main():
         print(f"C = {C:<5}  F1 {100.0 * mean:.2f} +- {100.0 * std:.2f}")
     print(f"best: {search.best_params_}, F1 on the test set {100.0 * search.score(X_test, y_test):.2f}\n")
 
+    gaps, scores = [], []
     curve = clone(search.best_estimator_).set_params(max_iter=1, warm_start=True)
     for _ in range(10):
         curve.fit(X, y)
         gap, f1 = curve.result_.relative_gap, chunk_f1(y_test, curve.predict(X_test))
         print(f"{curve.n_iter_:3d} passes  gap {100.0 * gap:5.1f} %  test F1 {100.0 * f1:.2f}")
+        gaps.append(100.0 * gap)
+        scores.append(100.0 * f1)
+
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(layout="constrained")
+    ax.plot(range(1, 11), gaps, "o-", label="duality gap, %")
+    ax.plot(range(1, 11), scores, "s-", label="F1 on new sentences, %")
+    ax.set(xlabel="passes")
+    ax.legend()
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ from structsvm.datasets import fetch_conll2000, make_sequences
 FOLDER = Path(__file__).parents[1] / "examples"
 SLOW = {"chunking_conll2000.py"}
 DRAWN = (
-    "align_sequences", "batch_training", "classify_taxonomy", "label_graphs", "label_sequences", "label_sets",
-    "parse_dependencies", "parse_treebank",
+    "align_sequences", "align_words", "ask_a_pool", "batch_training", "classify_taxonomy", "label_graphs",
+    "label_segments", "label_sequences", "label_sets", "new_oracle", "parse_dependencies", "parse_treebank",
+    "rank_queries", "semantic_parsing", "tune_C",
 )  # fmt: skip
 NEEDS = {"neural_tagger.py": "jax", "serve_tagger.py": "fastapi"} | {f"{name}.py": "matplotlib" for name in DRAWN}
 
@@ -77,3 +78,11 @@ def test_says_what_it_shows(script):
     text = (FOLDER / script).read_text(encoding="utf-8")
     assert text.startswith('"""')
     assert f"Run it: python examples/{script}" in text
+    assert text.splitlines()[1].endswith("?")  # begins with a question
+
+
+@pytest.mark.parametrize("script", sorted(p.name for p in FOLDER.glob("*.py")))
+def test_has_a_thumbnail(script):
+    """A picture that it draws, or one that it names."""
+    text = (FOLDER / script).read_text(encoding="utf-8")
+    assert script.removesuffix(".py") in DRAWN or "# sphinx_gallery_thumbnail_path = " in text

@@ -1,5 +1,6 @@
 """README and docs say what the kept results say: their tables are made from them."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -33,18 +34,18 @@ def test_pages_have_the_kept_numbers():
 
 
 def test_a_changed_number_is_found(copy):
-    page = copy / "docs" / "sequences.md"
+    page = copy / "docs" / "measured" / "sequences.md"
     text = page.read_text(encoding="utf-8")
     assert text.count("| LaRank, exact | 93.31 |") == 1
     page.write_text(text.replace("| LaRank, exact | 93.31 |", "| LaRank, exact | 93.99 |"), encoding="utf-8")
     done = published(copy)
-    assert done.returncode == 1 and done.stdout == "docs/sequences.md differs from the kept results\n"
+    assert done.returncode == 1 and done.stdout == "docs/measured/sequences.md differs from the kept results\n"
 
 
 @pytest.mark.parametrize(
     ("page", "old", "new", "number"),
     [
-        ("papers", "left to right 6.7 % (5.75)", "left to right 6.8 % (5.75)", "6.8"),
+        ("papers/thesis-tables", "left to right 6.7 % (5.75)", "left to right 6.8 % (5.75)", "6.8"),
         ("binary", "a step takes less than", "a step takes 1370 ns, less than", "1370"),
     ],
 )
@@ -69,3 +70,15 @@ def test_a_mark_that_leads_nowhere_is_an_error(copy, mark, said):
         page.write(f"\n<!-- results {mark} -->\n<!-- results end -->\n")
     done = published(copy)
     assert done.returncode == 1 and said in done.stderr
+
+
+def test_measured_pages_say_when_and_where(copy):
+    """Command, date and processor of each kept part of which they show something."""
+    pages = sorted((copy / "docs" / "measured").glob("*.md"))
+    assert pages and all("<!-- results runs -->" in page.read_text(encoding="utf-8") for page in pages)
+    path = copy / "docs" / "measured" / "sequences.md"
+    text = path.read_text(encoding="utf-8")
+    part = re.search(r"<!-- results sequence/([\w-]+): ", text)[1]
+    assert text.count(f"| `python benchmarks/sequence.py --part {part}` | 20") == 1
+    path.write_text(text.replace(f"--part {part}` | 20", f"--part {part}` | 19"), encoding="utf-8")
+    assert published(copy).stdout == "docs/measured/sequences.md differs from the kept results\n"

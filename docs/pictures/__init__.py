@@ -1,0 +1,1 @@
+"""The pictures of the site's pages, drawn at its build from what the library computes."""
