@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from inspect import isfunction
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.examples import LabeledRows
+    from structsvm.tasks.common.examples import Examples, LabeledRows
     from structsvm.tasks.common.inspection.report import WeightReport
     from structsvm.tasks.common.inspection.weights import Explanation
 
@@ -67,6 +67,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     _model_class: type[TaskModel]
     _constraints: Constraints
     _reader: str = "features.svmlight.read_svmlight"  # below `structsvm`; empty: no files have its examples
+    _takes_one_label: ClassVar[bool] = False
     model_: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -162,8 +163,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, examples = self._prepare(X, y, sample_weight, before, **options)
-        if before is None and passes is None and (doubt := examples.doubt) is not None:
-            warn(doubt, AdviceWarning)
+        if before is None and passes is None:
+            self._check_outputs(examples)
         if before is None:
             warn_of_odd_labels(getattr(model, "labels", ()))
         model.params, model.estimator = snapshot(self.get_params(deep=False)), type(self).__name__
@@ -177,6 +178,16 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         if self.verbose:
             monitor = Monitors(monitor, Bar(n_passes, disable=False))
         return model, train(job, monitor)
+
+    def _check_outputs(self, examples: Examples) -> None:
+        """Warn of outputs from which nothing can be learnt; ValueError where weights leave a single class."""
+        if examples.weight is not None and not self._takes_one_label and examples.has_one_output:
+            raise ValueError(
+                "2 classes or more are needed, and all examples whose weight is not 0 have the same label: see "
+                "sample_weight"
+            )
+        if (doubt := examples.doubt) is not None:
+            warn(doubt, AdviceWarning)
 
     def _calibrated(self, *data: object, **options: object) -> Self:
         """Store a copy of the model that is calibrated on data; arguments are those of its `calibrate`."""
