@@ -24,7 +24,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.dual.parallel import in_own_threads
 from structsvm.features.inputs.masks import reads_masks
-from structsvm.features.inputs.places import located
+from structsvm.features.inputs.places import PlacedList, located
 from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
 from structsvm.progress import Bar, Monitor, Monitors
@@ -433,7 +433,7 @@ def as_list(X: object, what: str, name: str = "X") -> list[Any]:
     """The inputs X as a list; ValueError, with their name, unless they are a collection of `what`."""
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
         raise ValueError(f"{name} must be a list of {what}, got {X!r:.80}")
-    return list(X)
+    return X if isinstance(X, PlacedList) else list(X)
 
 
 def share_of(right: NDArray[np.bool_] | Floats, says: NDArray[np.bool_], sample_weight: ArrayLike | None) -> float:

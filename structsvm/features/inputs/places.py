@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 # The index of an example, and perhaps that of its word from 1 on, or of its token from 0 on.
-_NAMED = re.compile(r"(?:sentence|tree|sequence|graph|row) (\d+)\b(?:.*?\b(word|token) (\d+)\b)?", re.DOTALL)
+_NAMED = re.compile(
+    r"(?:sentence|tree|sequence|graph|row|[\w ]+?,? (?:of )?example) (\d+)\b(?:.*?\b(word|token) (\d+)\b)?", re.DOTALL
+)
 
 
 class PlacedList(list[Any]):

@@ -57,7 +57,7 @@ def test_a_single_label_of_weight_is_never_learnt_in_silence(case):
     """Examples of weight 0 count as left out, as in scikit-learn's machines."""
     X, y = labelled(case.kind)(["a"] * 12 + ["b"] * 12)
     weight = np.repeat([1.0, 0.0], len(y) // 2)
-    if quick(case)._takes_one_label:  # noqa: SLF001 (the test's subject)
+    if quick(case)._takes_one_label:
         with pytest.warns(AdviceWarning, match="all 12 labels in y are the same"):
             quick(case).fit(X, y, sample_weight=weight)
     else:
