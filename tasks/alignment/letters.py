@@ -27,7 +27,7 @@ _READ_AS = {
     "dna": (DNA, {"U": "T"} | dict.fromkeys("RYSWKMBDHV", "N")),
 }
 
-# What some programs and typesetting write for gaps: ~ of GCG, _, and the dashes and the minus of Unicode.
+# Signs of gaps elsewhere: ~ of GCG, _, and the dashes and the minus of Unicode.
 OTHER_GAPS = "~_\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{EN DASH}\N{EM DASH}\N{MINUS SIGN}"
 
 # Kyte and Doolittle (1982): hydropathy of the amino acids; other letters 0.
