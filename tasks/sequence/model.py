@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import renumbered_parts
-from structsvm.features._tokens import steps
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.dense import warn_of_few_digits
@@ -490,8 +489,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         X = X if self.segments is None else read(X)
         tokens = self.encoder.transform(X, lengths)
-        if self.encoder.kind != "numeric":
-            warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
+        warn_of_unknown(self.encoder.n_unknown(tokens), tokens.n_tokens, "tokens")
         return self.in_units(tokens if self.segments is None else self.segments.with_phrases(X, tokens))
 
     def later(self, tokens: Tokens) -> Tokens:

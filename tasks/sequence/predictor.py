@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.features._tokens import steps
 from structsvm.model_file import name_of, read_model, unsound
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.stored_values import Number, Record
@@ -119,5 +118,5 @@ class Predictor:
 
     def _encode(self, X: SequencesLike) -> Tokens:
         tokens = self._encoder.transform(X)
-        warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
+        warn_of_unknown(self._encoder.n_unknown(tokens), tokens.n_tokens, "tokens")
         return tokens

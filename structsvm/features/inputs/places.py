@@ -43,10 +43,10 @@ class PlacedRows:
 
 @contextmanager
 def located(X: Any) -> Iterator[None]:
-    """Put the place of an example of X before the text of a ValueError that names its index."""
+    """Put the place of an example of X before the text of a ValueError or TypeError that names its index."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         text = str(error)
         found = _NAMED.match(text)
         if found is not None and len(error.args) == 1:
