@@ -310,7 +310,7 @@ class FeatureEncoder:
         return isinstance(self._vocabulary, (AttributeVocabulary, TemplateVocabulary))
 
     def n_unknown(self, tokens: Tokens) -> int:
-        """The number of tokens without a feature that is known; 0 where all had a number, which may be 0, in training."""
+        """The number of tokens without a known feature; 0 where all of training had a number, which may be 0."""
         if self.kind == "numeric" or (self.seen is not None and self.seen.has_numbers):
             return 0
         return int(steps(tokens.indptr)[2])
