@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.dual.parallel import in_own_threads
+from structsvm.features.inputs.kinds import numbers_wanted
 from structsvm.features.inputs.masks import reads_masks
 from structsvm.features.inputs.places import PlacedList, located
 from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
@@ -214,7 +215,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         scratch = copy.copy(self)
         if before is not None:
             scratch.__dict__.update(before.columns)
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are errors of the check
+        # Numbers beyond float32 are errors of the check.
+        with numbers_wanted(X), np.errstate(over="ignore", invalid="ignore"):
             checked = validate_data(scratch, X, y, reset=before is None, **options)
         columns = {name: value for name, value in vars(scratch).items() if name in COLUMNS}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)

@@ -195,7 +195,10 @@ def checked_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> We
     if sample_weight is None:
         return None
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = np.asarray(sample_weight)
+        if weight.dtype.kind in "mMcV":  # NumPy makes numbers of dates, and drops imaginary parts
+            raise TypeError
+        weight = weight.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"sample_weight must be {n_samples} numbers, got {sample_weight!r:.80}") from None
     if weight.shape != (n_samples,):

@@ -26,6 +26,7 @@ def warn_of_number_texts(sequences: Any) -> None:
                 texts.setdefault(key, []).append(value)
             elif isinstance(value, (int, float)) and not isinstance(value, bool):
                 numbers.add(key)
+    warn_of_rows_of_texts(sequences)
     for key, values in texts.items():
         found = [value for value in values if _NUMBER.fullmatch(value)]
         if found and (key in numbers or _are_measured(found, values)):
@@ -35,6 +36,20 @@ def warn_of_number_texts(sequences: Any) -> None:
                 f"feature of its own, {f'{key}:{found[0]}'!r:.60}: float() makes a value of them",
                 AdviceWarning,
             )
+
+
+def warn_of_rows_of_texts(sequences: Any) -> None:
+    """Warn of arrays of numbers as text, whose entries are names of features."""
+    if not isinstance(sequences, (list, tuple)) or not all(getattr(one, "ndim", 0) == 2 for one in sequences):
+        return
+    names = [name for one in sequences[:SAMPLED] for name in one.ravel()[:SAMPLED].tolist()]
+    texts = [name for name in names if isinstance(name, str) and _NUMBER.fullmatch(name)]
+    if names and _are_measured(texts, names):
+        warn(
+            f"X holds numbers as text, such as {texts[0]!r:.40}, and each of them is a feature of its own: "
+            "astype(float) makes values of them",
+            AdviceWarning,
+        )
 
 
 def _are_measured(found: list[str], values: list[str]) -> bool:

@@ -12,7 +12,7 @@ from structsvm.structures.intents.utterances import Utterance, checked_slots, me
 
 # [Boston](city), [Boston](city:BOS) or [Boston]{"entity": "city", "role": "from", "value": "BOS"}.
 _SLOT = re.compile(r"\[([^\]]+)\](?:\(([^():]+)(?::([^()]*))?\)|(\{[^{}]*\}))")
-# What is left of a slot that is none: a bracket that closes before one that opens.
+# The rest of a mark that is none: a bracket that closes before one that opens.
 _BROKEN = re.compile(r"\]\s*[({]")
 
 
