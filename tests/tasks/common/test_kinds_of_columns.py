@@ -1,6 +1,7 @@
 """Columns that are no numbers: of every estimator of rows one rule, an error with the remedy or the field's reading."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 from fractions import Fraction
 from inspect import signature
@@ -111,3 +112,15 @@ WEIGHED = {name: case for name, case in TABLE.items() if "sample_weight" in sign
 def test_weights_that_are_no_numbers(case, kind):
     with pytest.raises((ValueError, TypeError), match="sample_weight"):
         case.train(case.make(), sample_weight=np.ones(len(case.X)).astype(kind))
+
+
+LABELLED = {name: case for name, case in ROWS.items() if name != "MultilabelClassifier"}
+
+
+@pytest.mark.parametrize("case", LABELLED.values(), ids=LABELLED)
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]"])
+def test_dates_as_labels_or_grades(case, kind):
+    """No model file could hold them, and grades would be numbers in whatever unit they have."""
+    y = (np.arange(N) % 2).astype(kind)
+    with pytest.raises(ValueError, match=f"y holds {re.escape(kind)}: labels are names or whole numbers"):
+        quick(case).fit(A, y, **case.about(N))
