@@ -309,11 +309,10 @@ class FeatureEncoder:
         """Whether features can be left out; see `narrowed`."""
         return isinstance(self._vocabulary, (AttributeVocabulary, TemplateVocabulary))
 
-    def n_unknown(self, tokens: Tokens) -> int:
-        """The number of tokens without a known feature; 0 where all of training had a number, which may be 0."""
-        if self.kind == "numeric" or (self.seen is not None and self.seen.has_numbers):
-            return 0
-        return int(steps(tokens.indptr)[2])
+    @property
+    def has_numbers(self) -> bool:
+        """Whether each token of training had a number, which may be 0: one without a feature is not unknown then."""
+        return self.kind == "numeric" or (self.seen is not None and self.seen.has_numbers)
 
     # ------------------------------------------------------------------- dispatch
 

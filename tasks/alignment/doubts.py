@@ -72,7 +72,7 @@ def warn_of_two_scores(values: Floats, letters: str | Sequence[Hashable]) -> Non
     """Warn of a matrix with two scores for a pair of letters, where one is learnt."""
     apart = np.abs(values - values.T)
     if len(apart) and apart.max() > 1e-6 * np.abs(values).max():
-        a, b = np.unravel_index(int(apart.argmax()), apart.shape)
+        a, b = divmod(int(apart.argmax()), len(apart))
         warn(
             f"the matrix scores {letters[a]!r} with {letters[b]!r} by {values[a, b]:g} and {letters[b]!r} with "
             f"{letters[a]!r} by {values[b, a]:g}, and symmetric=True takes their mean: symmetric=False (--asymmetric) "

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.dual.parallel import renumbered_parts
+from structsvm.features._tokens import steps
 from structsvm.features.dense import DenseRows, warn_of_few_digits
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.inputs.outliers import table
@@ -255,7 +256,9 @@ class GraphModel(TaskModel[LabeledGraphs]):
                 f"{len(self.edge_units.shift) - (self.contrast is not None)}"
             )
         tokens = by_graph(self.encoder.transform, inputs.rows)
-        warn_of_unknown(self.encoder.n_unknown(tokens), tokens.n_tokens, "nodes")
+        n_bare = steps(tokens.indptr)[2]
+        if n_bare and not self.encoder.has_numbers:
+            warn_of_unknown(n_bare, tokens.n_tokens, "nodes")
         if to_learn:
             tokens = later_tokens(self.units, tokens, self.encoder.name_of)
         graphs = assembled(inputs, node_rows(self.units.applied(tokens), self.units), len(self.edge_units.shift))

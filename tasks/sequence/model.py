@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import renumbered_parts
+from structsvm.features._tokens import steps
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.dense import warn_of_few_digits
@@ -489,7 +490,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         X = X if self.segments is None else read(X)
         tokens = self.encoder.transform(X, lengths)
-        warn_of_unknown(self.encoder.n_unknown(tokens), tokens.n_tokens, "tokens")
+        n_bare = steps(tokens.indptr)[2]
+        if n_bare and not self.encoder.has_numbers:
+            warn_of_unknown(n_bare, tokens.n_tokens, "tokens")
         return self.in_units(tokens if self.segments is None else self.segments.with_phrases(X, tokens))
 
     def later(self, tokens: Tokens) -> Tokens:

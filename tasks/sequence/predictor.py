@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from structsvm._warnings import warn_of_unknown
+from structsvm.features._tokens import steps
 from structsvm.model_file import name_of, read_model, unsound
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.stored_values import Number, Record
@@ -118,5 +119,7 @@ class Predictor:
 
     def _encode(self, X: SequencesLike) -> Tokens:
         tokens = self._encoder.transform(X)
-        warn_of_unknown(self._encoder.n_unknown(tokens), tokens.n_tokens, "tokens")
+        n_bare = steps(tokens.indptr)[2]
+        if n_bare and not self._encoder.has_numbers:
+            warn_of_unknown(n_bare, tokens.n_tokens, "tokens")
         return tokens
