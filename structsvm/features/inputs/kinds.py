@@ -12,7 +12,7 @@ REMEDY = (
     "parts, such as the month; of categories, columns of 0 and 1, as pandas.get_dummies makes them"
 )
 # Types of columns of pandas, polars and NumPy, by their names.
-_NO_NUMBERS = re.compile(r"(datetime|timedelta|period|interval|date|duration|time)\b", re.IGNORECASE)
+_NO_NUMBERS = re.compile(r"(datetime|timedelta|timestamp|period|interval|date|duration|time)(32|64)?\b", re.IGNORECASE)
 # How scikit-learn and NumPy begin, where an entry cannot be made a number.
 _NO_FLOAT = ("float() argument must be", "could not convert string to float", "setting an array element")
 
@@ -45,9 +45,11 @@ def check_kinds(X: Any) -> None:
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
-    """The names and types of the columns of a data frame."""
+    """The names and types of the columns of a data frame, or of a table of Arrow."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         yield from zip(X.columns, X.dtypes, strict=True)
+    elif hasattr(schema := getattr(X, "schema", None), "types"):
+        yield from zip(schema.names, schema.types, strict=True)
 
 
 def _place_of_text(X: Any) -> str:

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from cases import CASES, DRAWN, TABLE
 
+from structsvm import tasks
+
 N = 60
 A = DRAWN.normal(size=(N, 4))
 DAYS = np.datetime64("2020-01-01", "s") + 86400 * np.arange(N)
@@ -69,6 +71,28 @@ NO_NUMBERS = {
     "missing": (frame(d=pd.array([None] + [1] * (N - 1), dtype="Int64")), "NaN"),
     "None": (np.where(np.arange(4) == 3, None, A.astype(object)), "NaN"),
 }
+
+FRAMES = {
+    "polars": lambda pl, days: pl.DataFrame({"d": days}),
+    "pyarrow": lambda pa, days: pa.table({"d": days}),
+}
+
+
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize("days", [DAYS.astype("M8[ms]"), (DAYS - DAYS[0]).astype("m8[ms]")], ids=["dates", "durations"])
+@rows
+def test_dates_of_other_data_frames(case, library, days):
+    X = FRAMES[library](pytest.importorskip(library), days)
+    with pytest.raises(ValueError, match=r"the column 'd' of X holds .*; numbers are wanted"):
+        fit(case, X)
+
+
+@pytest.mark.parametrize("n_pair_features", [0, 1])
+def test_dates_of_items(n_pair_features):
+    days = DAYS[:2].reshape(2, 1)
+    x = (A[:2], np.zeros((2, 2, 1), dtype="m8[s]")) if n_pair_features else days
+    with pytest.raises(ValueError, match=r"X holds (datetime64|timedelta64)\[s\]"):
+        tasks.ItemOrderer(C=0.1).fit([x] * 4, [[0, 1]] * 4)
 
 
 @rows
