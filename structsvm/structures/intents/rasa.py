@@ -35,7 +35,7 @@ def from_yaml(content: bytes, name: str) -> Iterator[Utterance]:
 def _loaded(yaml: Any, content: bytes, name: str) -> Any:
     """The value of YAML; ValueError, which names the file, also for a key that an object has twice."""
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types here
+    class Loader(yaml.SafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
             for key in keys:
