@@ -13,6 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.features.dense import check_squares
+from structsvm.features.inputs.kinds import check_kinds
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._ordering import MOST_EXACT, OrderingProblem
@@ -213,6 +214,8 @@ class OrderingOracle(Oracle):
             if not isinstance(x, tuple) or len(x) != 2:
                 raise ValueError(f"expected (rows, pair_features), got {type(x).__name__}")
             items, P = x
+        for given in (items, P):
+            check_kinds(given)
         rows = as_rows(items, self.n_item_features)
         n, p = len(rows), self.n_pair_features
         if n > MOST_ITEMS:

@@ -12,7 +12,9 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, defaults, option_of, optional, refuse, training
+from structsvm.features.inputs.places import located
 from structsvm.metrics import alignment_scores, homologue_error
+from structsvm.tasks.alignment.doubts import warn_of_gaps
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.files import AlignmentFile, read_alignments, read_words, to_a2m, to_words
 from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel
@@ -28,6 +30,12 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The alignments of the input's pairs as A2M; of words as lines."""
     of_words = has_words(model)
     file = read(path, of_words=of_words)
+    with located(file.rows):
+        yield from _aligned(model, file, wanted, of_words=of_words)
+
+
+def _aligned(model: Any, file: AlignmentFile, wanted: Wanted, *, of_words: bool) -> Iterator[str]:
+    """The lines of `predict`."""
     if not wanted.is_ranked:
         for name, rows in zip(file.names, model.align(file.pairs, wanted.jobs), strict=True):
             yield f"{to_words(rows)}\n" if of_words else to_a2m(name, rows)
@@ -47,7 +55,13 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     file = read(path, of_words=has_words(model))
     file.check_aligned(path)
     file, n_left_out = file.with_pairs(path)
-    scores = alignment_scores(file.rows, model.align(file.pairs, jobs))
+    pairs = zip(file.pairs, file.rows, strict=True)
+    warn_of_gaps(
+        len(file.rows),
+        has_gaps=any(len(x) < len(row) for pair, rows in pairs for x, row in zip(pair, rows, strict=True)),
+    )
+    with located(file.rows):
+        scores = alignment_scores(file.rows, model.align(file.pairs, jobs))
     decoys = file.decoys if file.has_decoys else stand_ins(file.pairs)
     error = choice_error(model, file.pairs, decoys, jobs) if all(decoys) else None
     results = {"error": error, **scores._asdict(), "n_pairs": len(file.pairs), "own_decoys": file.has_decoys}
@@ -207,7 +221,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     settings.prior = with_gaps(settings.prior, [params.get(name) for name in GAPS])
     solver = make_solver(settings, ALIGNMENT_C)
     file, n_left_out = file.with_pairs(path, assessed=sets is None and settings.loss == "q")
-    sets = None if sets is None else file.decoys
+    sets, job.read = None if sets is None else file.decoys, file.pairs
     if model is None:
         model, references = AlignmentModel.prepared(settings, file.pairs, file.rows, sets)
     else:

@@ -120,7 +120,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     texts: dict[str, str] = {}
     for name in ("arcs", "labels", "pairs"):
         if params.get(name) is not None:
-            with open(params[name], encoding="utf-8") as file:
+            with open(params[name], encoding="utf-8-sig") as file:
                 texts[params[name]] = text = file.read()
             if not lines(text):
                 raise ValueError(f"{params[name]}: contains no templates")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from structsvm.features._tokens import steps
 from structsvm.features.attributes import AttributeVocabulary, check_no_table, hash_attributes, unwrapped
 from structsvm.features.columns import Columns
+from structsvm.features.inputs.number_texts import warn_of_number_texts
 from structsvm.features.inputs.places import in_files
 from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
@@ -308,6 +309,11 @@ class FeatureEncoder:
         """Whether features can be left out; see `narrowed`."""
         return isinstance(self._vocabulary, (AttributeVocabulary, TemplateVocabulary))
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether each token of training had a number, which may be 0: one without a feature is not unknown then."""
+        return self.kind == "numeric" or (self.seen is not None and self.seen.has_numbers)
+
     # ------------------------------------------------------------------- dispatch
 
     def _encode(self, X: Any, lengths: Any, fit: bool) -> Tokens:
@@ -357,6 +363,7 @@ class FeatureEncoder:
         """Learn which columns all tokens have, named features; or check that the tokens of X have them."""
         counts, n = sampled_names(X) if fit or self.seen is not None else ({}, 0)
         if fit:
+            warn_of_number_texts(X)
             self.seen = SeenColumns.named(counts, n) if n else None
         elif self.seen is not None:
             self.seen.check_names(counts, n)

@@ -1,8 +1,9 @@
-"""Strict and bounded JSON: no NaN, no integers or nesting of unlimited size."""
+"""Strict and bounded JSON: no NaN, no key twice, no integers or nesting of unlimited size."""
 
 import json
 import math
 import reprlib
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -16,7 +17,18 @@ _INT_BOUND = 10**MAX_DIGITS
 
 def parse_json(text: bytes) -> Any:
     """The value of JSON in UTF-8. Raises ValueError for anything else, RecursionError if nested too deeply."""
-    return json.loads(text.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant)
+    return json.loads(
+        text.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant, object_pairs_hook=_object
+    )
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, whose last one of two equal keys would replace the first."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {key!r:.60} stands twice in an object")
+    return value
 
 
 def _parse_int(text: str) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from json import JSONDecodeError
 from typing import Any, BinaryIO, NamedTuple
 
-from structsvm.features.sources import load_bytes, load_text
+from structsvm.features.inputs.places import PlacedList
+from structsvm.features.sources import load_bytes, load_text, numbered_lines
 from structsvm.features.text.encodings import not_utf8
 from structsvm.files.new_file import new_file
 from structsvm.files.strict_json import parse_json
@@ -52,29 +54,32 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
         For a line that is not such an object, has an empty bag, an invalid meaning, or half of a surrogate pair; names
         file and line.
     """
+    if isinstance(source, dict):
+        raise TypeError("source must be a path, a file or lines, got a dict: [json.dumps(value)] is the line of one")
     content, name, _ = load_bytes(source)
     utterances = utterances_of(content, name)
     if utterances is not None:
         if not utterances:
             raise ValueError(f"{name}: contains no sentences")
         places, sentences, meanings = map(list, zip(*utterances, strict=True))
-        return BagLines(sentences, [[meaning] for meaning in meanings], [None] * len(places), places)
-    found = BagLines([], [], [], [])
-    for number, line in enumerate(content.splitlines(), start=1):
-        if not line.strip():
-            continue
-        place = f"{name}, line {number}"
+        return BagLines(
+            PlacedList(sentences, places), [[meaning] for meaning in meanings], [None] * len(places), places
+        )
+    found = BagLines(PlacedList([], []), [], [], [])
+    for place, line in _objects(content, name):
         try:
-            value = parse_json(line)
-            if rb"\u" in line:
+            value = parse_json(line) if isinstance(line, bytes) else line
+            if rb"\u" in content:
                 json.dumps(value, ensure_ascii=False).encode()
             sentence, bag, alignment = _parts(value, bags)
         except RecursionError:
             raise ValueError(f"{place}: nested too deeply") from None
         except UnicodeDecodeError:
-            raise ValueError(f"{place}: {not_utf8(line)}") from None
+            raise ValueError(f"{place}: {not_utf8(content)}") from None
         except UnicodeEncodeError as error:
             raise ValueError(f"{place}: {error.object[error.start]!r} is half a character") from None
+        except JSONDecodeError as error:
+            raise ValueError(f'{place}: no object of JSON, {{"sentence": ..., "bag": [...]}}: {error}') from None
         except (ValueError, TypeError) as error:
             raise ValueError(f"{place}: {error}") from None
         found.sentences.append(sentence)
@@ -83,16 +88,29 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
         found.places.append(place)
     if not found.sentences:
         raise ValueError(f"{name}: contains no sentences")
-    return found
+    return found._replace(sentences=PlacedList(found.sentences, found.places))
+
+
+def _objects(content: bytes, name: str) -> Iterator[tuple[str, Any]]:
+    """The lines with their places; or the objects of a file that is a list of them, or one over several lines."""
+    lines = [(f"{name}, line {k}", line) for k, line in enumerate(content.splitlines(), start=1) if line.strip()]
+    first = lines[0][1].strip() if lines else b""
+    if first.startswith(b"[") or first == b"{":
+        try:
+            value = parse_json(content)
+        except (ValueError, RecursionError):
+            value = None  # as lines, whose errors name theirs
+        if value is not None:
+            objects = value if isinstance(value, list) else [value]
+            lines = [(f"{name}, object {k}", one) for k, one in enumerate(objects, start=1)]
+    yield from lines
 
 
 def read_lexicon(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read lines of a phrase, a tab and the name that it says; ValueError, naming file and line, for any other."""
     content, name = load_text(path, ValueError, "{}, line {}")
     found: dict[str, str] = {}
-    for number, line in enumerate(content.splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(content.replace("\r\n", "\n").replace("\r", "\n")):
         phrase, *names = [part.strip() for part in line.split("\t")]
         try:
             if not phrase or len(names) != 1 or not names[0]:
@@ -110,7 +128,7 @@ def _parts(value: Any, needs_bag: bool) -> tuple[str | list[str], list[str] | No
         raise ValueError('not an object with a "sentence"')
     sentence, bag, alignment = value["sentence"], value.get("bag"), value.get("alignment")
     words = sentence.split() if isinstance(sentence, str) else sentence
-    if not _is_text_list(words) or not words:
+    if not _is_text_list(words) or not words or not all(map(str.strip, words)):
         raise ValueError('"sentence" must be text, or a list of words')
     bag = [bag] if isinstance(bag, str) else bag
     if bag is None and needs_bag:

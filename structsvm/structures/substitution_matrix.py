@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["SubstitutionMatrix"]
 
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
 def is_number(text: str) -> bool:
-    """Whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    """Whether a text is a finite number."""
+    return _NUMBER.fullmatch(text) is not None and math.isfinite(float(text))
 
 
 class SubstitutionMatrix:
@@ -126,18 +126,25 @@ class SubstitutionMatrix:
                 if any(len(letter) != 1 for letter in fields):
                     raise ValueError(f"{name}, line {number}: a line of single letters was expected, got {line!r:.80}")
                 alphabet = "".join(fields)
+                if len(set(alphabet)) < len(alphabet):
+                    raise ValueError(
+                        f"{name}, line {number}: the alphabet {alphabet!r} must contain each of its letters once"
+                    )
                 continue
-            try:
-                if len(fields) == len(alphabet) and is_number(fields[0]):  # rows need no letters
-                    fields = [alphabet[len(rows)], *fields]
-                if fields[0] != alphabet[len(rows)] or len(fields) != len(alphabet) + 1:
-                    raise ValueError
-                rows.append([float(field) for field in fields[1:]])
-            except (ValueError, IndexError):
+            if len(rows) == len(alphabet):
+                raise ValueError(f"{name}, line {number}: expected the end after {len(rows)} rows, got {line!r:.80}")
+            if len(fields) == len(alphabet) and is_number(fields[0]):  # rows need no letters
+                fields = [alphabet[len(rows)], *fields]
+            if (
+                fields[0] != alphabet[len(rows)]
+                or len(fields) != len(alphabet) + 1
+                or not all(map(is_number, fields[1:]))
+            ):
                 raise ValueError(
-                    f"{name}, line {number}: expected the row of {alphabet[len(rows) :][:1]!r} with {len(alphabet)} "
-                    f"numbers, got {line!r:.80}"
-                ) from None
+                    f"{name}, line {number}: expected the row of {alphabet[len(rows)]!r} with {len(alphabet)} "
+                    f"numbers (finite), got {line!r:.80}"
+                )
+            rows.append([float(field) for field in fields[1:]])
         if len(rows) != len(alphabet) or not rows:
             raise ValueError(f"{name}: {len(rows)} rows for {len(alphabet)} letters")
         return cls(alphabet, rows)
@@ -164,6 +171,7 @@ class SubstitutionMatrix:
             message = "published matrices come with Biopython: pip install 'structured-svm[alignment]'"
             raise ImportError(message) from None
         known = substitution_matrices.load()
+        name = name.upper() if name.upper() in known else name
         if name not in known:
             raise ValueError(f"there is no substitution matrix {name!r}, neither a file nor one of {', '.join(known)}")
         matrix = substitution_matrices.load(name)

@@ -6,6 +6,7 @@ stand in the file as they are, with gaps; see `structsvm.structures.gapped` for 
 Three records or more of different names are rows of one alignment of many sequences if the file is called ``.a2m``,
 ``.a3m``, ``.afa`` or ``.msa``, or if they have gaps and one length; its insertions, in lower case, need no dots (A3M).
 Stockholm, Clustal and the other formats of `Bio.AlignIO` hold alignments of many sequences. All of these become pairs.
+Lines that begin with ``;`` or ``#`` are comments of FASTA; blanks are no part of a row.
 
 Words have a form of their own: a line per example, its sequences between tabs, their words between blanks, and ``-`` as
 gaps; decoys follow.
@@ -15,10 +16,12 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from structsvm.features.sources import load_text
+from structsvm.features.inputs.places import PlacedList
+from structsvm.features.sources import load_text, numbered_lines
 from structsvm.structures.gapped import chosen_pairs, in_upper, padded, pairs_of_alignment, split_rows, strip_gaps
 
 
@@ -42,7 +45,8 @@ class AlignmentFile(NamedTuple):
     @property
     def pairs(self) -> list[tuple[str, ...]]:
         """The pairs of strings, without gaps."""
-        return [tuple(strip_gaps(row) for row in rows) for rows in self.rows]
+        found: list[tuple[str, ...]] = [tuple(strip_gaps(row) for row in rows) for rows in self.rows]
+        return PlacedList(found, self.rows.places) if isinstance(self.rows, PlacedList) else found
 
     @property
     def has_decoys(self) -> bool:
@@ -71,14 +75,27 @@ class AlignmentFile(NamedTuple):
             [self.rows[k] for k in kept],
             [self.decoys[k] for k in kept],
         )
-        return AlignmentFile(names, rows, decoys), len(self.rows) - len(kept)
+        return AlignmentFile(names, rows, decoys).placed(path), len(self.rows) - len(kept)
+
+    def placed(self, path: str | os.PathLike[str]) -> AlignmentFile:
+        """The file with rows and pairs whose places errors of training name: file and record."""
+        return self._replace(rows=PlacedList(self.rows, [f"{path}, record {name!r}" for name in self.names]))
 
 
 # Formats by the ends of names, and by how files begin; other files are FASTA.
 FORMATS = {"sto": "stockholm", "stk": "stockholm", "stockholm": "stockholm", "aln": "clustal", "clustal": "clustal"}
-HEADS = {"# STOCKHOLM": "stockholm", "CLUSTAL": "clustal", "MUSCLE": "clustal", "PROBCONS": "clustal"}
+HEADS = {
+    "stockholm": re.compile(r"# STOCKHOLM"),
+    "clustal": re.compile(r"CLUSTAL|MUSCLE|PROBCONS"),
+    "nexus": re.compile(r"#NEXUS", re.IGNORECASE),
+    "msf": re.compile(r"!!(AA|NA)_MULTIPLE|PileUp"),
+    "pir": re.compile(r">(P1|F1|DL|DC|RL|RC|N1|N3|XX);"),
+    "phylip-relaxed": re.compile(r"\d+\s+\d+\s*\n"),
+}
 # Ends of names of FASTA in which rows of many sequences stand below each other.
 OF_ROWS = ("a2m", "a3m", "afa", "msa")
+# Records of HH-suite beside the rows of A3M, which are no sequences.
+NOTES = {"ss_pred", "ss_conf", "ss_dssp", "sa_dssp"}
 
 MOST_ENDS = 100
 # Pairs of the sequences of one alignment: 724 sequences have as many.
@@ -111,20 +128,24 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
     except ImportError:
         raise ImportError("reading alignments needs Biopython: pip install 'structured-svm[alignment]'") from None
     text, name = load_text(source, ValueError, "{}, line {}")
-    suffixes = [part for part in name.lower().split(".")[1:] if part not in ("gz", "xz", "bz2")]
+    suffixes = [part for part in name.lower().split(".")[1:] if part not in ("gz", "xz", "bz2", "zip")]
     suffix = suffixes[-1] if suffixes else ""
     if form is None:
-        heads = (of for head, of in HEADS.items() if text.startswith(head))
+        heads = (of for of, head in HEADS.items() if head.match(text.lstrip()))
         form = next(heads, FORMATS.get(suffix, "fasta"))
     if form in ("fasta", "a2m", "a3m"):
-        records = [(title, row) for title, row in SimpleFastaParser(_lines(text))]
+        records = [*SimpleFastaParser(_lines(_of_records(text, name)))]
         if form == "fasta" and not _are_rows(records, suffix in OF_ROWS):
-            return _in_upper(_examples(records, name))
+            return _in_upper(_examples(records, name)).placed(name)
         return _of_many([_in_columns(records, name)], name, pairs)
+    if HEADS["stockholm"].match(text.lstrip()) and not text.rstrip().endswith("//"):
+        raise ValueError(f"{name}: Stockholm ends with a line //, which is missing: is the file cut off?")
     from Bio import AlignIO
 
     try:
-        blocks = [[(record.id, str(record.seq)) for record in block] for block in AlignIO.parse(_lines(text), form)]
+        blocks = [
+            [(record.id, str(record.seq)) for record in block] for block in AlignIO.parse(_lines(text.lstrip()), form)
+        ]
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - what Biopython's parsers raise
@@ -132,20 +153,37 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
     return _of_many(blocks, name, pairs)
 
 
+def _of_records(text: str, name: str) -> str:
+    """The text of FASTA without comments, and without blanks in its rows; ValueError for text before the records."""
+    lines, has_records = [], ">" in text
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
+        own = line.strip("\0 \t")
+        if own.startswith(">"):
+            lines.append(own)
+        elif own and not own.startswith((";", "#")):
+            if not lines and has_records:
+                raise ValueError(f"{name}, line {number}: before the first record (>) stands {own!r:.60}")
+            lines.append("".join(own.split()))
+    return "\n".join(lines)
+
+
 def _are_rows(records: list[tuple[str, str]], by_name: bool) -> bool:
     """Whether records are rows of one alignment of many: three or more of different names that fit below each other.
 
-    So says the end of the file's name (`by_name`), or that rows with gaps are all of one length.
+    So says the end of the file's name (`by_name`; a sequence may then have several rows), or that rows with gaps are
+    all of one length.
     """
     names = [_word(title) for title, _ in records]
-    if len(records) < 3 or len({*names}) < len(names):
+    if len(records) < 3 or names[0] == names[1]:
         return False
     lengths = {len(row) for _, row in records}
-    return by_name or (len(lengths) == 1 and any("-" in row or "." in row for _, row in records))
+    has_gaps = any("-" in row or "." in row for _, row in records)
+    return by_name or (len({*names}) == len(names) and len(lengths) == 1 and has_gaps)
 
 
 def _in_columns(records: list[tuple[str, str]], path: str) -> list[tuple[str, str]]:
     """The names and rows of one alignment, with the insertions of A3M in columns of their own."""
+    records = [(title, row) for title, row in records if _word(title) not in NOTES]
     names, rows = [_word(title) for title, _ in records], [row for _, row in records]
     if len({len(row) for row in rows}) > 1:
         try:
@@ -205,7 +243,7 @@ def _of_many(blocks: list[list[tuple[str, str]]], path: str, pairs: str) -> Alig
         names += [f"{a}/{b}" for a, b in chosen_pairs([title for title, _ in block], pairs)]
     if not rows:
         raise ValueError(f"{path}: has no alignments")
-    return _in_upper(AlignmentFile(names, rows, [[] for _ in rows]))
+    return _in_upper(AlignmentFile(names, rows, [[] for _ in rows])).placed(path)
 
 
 def _examples(records: list[tuple[str, str]], path: str | os.PathLike[str]) -> AlignmentFile:
@@ -234,9 +272,7 @@ def read_words(source: Any) -> AlignmentFile:
     """Read pairs of lists of words, a line each; ValueError, naming file and line, for a line of fewer than two."""
     text, path = load_text(source, ValueError, "{}, line {}")
     names, rows, decoys = list[str](), list[Any](), list[list[Any]]()
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(text.replace("\r\n", "\n").replace("\r", "\n")):
         lists = [[None if word == "-" else word for word in part.split()] for part in line.split("\t")]
         if len(lists) < 2 or not all(map(any, lists)):
             raise ValueError(
@@ -247,7 +283,7 @@ def read_words(source: Any) -> AlignmentFile:
         decoys.append([strip_gaps(words) for words in lists[2:]])
     if not rows:
         raise ValueError(f"{path}: has no lines of words")
-    return AlignmentFile(names, rows, decoys)
+    return AlignmentFile(names, rows, decoys).placed(path)
 
 
 def to_words(rows: tuple[list[Any], list[Any]]) -> str:

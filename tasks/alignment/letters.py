@@ -27,6 +27,9 @@ _READ_AS = {
     "dna": (DNA, {"U": "T"} | dict.fromkeys("RYSWKMBDHV", "N")),
 }
 
+# Signs of gaps elsewhere: ~ of GCG, _, and the dashes and the minus of Unicode.
+OTHER_GAPS = "~_\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{EN DASH}\N{EM DASH}\N{MINUS SIGN}"
+
 # Kyte and Doolittle (1982): hydropathy of the amino acids; other letters 0.
 HYDROPATHY = {
     "A": 1.8, "R": -4.5, "N": -3.5, "D": -3.5, "C": 2.5, "Q": -3.5, "E": -3.5, "G": -0.4, "H": -3.2, "I": 4.5,
@@ -156,5 +159,6 @@ def _look_up(text: str, table: Integers) -> Integers:
     letter_ids = table[np.minimum(codes, len(table) - 1)]
     if (letter_ids < 0).any():
         place = int((letter_ids < 0).argmax())
-        raise ValueError(f"the letter {text[place]!r} at position {place + 1} is not in the alphabet")
+        hint = ": gaps are written - or ." if text[place] in OTHER_GAPS else ""
+        raise ValueError(f"the letter {text[place]!r} at position {place + 1} is not in the alphabet{hint}")
     return letter_ids

@@ -15,6 +15,7 @@ import numpy as np
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
+from structsvm.features.inputs.places import PlacedList
 from structsvm.oracles.smith_waterman import SmithWatermanOracle, WordAlignmentOracle
 from structsvm.parameters import Interval, checked_k
 from structsvm.solvers import LaRank
@@ -31,6 +32,14 @@ from structsvm.structures.gapped import (
 )
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.contexts import MOST_LETTERS, contexts_of
+from structsvm.tasks.alignment.doubts import (
+    have_gaps,
+    letters_in,
+    warn_of_alphabet,
+    warn_of_gaps,
+    warn_of_lacking,
+    warn_of_two_scores,
+)
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import (
@@ -185,6 +194,10 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         model = cls.of(params) if lists is None else cls.of_words(params, lists)
         is_open = params.mode == AUTO
         references = (model.in_mode("global") if is_open else model).references(X, y, decoys)
+        letters = letters_in(references, model.encoder)
+        warn_of_alphabet(letters, model.encoder, len(references.strings.symbols))
+        if y is not None:
+            warn_of_gaps(len(references), has_gaps=have_gaps(references))
         if not is_open and params.prior is None:
             return model, references
         if decoys is None and model.oracle.loss_name == "q":
@@ -193,6 +206,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         if y is not None and weighty.has_unknown:
             weighty = weighty.chosen(np.flatnonzero(np.diff(weighty.bounds)))
         selection = Selection(model, params, weighty)
+        given = prior_costs(params.prior)[0]
+        if given is not None and not is_auto(given):
+            warn_of_lacking(letters, read_matrix(given))
         costs = selection.choose()
         if is_open:
             model = model.in_mode(costs.mode)
@@ -239,6 +255,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
             )
         values = self.matrix_of(matrix).values
         if self.oracle.symmetric:
+            warn_of_two_scores(values, self.encoder.letters)
             values = 0.5 * (values + values.T)
         self.weights = np.zeros(self.oracle.n_features)
         self.weights[self.oracle.pair_ids()] = values
@@ -681,7 +698,8 @@ def listed(
     X: Iterable[object], y: Iterable[object] | None, decoys: Iterable[object] | None = None
 ) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
     """Pairs, alignments and decoys as lists: what has an index of its own is read by place. None stays None."""
-    return list(X), None if y is None else list(y), None if decoys is None else list(decoys)
+    X = X if isinstance(X, PlacedList) else list(X)
+    return X, None if y is None else list(y), None if decoys is None else list(decoys)
 
 
 def as_pair(pair: StringPair, k: int) -> tuple[String, ...]:

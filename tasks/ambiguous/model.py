@@ -20,7 +20,7 @@ from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import SHARED, Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import sort_labels
+from structsvm.tasks.common.labels import check_no_dates, sort_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.selection.search import Held, LossSearch, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
@@ -300,6 +300,7 @@ def as_bags(
     """
     if y is None:
         raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
+    check_no_dates(y)
     is_table = getattr(y, "ndim", 1) == 2
     if is_sparse(y) or (is_table and (hasattr(y, "columns") or y.dtype.kind in "fb" or is_indicator(y))):
         names = [plain(name) for name in getattr(y, "columns", range(y.shape[1]))]

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from inspect import isfunction
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +23,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.dual.parallel import in_own_threads
+from structsvm.features.inputs.kinds import numbers_wanted
 from structsvm.features.inputs.masks import reads_masks
-from structsvm.features.inputs.places import located
+from structsvm.features.inputs.places import PlacedList, located
 from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
 from structsvm.parameters import N_JOBS, Constraints, validate
 from structsvm.progress import Bar, Monitor, Monitors
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
-    from structsvm.tasks.common.examples import LabeledRows
+    from structsvm.tasks.common.examples import Examples, LabeledRows
     from structsvm.tasks.common.inspection.report import WeightReport
     from structsvm.tasks.common.inspection.weights import Explanation
 
@@ -67,6 +68,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     _model_class: type[TaskModel]
     _constraints: Constraints
     _reader: str = "features.svmlight.read_svmlight"  # below `structsvm`; empty: no files have its examples
+    _takes_one_label: ClassVar[bool] = False
     model_: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -162,8 +164,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, examples = self._prepare(X, y, sample_weight, before, **options)
-        if before is None and passes is None and (doubt := examples.doubt) is not None:
-            warn(doubt, AdviceWarning)
+        if before is None and passes is None:
+            self._check_outputs(examples)
         if before is None:
             warn_of_odd_labels(getattr(model, "labels", ()))
         model.params, model.estimator = snapshot(self.get_params(deep=False)), type(self).__name__
@@ -177,6 +179,16 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         if self.verbose:
             monitor = Monitors(monitor, Bar(n_passes, disable=False))
         return model, train(job, monitor)
+
+    def _check_outputs(self, examples: Examples) -> None:
+        """Warn of outputs from which nothing can be learnt; ValueError where weights leave a single class."""
+        if examples.weight is not None and not self._takes_one_label and examples.has_one_output:
+            raise ValueError(
+                "2 classes or more are needed, and all examples whose weight is not 0 have the same label: see "
+                "sample_weight"
+            )
+        if (doubt := examples.doubt) is not None:
+            warn(doubt, AdviceWarning)
 
     def _calibrated(self, *data: object, **options: object) -> Self:
         """Store a copy of the model that is calibrated on data; arguments are those of its `calibrate`."""
@@ -203,7 +215,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         scratch = copy.copy(self)
         if before is not None:
             scratch.__dict__.update(before.columns)
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are errors of the check
+        # Numbers beyond float32 are errors of the check.
+        with numbers_wanted(X), np.errstate(over="ignore", invalid="ignore"):
             checked = validate_data(scratch, X, y, reset=before is None, **options)
         columns = {name: value for name, value in vars(scratch).items() if name in COLUMNS}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
@@ -422,7 +435,7 @@ def as_list(X: object, what: str, name: str = "X") -> list[Any]:
     """The inputs X as a list; ValueError, with their name, unless they are a collection of `what`."""
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
         raise ValueError(f"{name} must be a list of {what}, got {X!r:.80}")
-    return list(X)
+    return X if isinstance(X, PlacedList) else list(X)
 
 
 def share_of(right: NDArray[np.bool_] | Floats, says: NDArray[np.bool_], sample_weight: ArrayLike | None) -> float:

@@ -118,9 +118,20 @@ class Examples:
         return None
 
     @property
+    def weighed_ids(self) -> Integers | None:
+        """`output_ids` of the examples whose weight is not 0: what training learns from."""
+        return None if self.output_ids is None else self.of_weight().output_ids
+
+    @property
     def doubt(self) -> str | None:
         """A sentence about outputs from which nothing can be learnt, None if there is no such doubt."""
-        return None if self.output_ids is None else doubt_of_outputs(self.output_ids)
+        return None if (ids := self.weighed_ids) is None else doubt_of_outputs(ids)
+
+    @property
+    def has_one_output(self) -> bool:
+        """Whether all outputs that training learns from are known to be the same."""
+        ids = self.weighed_ids
+        return ids is not None and not (ids < -1).any() and len(np.unique(ids[ids >= 0])) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +157,11 @@ class LabeledRows(Examples):
     @property
     def output_ids(self) -> Integers | None:
         return self.label_ids
+
+    @property
+    def weighed_ids(self) -> Integers | None:
+        ids = self.output_ids
+        return ids if ids is None or self.weight is None else ids[self.weight != 0.0]  # without a copy of the rows
 
 
 # Outputs that may all differ by chance, and the share of different ones that is no matter of chance.
@@ -179,7 +195,10 @@ def checked_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> We
     if sample_weight is None:
         return None
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = np.asarray(sample_weight)
+        if weight.dtype.kind in "mMcV":  # NumPy makes numbers of dates, and drops imaginary parts
+            raise TypeError
+        weight = weight.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"sample_weight must be {n_samples} numbers, got {sample_weight!r:.80}") from None
     if weight.shape != (n_samples,):

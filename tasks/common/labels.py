@@ -226,11 +226,15 @@ def warn_of_odd_labels(labels: Iterable[object]) -> None:
 
 
 def check_labelled(y: object, *, takes_unknown: bool = False) -> None:
-    """Raise ValueError, with the number of rows, for labels NaN or NA, and for unknown ones unless `takes_unknown`."""
+    """Raise ValueError, with the number of rows, for labels NaN or NA, and for unknown ones unless `takes_unknown`.
+
+    ValueError for dates as well.
+    """
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
     if not isinstance(values, (np.ndarray, list, tuple)):
         return
     kind = getattr(values, "dtype", np.dtype("O")).kind
+    check_no_dates(values)
     mark = {"i": IGNORED, "U": str(IGNORED)}.get(kind)
     if kind not in "Of" and (mark is None or not (np.asarray(values) == mark).any()):
         return
@@ -240,6 +244,15 @@ def check_labelled(y: object, *, takes_unknown: bool = False) -> None:
             f"y has no label (but None, NaN, NA or -100) in {len(missing)} of its rows, row {missing[0]} the first: "
             + ("None says that a label is not known" if takes_unknown else "leave these rows out of X and y; ")
             + "AmbiguousClassifier learns from rows whose label is None" * (not takes_unknown)
+        )
+
+
+def check_no_dates(y: object) -> None:
+    """Raise ValueError for an array of dates or durations, which are neither names nor numbers."""
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "kind", "") in ("m", "M"):
+        raise ValueError(
+            f"y holds {dtype}: labels are names or whole numbers, and grades numbers; y.astype(str) names it"
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.matrices import is_sparse
+from structsvm.structures.graphs.edges import FEATURES, WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from structsvm.arrays import Floats, Integers
-
-# Attributes of networkx graphs: features of nodes and edges, and what an edge without them may have.
-FEATURES, WEIGHT = "features", "weight"
 
 
 class Form(NamedTuple):

@@ -28,6 +28,7 @@ from structsvm.oracles.graph import GraphOracle
 from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, Flag, Number, OneOf, Part, Record, Stored, Text
 from structsvm.structures.graphs.data import Graphs
+from structsvm.structures.graphs.edges import warn_of_unread
 from structsvm.structures.graphs.methods import INFERENCE
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth
@@ -53,7 +54,7 @@ from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import UNITS, Units, later_tokens
 from structsvm.tasks.graph.constraints import all_rules
 from structsvm.tasks.graph.examples import LabeledGraphs, global_edges, sums_before
-from structsvm.tasks.graph.inputs import Inputs, as_list, collect
+from structsvm.tasks.graph.inputs import Inputs, as_list, collect, is_networkx
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form, may_have
 from structsvm.tasks.graph.units import EDGE_UNITS, EdgeUnits, distances
 
@@ -255,8 +256,9 @@ class GraphModel(TaskModel[LabeledGraphs]):
                 f"{len(self.edge_units.shift) - (self.contrast is not None)}"
             )
         tokens = by_graph(self.encoder.transform, inputs.rows)
-        if self.encoder.kind != "numeric":
-            warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "nodes")
+        n_bare = steps(tokens.indptr)[2]
+        if n_bare and not self.encoder.has_numbers:
+            warn_of_unknown(n_bare, tokens.n_tokens, "nodes")
         if to_learn:
             tokens = later_tokens(self.units, tokens, self.encoder.name_of)
         graphs = assembled(inputs, node_rows(self.units.applied(tokens), self.units), len(self.edge_units.shift))
@@ -507,13 +509,15 @@ def _prepared(
         check_classes(classes, before.labels)
         graphs = before.encode(inputs, to_learn=True)
         return before, LabeledGraphs(graphs, *encode_labels(labels, before.labels, unknown)[1:]), inputs, is_one
+    warn_of_unread(own for x in found if is_networkx(x) for _, _, own in x.edges(data=True))
     for i, form in enumerate(inputs.forms):
         if not form.n_nodes:
             raise ValueError(f"graph {i} has no nodes")
     settled = None if classes is None else sort_labels(listed(classes))
     names, label_ids, sets = encode_labels(labels, settled, unknown)
     if len(names) < 2:
-        only = f"only one label: {names[0]!r}" if names else "no label of any node"
+        named = "; label= of read_graphs and --label name the entry of nodes that is their label"
+        only = f"only one label: {names[0]!r}" if names else f"no label of any node{named}"
         raise ValueError(f"2 labels or more are needed, and y has {only}")
     encoder = FeatureEncoder()
     tokens = by_graph(encoder.fit_transform, inputs.rows)

@@ -110,6 +110,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     unknown: object = parameter(*MARK, default=AUTO)
 
     _model_class = MultilabelModel
+    _takes_one_label = True
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

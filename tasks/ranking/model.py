@@ -16,6 +16,7 @@ from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
 from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
+from structsvm.metrics._counts import IGNORED
 from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.solvers import CuttingPlane, LaRank
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
@@ -352,6 +353,7 @@ def prepare(
     ValueError
         For parameters that do not fit, and queries none of which has different grades.
     """
+    checked_grades(grades, params.loss)
     if params.k is not None and params.loss != "ndcg":
         raise ValueError(f"The 'k' parameter belongs to loss='ndcg'. Got k={params.k!r}, loss={params.loss!r}.")
     if before is not None:
@@ -552,3 +554,19 @@ class SampleModel(GroupModel[LabeledRows]):
         if model.bound not in {model.loss, *(["roc_area"] if model.loss in STEEP else [])}:
             raise ValueError(f"the hinge of {model.bound!r:.80} with the loss {model.loss!r}")
         return model
+
+
+def checked_grades(grades: Floats, loss: str) -> Floats:
+    """The grades as they are; ValueError for -100, the mark of an unknown label, and a warning of LETOR's -1."""
+    n_ignored, n_lowest = (int(np.count_nonzero(grades == mark)) for mark in (IGNORED, -1.0))
+    if n_ignored:
+        raise ValueError(
+            f"y is {IGNORED} in {n_ignored} rows, the mark of labels that are not known: leave rows without a grade out"
+        )
+    if loss != "ndcg" and n_lowest and (grades >= -1.0).all() and (grades == 0.0).any():
+        warn(
+            f"y is -1 in {n_lowest} rows, which is a grade below 0: where it marks rows that nobody has judged, as in "
+            "files of LETOR, leave them out",
+            AdviceWarning,
+        )
+    return grades

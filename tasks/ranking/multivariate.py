@@ -13,7 +13,7 @@ from structsvm.parameters import COUNT, FLAG, NONE, Kind, Options, declared, par
 from structsvm.solvers import Solver
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.labels import label_ids_of
+from structsvm.tasks.common.labels import check_labelled, label_ids_of
 from structsvm.tasks.common.parameters import OF_C, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.common.units import check_scale, later_rows, settle_sizes
@@ -175,6 +175,7 @@ class MultivariateClassifier(Training, Classifier):
         """
         model = self._fitted()
         scores = self.decision_function(X)
+        check_labelled(y)
         ids = label_ids_of(np.asarray(y), model.labels)
         if len(ids) != len(scores):
             raise ValueError(f"X has {len(scores)} samples, y has {len(ids)}")

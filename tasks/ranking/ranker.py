@@ -15,9 +15,9 @@ from structsvm.tasks.common.classifier import ACCEPTED
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import depth, refuse
-from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.labels import check_no_classes, check_no_dates
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.ranking.model import RankerModel, prepare
+from structsvm.tasks.ranking.model import RankerModel, checked_grades, prepare
 from structsvm.tasks.ranking.parameters import RankerParameters
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ class Ranker(RankerParameters, TaskEstimator):
         group: ArrayLike | None = None,
         qid: ArrayLike | None = None,
     ) -> tuple[RankerModel, Queries]:
+        check_no_dates(y)
         X, y, columns = self._validated(X, y, before=before, y_numeric=True, **ACCEPTED)
         grades = np.asarray(y, dtype=np.float64)
         bounds = query_bounds(len(grades), group, qid)
@@ -207,7 +208,7 @@ class Ranker(RankerParameters, TaskEstimator):
         `structsvm.metrics.ranking_scores` for all three.
         """
         model, scores = self._fitted(), self.predict(X)
-        grades = np.asarray(y, dtype=np.float64)
+        grades = checked_grades(np.asarray(y, dtype=np.float64), model.loss)
         if grades.shape != scores.shape:
             raise ValueError(f"X has {len(scores)} rows, y has {grades.shape} grades")
         weight = checked_sample_weight(sample_weight, len(grades))

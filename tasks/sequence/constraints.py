@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.features.sources import load_text, numbered_lines
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._schemes import SCHEMES, Scheme, scheme_for, scheme_name, scheme_of
 from structsvm.oracles.greedy import GreedyOracle
@@ -205,8 +206,8 @@ def broken_rule(constraints: ConstraintsLike, labels: Sequence[Any], label_ids: 
 
 def read_constraints(path: str) -> list[str]:
     """The constraints of a file: one per line, but for blank lines and those that begin with #."""
-    with open(path, encoding="utf-8") as file:
-        lines = [line.strip() for line in file]
+    text, _ = load_text(path, ValueError)
+    lines = [line.strip() for _, line in numbered_lines(text.replace("\r", "\n"))]
     found = [line for line in lines if line and line[0] != "#"]
     if not found:
         raise ValueError(f"{path}: has no constraint; each stands on a line of its own")

@@ -179,6 +179,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     _reader = "features.columns.read_columns"
     # A 2-D array alone does not say where sequences end; one of 3 dimensions does.
     _inputs = ("three_d_array", "sparse", "dict", "string")
+    _takes_one_label = True
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks

@@ -490,8 +490,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         X = X if self.segments is None else read(X)
         tokens = self.encoder.transform(X, lengths)
-        if self.encoder.kind != "numeric":
-            warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
+        n_bare = steps(tokens.indptr)[2]
+        if n_bare and not self.encoder.has_numbers:
+            warn_of_unknown(n_bare, tokens.n_tokens, "tokens")
         return self.in_units(tokens if self.segments is None else self.segments.with_phrases(X, tokens))
 
     def later(self, tokens: Tokens) -> Tokens:

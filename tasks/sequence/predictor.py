@@ -119,5 +119,7 @@ class Predictor:
 
     def _encode(self, X: SequencesLike) -> Tokens:
         tokens = self._encoder.transform(X)
-        warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
+        n_bare = steps(tokens.indptr)[2]
+        if n_bare and not self._encoder.has_numbers:
+            warn_of_unknown(n_bare, tokens.n_tokens, "tokens")
         return tokens

@@ -57,7 +57,11 @@ class Documents(LabeledRows):
 
     @property
     def output_ids(self) -> Integers | None:
-        return None if self.has_unknown else self.label_ids
+        if not self.has_unknown:
+            return self.label_ids
+        if self.n_unknown < np.count_nonzero(self.label_ids >= self.n_labels):
+            return None  # sets of labels tell of others
+        return np.where(self.label_ids < self.n_labels, self.label_ids, -1)
 
     @property
     def has_unknown(self) -> bool:

@@ -28,6 +28,14 @@ def labels_of(text):
     return [line.split("\t")[-1] for line in text.strip().split("\n")]
 
 
+@pytest.mark.parametrize(
+    "text", ["\ufeff" + RULES, RULES.replace("\n", "\r\n"), RULES.replace("\n", "\r")], ids=["mark", "CRLF", "CR"]
+)
+def test_files_of_rules_as_editors_write_them(work, text):
+    (work / "rules").write_bytes(text.encode())
+    assert labels_of(run(work, "predict", "free", "input", "--constraints", "rules")[0]) == VALID
+
+
 def test_for_predictions_alone(work):
     assert labels_of(run(work, "predict", "free", "input")[0]) == ["NO", "STREET", "CITY", "STREET"]
     assert labels_of(run(work, "predict", "free", "input", "--constraints", "rules")[0]) == VALID

@@ -147,7 +147,7 @@ def test_the_demo_is_the_house(tmp_path):
             '{"sentence": "a", "bag": ["f(-)"]}',
             "bad.jsonl, line 2: the constant '-' is what words have that mean nothing",
         ),
-        ("nonsense", "bad.jsonl, line 2: Expecting value"),
+        ("nonsense", "bad.jsonl, line 2: no object of JSON"),
     ],
 )
 def test_bad_lines(tmp_path, line, message):

@@ -53,3 +53,9 @@ def test_bounds():
     ):
         with pytest.raises(ValueError):
             parse_json(text)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', '[{"b": {"a": 1, "a": 1}}]'])
+def test_a_key_twice_is_an_error(text):
+    with pytest.raises(ValueError, match="the key 'a' stands twice in an object"):
+        parse_json(text.encode())

@@ -78,7 +78,7 @@ def test_snips(is_benchmark, tmp_path):
         ("nlu:\n- intent: a\n  examples: |\n    - '[x]{3}'\n", "intent 'a', example 1: .*"),
         ("nlu: [", "no YAML"),
         ('nlu:\n- intent: a\n  examples: |\n    - [x]{"role": "b"}\n', 'has no "entity"'),
-        ("nlu:\n- intent: a b\n  examples: |\n    - x\n", "intent 'a b', example 1: a name where a comma"),
+        ("nlu:\n- intent: a b\n  examples: |\n    - x\n", "intent 'a b', example 1: the intent 'a b' has a blank"),
         ("nlu: []\n", "contains no sentences"),
         (json.dumps({"rasa_nlu_data": {}}), 'no list of "common_examples"'),
         (

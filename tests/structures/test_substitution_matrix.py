@@ -57,7 +57,7 @@ def test_biopython_reads_it(tmp_path):
         ("# x\n  A C\nA 1 2\nC 1\n", "line 4: expected the row of 'C' with 2 numbers"),
         ("  A C\nA 1 2\nD 1 2\n", "line 3: expected the row of 'C'"),
         ("  A C\nA 1 x\nC 1 2\n", "line 2: expected the row of 'A'"),
-        ("  A\nA 1\nC 1\n", "line 3: expected the row of ''"),
+        ("  A\nA 1\nC 1\n", "line 3: expected the end after 1 rows"),
         ("  A C\nA 1 2\n", "1 rows for 2 letters"),
         ("  A A\nA 1 2\nA 1 2\n", "must contain each of its letters once"),
         ("  A\nA nan\n", "finite"),

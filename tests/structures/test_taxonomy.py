@@ -277,3 +277,9 @@ def test_tops_of_dicts_have_a_root():
 def test_hierarchies_that_are_none(form, message):
     with pytest.raises(ValueError, match=message):
         as_taxonomy(form)
+
+
+def test_a_node_twice_in_an_object_of_json(tmp_path):
+    (tmp_path / "t.json").write_text('{"B": "A", "C": "A", "B": "C"}')
+    with pytest.raises(ValueError, match="the key 'B' stands twice in an object"):
+        read_taxonomy(tmp_path / "t.json")

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 # The index of an example, and perhaps that of its word from 1 on, or of its token from 0 on.
-_NAMED = re.compile(r"(?:sentence|tree|sequence|graph|row) (\d+)\b(?:.*?\b(word|token) (\d+)\b)?", re.DOTALL)
+_NAMED = re.compile(
+    r"(?:sentence|tree|sequence|graph|row|[\w ]+?,? (?:of )?example) (\d+)\b(?:.*?\b(word|token) (\d+)\b)?", re.DOTALL
+)
 
 
 class PlacedList(list[Any]):
@@ -41,10 +43,10 @@ class PlacedRows:
 
 @contextmanager
 def located(X: Any) -> Iterator[None]:
-    """Put the place of an example of X before the text of a ValueError that names its index."""
+    """Put the place of an example of X before the text of a ValueError or TypeError that names its index."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         text = str(error)
         found = _NAMED.match(text)
         if found is not None and len(error.args) == 1:

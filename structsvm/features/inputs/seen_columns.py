@@ -63,6 +63,11 @@ class SeenColumns:
         self._usual = [name for name, seen in self.columns.items() if seen.share > 0.0]
         self._has_values = any(seen.known > 0.0 for seen in self.columns.values())
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether all training tokens had a key whose value is a number or a truth value."""
+        return any(not self._has_values and not name.endswith((":", "=")) for name in self._usual)
+
     @classmethod
     def of(cls, found: Found, n_tokens: int) -> Self:
         """Return the columns of so many training tokens."""

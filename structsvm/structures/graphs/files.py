@@ -20,9 +20,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_bytes
 from structsvm.features.text.encodings import not_utf8
 from structsvm.files.new_file import new_file
+from structsvm.structures.graphs.edges import warn_of_unread
 from structsvm.structures.graphs.forms import (
     by_links,
     is_gml,
@@ -47,7 +49,7 @@ class GraphLines(NamedTuple):
 
     Attributes
     ----------
-    X : list of (nodes, edges, edge_features)
+    X : PlacedList of (nodes, edges, edge_features)
         As `GraphLabeler` takes them; edge_features may be None.
     y : list of list
         Labels of nodes, None where they are not known.
@@ -67,7 +69,7 @@ class GraphLines(NamedTuple):
     ([['a', 'b']], [['R', None]])
     """
 
-    X: list[tuple[Any, Any, Any]]
+    X: PlacedList
     y: list[list[Any]]
     ids: list[list[Any] | None]
     places: list[str]
@@ -99,18 +101,27 @@ def read_graphs(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, la
     >>> nodes, edges.tolist()
     ([{'red': 1}, {'blue': 1}], [[0, 1]])
     """
+    if isinstance(source, dict) or hasattr(source, "adj"):
+        raise TypeError(
+            f"source must be a path, a file or lines, got a {type(source).__name__}: GraphLabeler takes networkx's "
+            "graphs as they are, and [json.dumps(graph)] is the line of an object"
+        )
     content, name, _ = load_bytes(source)
     if content[:1000].lstrip()[:1] in (b"{", b"[", b""):
         found = _documents(content, name)
     else:
         found = [(name, _marked_up(content, name))]
-    lines = GraphLines([], [], [], [], any(value.get("directed", True) is not False for _, value in found))
+    lines = GraphLines(
+        PlacedList([], []), [], [], [], any(value.get("directed", True) is not False for _, value in found)
+    )
+    warn_of_unread(edge for _, value in found if isinstance(_edges_of(value), list) for edge in _edges_of(value))
     for place, value in found:
         x, y, ids = _graph(value, place, label)
         lines.X.append(x)
         lines.y.append(y)
         lines.ids.append(ids)
         lines.places.append(place)
+    lines.X.places[:] = lines.places
     if not lines.X:
         raise ValueError(f"{name}: contains no graphs")
     return lines
@@ -148,10 +159,11 @@ def _as_object(value: Any, place: str) -> dict[str, Any]:
 
 def _graph(value: dict[str, Any], place: str, label: str) -> tuple[Any, list[Any], list[Any] | None]:
     """``(x, y, ids)`` of an object."""
-    nodes = value["nodes"]
-    edges = value.get("edges", value.get("links", []))
+    nodes, edges = value["nodes"], _edges_of(value)
     if not isinstance(edges, list):
         raise ValueError(f'{place}: "edges" must be a list')
+    if "edges" in value and value.get("links"):
+        raise ValueError(f'{place}: has "edges" and "links"; one of them is wanted')
     labels, ids, rows = [], [], []
     for v, node in enumerate(nodes):
         if not isinstance(node, dict):
@@ -169,6 +181,10 @@ def _graph(value: dict[str, Any], place: str, label: str) -> tuple[Any, list[Any
     index = _index(ids, place) if named else None
     pairs, features = _edges(edges, index, len(nodes), place)
     return (_rows(rows, place), pairs, features), labels, ids if named else None
+
+
+def _edges_of(value: dict[str, Any]) -> Any:
+    return value.get("edges", value.get("links", []))
 
 
 def is_finite(value: Any) -> bool:
@@ -200,7 +216,10 @@ def _rows(rows: list[Any], place: str) -> Any:
         return np.array(rows, dtype=np.float64).reshape(len(rows), width)
     for v, row in enumerate(rows):
         if not isinstance(row, dict) and not (isinstance(row, list) and all(isinstance(item, str) for item in row)):
-            raise ValueError(f"{place}: the features of node {v} must be like those of node 0, got {row!r:.60}")
+            raise ValueError(
+                f"{place}: the features of node {v} must be numbers, names or an object, as those of node 0, got "
+                f"{row!r:.60}"
+            )
     return rows
 
 
@@ -226,6 +245,7 @@ def _edges(edges: list[Any], index: Any, n_nodes: int, place: str) -> tuple[Any,
             if v is None:
                 raise ValueError(
                     f"{place}: edge {e} joins {ends[0]!r:.60} and {ends[1]!r:.60}, and there is no such node"
+                    f"{_hint(end, index, n_nodes)}"
                 )
             pairs[e, k] = v
         own = [own] if isinstance(own, (int, float)) else own
@@ -237,6 +257,15 @@ def _edges(edges: list[Any], index: Any, n_nodes: int, place: str) -> tuple[Any,
     if not features or features[0] is None:
         return pairs, None
     return pairs, np.array(features, dtype=np.float64).reshape(len(edges), -1)
+
+
+def _hint(end: Any, index: Any, n_nodes: int) -> str:
+    """The remedy for an edge that names no node."""
+    if index is None:
+        return f': nodes without an "id" are 0 to {n_nodes - 1}'
+    other = int(end) if isinstance(end, str) and end.isdecimal() else str(end)
+    is_other = not isinstance(end, (dict, list)) and other in index
+    return f': the "id" of nodes is {other!r}, of another type' if is_other else ""
 
 
 def _marked_up(content: bytes, name: str) -> dict[str, Any]:

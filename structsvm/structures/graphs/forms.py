@@ -16,6 +16,7 @@ __all__: list[str] = []
 
 # Declarations that XML may have in front, in which entities can be defined; GraphML needs none.
 _DECLARATION = re.compile(r"<!(DOCTYPE|ENTITY)")
+_GRAPH = re.compile(r"<(?:\w+:)?graph[\s>]")
 # How a GML file begins: after comments with its graph, or with who made it.
 _GML = re.compile(r"\s*(#[^\n]*\n\s*)*(graph\s*\[|(Creator|Version|comment)\s)", re.IGNORECASE)
 
@@ -35,8 +36,13 @@ def parsed_json(text: bytes, place: str) -> Any:
 def is_graph(value: Any) -> bool:
     """Whether an object of JSON is a graph in one of networkx's forms."""
     return isinstance(value, dict) and (
-        isinstance(value.get("nodes"), list) or ("id" in value and isinstance(value.get("children", []), list))
+        isinstance(value.get("nodes"), list) or ("children" in value and _is_tree(value))
     )
+
+
+def _is_tree(value: Any) -> bool:
+    """Whether an object of JSON is a node of networkx's `tree_data`, perhaps without children."""
+    return isinstance(value, dict) and "id" in value and isinstance(value.get("children", []), list)
 
 
 def by_links(value: dict[str, Any], place: str) -> dict[str, Any]:
@@ -75,7 +81,7 @@ def _of_tree(root: dict[str, Any], place: str) -> dict[str, Any]:
         node = due.pop()
         nodes.append({key: item for key, item in node.items() if key != "children"})
         for child in node.get("children", []):
-            if not is_graph(child) or "nodes" in child:
+            if not _is_tree(child) or "nodes" in child:
                 raise ValueError(
                     f'{place}: children of {node["id"]!r:.60} must be objects with an "id", got {child!r:.60}'
                 )
@@ -107,6 +113,8 @@ def parsed_graphml(text: str, name: str) -> Any:
     if declared is not None:
         line = text.count("\n", 0, declared.start()) + 1
         raise ValueError(f"{name}:{line}: a {declared[0][2:]} declaration, which GraphML needs none of, is not read")
+    if (n := len(_GRAPH.findall(text))) > 1:
+        raise ValueError(f"{name}: has {n} graphs, and one per file is read: write them as lines of JSON")
     import networkx as nx
 
     try:

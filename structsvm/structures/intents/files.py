@@ -27,7 +27,10 @@ def utterances_of(content: bytes, name: str) -> list[Utterance] | None:
     if "rasa_nlu_data" in value:
         return _checked(rasa.from_json(value["rasa_nlu_data"], name), name)
     intents = value.get("intents", value)
-    if isinstance(intents, dict) and intents and all(map(snips.is_intent, intents.values())):
+    if isinstance(intents, dict) and any(map(snips.is_intent, intents.values())):
+        for intent, own in intents.items():
+            if not snips.is_intent(own):
+                raise ValueError(f'{name}: {intent!r:.60} is no intent of Snips, a list of objects with "data"')
         return _checked(snips.from_json(intents, name), name)
     return None
 

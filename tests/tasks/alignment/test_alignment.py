@@ -598,7 +598,7 @@ def test_distances_where_scores_are_meant(homologues):
         with pytest.raises(ValueError, match=r"these are distances, .*SubstitutionMatrix"):
             train()
     SequenceAligner.from_costs(SubstitutionMatrix("ACGT", -distances.values), -1)
-    SequenceAligner.from_costs(SubstitutionMatrix("AC", [[0, 2], [0, 0]]), -1)  # letters that pair with others
+    SequenceAligner.from_costs(SubstitutionMatrix("AC", [[0, 2], [2, 3]]), -1)  # letters that pair with others
 
 
 def test_a_learnt_reward_for_gaps_is_said():

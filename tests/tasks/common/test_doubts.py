@@ -52,6 +52,30 @@ def test_a_single_label_is_never_learnt_in_silence(case):
 
 
 @kinds
+@pytest.mark.filterwarnings("ignore:.*(gap|converge|C = )")
+def test_a_single_label_of_weight_is_never_learnt_in_silence(case):
+    """Examples of weight 0 count as left out, as in scikit-learn's machines."""
+    X, y = labelled(case.kind)(["a"] * 12 + ["b"] * 12)
+    weight = np.repeat([1.0, 0.0], len(y) // 2)
+    if quick(case)._takes_one_label:
+        with pytest.warns(AdviceWarning, match="all 12 labels in y are the same"):
+            quick(case).fit(X, y, sample_weight=weight)
+    else:
+        with pytest.raises(ValueError, match="class"):
+            quick(case).fit(X, y, sample_weight=weight)
+    weight[-1] = 1.0
+    quick(case).fit(X, y, sample_weight=weight)  # warnings are errors
+
+
+@pytest.mark.parametrize("name", [name for name, case in KINDS.items() if case.is_stream])
+@pytest.mark.filterwarnings("ignore:.*(gap|converge|C = )")
+def test_a_batch_of_a_stream_may_have_weight_on_one_class(name):
+    case = KINDS[name]
+    weight = (np.arange(len(case.X)) == 0).astype(float)
+    case.make().partial_fit(case.X, case.y, sample_weight=weight)  # warnings are errors
+
+
+@kinds
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:The number of unique classes")  # scikit-learn's
 def test_another_label_per_row_is_never_learnt_in_silence(case):

@@ -104,11 +104,11 @@ def test_weights():
     by_class = PairwiseClassifier(1.0, gamma=GAMMA, class_weight={1: 2.0}).fit(X, y)
     by_example = PairwiseClassifier(1.0, gamma=GAMMA).fit(X, y, np.where(y == 1, 2.0, 1.0))
     np.testing.assert_array_equal(by_class.decision_function(X), by_example.decision_function(X))
-    # A class of weight 0 is never predicted; two of them have no machine.
+    # A class of weight 0 is never predicted; a single one of weight is refused.
     without = PairwiseClassifier(1.0, gamma=GAMMA).fit(X, y, 1.0 * (y != 1))
     assert 1 not in without.predict(X) and abs(without.intercept_[0, 1]) == 1.0
-    alone = PairwiseClassifier(1.0, gamma=GAMMA).fit(X, y, 1.0 * (y == 2))
-    assert set(alone.predict(X)) == {2} and alone.intercept_[0, 1] == 0.0
+    with pytest.raises(ValueError, match="2 classes or more are needed"):
+        PairwiseClassifier(1.0, gamma=GAMMA).fit(X, y, 1.0 * (y == 2))
 
 
 def test_files(tmp_path):

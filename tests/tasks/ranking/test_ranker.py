@@ -229,3 +229,16 @@ def test_places_in_the_place_of_grades_are_asked_about(first):
         Ranker("pairs", C=1.0, random_state=0).fit(rows, places, group=sizes)
     for other in (np.minimum(places, 3), places + 2, np.where(places == places.max(), 7, places)):
         Ranker("pairs", C=1.0, random_state=0).fit(rows, other, group=sizes)  # warnings are errors
+
+
+def test_marks_of_rows_that_were_not_judged():
+    rows = np.random.default_rng(0).normal(size=(12, 2))
+    grades = np.tile([0.0, 1.0, 2.0], 4)
+    model = Ranker(loss="pairs", C=1.0, random_state=0).fit(rows, grades, group=[6, 6])
+    for train in (model.fit, model.score):
+        with pytest.raises(ValueError, match="y is -100 in 2 rows, the mark of labels that are not known"):
+            train(rows, np.r_[-100, -100, grades[2:]], group=[6, 6])
+        with pytest.warns(AdviceWarning, match="y is -1 in 1 rows, which is a grade below 0"):
+            train(rows, np.r_[-1, grades[1:]], group=[6, 6])
+    Ranker(loss="pairs", C=1.0).fit(rows, np.tile([-1.0, 1.0], 6), group=[6, 6])  # disliked and liked: no warning
+    Ranker(loss="pairs", C=1.0).fit(rows, grades - 2.0, group=[6, 6])
