@@ -340,7 +340,7 @@ def known_runs(const int64_t[::1] offsets, list names, list sizes, list keys):
     cdef int64_t n_lengths = len(keys[0]) if n_kinds else 0
     cdef const int64_t[::1] own
     cdef list held = []
-    # Of each kind and length: known keys, and the number of the run that ends at the token before, and at this one.
+    # Known keys of each kind and length; the number of the run that ends at the token before, and at this one.
     tables = np.zeros((5, n_lengths, max(n_kinds, 1)), dtype=np.int64)
     cdef int64_t[:, ::1] pointer = tables[0], size = tables[1], begin = tables[2], before = tables[3], now = tables[4]
     cdef int64_t[::1] of_kind = np.zeros(max(n_kinds, 1), dtype=np.int64), at = of_kind.copy()
