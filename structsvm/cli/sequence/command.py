@@ -50,6 +50,7 @@ from structsvm.tasks.sequence.constraints import read_constraints
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import (
+    OF_OPEN_C,
     SequenceLabelerParameters,
     TokenFeatures,
     check_greedy,
@@ -282,6 +283,8 @@ TEMPLATES = (
 
 
 @training(
+    role_of_C="Weight of the slacks; auto: chosen on held-out sequences; records, tokens: by such that are right.",
+    of_C=OF_OPEN_C,
     file=out.Input(exists=True, allow_dash=True),
     solvers=(*SOLVERS, *LIKELIHOODS, AUTO),
     plot="Save the training history as a picture.",
