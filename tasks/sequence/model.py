@@ -71,6 +71,7 @@ from structsvm.tasks.sequence.chains import (
     check_fits,
     marginals_of,
     nothing_left,
+    texts_of,
     weights_of,
 )
 from structsvm.tasks.sequence.chances import chance_of_chunk, parts_by
@@ -663,8 +664,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             texts = [text for labels in self.split(label_ids, offsets) for text in labels]
             names = list(dict.fromkeys(texts))
             return names, np.array([names.index(text) for text in texts], dtype=np.int32)
-        names = list(dict.fromkeys(map(str, self.shown)))
-        return names, np.array([names.index(str(name)) for name in self.shown], dtype=np.int32)[label_ids]
+        return texts_of(self.shown, label_ids)
 
     @cached_property
     def shown(self) -> Sequence[Hashable]:

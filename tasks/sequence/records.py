@@ -1,9 +1,9 @@
 """Whole records as the criterion by which C and the loss are chosen.
 
-Of addresses, names and references users want whole records without an error. Few more errors of tokens may make many
-more of records, and the C that is best for tokens is often too small. Held out five times, of 1,513 addresses and 1,514
-references for training, with features of programs and from words alone, records right were more by .6 points on average
-if chosen by records, and tokens no fewer.
+Of addresses, names and references users want whole records without an error. The C that is best for tokens need not be
+best for these. In fivefold cross-validation on the training parts, each with three divisions, with features of programs
+and with words alone, the choice by records had .76 points more of 1,514 references right (standard error .16), and .14
+more of 1,513 addresses (.14); tokens right were no fewer.
 
 Records are told from running text by their labels: nearly every field stands there once, in one run. Parts of speech
 and letters of words recur.
