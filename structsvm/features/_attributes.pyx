@@ -365,7 +365,7 @@ def are_usual(list sequences, tuple texts, tuple others, known, Py_ssize_t most)
         if type(sequence) is not list:
             return False
         for token in <list>sequence:
-            if type(token) is not dict or n == most:
+            if type(token) is not dict or n == most or not has_plain_keys(token):
                 return False
             for key in texts:
                 value = PyDict_GetItemWithError(token, key)
@@ -381,11 +381,19 @@ def are_usual(list sequences, tuple texts, tuple others, known, Py_ssize_t most)
     return True
 
 
+cdef bint has_plain_keys(dict token) noexcept:
+    """Whether all keys are exact strings, which no lookup asks to compare themselves."""
+    cdef Py_ssize_t k = 0
+    cdef PyObject *key
+    while PyDict_Next(token, &k, &key, NULL):
+        if not PyUnicode_CheckExact(<object>key):
+            return False
+    return True
+
+
 cdef bint has_strange(dict token, known) except -1:
-    """Whether a token has a column of texts that is not known, or a name that ends as one."""
+    """Whether a token has a column of texts that is not known, or a name that ends as one; its keys are strings."""
     for key, value in token.items():
-        if not PyUnicode_CheckExact(key):
-            return True
         if isinstance(value, str):
             if key not in known:
                 return True

@@ -26,7 +26,10 @@ class TokenBuffer:
 def steps(ends: NDArray[np.int64]) -> tuple[int, int, int]: ...
 def are_within(ids: NDArray[np.int32], n: int) -> bool: ...
 def known_runs(
-    offsets: NDArray[np.int64], names: list[NDArray[np.int64]], sizes: list[int], keys: list[list[NDArray[np.int64]]]
+    offsets: NDArray[np.int64],
+    names: list[NDArray[np.int64]],
+    sizes: list[int],
+    keys: list[list[NDArray[np.integer[Any]]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
 def are_entries(
     offsets: NDArray[np.int64],

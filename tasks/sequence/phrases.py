@@ -85,7 +85,7 @@ class Phrases:
         indptr, ids = known_runs(tokens.offsets, names, [len(names) for names in self.names], self.keys)
         return Tokens(tokens.offsets, indptr, ids, None, int(self.starts[-1]))
 
-    def _numbered(self, X: SequencesLike, k: int, n_tokens: int) -> NDArray[np.int64]:
+    def _numbered(self, X: Any, k: int, n_tokens: int) -> NDArray[np.int64]:
         """The number of each token's name of a kind; -1: it has none that is known."""
         where, _ = source = self.sources[k]
         if isinstance(X, Columns):

@@ -121,7 +121,7 @@ class Predictor:
 
         Raises ValueError if the file has no temperature, or inference is greedy.
         """
-        if not self.has_probabilities:
+        if not self.has_probabilities or isinstance(self._oracle, GreedyOracle):
             raise ValueError(
                 "predict_marginals needs probabilities, and the scores of this model are margins or greedy ones: "
                 "train with loss='log', or call calibrate"
