@@ -43,6 +43,8 @@ class SeenColumn(NamedTuple):
 
     def known_among(self, counts: Mapping[Any, int]) -> int:
         """The tokens whose value is one of these, by the counts of values."""
+        if len(counts) < len(self.values):
+            return sum(counts[value] for value in counts if value in self.values)
         return sum(counts.get(value, 0) for value in self.values)
 
 
