@@ -6,6 +6,8 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.semi_markov import SemiMarkovOracle
 from structsvm.structures._labels import LabelLattice, LabelProblem
 
+def tables_of(tags: ArrayLike, n_labels: int) -> tuple[NDArray[np.int32], ...]: ...
+
 class SegmentChain(LabelLattice):
     @property
     def structure(self) -> SemiMarkovOracle: ...

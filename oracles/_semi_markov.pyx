@@ -38,6 +38,7 @@ from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 
 from structsvm.arrays import checksum
+from structsvm.features._tokens import steps
 
 cdef double NEGLIGIBLE = -40.0  # logarithm of a share that makes no difference to a sum of doubles
 cdef double WIDE = 200.0        # from transitions this great on, exponentials are not multiplied
@@ -62,15 +63,26 @@ cdef inline void join(double* total, double* top, double x) noexcept nogil:
         total[0] += exp(x - top[0])
 
 
+def tables_of(tags, Py_ssize_t n_labels):
+    """Tables of labels for decoders: the labels of types, type and part of each label, and those at begins and ends."""
+    labels = np.ascontiguousarray(tags, dtype=np.int32)
+    type_of, part_of = np.full(n_labels, -1, dtype=np.int32), np.full(n_labels, SINGLE, dtype=np.int32)
+    for kind, own in enumerate(labels):
+        type_of[own], part_of[own] = kind, range(4)
+    begins = np.flatnonzero((part_of == FIRST) | (part_of == SINGLE)).astype(np.int32)
+    ends = np.flatnonzero((part_of == LAST) | (part_of == SINGLE)).astype(np.int32)
+    return labels, type_of, part_of, begins, ends
+
+
 cdef class SegmentChain(LabelLattice):
     """The exact decoder of a set of sequences."""
 
     cdef Py_ssize_t n_types, M
     cdef const int32_t[:, ::1] tags     # labels of each type
-    cdef int32_t[::1] type_of           # type of each label, or -1
-    cdef int32_t[::1] tag_of            # part of each label in a segment
-    cdef int32_t[::1] begins            # labels that a segment may begin with, and end with
-    cdef int32_t[::1] ends
+    cdef const int32_t[::1] type_of     # type of each label, or -1
+    cdef const int32_t[::1] tag_of      # part of each label in a segment
+    cdef const int32_t[::1] begins      # labels that a segment may begin with, and end with
+    cdef const int32_t[::1] ends
     cdef const int64_t[::1] lengths     # the phrases of length m are lengths[m - 1] .. lengths[m] - 1
     cdef const float* A                 # transitions; then first labels
     cdef const float* g                 # weights of lengths
@@ -94,17 +106,9 @@ cdef class SegmentChain(LabelLattice):
 
     def __init__(self, structure, tokens):
         super().__init__(structure, tokens)
-        cdef Py_ssize_t longest = self.longest, c, k
+        cdef Py_ssize_t longest = self.longest
         self.n_types, self.M = len(structure.tags), structure.max_length
-        self.tags = np.ascontiguousarray(structure.tags, dtype=np.int32)
-        self.type_of = np.full(self.K, -1, dtype=np.int32)
-        self.tag_of = np.full(self.K, SINGLE, dtype=np.int32)
-        for c in range(self.n_types):
-            for k in range(4):
-                self.type_of[self.tags[c, k]], self.tag_of[self.tags[c, k]] = c, k
-        tag_of = np.asarray(self.tag_of)
-        self.begins = np.flatnonzero((tag_of == FIRST) | (tag_of == SINGLE)).astype(np.int32)
-        self.ends = np.flatnonzero((tag_of == LAST) | (tag_of == SINGLE)).astype(np.int32)
+        self.tags, self.type_of, self.tag_of, self.begins, self.ends = structure.tables
         self.lengths = structure.phrase_starts
         self.S = np.empty((self.M + 1) * self.stride, dtype=np.float32)
         self.R, self.V = np.empty(longest * self.K), np.empty(longest * self.K)
@@ -112,7 +116,7 @@ cdef class SegmentChain(LabelLattice):
         self.from_label = self.from_length = self.from_start = np.empty(0, dtype=np.int32)
         self.p = self.edges = self.exp_C = self.counts = np.empty(0)
         self.C, self.column = np.empty(len(self.ends) * len(self.begins)), np.empty(len(self.begins))
-        phrases = int(np.diff(tokens.bigrams.indptr[tokens.offsets]).max(initial=0)) if self.n_bigrams else 0
+        phrases = steps(tokens.bigrams.indptr[tokens.offsets])[1] if self.n_bigrams else 0
         self.one_each = np.arange(phrases + 1)
 
     cdef int prepare(self, const float* w) except -1 nogil:

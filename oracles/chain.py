@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.features._tokens import are_within, steps
+from structsvm.features._tokens import are_entries, are_within, steps
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
@@ -181,6 +182,11 @@ class LabelChain(Oracle):
                 part[..., : self.n_labels][~mask] = -np.inf
         return rows.ravel()
 
+    @cached_property
+    def fixed_rows(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """`padding_row` and `mask_rows`, which decoders share and do not change."""
+        return self.padding_row, self.mask_rows
+
     @property
     def loss_rows(self) -> NDArray[np.float32]:
         rows = np.zeros((self.n_labels, self.stride), dtype=np.float32)
@@ -211,6 +217,7 @@ class LabelChain(Oracle):
     ) -> Self:
         """The same oracle, which allows other labellings: those of masks, of a smallest automaton, or of rules."""
         oracle, n = copy.copy(self), self.n_labels
+        vars(oracle).pop("fixed_rows", None)
         transitions, first, last = allowed
         oracle.allowed = (
             _checked_mask("allowed_transitions", transitions, (n, n)),
@@ -361,6 +368,8 @@ class LabelChain(Oracle):
 
         The compiled decoders do not check offsets and indices, so all of them are checked here.
         """
+        if type(tokens) is Tokens and self._are_sound(tokens):
+            return
         _check_entries("sequences", tokens, self.n_token_features)
         if tokens.bigrams is not None:
             _check_entries("sequences' bigrams", tokens.bigrams, self.n_bigrams)
@@ -370,6 +379,19 @@ class LabelChain(Oracle):
             raise ValueError(f"the sequences have no bigrams, the oracle {self.n_bigrams}")
         if steps(tokens.offsets)[2]:
             raise ValueError(f"sequence {int(tokens.lengths.argmin())} is empty")
+
+    def _are_sound(self, tokens: Tokens) -> bool:
+        """Whether tokens in memory are what `check_tokens` wants; if not, it says why."""
+        bigrams, n = tokens.bigrams, tokens.n_features
+        if n != self.n_token_features or tokens.n_bigrams != self.n_bigrams:
+            return False
+        if not are_entries(tokens.offsets, tokens.indptr, tokens.indices, tokens.values, n):
+            return False
+        return bigrams is None or (
+            type(bigrams) is Tokens
+            and (bigrams.offsets is tokens.offsets or np.array_equal(bigrams.offsets, tokens.offsets))
+            and are_entries(bigrams.offsets, bigrams.indptr, bigrams.indices, bigrams.values, bigrams.n_features)
+        )
 
     def check_labels(self, tokens: Tokens, labels: ArrayLike) -> NDArray[np.int32]:
         """Return the labels as an int32 array of n_tokens values in 0 .. n_labels - 1; raises ValueError."""

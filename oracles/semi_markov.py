@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.tokens import Tokens, narrowed
-from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem
+from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem, tables_of
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.parameters import checked_k
@@ -231,6 +232,11 @@ class SemiMarkovOracle(ExactChain):
         tokens = as_tokens(X, self.n_token_features)
         labels, known = KnownLabels.of(Y, tokens, self.n_labels)
         return SegmentProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
+
+    @cached_property
+    def tables(self) -> tuple[NDArray[np.int32], ...]:
+        """Tables of labels, which decoders share."""
+        return tables_of(self.tags, self.n_labels)
 
     def chain(self, X: Any) -> SegmentDecoder:
         """Return a decoder for sequences without labels."""

@@ -215,10 +215,41 @@ def of_columns(command: Any) -> Any:
 
 def check_columns(task: Task, given: dict[str, Any]) -> None:
     """Remove what `out.source` and `out.reading` take; UsageError for columns of other files than column files."""
-    given.pop("encoding")
-    for name in ("columns", "label", "sequence", "sentence_end"):
-        if given.pop(name) is not None and not task.has_columns:
+    for name in pop_columns(given):
+        if not task.has_columns:
             raise click.UsageError(f"--{name.replace('_', '-')} is for models of column files")
+
+
+def pop_columns(given: dict[str, Any]) -> list[str]:
+    """Remove what `out.source` and `out.reading` take, and return the names of options of column files."""
+    given.pop("encoding")
+    return [name for name in ("columns", "label", "sequence", "sentence_end") if given.pop(name) is not None]
+
+
+def labels_alone(path: str, *, abstain: bool, confidence: bool, **wanted: Any) -> Any:
+    """The function that writes labels by a chain, without what trains; None where more is wanted, or another model."""
+    if abstain or any(wanted[name] for name in ("kbest", "pretty", "constraints")):
+        return None
+    check_files()
+    if kind_by_content(path) is not None or read_model(path, mmap=True).kind != "sequence":
+        return None
+    prediction = importlib.import_module("structsvm.cli.sequence.prediction")
+    model = prediction.opened(path, needs_probabilities=confidence)
+    return None if model is None else partial(prediction.predict, model)
+
+
+def check_wanted(task: Task, *, abstain: bool, **wanted: Any) -> None:
+    """Raise UsageError for what models of a task do not write."""
+    if abstain and (wanted["kbest"] or wanted["confidence"] or wanted["pretty"] or wanted["constraints"]):
+        raise click.UsageError("--abstain goes without --kbest, --confidence, --pretty and --constraints")
+    if wanted["pretty"] and not task.has_trees:
+        raise click.UsageError("--pretty is for models that predict trees")
+    if wanted["constraints"] and not task.has_constraints:
+        raise click.UsageError("--constraints is for models that label sequences or graphs")
+    if wanted["constraints"] and wanted["kbest"] and not task.has_columns:
+        raise click.UsageError("--constraints and --kbest do not go together")
+    if wanted["confidence"] and not task.has_probabilities:
+        raise click.UsageError("--confidence is for models that have probabilities")
 
 
 @main.command()
@@ -240,26 +271,21 @@ def check_columns(task: Task, given: dict[str, Any]) -> None:
 @of_columns
 def predict(model: Any, input: Any, output: str | None, quiet: bool, abstain: bool, **wanted: Any) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
-    path = model
-    task, model = opened(path)
-    if abstain and (wanted["kbest"] or wanted["confidence"] or wanted["pretty"] or wanted["constraints"]):
-        raise click.UsageError("--abstain goes without --kbest, --confidence, --pretty and --constraints")
-    if wanted["pretty"] and not task.has_trees:
-        raise click.UsageError("--pretty is for models that predict trees")
-    if wanted["constraints"] and not task.has_constraints:
-        raise click.UsageError("--constraints is for models that label sequences or graphs")
-    if wanted["constraints"] and wanted["kbest"] and not task.has_columns:
-        raise click.UsageError("--constraints and --kbest do not go together")
-    if wanted["confidence"] and not task.has_probabilities:
-        raise click.UsageError("--confidence is for models that have probabilities")
-    check_columns(task, wanted)
+    path, write = model, labels_alone(model, abstain=abstain, **wanted)
+    if write is None:
+        task, model = opened(path)
+        check_wanted(task, abstain=abstain, **wanted)
+        write = partial(task.predict, model)
+        check_columns(task, wanted)
+    else:
+        pop_columns(wanted)
     with brief_warnings(quiet), writing(output) as stream, naming(input), product_threads(wanted["jobs"]):
         if abstain:
             from structsvm.cli.promises import selective
 
             stream.writelines(selective(path, input))
         else:
-            stream.writelines(task.predict(model, input, Wanted(**wanted)))
+            stream.writelines(write(input, Wanted(**wanted)))
 
 
 @main.command()

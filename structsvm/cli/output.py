@@ -21,7 +21,6 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.tables.forms import Reading
 from structsvm.features.text.encodings import Encoded
 from structsvm.files.new_file import check_new_file, new_file
-from structsvm.metrics._counts import number_of
 from structsvm.parameters import did_you_mean, printable
 
 
@@ -53,6 +52,8 @@ class Mark(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4
     name = "mark"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        from structsvm.metrics._counts import number_of  # with all metrics, which prediction needs not
+
         number = number_of(value)
         if number is None:
             return None if value == "none" else value

@@ -41,7 +41,7 @@ def by_name(labels: Any, known: Sequence[Any]) -> list[Any]:
 
 def sequences(estimator: Any, path: str) -> Examples:
     """Files of columns, or of attributes; without an output, each token's label is `NOTHING`."""
-    from structsvm.cli.sequence import command
+    from structsvm.cli.sequence import command, prediction
     from structsvm.cli.sequence.attributes import read_input
     from structsvm.features.columns import Vocabulary, read_form
 
@@ -51,7 +51,7 @@ def sequences(estimator: Any, path: str) -> Examples:
         tokens, gold = read_input(path)
         X, y, columns = list(tokens), gold, None
     else:
-        columns, form = read_form(out.source(path), out.reading(model.reading), command.n_columns(model))
+        columns, form = read_form(out.source(path), out.reading(model.reading), prediction.n_columns(model))
         X, labels = command.split_labels(model, columns, form)
         y = None if labels is None else labels.column(0)
     y = None if y is None or not any(map(any, y)) else [by_name(own, model.shown) for own in y]

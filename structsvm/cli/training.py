@@ -195,6 +195,7 @@ def defaults(command: Any, *others: Any) -> dict[str, Any]:
 def training(
     *,
     role_of_C: str = "Weight of the slacks; auto: chosen on held-out examples.",
+    of_C: Sequence[Any] = OF_C,
     metavar: str = "TRAIN",
     file: out.Input = out.FILE,
     solvers: Sequence[str] = tuple(SOLVERS),
@@ -204,12 +205,12 @@ def training(
 
     The function takes the `Training`, the path of the training file, whose type is `file`, and a dict of the other
     options that were given; it returns the exit status. Without `solvers` the task has its own algorithms, and no
-    solver options; `plot` is the help of --plot, None for commands without it.
+    solver options; `of_C` are the constraints of C; `plot` is the help of --plot, None for commands without it.
     """
     options = [
         click.argument("train_file", metavar=metavar, type=file),
         click.option("-m", "--model", required=True, type=MODEL, help="File to write the model to."),
-        click.option("-C", "C", type=type_of(*OF_C, default=AUTO), default=AUTO, show_default=True, help=role_of_C),
+        click.option("-C", "C", type=type_of(*of_C, default=AUTO), default=AUTO, show_default=True, help=role_of_C),
         option_of(Limits, "max_iter", "Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),

@@ -341,6 +341,67 @@ def count_columns(token, dict counts, dict names):
             add_one(counts, name)
 
 
+def are_usual(list sequences, tuple texts, tuple others, known, Py_ssize_t most):
+    """Whether tokens are dicts that all have the usual columns, and the first has no column of texts but known ones.
+
+    Parameters
+    ----------
+    sequences : list
+    texts, others : tuples of str
+        Keys that are usual: of texts, without their colons, and of all else.
+    known : set of str
+        Keys of the texts that training had.
+    most : int
+        Tokens from which on nothing is looked at.
+
+    Returns
+    -------
+    bool
+        False also for tokens that this does not understand.
+    """
+    cdef Py_ssize_t n = 0
+    cdef PyObject *value
+    for sequence in sequences:
+        if type(sequence) is not list:
+            return False
+        for token in <list>sequence:
+            if type(token) is not dict or n == most or not has_plain_keys(token):
+                return False
+            for key in texts:
+                value = PyDict_GetItemWithError(token, key)
+                if value == NULL or not isinstance(<object>value, str):
+                    return False
+            for key in others:
+                value = PyDict_GetItemWithError(token, key)
+                if value == NULL or isinstance(<object>value, str):
+                    return False
+            if n == 0 and has_strange(token, known):
+                return False
+            n += 1
+    return True
+
+
+cdef bint has_plain_keys(dict token) noexcept:
+    """Whether all keys are exact strings, which no lookup asks to compare themselves."""
+    cdef Py_ssize_t k = 0
+    cdef PyObject *key
+    while PyDict_Next(token, &k, &key, NULL):
+        if not PyUnicode_CheckExact(<object>key):
+            return False
+    return True
+
+
+cdef bint has_strange(dict token, known) except -1:
+    """Whether a token has a column of texts that is not known, or a name that ends as one; its keys are strings."""
+    for key, value in token.items():
+        if isinstance(value, str):
+            if key not in known:
+                return True
+        elif (<str>key).endswith((":", "=")):
+            return True
+    return False
+
+
 cdef int add_one(dict counts, name) except -1:
     cdef PyObject *count = PyDict_GetItemWithError(counts, name)
     PyDict_SetItem(counts, name, 1 if count == NULL else <object>count + 1)

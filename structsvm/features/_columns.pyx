@@ -219,3 +219,87 @@ cdef inline const char *_field_end(const char *p, const char *end) noexcept nogi
             break
         p += 1
     return p
+
+
+# ---- places of tokens in their sequences ---------------------------------------------------------
+
+
+def places_of(const int64_t[::1] offsets, int64_t most, const int64_t[::1] sizes):
+    """Places of tokens: int32 array (4, n_tokens).
+
+    Rows: tokens before and behind it, at most `most`; the tenth of the sequence; how many of the ascending `sizes` the
+    sequence's length reaches, less 1.
+    """
+    cdef int64_t s, t, n, k, first
+    codes = np.empty((4, offsets[offsets.shape[0] - 1]), dtype=np.int32)
+    cdef int32_t[:, ::1] found = codes
+    with nogil:
+        for s in range(offsets.shape[0] - 1):
+            first, n, k = offsets[s], offsets[s + 1] - offsets[s], 0
+            while k < sizes.shape[0] and sizes[k] <= n:
+                k += 1
+            for t in range(n):
+                found[0, first + t] = <int32_t>min(t, most)
+                found[1, first + t] = <int32_t>min(n - 1 - t, most)
+                found[2, first + t] = <int32_t>(10 * t // n)
+                found[3, first + t] = <int32_t>(k - 1)
+    return codes
+
+
+def counts_around(const int64_t[::1] offsets, const uint8_t[::1] counted):
+    """How many tokens are counted before each one in its sequence, and behind it: int64 array (2, n_tokens)."""
+    cdef int64_t s, t, n
+    codes = np.empty((2, offsets[offsets.shape[0] - 1]), dtype=np.int64)
+    cdef int64_t[:, ::1] found = codes
+    if counted.shape[0] != found.shape[1]:
+        raise ValueError(f"{counted.shape[0]} tokens, and offsets of {found.shape[1]}")
+    with nogil:
+        for s in range(offsets.shape[0] - 1):
+            n = 0
+            for t in range(offsets[s], offsets[s + 1]):
+                found[0, t] = n
+                n += counted[t] != 0
+            for t in range(offsets[s], offsets[s + 1]):
+                found[1, t] = n - found[0, t] - (counted[t] != 0)
+    return codes
+
+
+def marks_around(const int64_t[::1] offsets, const int64_t[::1] marks):
+    """The last mark before each token in its sequence, and the next from it on: int64 array (2, n_tokens); 0: none."""
+    cdef int64_t s, t, mark
+    codes = np.empty((2, offsets[offsets.shape[0] - 1]), dtype=np.int64)
+    cdef int64_t[:, ::1] found = codes
+    if marks.shape[0] != found.shape[1]:
+        raise ValueError(f"{marks.shape[0]} tokens, and offsets of {found.shape[1]}")
+    with nogil:
+        for s in range(offsets.shape[0] - 1):
+            mark = 0
+            for t in range(offsets[s], offsets[s + 1]):
+                found[0, t] = mark
+                mark = marks[t] if marks[t] > 0 else mark
+            mark = 0
+            for t in range(offsets[s + 1] - 1, offsets[s] - 1, -1):
+                mark = marks[t] if marks[t] > 0 else mark
+                found[1, t] = mark
+    return codes
+
+
+def recurring(const int64_t[::1] offsets, const int64_t[::1] kinds, int64_t n_kinds):
+    """Whether a token's kind stands in its sequence once (0), or it is the first of them (1), or comes again (2)."""
+    cdef int64_t s, t
+    codes = np.empty(offsets[offsets.shape[0] - 1], dtype=np.int32)
+    cdef int32_t[::1] found = codes
+    cdef int32_t[::1] counts = np.zeros(n_kinds, dtype=np.int32)
+    if kinds.shape[0] != found.shape[0]:
+        raise ValueError(f"{kinds.shape[0]} tokens, and offsets of {found.shape[0]}")
+    with nogil:
+        for s in range(offsets.shape[0] - 1):
+            for t in range(offsets[s], offsets[s + 1]):
+                found[t] = 2 if counts[kinds[t]] else 0
+                counts[kinds[t]] += 1
+            for t in range(offsets[s], offsets[s + 1]):
+                if found[t] == 0 and counts[kinds[t]] > 1:
+                    found[t] = 1
+            for t in range(offsets[s], offsets[s + 1]):
+                counts[kinds[t]] = 0
+    return codes

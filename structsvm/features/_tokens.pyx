@@ -302,6 +302,124 @@ def are_within(const int32_t[::1] ids, int64_t n):
     return not outside
 
 
+cdef inline int64_t place_of(const int64_t *keys, int64_t n, int64_t key) noexcept nogil:
+    """The place of a key among n ascending ones; -1: it is none of them."""
+    cdef int64_t low = 0, high = n, middle
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < n and keys[low] == key else -1
+
+
+def known_runs(const int64_t[::1] offsets, list names, list sizes, list keys):
+    """Known runs of names that end at each token, of one kind of names after the other.
+
+    A run of m + 1 names has a number: the place of its key among those of its length and kind. The key is the number
+    of the run of the first m names, times the number of names, plus the last name.
+
+    Parameters
+    ----------
+    offsets : int64 array of shape (n_sequences + 1,)
+    names : list of int64 arrays of shape (n_tokens,)
+        By kind, the name of each token; -1: none.
+    sizes : list of int
+        By kind, the number of names.
+    keys : list of lists of int64 arrays
+        By kind, the known keys of 2, 3, ... names, ascending.
+
+    Returns
+    -------
+    indptr : int64 array of shape (n_tokens + 1,)
+    ids : int32 array
+        Of the runs at each token, ascending: numbers, behind those of shorter runs, then of kinds before.
+    """
+    cdef int64_t n_tokens = offsets[offsets.shape[0] - 1], n_kinds = len(names), t, s = 0, k, m, first = 0, number, last
+    cdef int64_t n_lengths = len(keys[0]) if n_kinds else 0
+    cdef const int64_t[::1] own
+    cdef list held = []
+    # Known keys of each kind and length; the number of the run that ends at the token before, and at this one.
+    tables = np.zeros((5, n_lengths, max(n_kinds, 1)), dtype=np.int64)
+    cdef int64_t[:, ::1] pointer = tables[0], size = tables[1], begin = tables[2], before = tables[3], now = tables[4]
+    cdef int64_t[::1] of_kind = np.zeros(max(n_kinds, 1), dtype=np.int64), at = of_kind.copy()
+    cdef ndarray indptr = np.zeros(n_tokens + 1, dtype=np.int64)
+    cdef ndarray ids = np.empty(n_tokens * n_kinds * n_lengths, dtype=np.int32)
+    cdef int64_t *ends = <int64_t *>array_data(indptr)
+    cdef int32_t *found = <int32_t *>array_data(ids)
+    cdef int64_t n = 0
+    for k in range(n_kinds):
+        own = names[k]
+        if own.shape[0] != n_tokens or len(keys[k]) != n_lengths:
+            raise ValueError(f"kind {k} has {own.shape[0]} names and {len(keys[k])} lengths")
+        held.append(own)
+        of_kind[k], at[k] = sizes[k], <int64_t>(&own[0] if n_tokens else NULL)
+    for m in range(n_lengths):
+        for k in range(n_kinds):
+            own = keys[k][m]
+            held.append(own)
+            pointer[m, k], size[m, k], begin[m, k] = <int64_t>(&own[0] if own.shape[0] else NULL), own.shape[0], first
+            first += own.shape[0]
+    with nogil:
+        for t in range(n_tokens):
+            while offsets[s] < t:
+                s += 1
+            for m in range(n_lengths):
+                for k in range(n_kinds):
+                    last = (<const int64_t *>at[k])[t]
+                    number = -1
+                    if offsets[s] > t and last >= 0:
+                        number = before[m - 1, k] if m else (<const int64_t *>at[k])[t - 1]
+                    if number >= 0:
+                        number = place_of(<const int64_t *>pointer[m, k], size[m, k], number * of_kind[k] + last)
+                    now[m, k] = number
+                    if number >= 0:
+                        found[n] = <int32_t>(begin[m, k] + number)
+                        n += 1
+            before[:, :] = now
+            ends[t + 1] = n
+    return indptr, ids[:n].copy()
+
+
+NO_VALUES = np.zeros(1, dtype=np.float32)
+
+
+def are_entries(offsets, indptr, indices, values, int64_t n_features):
+    """Whether arrays are entries of sequences, none empty: aligned, of the types, ascending from 0, indices in range.
+
+    Decoders do not look at this again. False does not say what is wrong.
+    """
+    cdef const int64_t[::1] ends, starts
+    cdef const int32_t[::1] ids
+    cdef const float[::1] numbers
+    cdef int64_t k, n, n_tokens, n_entries
+    cdef bint is_wrong
+    try:
+        ends, starts, ids = offsets, indptr, indices
+        numbers = NO_VALUES if values is None else values
+    except (TypeError, ValueError, BufferError):
+        return False
+    n, n_tokens, n_entries = ends.shape[0] - 1, starts.shape[0] - 1, ids.shape[0]
+    if n < 0 or n_tokens < 0 or (values is not None and numbers.shape[0] != n_entries):
+        return False
+    if (<size_t>&ends[0] | <size_t>&starts[0]) % sizeof(int64_t) != 0:
+        return False
+    if n_entries > 0 and (<size_t>&ids[0] | <size_t>&numbers[0]) % sizeof(int32_t) != 0:
+        return False
+    if ends[0] != 0 or ends[n] != n_tokens or starts[0] != 0 or starts[n_tokens] != n_entries:
+        return False
+    is_wrong = False
+    with nogil:
+        for k in range(n):
+            is_wrong |= ends[k + 1] <= ends[k]
+        for k in range(n_tokens):
+            is_wrong |= starts[k + 1] < starts[k]
+        for k in range(n_entries):
+            is_wrong |= ids[k] < 0 or ids[k] >= n_features
+    return not is_wrong
+
+
 def distinct(ids):
     """The distinct ones of a vector of int32 numbers, ascending int64, and the place of each there, int32."""
     cdef const int32_t[:] number = ids

@@ -123,6 +123,9 @@ def hash_attributes(sequences: Iterable[Any], bits: int) -> tuple[Tokens, NDArra
 
 def _gather(buffer: AttributeBuffer, sequences: Iterable[Any]) -> None:
     for s, sequence in enumerate(sequences):
+        if type(sequence) is list:
+            buffer.add(sequence)
+            continue
         check_no_table(sequence, f"sequence {s}")
         buffer.add(sequence.tolist() if isinstance(sequence, np.ndarray) else unwrapped(sequence))
 

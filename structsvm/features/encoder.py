@@ -319,6 +319,9 @@ class FeatureEncoder:
     def _encode(self, X: Any, lengths: Any, fit: bool) -> Tokens:
         if isinstance(X, Columns):
             return self._encode_columns(X, fit)
+        if self.kind == "attributes" and not fit and lengths is None and _begins_with_dicts(X):
+            self._look_at(X, fit)
+            return self._encode_attributes(X, fit)
         if type(X) is not list:
             X = _sequences_of(X, has_lengths=lengths is not None)
         if lengths is not None:
@@ -361,7 +364,9 @@ class FeatureEncoder:
 
     def _look_at(self, X: Any, fit: bool) -> None:
         """Learn which columns all tokens have, named features; or check that the tokens of X have them."""
-        counts, n = sampled_names(X) if fit or self.seen is not None else ({}, 0)
+        if not fit and (self.seen is None or self.seen.are_as_usual(X)):
+            return
+        counts, n = sampled_names(X)
         if fit:
             warn_of_number_texts(X)
             self.seen = SeenColumns.named(counts, n) if n else None
@@ -552,6 +557,11 @@ def _sequences_of(X: Any, *, has_lengths: bool) -> Any:
     if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
         raise TypeError(f"X must contain sequences of tokens, got {type(X).__name__}")
     return X
+
+
+def _begins_with_dicts(X: Any) -> bool:
+    """Whether X is a list of lists, whose first token is a dict."""
+    return type(X) is list and bool(X) and type(X[0]) is list and bool(X[0]) and type(X[0][0]) is dict
 
 
 def _is_of_words(sequence: Any) -> bool:

@@ -515,18 +515,24 @@ class TemplateLayout:
         """
         if not self.placed or X.n_columns > self.n_columns:
             return X
-        for j in {j for _, j in self.placed}:
+        columns = {j for _, j in self.placed}
+        for j in columns:
             if len(X.ids) and not 0 <= X.ids[:, j].min() <= X.ids[:, j].max() < len(X.vocabularies[j]):
                 raise ValueError(f"{X.name}: column {j} has an id outside its vocabulary")
-        of_column = {j: Placed(X.ids[:, j], X.offsets, X.vocabularies[j].tolist()) for _, j in self.placed}
-        ids, vocabularies = [X.ids], [*X.vocabularies]
-        for function, j in self.placed:
-            codes, strings = PLACES[function](of_column[j])
-            ids.append(codes.astype(np.int32)[:, np.newaxis])
-            vocabularies.append(
-                vocabulary_of(strings) if isinstance(strings, tuple) else Vocabulary.from_strings(strings)
-            )
-        return Columns(X.offsets, np.hstack(ids), tuple(vocabularies), X.name)
+        of_column = {j: Placed(X.ids[:, j], X.offsets, X.vocabularies[j].tolist()) for j in columns}
+        ids = np.empty((X.n_tokens, self.n_columns + len(self.placed)), dtype=np.int32)
+        ids[:, : self.n_columns] = X.ids
+        vocabularies = [*X.vocabularies]
+        made: dict[int, Vocabulary] = {}
+        for k, (function, j) in enumerate(self.placed, self.n_columns):
+            ids[:, k], strings = PLACES[function](of_column[j])
+            if isinstance(strings, tuple):
+                vocabularies.append(vocabulary_of(strings))
+                continue
+            if id(strings) not in made:
+                made[id(strings)] = Vocabulary.from_strings(strings)
+            vocabularies.append(made[id(strings)])
+        return Columns(X.offsets, ids, tuple(vocabularies), X.name)
 
     def for_bigrams(self, name: str) -> TemplateLayout | None:
         """The layout of the same text's bigram templates; None if it has none."""

@@ -60,8 +60,7 @@ cdef class LabelDecoder:
             self.pair_indices = <const int32_t*>array_data(tokens.bigrams.indices)
             if tokens.bigrams.values is not None:
                 self.pair_values = <const float*>array_data(tokens.bigrams.values)
-        self.row = structure.padding_row
-        self.mask = structure.mask_rows
+        self.row, self.mask = structure.fixed_rows
 
     cdef int prepare(self, const float* w) except -1 nogil:
         return 0

@@ -307,6 +307,10 @@ class TaskModel(ABC, Generic[E]):
         """The predictions of examples scored by the task's own metric."""
         raise TypeError(f"{self.estimator} does not choose C")
 
+    def choice_scores(self, examples: E) -> Held:
+        """The scores of held-out examples by which C is chosen."""
+        return self.held_out_scores(examples)
+
     def outputs_of(self, examples: E) -> Integers:
         """The predicted outputs of examples, to compare models by: one integer per label."""
         raise TypeError(f"{self.estimator} does not prune weights")

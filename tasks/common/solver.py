@@ -40,6 +40,8 @@ LOG_C = 1.0  # for loss="log"
 LIMITS = ("max_iter", "tol")
 # The value of C that has it chosen on the training data.
 AUTO = "auto"
+# Values of C that name the criterion, too: outputs that are wholly right, or right labels of tokens.
+RECORDS, TOKENS = CRITERIA = ("records", "tokens")
 
 
 class Usual:
@@ -63,20 +65,26 @@ class Settings(Usual, SimpleNamespace):
 Params = Usual | SimpleNamespace
 
 
-def is_auto(C: object) -> bool:
-    """Whether C is to be chosen."""
-    return isinstance(C, str) and C == AUTO
+def is_auto(value: object) -> bool:
+    """Whether a parameter is to be chosen."""
+    return isinstance(value, str) and value == AUTO
+
+
+def is_open(C: object) -> bool:
+    """Whether C is to be chosen, by the criterion of the task or by one that it names."""
+    return isinstance(C, str) and C in (AUTO, *CRITERIA)
 
 
 def given_to_solver(params: object) -> dict[str, Any]:
     """The given parameters of solvers, without a C that is to be chosen."""
     given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
-    return {name: value for name, value in given.items() if value is not None and not is_auto(value)}
+    given["C"] = None if is_open(given["C"]) else given["C"]
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def leaves_C(params: Params, solver: Solver) -> bool:  # noqa: N802
     """Whether the C of the solver is chosen on the training data."""
-    return is_auto(params.C) and solver is not params.solver and "C" in solver.get_params()
+    return is_open(params.C) and solver is not params.solver and "C" in solver.get_params()
 
 
 def is_to_choose(params: Params, solver: Solver) -> bool:

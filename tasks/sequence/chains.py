@@ -20,7 +20,7 @@ from structsvm.tasks.common.stored_labels import Labels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats
+    from structsvm.arrays import Floats, Integers
     from structsvm.features.tokens import Tokens
     from structsvm.oracles.chain import ExactChain, LabelChain
     from structsvm.tasks.sequence.examples import Masks
@@ -134,6 +134,13 @@ def marginals_of(
         found.append(labels)
         place += 1
     return found
+
+
+def texts_of(labels: Sequence[Hashable], label_ids: Integers) -> tuple[list[str], Integers]:
+    """Return ``(names, ids)``: the texts of labels, each once, and the index of each token's."""
+    texts = list(map(str, labels))
+    number = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+    return list(number), np.array([number[text] for text in texts], dtype=np.int32)[label_ids]
 
 
 def nothing_left(i: int) -> ValueError:

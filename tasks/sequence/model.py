@@ -60,7 +60,7 @@ from structsvm.tasks.common.selection.choice import ChosenLeast
 from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sparse import RivalSearch, SparseSearch
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
-from structsvm.tasks.common.solver import AUTO, Settings, is_auto, is_log, solver_of
+from structsvm.tasks.common.solver import AUTO, RECORDS, Settings, is_auto, is_log, solver_of
 from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import UNITS, Units, later_tokens, units_of
 from structsvm.tasks.sequence.chains import (
@@ -71,6 +71,7 @@ from structsvm.tasks.sequence.chains import (
     check_fits,
     marginals_of,
     nothing_left,
+    texts_of,
     weights_of,
 )
 from structsvm.tasks.sequence.chances import chance_of_chunk, parts_by
@@ -106,6 +107,7 @@ from structsvm.tasks.sequence.parameters import (
     solver_for,
 )
 from structsvm.tasks.sequence.phrases import Phrases, sources_from
+from structsvm.tasks.sequence.records import criterion_of, whole
 from structsvm.tasks.sequence.segments import (
     BY_TEXT,
     MOST_TOKENS,
@@ -199,6 +201,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     sums_over_known = narrows = prunes = True
     C_of_few = 1.0
     report: dict[str, float | str] | None = None
+    criterion: str | None = None  # its choice of C; no file has it
 
     def __init__(
         self,
@@ -252,6 +255,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def search(self, examples: LabeledSequences, solver: Solver) -> Search | LossSearch | RivalSearch:
         self._checked(examples)  # whose errors name sequences of the whole
+        has_fields = self.segments is None and self.encoder.kind != "numeric" and self.scheme is None
+        self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=has_fields)
         usual = super().search(examples, solver)
         is_open = is_auto(self.params.get("solver")) and not (examples.is_stored or examples.has_unknown)
         if not is_open or isinstance(usual, RivalSearch):
@@ -466,19 +471,32 @@ class SequenceModel(TaskModel[LabeledSequences]):
         Of sequences known in part, how many predictions agree with what is known of tokens of which something is.
         """
         tokens, label_ids = examples.tokens, examples.label_ids
-        predicted = self.predict_tokens(tokens)
-        if len(examples.sets) and examples.origin is None:
-            table: Any = KnownLabels(label_ids, examples.sets).table
-            says = ~table.all(axis=1)[label_ids]
-            sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
-            return Held("accuracy", *(np.diff(of[tokens.offsets]) for of in sums))
+        is_partial = len(examples.sets) and examples.origin is None
         scheme = self.scheme if self.segments is None else BIOES
-        if scheme is not None and set(self.labels) != {"O"}:
-            y_true, y_pred = (self.named(ids, tokens.offsets) for ids in (label_ids, predicted))
-            true, found, right = chunk_counts(y_true, y_pred, scheme)
-            return Held("F1", 2.0 * right, 1.0 * (true + found))
-        right = np.concatenate([[0], np.cumsum(predicted == label_ids)])[tokens.offsets]
-        return Held("accuracy", np.diff(right), tokens.lengths)
+        if is_partial or scheme is None or set(self.labels) == {"O"}:
+            return self._token_scores(examples)
+        y_true, y_pred = (self.named(ids, tokens.offsets) for ids in (label_ids, self.predict_tokens(tokens)))
+        true, found, right = chunk_counts(y_true, y_pred, scheme)
+        return Held("F1", 2.0 * right, 1.0 * (true + found))
+
+    def _token_scores(self, examples: LabeledSequences) -> Held:
+        """The accuracy of tokens, or of those of which something is known."""
+        offsets, label_ids = examples.tokens.offsets, examples.label_ids
+        predicted = self.predict_tokens(examples.tokens)
+        if not len(examples.sets) or examples.origin is not None:
+            right = np.concatenate([[0], np.cumsum(predicted == label_ids)])[offsets]
+            return Held("accuracy", np.diff(right), examples.tokens.lengths)
+        table: Any = KnownLabels(label_ids, examples.sets).table
+        says = ~table.all(axis=1)[label_ids]
+        sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
+        return Held("accuracy", *(np.diff(of[offsets]) for of in sums))
+
+    def choice_scores(self, examples: LabeledSequences) -> Held:
+        """Scores by the criterion: whole sequences, tokens, or those of the task."""
+        if self.criterion is None:
+            return self.held_out_scores(examples)
+        held = self._token_scores(examples)
+        return whole(held) if self.criterion == RECORDS else held
 
     def scale(self, examples: LabeledSequences) -> float:
         tokens = examples.tokens
@@ -647,8 +665,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             texts = [text for labels in self.split(label_ids, offsets) for text in labels]
             names = list(dict.fromkeys(texts))
             return names, np.array([names.index(text) for text in texts], dtype=np.int32)
-        names = list(dict.fromkeys(map(str, self.shown)))
-        return names, np.array([names.index(str(name)) for name in self.shown], dtype=np.int32)[label_ids]
+        return texts_of(self.shown, label_ids)
 
     @cached_property
     def shown(self) -> Sequence[Hashable]:

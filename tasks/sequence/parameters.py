@@ -21,6 +21,7 @@ from structsvm.parameters import (
     COUNT,
     FLAG,
     NONE,
+    POSITIVE,
     Interval,
     Kind,
     Options,
@@ -35,13 +36,22 @@ from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import (
     CLASS_WEIGHT,
     MARK,
-    OF_C,
     ByLabel,
     Training,
     check_settled,
 )
 from structsvm.tasks.common.selection.choice import Choice, ChosenSolver
-from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, is_auto, is_likelihood, is_log, solver_of
+from structsvm.tasks.common.solver import (
+    AUTO,
+    CRITERIA,
+    LIKELIHOODS,
+    SOLVERS,
+    is_auto,
+    is_likelihood,
+    is_log,
+    is_open,
+    solver_of,
+)
 from structsvm.tasks.sequence.constraints import compiled, constrained, is_scheme
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
@@ -70,6 +80,8 @@ LOSSES = ("log", "hamming")
 USUAL_LOSS, USUAL_SOLVER = "hamming", "larank"
 # The one that "auto" tries beside it.
 RIVAL = "sparse_likelihood"
+# Constraints of C: a number, or how it is chosen.
+OF_OPEN_C = (POSITIVE, Options(AUTO, *CRITERIA, None))
 
 
 @declared
@@ -114,7 +126,7 @@ class TokenFeatures(ParameterGroup):
 class SequenceLabelerParameters(Training):
     """The parameters of `SequenceLabeler`."""
 
-    C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO, kw_only=False)
+    C: float | Literal["auto", "records", "tokens"] | None = parameter(*OF_OPEN_C, default=AUTO, kw_only=False)
     solver: str | Solver = parameter(
         Options(*SOLVERS, *LIKELIHOODS, AUTO), Kind(Solver, "a Solver"), default=USUAL_SOLVER
     )
@@ -200,7 +212,7 @@ def check_open(params: LabelerParams) -> None:
     if not is_auto(params.solver):
         return
     for name, value, needed in (
-        ("C", params.C, AUTO),
+        ("C", AUTO if is_open(params.C) else params.C, AUTO),
         ("loss", params.loss, AUTO),
         ("inference", params.inference, "exact"),
         ("class_weight", params.class_weight, None),

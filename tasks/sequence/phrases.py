@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features._tokens import known_runs
 from structsvm.features.columns import Columns, Vocabulary
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import Array, Table, checked_arrays, strings
@@ -37,6 +38,8 @@ KINDS = ("lower", "shape", "same")
 FEWEST_SEEN = 2
 # Tokens that tell what features there are.
 FIRST = 1000
+# Texts whose numbers are remembered.
+MOST_TEXTS = 1 << 16
 
 
 class Phrases:
@@ -78,19 +81,41 @@ class Phrases:
 
     def transform(self, X: SequencesLike, tokens: Tokens) -> Tokens:
         """The phrases of encoded sequences, by the token that they end at."""
-        grown = [_Grown(tokens.offsets, *_names(X, source, tokens.n_tokens)) for source in self.sources]
-        for one, number, keys in zip(grown, self.numbers, self.keys, strict=True):
-            one.start(number)
-            for known in keys:
-                one.grow(known)
-        return self._gathered(tokens, grown)
+        names = [self._numbered(X, k, tokens.n_tokens) for k in range(len(self.sources))]
+        indptr, ids = known_runs(tokens.offsets, names, [len(names) for names in self.names], self.keys)
+        return Tokens(tokens.offsets, indptr, ids, None, int(self.starts[-1]))
+
+    def _numbered(self, X: Any, k: int, n_tokens: int) -> NDArray[np.int64]:
+        """The number of each token's name of a kind; -1: it has none that is known."""
+        where, _ = source = self.sources[k]
+        if isinstance(X, Columns):
+            ids, texts = _names(X, source, n_tokens)
+            return np.array([*(self.numbers[k].get(text, -1) for text in texts), -1], dtype=np.int64)[ids]
+        tokens, known = chain.from_iterable(X), self._known[k]
+        texts = [token.get(where) if type(token) is dict else _text(token, where) for token in tokens]
+        numbers = [known[text] if type(text) is str and text in known else self._looked_up(k, text) for text in texts]
+        return np.array(numbers, dtype=np.int64)
+
+    def _looked_up(self, k: int, text: object) -> int:
+        """The number of the name that a text makes."""
+        if not isinstance(text, str):
+            return -1
+        number = self.numbers[k].get(MADE[self.sources[k][1]](text), -1)
+        if type(text) is str and len(self._known[k]) < MOST_TEXTS:
+            self._known[k][text] = number
+        return number
+
+    @cached_property
+    def _known(self) -> list[dict[str, int]]:
+        """The numbers that were looked up, by kind and text."""
+        return [{} for _ in self.sources]
 
     @cached_property
     def numbers(self) -> list[dict[str, int]]:
         """The number of each name, by kind."""
         return [{name: k for k, name in enumerate(names)} for names in self.names]
 
-    @property
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
         """The number of phrases that are shorter than m + 1, for m = 0 .. M."""
         sizes = [sum(len(keys[m]) for keys in self.keys) for m in range(self.max_length - 1)]
@@ -177,24 +202,22 @@ class _Grown:
         self.found: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
         self.length = 1
 
-    def start(self, number: dict[str, int] | None = None) -> None:
-        """Set what names tokens have: those with a number, or those that are seen often enough."""
-        if number is None:
-            counts = np.bincount(self.ids[self.ids >= 0], minlength=len(self.texts))
-            number = {self.texts[k]: n for n, k in enumerate(np.flatnonzero(counts >= FEWEST_SEEN).tolist())}
+    def start(self) -> None:
+        """Set what names tokens have: those that are seen often enough."""
+        counts = np.bincount(self.ids[self.ids >= 0], minlength=len(self.texts))
+        number = {self.texts[k]: n for n, k in enumerate(np.flatnonzero(counts >= FEWEST_SEEN).tolist())}
         of_text = np.array([*(number.get(text, -1) for text in self.texts), -1], dtype=np.int64)
         self.number, self.n = number, len(number)
         self.of_token = self.runs = of_text[self.ids]
 
-    def grow(self, known: Integers | None = None) -> Integers:
-        """The numbers of the runs of one more token, by the last of these; returns their keys, `known` ones or all."""
+    def grow(self) -> Integers:
+        """The numbers of the runs of one more token, by the last of these; returns their keys."""
         self.length += 1
         at = np.flatnonzero((self.place >= self.length - 1) & (self.of_token >= 0))
         at = at[self.runs[at - 1] >= 0]
         key = self.runs[at - 1] * self.n + self.of_token[at]
-        if known is None:
-            every, counts = np.unique(key, return_counts=True)
-            known = every[counts >= FEWEST_SEEN]
+        every, counts = np.unique(key, return_counts=True)
+        known: Integers = every[counts >= FEWEST_SEEN]
         number = np.searchsorted(known, key)
         is_known = np.zeros(len(key), dtype=bool)
         inside = number < len(known)

@@ -9,26 +9,34 @@ import numpy as np
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.features._tokens import steps
+from structsvm.features.tables.forms import Reading
 from structsvm.model_file import name_of, read_model, unsound
 from structsvm.oracles.greedy import GreedyOracle
-from structsvm.stored_values import Number, Record
-from structsvm.tasks.sequence.chains import CHAIN, chain_of, check_fits, marginals_of, weights_of
+from structsvm.stored_values import Number, Record, Value
+from structsvm.tasks.sequence.chains import CHAIN, chain_of, check_fits, marginals_of, texts_of, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats
+    from structsvm.arrays import Floats, Integers
     from structsvm.features.encoder import FeatureEncoder
     from structsvm.features.tokens import Tokens
-    from structsvm.model_file import Origin
+    from structsvm.model_file import ModelFile, Origin
     from structsvm.oracles.chain import ExactChain
     from structsvm.tasks.sequence.examples import SequencesLike
 
 # Sequences of a stream that are labelled at once.
 BATCH = 256
-TEMPERATURE = Record({"temperature": Number(null=True)})
+AROUND = Record({"temperature": Number(null=True), "reading": Value(Reading.of, Reading.to_json, needed=False)})
+
+
+def is_opened(file: ModelFile) -> bool:
+    """Whether a file is one that `Predictor` opens: a chain without segments and units of numbers."""
+    header = file.meta
+    has_more = header.get("segments") is not None or header.get("units") is not None or "units.scale" in file.arrays
+    return file.kind == "sequence" and not has_more
 
 
 class Predictor:
@@ -40,6 +48,11 @@ class Predictor:
     ----------
     classes_ : list
         The labels, sorted.
+    encoder : FeatureEncoder
+    reading : Reading or None
+        How the file of the training data was read, where that was not as it comes.
+    has_probabilities : bool
+        Whether scores are logarithms of probabilities, so that there are marginals.
 
     Examples
     --------
@@ -58,9 +71,11 @@ class Predictor:
         oracle: ExactChain | GreedyOracle,
         weights: Floats,
         temperature: float | None,
+        reading: Reading | None = None,
     ) -> None:
-        self.classes_ = list(labels)
-        self._encoder, self._oracle, self._weights, self._temperature = encoder, oracle, weights, temperature
+        self.classes_, self.encoder, self.reading = list(labels), encoder, reading
+        self._oracle, self._weights, self._temperature = oracle, weights, temperature
+        self.has_probabilities = temperature is not None and not isinstance(oracle, GreedyOracle)
         self._names = np.fromiter(labels, dtype=object, count=len(labels))
         self._scaled: Floats | None = None
 
@@ -76,24 +91,23 @@ class Predictor:
             For segments, rows of numbers, and named features with numbers.
         """
         file = read_model(path, kind="sequence", mmap=mmap)
-        header = file.meta
-        if header.get("segments") is not None or header.get("units") is not None or "units.scale" in file.arrays:
+        if not is_opened(file):
             raise ValueError(
                 f"{name_of(path)}: predictor=True opens chains of columns and of named features without numbers, and "
                 "this model has segments or numbers: load(path) opens it"
             )
         with unsound(path, "sequence"):
-            stored = CHAIN.read(header, file.arrays)
+            stored = CHAIN.read(file.meta, file.arrays)
             oracle = chain_of(stored.oracle, stored.labels)
             check_fits(stored.encoder, oracle, 0, oracle.n_bigrams)
-            temperature = TEMPERATURE.read(header, {}).temperature
-            return cls(stored.encoder, stored.labels, oracle, weights_of(stored, oracle), temperature)
+            around = AROUND.read(file.meta, {})
+            weights = weights_of(stored, oracle)
+            return cls(stored.encoder, stored.labels, oracle, weights, around.temperature, around.reading)
 
     def predict(self, X: SequencesLike) -> list[list[Hashable]]:
         """Return the best labelling of each sequence; X is that of `SequenceLabeler.predict`, but for numbers."""
-        tokens = self._encode(X)
-        label_ids = self._oracle.chain(tokens.without_empty()).decode(self._weights)
-        labels = self._names.take(label_ids).tolist()
+        tokens = self.encode(X)
+        labels = self._names.take(self.predict_tokens(tokens)).tolist()
         return [labels[a:b] for a, b in pairwise(tokens.offsets.tolist())]
 
     def predict_iter(self, X: Iterable[object]) -> Iterator[list[Hashable]]:
@@ -107,19 +121,32 @@ class Predictor:
 
         Raises ValueError if the file has no temperature, or inference is greedy.
         """
-        if self._temperature is None or isinstance(self._oracle, GreedyOracle):
+        if not self.has_probabilities or isinstance(self._oracle, GreedyOracle):
             raise ValueError(
                 "predict_marginals needs probabilities, and the scores of this model are margins or greedy ones: "
                 "train with loss='log', or call calibrate"
             )
         if self._scaled is None:
-            is_log = self._temperature == 1.0
+            is_log = self._temperature in (None, 1.0)
             self._scaled = self._weights if is_log else self._weights / self._weights.dtype.type(self._temperature)
-        return marginals_of(self._oracle, self._scaled, self._encode(X))
+        return marginals_of(self._oracle, self._scaled, self.encode(X))
 
-    def _encode(self, X: SequencesLike) -> Tokens:
-        tokens = self._encoder.transform(X)
+    # ---- parts of predictions, as of a `SequenceModel` --------------------------------------------
+
+    marginals = predict_marginals
+
+    def predict_tokens(self, tokens: Tokens) -> NDArray[np.int32]:
+        """Label ids of encoded sequences, as one int32 array of all their tokens."""
+        return self._oracle.chain(tokens.without_empty()).decode(self._weights)
+
+    def shown_tokens(self, label_ids: Integers, offsets: Integers) -> tuple[list[str], Integers]:
+        """Return ``(names, ids)``: the texts of labels, and the index of each token's."""
+        return texts_of(self.classes_, label_ids)
+
+    def encode(self, X: SequencesLike) -> Tokens:
+        """Return X as `Tokens`; a warning where most tokens have none of the model's features."""
+        tokens = self.encoder.transform(X)
         n_bare = steps(tokens.indptr)[2]
-        if n_bare and not self._encoder.has_numbers:
+        if n_bare and not self.encoder.has_numbers:
             warn_of_unknown(n_bare, tokens.n_tokens, "tokens")
         return tokens

@@ -428,9 +428,9 @@ def test_bad_options_of_train(work, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-C", "-1"], "'-C': '-1' is not auto or a float in the range (0.0, inf)"),
-        (["-C", "0"], "'-C': '0' is not auto or"),
-        (["-C", "nan"], "'-C': 'nan' is not auto or"),
+        (["-C", "-1"], "'-C': '-1' is not auto or records or tokens or a float in the range (0.0, inf)"),
+        (["-C", "0"], "'-C': '0' is not auto or records"),
+        (["-C", "nan"], "'-C': 'nan' is not auto or records"),
         (["--tol", "0"], "Error: Invalid value for '--tol': 0.0 is not in the range x>0.0."),
         (["--tol", "nan"], "Error: --tol of LaRank"),
         (["--jobs", "0"], "Error: --jobs: 0 is no number of threads"),

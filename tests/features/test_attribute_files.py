@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structsvm.features import sources
 from structsvm.features.sources import ColumnFileError
-from structsvm.features.tables.attribute_files import is_of_attributes, read_attributes, write_attributes
+from structsvm.features.tables.attribute_files import (
+    is_of_attributes,
+    read_attributes,
+    stream_attributes,
+    write_attributes,
+)
 
 names = st.text(st.sampled_from("a:\\=é b"), min_size=1, max_size=5)
 labels = st.sampled_from(["B:x", "I\\", "O"])
@@ -113,3 +119,65 @@ def test_mutated_files_are_read_or_refused_by_name():
         else:
             assert list(map(len, X)) == list(map(len, y))
     assert 0 < refused < 250
+
+
+@given(st.lists(st.lists(st.tuples(tokens, labels), min_size=1, max_size=4), min_size=1, max_size=4), st.integers(1, 9))
+def test_streams_have_the_tokens_of_files(tmp_path_factory, sequences, size):
+    path = tmp_path_factory.mktemp("files") / "f"
+    X, y = [[t for t, _ in s] for s in sequences], [[label for _, label in s] for s in sequences]
+    X[0][0] = ["some"]
+    write_attributes(path, X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "BLOCK", size)
+        streamed = list(stream_attributes(path))
+    assert [[flat(t) for t in s] for s in streamed] == [[flat(t) for t in s] for s in read_attributes(path)[0]]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"A\tx\tx\n\n\nB\ty",
+        b"\xef\xbb\xbfA\tx\r\n\t\r\n\xef\xbb\xbfB\ty:2\tz\r\n",
+        "A\tx\nB\té\n".encode("utf-16"),
+        gzip.compress(b"A\tx\n\nB\n"),
+        b"A\n\nB\tx\n",
+    ],
+    ids=["lists", "marks", "utf-16", "gzip", "without attributes"],
+)
+def test_forms_of_streams(data, monkeypatch):
+    whole = read_attributes(io.BytesIO(data))[0]
+    for size in (1, 3, 100):
+        monkeypatch.setattr(sources, "BLOCK", size)
+        streamed = list(stream_attributes(io.BytesIO(data)))
+        assert [[flat(t) for t in s] for s in streamed] == [[flat(t) for t in s] for s in whole]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\n \n", b"\n\n", b"the D\ndog N\n", b"A\tx\nB\t\xff\n", b"A\tx\nB\ty:no\n", b"A\tx\n@weight:2\n"],
+)
+def test_streams_are_refused_as_files_are(tmp_path, data):
+    (tmp_path / "f").write_bytes(data)
+    with pytest.raises(ColumnFileError) as wanted:
+        read_attributes(tmp_path / "f")
+    with pytest.raises(ColumnFileError) as found:
+        list(stream_attributes(tmp_path / "f"))
+    assert str(found.value) == str(wanted.value)
+
+
+def test_a_sequence_is_there_once_it_ends():
+    class Pipe(io.RawIOBase):
+        given = 0
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            self.given += 1
+            assert self.given < 4, "the third sequence was asked for"
+            buffer[:5] = b"A\tx\n\n"
+            return 5
+
+    pipe = Pipe()
+    streamed = stream_attributes(io.BufferedReader(pipe, 5))
+    assert [next(streamed), next(streamed)] == [[["x"]], [["x"]]] and pipe.given <= 3

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Wanted
 from structsvm.features.sources import stream_bytes
-from structsvm.features.tables.attribute_files import is_of_attributes, read_attributes
+from structsvm.features.tables.attribute_files import is_of_attributes, read_attributes, stream_attributes
 
 HEAD = 1 << 18  # bytes that tell of what a file is
 
@@ -36,7 +36,11 @@ def are_attributes(path: str, form: str, before: Any = None) -> bool:
 
 
 def labels_text(
-    X: Any, wanted: Wanted, predict: Callable[..., Any], kbest: Callable[..., Any], chances: Callable[..., Any]
+    X: Iterable[Any],
+    wanted: Wanted,
+    predict: Callable[..., Any],
+    kbest: Callable[..., Any] | None,
+    chances: Callable[..., Any],
 ) -> Iterator[str]:
     """Labels of sequences, a line per token and a blank line after each, as ``crfsuite tag`` writes them.
 
@@ -44,7 +48,7 @@ def labels_text(
     below its rank and score.
     """
     for x in X:
-        if wanted.kbest is not None:
+        if wanted.kbest is not None and kbest is not None:
             for rank, (labels, score) in enumerate(kbest([x], wanted.kbest, probabilities=wanted.confidence)[0], 1):
                 yield f"# {rank} {score:.6f}\n" + "".join(f"{label}\n" for label in labels) + "\n"
             continue
@@ -52,6 +56,11 @@ def labels_text(
         if wanted.confidence:
             lines = [f"{label}\t{chance:.6f}" for label, chance in zip(labels, chances(x, labels), strict=True)]
         yield "".join(f"{line}\n" for line in lines) + "\n"
+
+
+def sequences_of(path: str) -> Iterator[Any]:
+    """Tokens of an input, of each sequence as soon as it ends."""
+    return stream_attributes(out.source(path))
 
 
 def read_input(path: str) -> tuple[Any, list[list[str]]]:

@@ -14,7 +14,9 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.sequence.attributes import are_attributes, labels_text, read_input
+from structsvm.cli.sequence import prediction
+from structsvm.cli.sequence.attributes import are_attributes, labels_text, read_input, sequences_of
+from structsvm.cli.sequence.prediction import columns_of_features, n_columns
 from structsvm.cli.sequence.stream import BATCH, Stream, check_no_stream, check_stream
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import (
@@ -32,8 +34,7 @@ from structsvm.cli.training import (
     training,
     with_options,
 )
-from structsvm.dual.parallel import parallel_stream
-from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_form
+from structsvm.features.columns import ColumnPieces, Columns, read_form
 from structsvm.features.tables.forms import Reading
 from structsvm.metrics import Scheme, chunk_scores, field_f1, record_accuracy, scheme_of, token_accuracy
 from structsvm.metrics._counts import mark_for, say_unseen
@@ -50,6 +51,7 @@ from structsvm.tasks.sequence.constraints import read_constraints
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import (
+    OF_OPEN_C,
     SequenceLabelerParameters,
     TokenFeatures,
     check_greedy,
@@ -69,37 +71,20 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     if wanted.kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
     model = model.constrained_by(None if wanted.constraints is None else read_constraints(wanted.constraints))
+    if wanted.kbest is None:
+        yield from prediction.predict(model, path, wanted)
+        return
     if model.encoder.kind == "attributes":
-        chances = partial(chances_of_labels, model)
-        yield from labels_text(read_input(path)[0], wanted, model.predict, model.predict_kbest, chances)
+        chances = prediction.chances_of_labels(model)
+        yield from labels_text(sequences_of(path), wanted, model.predict, model.predict_kbest, chances)
         return
     pieces = ColumnPieces(out.source(path), None, out.reading(model.reading), n_columns(model))
-    write = labelled_text if wanted.kbest is None else ranked_text
 
     def text_of(piece: Any) -> str:
         columns = pieces.parse(piece)
-        return write(model, columns, split_labels(model, columns, pieces.form)[0], wanted)
+        return ranked_text(model, columns, columns_of_features(model, columns, pieces.form), wanted)
 
-    yield from parallel_stream(text_of, pieces, wanted.jobs)
-
-
-def chances_of_labels(model: Any, x: Any, _labels: Any) -> Any:
-    """Probability of the label that is predicted for each token of a sequence."""
-    ids = model.predict_tokens(model.encode([x]))
-    return model.marginals([x])[0][np.arange(len(ids)), ids]
-
-
-def labelled_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
-    """Columns, then the best label of each token, and with `confidence` its probability."""
-    tokens = model.encode(X)
-    label_ids = model.predict_tokens(tokens)
-    names, ids = model.shown_tokens(label_ids, tokens.offsets)
-    columns = columns.with_column(ids, Vocabulary.from_strings(names))
-    if wanted.confidence:
-        chances = np.concatenate(model.marginals(X))[np.arange(len(label_ids)), label_ids]
-        texts = Vocabulary.from_strings([f"{p:.6f}" for p in chances.tolist()])
-        columns = columns.with_column(np.arange(len(chances), dtype=np.int32), texts)
-    return columns.to_bytes().decode("utf-8", "surrogatepass")
+    yield from prediction.in_threads(wanted.jobs, text_of, pieces)
 
 
 def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
@@ -222,20 +207,10 @@ def demo(seed: int) -> Any:
 # ---- files --------------------------------------------------------------------------------------
 
 
-def n_columns(model: Any) -> int:
-    """The columns of a token in a model; ValueError if it has none."""
-    n: int | None = model.encoder.n_columns
-    if n is None:
-        raise ValueError("this model was trained on Python data, not on columns; predict with structsvm.load")
-    return n
-
-
 def split_labels(model: Any, columns: Any, form: Any) -> Any:
     """Return ``(X, y)``: the columns that the model's features need, and the label column, or None."""
-    n = n_columns(model)
-    if columns.n_columns - form.has_label != n:
-        raise ValueError(f"{form.name}: has {columns.n_columns} columns; the model was trained on {n} and a label")
-    return labelled(columns, form.name) if form.has_label else (columns, None)
+    X = columns_of_features(model, columns, form)
+    return X, labelled(columns, form.name)[1] if form.has_label else None
 
 
 # ---- pictures -----------------------------------------------------------------------------------
@@ -282,6 +257,8 @@ TEMPLATES = (
 
 
 @training(
+    role_of_C="Weight of the slacks; auto: chosen on held-out sequences; records, tokens: by such that are right.",
+    of_C=OF_OPEN_C,
     file=out.Input(exists=True, allow_dash=True),
     solvers=(*SOLVERS, *LIKELIHOODS, AUTO),
     plot="Save the training history as a picture.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 
 Function = Callable[[list[str]], list["str | None"]]
 
@@ -68,6 +69,7 @@ def _capital(words: list[str]) -> list[str | None]:
     return kinds
 
 
+REMEMBERED = 1 << 14  # words whose forms need not be made anew
 _DIGIT = re.compile(r"\d")
 _OPENING, _CLOSING = re.compile(r"[\W_]+(?=[^\W_])"), re.compile(r"[\W_]+\Z")
 _LONGEST, _LONGEST_RUN = 10, 6  # lengths from these on are one
@@ -90,7 +92,13 @@ def _opening(words: list[str]) -> list[str | None]:
 
 def _closing(words: list[str]) -> list[str | None]:
     """The marks at the end, which may be all of it."""
-    return [None if found is None else found[0] for found in map(_CLOSING.search, words)]
+    return list(map(_end_of, words))
+
+
+@lru_cache(REMEMBERED)
+def _end_of(word: str) -> str | None:
+    found = _CLOSING.search(word)
+    return None if found is None else found[0]
 
 
 def _bare(word: str) -> str:
@@ -100,7 +108,12 @@ def _bare(word: str) -> str:
 
 def _pattern(words: list[str]) -> list[str | None]:
     """The word without marks at its ends, in lower case, its digits 0: "0th" of "(5th)"."""
-    return [_DIGIT.sub("0", _bare(word).lower()) for word in words]
+    return list(map(_pattern_of, words))
+
+
+@lru_cache(REMEMBERED)
+def _pattern_of(word: str) -> str:
+    return _DIGIT.sub("0", _bare(word).lower())
 
 
 def _vowels(words: list[str]) -> list[str | None]:

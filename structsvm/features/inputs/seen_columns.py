@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, Self
 
 from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
-from structsvm.features._attributes import count_columns
+from structsvm.features._attributes import are_usual, count_columns
 
 LEAST_TOKENS = 50  # tokens of training that shares of values need
 KEPT = 100  # values of a column that are kept, the most frequent ones
@@ -43,6 +43,8 @@ class SeenColumn(NamedTuple):
 
     def known_among(self, counts: Mapping[Any, int]) -> int:
         """The tokens whose value is one of these, by the counts of values."""
+        if len(counts) < len(self.values):
+            return sum(counts[value] for value in counts if value in self.values)
         return sum(counts.get(value, 0) for value in self.values)
 
 
@@ -62,6 +64,9 @@ class SeenColumns:
         self.columns = dict(columns)
         self._usual = [name for name, seen in self.columns.items() if seen.share > 0.0]
         self._has_values = any(seen.known > 0.0 for seen in self.columns.values())
+        self._texts = tuple(name[:-1] for name in self._usual if name.endswith(":"))
+        self._others = tuple(name for name in self._usual if not name.endswith(":"))
+        self._known = {name[:-1] for name in self.columns if name.endswith(":")}
 
     @property
     def has_numbers(self) -> bool:
@@ -154,6 +159,14 @@ class SeenColumns:
         more = [name for name in more if counts[name] == n_tokens and name.endswith((":", "="))]
         if more and len(self.columns) < MOST_COLUMNS:
             warn(f"X has {_listed(more)}, which training had not: left out", AdviceWarning)
+
+    def are_as_usual(self, sequences: object) -> bool:
+        """Whether some few tokens are dicts with all usual columns, and no others: `check_names` has nothing to say."""
+        return (
+            type(sequences) is list
+            and not self._has_values
+            and are_usual(sequences, self._texts, self._others, self._known, SAMPLED)
+        )
 
     def _warn_of_few(self, name: str, counts: Mapping[Any, int], n_tokens: int) -> None:
         """Warn of a column that far fewer tokens have than in training."""

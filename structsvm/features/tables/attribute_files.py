@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from itertools import islice, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, pairwise
 from typing import Any, TypeAlias
 
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.features.inputs.places import PlacedList
-from structsvm.features.sources import ColumnFileError, load_text, no_tokens
+from structsvm.features.sources import (
+    ColumnFileError,
+    DamagedFileError,
+    load_text,
+    name_of,
+    no_tokens,
+    stream_bytes,
+    unfolds_to_more,
+)
+from structsvm.features.text.encodings import NotTextError, not_utf8, without_marks
 from structsvm.files.new_file import new_file
 
-__all__ = ["is_of_attributes", "read_attributes", "write_attributes"]
+__all__ = ["is_of_attributes", "read_attributes", "stream_attributes", "write_attributes"]
 
 _FIELD = re.compile(r"((?:[^\\:]|\\.)*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -25,6 +34,7 @@ _KEY = re.compile(r"(?:[^\\:=]|\\.)+=")
 LOOK = 1000  # lines that tell whether a file is of attributes
 
 Token: TypeAlias = list[str] | dict[str, float]
+Pairs: TypeAlias = list[tuple[str, float]]
 
 
 def read_attributes(source: Any) -> tuple[PlacedList, list[list[str]]]:
@@ -58,29 +68,110 @@ def read_attributes(source: Any) -> tuple[PlacedList, list[list[str]]]:
     tokens: list[dict[str, float] | list[str]] = []
     labels, ends, places, has_values = list[str](), [0], list[str](), False
     for number, line in enumerate(text.split("\n"), 1):
-        fields = line.rstrip("\r").split("\t")
-        if not any(fields):
+        where = f"{name}:{number}"
+        found = _token(line, where)
+        if found is None:
             ends += [len(labels)] if len(labels) > ends[-1] else []
             continue
         if len(labels) == ends[-1]:
-            places.append(f"{name}:{number}")
-        where = f"{name}:{number}"
-        labels.append(_label(fields[0], where))
-        pairs = [_attribute(field, where) for field in fields[1:] if field]
+            places.append(where)
+        label, pairs = found
+        labels.append(label)
         has_values |= any(value != 1.0 for _, value in pairs)
         tokens.append(_added_up(pairs) if has_values else [attribute for attribute, _ in pairs])
     ends += [len(labels)] if len(labels) > ends[-1] else []
     if not labels:
         raise no_tokens(name, is_blank=bool(text))
     if not any(tokens):
-        raise ColumnFileError(f"{name}: no line has attributes: wanted a label, then attributes, between tabs")
+        raise _no_attributes(name)
     if has_values:
         tokens = [token if isinstance(token, dict) else _added_up([(of, 1.0) for of in token]) for token in tokens]
     X = PlacedList([tokens[a:b] for a, b in pairwise(ends)], places)
     return X, [labels[a:b] for a, b in pairwise(ends)]
 
 
-def _added_up(pairs: list[tuple[str, float]]) -> dict[str, float]:
+def stream_attributes(source: Any) -> Iterator[list[Token]]:
+    r"""Yield the tokens of each sequence of a file of attributes as soon as it ends; labels are left out.
+
+    Parameters
+    ----------
+    source : path or binary file
+        May be compressed. Of a pipe what it has is read; but nothing is yielded before a token with attributes.
+
+    Raises
+    ------
+    ColumnFileError
+        As `read_attributes`.
+
+    Examples
+    --------
+    >>> import io
+    >>> from structsvm.features.tables.attribute_files import stream_attributes
+    >>> list(stream_attributes(io.BytesIO(b"D\tw=the\n\nN\tw=dog\tlength:3\n")))
+    [[['w=the']], [{'w=dog': 1.0, 'length': 3.0}]]
+    """
+    name, number, held, is_told, pairs = name_of(source), 0, list[list[Token]](), False, list[Pairs]()
+    for number, line in enumerate(chain(_lines_of(source, name), [""]), 1):
+        found = _token(line, f"{name}:{number}")
+        if found is not None:
+            pairs.append(found[1])
+            is_told |= bool(found[1])
+        elif pairs:
+            held.append(_tokens(pairs))
+            pairs = []
+            if is_told:
+                yield from held
+                held = []
+    if held:
+        raise _no_attributes(name)
+    if not is_told:
+        raise no_tokens(name, is_blank=number > 1)
+
+
+def _tokens(pairs: list[Pairs]) -> list[Token]:
+    """Tokens of a sequence: lists of attributes; dicts if a value is not 1."""
+    if any(value != 1.0 for token in pairs for _, value in token):
+        return [_added_up(token) for token in pairs]
+    return [[attribute for attribute, _ in token] for token in pairs]
+
+
+def _lines_of(source: Any, name: str) -> Iterator[str]:
+    """The lines of a path or binary file as they come."""
+    held, number = b"", 0
+    try:
+        for block, most in stream_bytes(source):
+            *lines, held = (held + block).split(b"\n")
+            if len(held) > most:
+                raise DamagedFileError(unfolds_to_more(f"{name}: a line unfolds", most))
+            for line in lines:
+                number += 1
+                yield _text(line, name, number)
+    except NotTextError as error:
+        raise ColumnFileError(str(error)) from error
+    if held:
+        yield _text(held, name, number + 1)
+
+
+def _text(line: bytes, name: str, number: int) -> str:
+    try:
+        return without_marks(line).decode()
+    except UnicodeDecodeError:
+        raise ColumnFileError(f"{name}:{number}: {not_utf8(line)}") from None
+
+
+def _no_attributes(name: str) -> ColumnFileError:
+    return ColumnFileError(f"{name}: no line has attributes: wanted a label, then attributes, between tabs")
+
+
+def _token(line: str, where: str) -> tuple[str, Pairs] | None:
+    """The label of a line, and its attributes with their values; None for a line of blanks."""
+    fields = line.rstrip("\r").split("\t")
+    if not any(fields):
+        return None
+    return _label(fields[0], where), [_attribute(field, where) for field in fields[1:] if field]
+
+
+def _added_up(pairs: Pairs) -> dict[str, float]:
     total: dict[str, float] = {}
     for name, value in pairs:
         total[name] = total.get(name, 0.0) + value

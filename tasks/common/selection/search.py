@@ -208,7 +208,7 @@ class Part:
         return (self.run.gap_seen if is_likelihood else self.run.gain) <= LEAST_GAIN or n_passes >= most
 
     def held_out_scores(self) -> Held:
-        metric, a, b = self.model.held_out_scores(self.others)
+        metric, a, b = self.model.choice_scores(self.others)
         weight = 1.0 if self.others.weight is None else self.others.weight
         return Held(metric, a * weight, b * weight)
 

@@ -157,7 +157,7 @@ def test_a_solver_object_or_a_number_rules():
     for name in ("cutting_plane", "frank_wolfe", "passive_aggressive"):
         model = tasks.SequenceLabeler(solver=name, max_iter=3, tol=None, random_state=0).fit(LINES, LINE_TAGS)
         assert model.C_ == CHOICES["sequence"].fit().C_
-    with pytest.raises(ValueError, match=r"'C' parameter of SequenceLabeler must be a float .* or 'auto' or None"):
+    with pytest.raises(ValueError, match=r"'C' parameter of SequenceLabeler must be a float .* or 'auto' .*or None"):
         tasks.SequenceLabeler("best").fit(LINES, LINE_TAGS)
 
 
