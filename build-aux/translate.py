@@ -53,7 +53,7 @@ def translate(arguments, module, source, output):
 
 
 def main(source_dir, output_dir, directives, *modules):
-    """Translate what is out of date; return whether anything failed."""
+    """Translate what is out of date, all where the directives are others; return whether anything failed."""
     arguments = {
         "include_path": [source_dir],
         "compiler_directives": json.loads(directives),
@@ -61,16 +61,21 @@ def main(source_dir, output_dir, directives, *modules):
         "shared_utility_qualified_name": "structsvm._shared",
         "errors_to_stderr": True,
     }
+    stamp = Path(output_dir, "directives.json")
+    others = not stamp.exists() or stamp.read_text() != directives
     tree = create_dependency_tree(Context.from_options(CompilationOptions(**arguments)))
     outdated = []
     for module, path in (item.split("=") for item in modules):
         source, output = str(Path(source_dir, path)), Path(output_dir, module.rpartition(".")[2] + ".c")
-        if not output.exists() or output.stat().st_mtime <= tree.newest_dependency(source)[0]:
+        if others or not output.exists() or output.stat().st_mtime <= tree.newest_dependency(source)[0]:
             outdated.append((module, source, str(output)))
     if not outdated:
         return False
     with ProcessPoolExecutor(min(len(outdated), os.cpu_count() or 1)) as pool:
-        return sum(pool.map(partial(translate, arguments), *zip(*outdated))) > 0
+        failed = sum(pool.map(partial(translate, arguments), *zip(*outdated))) > 0
+    if not failed:
+        stamp.write_text(directives)
+    return failed
 
 
 if __name__ == "__main__":

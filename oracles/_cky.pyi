@@ -10,7 +10,6 @@ from structsvm.structures.known_trees import KnownTrees
 from structsvm.structures.spans import SpanTemplates
 
 LOSSES: Mapping[str, int]
-BEAM: float
 
 class Parser:
     @property

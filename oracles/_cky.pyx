@@ -168,7 +168,6 @@ cdef enum:
 
 # Bounds and values are sums of the same terms in different orders: differences below this share are rounding.
 cdef double ROUNDING = 1e-10
-BEAM = 3.0       # e^-3 of the best tree
 
 cdef enum Loss:
     ZERO_ONE
@@ -357,13 +356,13 @@ cdef class Parser:
         _, nodes, values = self.parse_read(0, 1, w)
         return (nodes, values[0]) if len(nodes) else None
 
-    def parse_read(self, Py_ssize_t first, Py_ssize_t stop, const double[::1] w, cost=None, double beam=BEAM):
+    def parse_read(self, Py_ssize_t first, Py_ssize_t stop, const double[::1] w, cost=None, double beam=3.0):
         """Parse sentences that have been read, from `first` to before `stop`, in one call without the interpreter.
 
         Fewer, but one, before one that fails. Returns where the rows of each end, all rows in one array of int32, and
         what each is worth: nodes and score, as `parse`; or with a `cost` the brackets whose probabilities less it have
         the largest sum, as category, begin and end, and that sum. What is in no tree whose score is within `beam` of
-        the best has no probability. A sentence without a tree has no rows.
+        the best has no probability (e^-3 of it). A sentence without a tree has no rows.
         """
         cdef const double* weights = self.weights(w)
         cdef Py_ssize_t k, n, longest = 0, width = NODE_WORDS if cost is None else 3

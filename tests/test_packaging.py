@@ -4,6 +4,7 @@ import copy
 import importlib
 import importlib.metadata
 import importlib.util
+import inspect
 import os
 import pickle
 import pkgutil
@@ -466,6 +467,21 @@ def test_sdist_has_all_and_no_litter(checkout, tmp_path):
     assert {"LICENSE", "README.md", "meson.build", "build-aux/translate.py", "oracles/simd/chain_kernels.c"} <= tracked
     status = subprocess.run(["git", "status", "--porcelain"], cwd=checkout, check=True, capture_output=True, text=True)
     assert status.stdout == "", "the build leaves something in the sources"
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_functions_have_signatures(name):
+    """Theirs are written before the docstring; special methods have those of their slots."""
+    module = importlib.import_module(name)
+    spaces = [module, *(item for item in vars(module).values() if isinstance(item, type) and item.__module__ == name)]
+    routines = [
+        item
+        for space in spaces
+        for key, item in vars(space).items()
+        if inspect.isroutine(item) and not key.startswith("__") and getattr(item, "__module__", name) == name
+    ]
+    for routine in routines:
+        assert inspect.signature(routine).parameters is not None, routine
 
 
 @pytest.fixture(scope="module")
