@@ -369,8 +369,9 @@ def prepare(
         X = later_rows(model, X, is_cut=params.standardize)
     says = grades if params.loss != "map" else 1.0 * (grades > 0.0)
     are_equal = np.maximum.reduceat(says, bounds[:-1]) == np.minimum.reduceat(says, bounds[:-1])
-    if are_equal.all():
-        raise ValueError("nothing can be learnt: in each query all rows have the same grade")
+    if (are_equal if weight is None else are_equal | (weight[bounds[:-1]] == 0.0)).all():
+        of_weight = "" if weight is None else " whose weight is not 0"
+        raise ValueError(f"nothing can be learnt: in each query{of_weight} all rows have the same grade")
     if before is None:
         warn_of_places(grades, bounds)
     if params.loss == "ndcg":  # without gains a query adds nothing; with equal ones it would ask for equal scores

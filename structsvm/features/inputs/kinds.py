@@ -46,9 +46,10 @@ def check_kinds(X: Any) -> None:
 
 def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
     """The names and types of the columns of a data frame, or of a table of Arrow."""
+    schema = getattr(X, "schema", None)
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         yield from zip(X.columns, X.dtypes, strict=True)
-    elif hasattr(schema := getattr(X, "schema", None), "types"):
+    elif schema is not None and hasattr(schema, "types"):
         yield from zip(schema.names, schema.types, strict=True)
 
 

@@ -242,3 +242,11 @@ def test_marks_of_rows_that_were_not_judged():
             train(rows, np.r_[-1, grades[1:]], group=[6, 6])
     Ranker(loss="pairs", C=1.0).fit(rows, np.tile([-1.0, 1.0], 6), group=[6, 6])  # disliked and liked: no warning
     Ranker(loss="pairs", C=1.0).fit(rows, grades - 2.0, group=[6, 6])
+
+
+def test_weight_on_queries_of_equal_grades_alone():
+    rows = np.random.default_rng(0).normal(size=(12, 2))
+    grades = np.r_[np.ones(6), np.tile([0.0, 1.0], 3)]
+    with pytest.raises(ValueError, match="in each query whose weight is not 0 all rows have the same grade"):
+        Ranker().fit(rows, grades, group=[6, 6], sample_weight=np.repeat([1.0, 0.0], 6))
+    Ranker(C=1.0).fit(rows, grades, group=[6, 6], sample_weight=np.repeat([0.0, 1.0], 6))
