@@ -22,6 +22,7 @@ from structsvm.annotate.answers import OUTSIDE, Answer, tags_of
 from structsvm.annotate.inputs import Item
 from structsvm.annotate.pairs import pair_text
 from structsvm.parameters import printable
+from structsvm.serve.chances import span_chances
 
 if TYPE_CHECKING:
     from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
@@ -138,7 +139,7 @@ class SpanLearner(Learner["SequenceLabeler"]):
 
     def suggest(self, item: Item) -> dict[str, object]:
         with noting(self.notes):
-            (spans,) = self._fitted().predict_spans([item.words], probabilities=True)
+            (spans,) = span_chances(self._fitted(), [item.words])
         return {"spans": [[start, stop, label, round(p, 4)] for start, stop, label, p in spans]}
 
     def why(self, item: Item) -> list[dict[str, object]]:

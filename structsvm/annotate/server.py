@@ -126,7 +126,8 @@ def _curve(session: Session, request: Request, _: Mapping[str, object]) -> objec
 
 
 def _agreement(session: Session, request: Request, _: Mapping[str, object]) -> object:
-    return {"text": str(session.agreement())}
+    found = session.agreement()
+    return {"text": str(found), "units": found.n_units}
 
 
 def _answer(session: Session, request: Request, body: Mapping[str, object]) -> object:

@@ -12,6 +12,7 @@ import numpy as np
 from structsvm.features.text.words import word_spans
 from structsvm.metrics._schemes import Runs, scheme_of
 from structsvm.opening import load
+from structsvm.serve.chances import span_chances
 
 if TYPE_CHECKING:
     from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
@@ -127,7 +128,7 @@ class TextModel:
         if not rows:
             return found
         full = [X[k] for k in rows]
-        spans = estimator.predict_spans(full, probabilities=self.has_chances)
+        spans = span_chances(estimator, full) if self.has_chances else estimator.predict_spans(full)
         wholes = (
             estimator.predict_kbest(full, 1, probabilities=True) if self.has_chances else [[("", None)]] * len(rows)
         )

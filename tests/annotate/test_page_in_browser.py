@@ -12,15 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from labelled_addresses import write_addresses
 
 import structsvm
 from structsvm.annotate.answers import answer_of
-from structsvm.datasets import make_addresses
-from structsvm.features.text.words import words
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-LABELS = "number street street_type unit unit_number city state zip direction recipient box box_number".split()
+LABELS = [
+    *("number", "street", "street_type", "unit", "unit_number", "city"),
+    *("state", "zip", "direction", "recipient", "box", "box_number"),
+]
 N = 20
+HEBREW = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd"  # from right to left
 
 pytestmark = pytest.mark.slow
 
@@ -50,26 +53,6 @@ def open_browser(tmp_path_factory):
     yield opened
     for browser in started:
         browser.quit()
-
-
-def write_addresses(folder, n=60):
-    """Addresses without marks between fields, so that our words are the data's; returns the file and the spans."""
-    X, y = make_addresses(n, typos=0.0, ambiguity=0.0, random_state=3)
-    rows = [[(re.sub(r"\W", "", word), label) for word, label in zip(*own)] for own in zip(X, y)]
-    path = folder / "addresses.txt"
-    path.write_text("".join(" ".join(word for word, _ in row) + "\n" for row in rows))
-    known = {}
-    for row in rows:
-        spans = []
-        for k, (_, label) in enumerate(row):
-            if spans and spans[-1][2] == label:
-                spans[-1][1] = k + 1
-            else:
-                spans.append([k, k + 1, label])
-        text = " ".join(word for word, _ in row)
-        assert words(text) == text.split()
-        known[text] = spans
-    return path, known
 
 
 @contextmanager
@@ -103,8 +86,8 @@ class Page:
         browser.get(address)
         until(lambda: self.text("counts"))
 
-    def text(self, id):
-        return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", id)
+    def text(self, name):
+        return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)
 
     def press(self, *keys):
         from selenium.webdriver.common.action_chains import ActionChains
@@ -118,7 +101,7 @@ class Page:
     def shown(self):
         """The text, and its spans as a screen reader reads them: words with labels and confidence."""
         return self.browser.execute_script(
-            "return [...document.querySelectorAll('[role=option]')].map(w => [w.textContent, w.getAttribute('aria-label')])"
+            "return [...document.querySelectorAll('.word')].map(w => [w.textContent, w.getAttribute('aria-label')])"
         )
 
     @property
@@ -196,7 +179,7 @@ def test_labels_addresses_by_keyboard_and_learns(open_browser, tmp_path):
 def test_texts_are_never_markup(open_browser, tmp_path):
     path = tmp_path / "odd.txt"
     odd = "<script>document.title='run'</script>"
-    path.write_text(f"<img src=x onerror=document.title='run'> {odd} 👩‍👩‍👧 done\nשלום עולם\n")
+    path.write_text(f"<img src=x onerror=document.title='run'> {odd} 👩‍👩‍👧 done\n{HEBREW}\n")
     with server(path, "--labels", f"{odd},b", "--order", "file") as (address, _):
         page = Page(open_browser(), address)
         assert page.line.startswith("<img") and "👩‍👩‍👧" in page.line
@@ -205,10 +188,10 @@ def test_texts_are_never_markup(open_browser, tmp_path):
         from selenium.webdriver.common.keys import Keys
 
         page.press(Keys.ENTER)
-        until(lambda: page.line == "שלום עולם")
+        until(lambda: page.line == HEBREW)
         # In a text from right to left the left arrow goes on.
         page.press(Keys.ARROW_LEFT, "2")
-        assert page.shown[1][1] == "עולם, b"
+        assert page.shown[1][1] == f"{HEBREW.split()[1]}, b"
         assert page.browser.title == "odd.txt · structsvm"
         page.press(Keys.ENTER)
         until(lambda: "All texts are labelled" in page.text("text"))

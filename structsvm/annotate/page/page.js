@@ -349,7 +349,8 @@ async function download(kind) {
 async function refresh() {
   try {
     showCurve(await ask("curve"));
-    $("agreement").textContent = (await ask("agreement")).text;
+    const found = await ask("agreement");
+    $("agreement").textContent = found.units ? found.text : "";
     if ($("all").open) await showRows();
   } catch (error) {
     $("curve-text").textContent = error.message;
