@@ -211,7 +211,7 @@ def _table_items(text: str, path: str, task: str, columns: Sequence[str]) -> Ite
                 raise ValueError(f"{path}:{number}: {len(row)} columns, and column {max(places) + 1} is the text")
             cells = [row[k].strip() for k in places]
             if all(cells):
-                yield number, Item(*cells)
+                yield number, Item(cells[0], cells[1] if task == "pairs" else None)
     except csv.Error as error:
         raise ValueError(f"{path}:{reader.line_num}: {error}") from None
 

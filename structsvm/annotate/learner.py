@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,6 @@ class Learner(ABC, Generic[Estimator]):
         self.estimator: Estimator | None = None
         self.n_trained, self._n_anew = 0, 0
         self.notes: list[str] = []
-        self._labels: set[str] = set()
 
     @property
     def is_ready(self) -> bool:
@@ -78,7 +77,7 @@ class Learner(ABC, Generic[Estimator]):
         """Train on all answers anew, once there are enough of them."""
         labels = Counter(label for _, answer in examples for label in answer.labels)
         enough = labels and (min(labels.values()) >= LEAST_OF_EACH or len(examples) >= LEAST_ANSWERS)
-        self.estimator, self._labels = None, set(labels)
+        self.estimator = None
         self.n_trained = self._n_anew = len(examples)
         if enough and self._can_learn(labels):
             with noting(self.notes):
@@ -86,13 +85,13 @@ class Learner(ABC, Generic[Estimator]):
 
     def teach(self, example: Example, examples: Sequence[Example]) -> None:
         """Learn one more answer; `examples` are all of them, this one last."""
-        n, is_new = len(examples), not example[1].labels <= self._labels
-        if self.estimator is None or is_new or n <= ALWAYS or n >= GROWTH * self._n_anew:
+        n, estimator = len(examples), self.estimator
+        if estimator is None or n <= ALWAYS or n >= GROWTH * self._n_anew or self._is_new(estimator, example):
             self.learn(examples)
             return
         self.n_trained = n
         with noting(self.notes):
-            self._step(self.estimator, example)
+            self._step(estimator, example)
 
     def least_certain(self, items: Sequence[Item]) -> int:
         """The index of the item whose best output is least probable, per word."""
@@ -123,6 +122,10 @@ class Learner(ABC, Generic[Estimator]):
 
     @abstractmethod
     def _can_learn(self, labels: Counter[str]) -> bool: ...
+
+    @abstractmethod
+    def _is_new(self, estimator: Estimator, example: Example) -> bool:
+        """Whether an answer has a label that the model does not have."""
 
     @abstractmethod
     def _trained(self, examples: Sequence[Example]) -> Estimator: ...
@@ -159,6 +162,10 @@ class SpanLearner(Learner["SequenceLabeler"]):
 
     def _can_learn(self, labels: Counter[str]) -> bool:
         return True
+
+    def _is_new(self, estimator: SequenceLabeler, example: Example) -> bool:
+        item, answer = example
+        return not {*tags_of(answer, len(item.spans))} <= {None, *estimator.classes_.tolist()}
 
     def _trained(self, examples: Sequence[Example]) -> SequenceLabeler:
         from structsvm.tasks import SequenceLabeler
@@ -206,7 +213,10 @@ class TextLearner(Learner["TaxonomyClassifier"]):
     def _can_learn(self, labels: Counter[str]) -> bool:
         return len(labels) > 1
 
-    def _trained(self, examples: Sequence[Example], C: float | str = C) -> TaxonomyClassifier:
+    def _is_new(self, estimator: TaxonomyClassifier, example: Example) -> bool:
+        return not example[1].labels <= set(estimator.classes_.tolist())
+
+    def _trained(self, examples: Sequence[Example], C: float | Literal["auto"] = C) -> TaxonomyClassifier:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         from structsvm.tasks import TaxonomyClassifier

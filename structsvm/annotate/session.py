@@ -6,6 +6,7 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -14,7 +15,7 @@ import numpy as np
 from structsvm.annotate.agreement import Agreement, agreement
 from structsvm.annotate.answers import Answer, answer_of, checked_label
 from structsvm.annotate.inputs import Inputs, Item
-from structsvm.annotate.learner import N_COMPARED, Learner, SpanLearner, TextLearner
+from structsvm.annotate.learner import N_COMPARED, SpanLearner, TextLearner
 from structsvm.annotate.store import Record, Store, StoreError
 
 VERSION = 1
@@ -25,6 +26,7 @@ HELD_OUT = 5
 RESERVED = 600.0
 # Points of the learning curve: training answers, doubling.
 FIRST_POINT = 5
+AnyLearner = SpanLearner | TextLearner
 LABELS_OF_PAIRS = ("same", "different")
 
 
@@ -57,12 +59,13 @@ class Session:
         self.inputs, self.store, self.task, self.order = inputs, store, task, order
         self.lock = threading.RLock()
         self.notes = list(store.notes)
-        self.learner: Learner = SpanLearner() if task == "sequence" else TextLearner()
+        self.learner: AnyLearner = SpanLearner() if task == "sequence" else TextLearner()
         self.entries: list[Entry] = []
         self._open = np.random.default_rng(0).permutation(len(inputs.items)).tolist()
         self._place = 0
+        self._failure: list[str] = []
         self._reserved: dict[int, tuple[str, float]] = {}
-        self._points: list[tuple[int, Learner]] = []
+        self._points: list[tuple[int, AnyLearner]] = []
         given = labels or inputs.labels or (LABELS_OF_PAIRS if task == "pairs" else ())
         self._labels = dict.fromkeys(checked_label(label) for label in given)
         self._replay()
@@ -107,7 +110,12 @@ class Session:
                 "left": len(self.inputs.items) - len(seen),
                 "ready": self.learner.is_ready,
                 "trained": self.learner.n_trained,
-                "notes": [*self.notes, *self.learner.notes, *(changed if self.inputs.has_changed else [])],
+                "notes": [
+                    *self.notes,
+                    *self._failure,
+                    *self.learner.notes,
+                    *(changed if self.inputs.has_changed else []),
+                ],
             }
 
     def rows(self, by: str, offset: int, limit: int) -> list[dict[str, object]]:
@@ -243,16 +251,27 @@ class Session:
 
     def _teach(self, example: tuple[Item, Answer]) -> None:
         examples = self.examples(held_out=False)
-        self.learner.teach(example, examples)
-        if self.learner.is_ready and len(examples) >= self._next_point():
-            self._add_point(examples)
+        with self._learning():
+            self.learner.teach(example, examples)
+            if self.learner.is_ready and len(examples) >= self._next_point():
+                self._add_point(examples)
 
     def _learn_anew(self) -> None:
         examples = self.examples(held_out=False)
-        self.learner.learn(examples)
         self._points = [(n, learner) for n, learner in self._points if n <= len(examples)]
-        while self._next_point() <= len(examples):
-            self._add_point(examples[: self._next_point()])
+        with self._learning():
+            self.learner.learn(examples)
+            while self._next_point() <= len(examples):
+                self._add_point(examples[: self._next_point()])
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        """Within it, an answer that cannot be learnt is a note on the page: it is stored all the same."""
+        self._failure = []
+        try:
+            yield
+        except ValueError as error:
+            self._failure = [f"the model cannot learn these answers: {error}"]
 
     def _next_point(self) -> int:
         return 2 * self._points[-1][0] if self._points else FIRST_POINT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Classes of a text that a prediction names, at most.
 N_RANKED = 10
 VERSION = "structsvm-{0}"
+OUTSIDE = "O"
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class TextModel:
         self.has_chances = estimator.temperature_ is not None
         self.n_learnt = 0
         self.lock = threading.Lock()
-        if not self.is_sequence and estimator.vectorizer_ is None:
+        if not self.is_sequence and not hasattr(estimator, "vectorizer_"):
             raise ValueError(f"{path}: its documents are rows of numbers; texts need a model with a vectorizer")
         if learns_to is not None and self.is_sequence and estimator.segments:
             raise ValueError(f"{path}: a model of segments, which predicts here and learns with fit alone")
@@ -102,6 +103,14 @@ class TextModel:
             self.predict(["structsvm"])
         except (ValueError, TypeError) as error:
             raise ValueError(f"{self.path}: its tokens have more than words: {error}") from error
+
+    @property
+    def _labeler(self) -> SequenceLabeler:
+        return cast("SequenceLabeler", self.estimator)
+
+    @property
+    def _classifier(self) -> TaxonomyClassifier:
+        return cast("TaxonomyClassifier", self.estimator)
 
     @property
     def version(self) -> str:
@@ -121,28 +130,30 @@ class TextModel:
             return self._predict_words([text], [places])[0]
 
     def _predict_words(self, texts: Sequence[str], places: Sequence[Sequence[tuple[int, int]]]) -> list[Prediction]:
-        estimator: SequenceLabeler = self.estimator
         X = [[text[a:b] for a, b in own] for text, own in zip(texts, places, strict=True)]
         rows = [k for k, words in enumerate(X) if words]
         found = [Prediction(text, 1.0 if self.has_chances else None) for text in texts]
         if not rows:
             return found
-        full = [X[k] for k in rows]
+        full, estimator = [X[k] for k in rows], self._labeler
         spans = span_chances(estimator, full) if self.has_chances else estimator.predict_spans(full)
-        wholes = (
-            estimator.predict_kbest(full, 1, probabilities=True) if self.has_chances else [[("", None)]] * len(rows)
-        )
-        for k, own, ((_, whole), *_rest) in zip(rows, spans, wholes, strict=True):
+        for k, own, whole in zip(rows, spans, self._whole_chances(full), strict=True):
             at = places[k]
             shown = tuple(
                 Span(at[start][0], at[stop - 1][1], str(label), rounded(chance[0]) if chance else None)
                 for start, stop, label, *chance in own
             )
-            found[k] = Prediction(texts[k], None if whole is None else rounded(whole), shown)
+            found[k] = Prediction(texts[k], whole, shown)
         return found
 
+    def _whole_chances(self, X: Sequence[Sequence[str]]) -> list[float | None]:
+        """The probability of the best labelling of each text."""
+        if not self.has_chances:
+            return [None] * len(X)
+        return [rounded(best[0][1]) for best in self._labeler.predict_kbest(X, 1, probabilities=True)]
+
     def _predict_texts(self, texts: Sequence[str]) -> list[Prediction]:
-        estimator: TaxonomyClassifier = self.estimator
+        estimator = self._classifier
         if not texts:
             return []
         if not self.has_chances:
@@ -184,7 +195,9 @@ class TextModel:
             parts = [scheme.part(label) for label in classes]
             self._check_known([span.label for span in spans], {part.kind for part in parts if part is not None})
             chunks = in_words(spans, places)
-            self.estimator.partial_fit([[text[a:b] for a, b in places]], [scheme.labels(chunks, len(places))])
+            # A model whose training words all had labels cannot say that a word has none: it may then have any.
+            tags = [tag if tag in classes or tag != OUTSIDE else None for tag in scheme.labels(chunks, len(places))]
+            self._labeler.partial_fit([[text[a:b] for a, b in places]], [tags])
             self._stored()
 
     def _check_learns(self, *, is_sequence: bool) -> None:

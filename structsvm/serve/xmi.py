@@ -74,8 +74,8 @@ class Document:
         ids = [int(own) for element in self._root if (own := element.get(ID, "")).isdigit()]
         number = str(max(ids, default=0) + 1)
         place = {"begin": str(self._units[span.start]), "end": str(self._units[span.end])}
-        own = {ID: number, "sofa": self._sofa.get(ID, ""), **place, feature: span.label, **more}
-        self._root.insert(list(self._root).index(self._sofa), ET.Element(_tag(layer), own))
+        features = {ID: number, "sofa": self._sofa.get(ID, ""), **place, feature: span.label, **more}
+        self._root.insert(list(self._root).index(self._sofa), ET.Element(_tag(layer), features))
         self._view.set("members", f"{self._view.get('members', '')} {number}".strip())
 
     def to_xmi(self) -> str:
