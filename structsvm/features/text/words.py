@@ -36,7 +36,14 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, see `word_spans`."""
+    """Return the words of a text, see `word_spans`.
+
+    Examples
+    --------
+    >>> from structsvm.features.text.words import words
+    >>> words("Oak St., Reno")
+    ['Oak', 'St', '.', ',', 'Reno']
+    """
     return [text[start:stop] for start, stop in word_spans(text)]
 
 
