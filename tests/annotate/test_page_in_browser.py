@@ -69,7 +69,7 @@ def server(path, *more):
 
 
 def until(condition, seconds=60):
-    """What the page comes to, in the end."""
+    """The value of a condition once it holds: the page answers in its own time."""
     for _ in range(20 * seconds):
         found = condition()
         if found:
