@@ -63,6 +63,7 @@ class Session:
         self.entries: list[Entry] = []
         self._open = np.random.default_rng(0).permutation(len(inputs.items)).tolist()
         self._place = 0
+        self._digests = [item.digest for item in inputs.items]
         self._failure: list[str] = []
         self._reserved: dict[int, tuple[str, float]] = {}
         self._points: list[tuple[int, AnyLearner]] = []
@@ -161,7 +162,7 @@ class Session:
             item = self._item(k)
             answer = None if value is None else self._checked(item, value)
             said: dict[str, object] = {"skip": True} if answer is None else {"answer": answer.to_json()}
-            self.store.append({"item": k, "digest": item.digest, "by": by, "time": now(), **said})
+            self.store.append({"item": k, "digest": self._digests[k], "by": by, "time": now(), **said})
             before = self._last(by).get(k)
             self._take(Entry(k, by, answer))
             self._reserved.pop(k, None)
@@ -235,7 +236,7 @@ class Session:
                     return
 
     def _is_held_out(self, k: int) -> bool:
-        return int(self.inputs.items[k].digest, 16) % HELD_OUT == 0
+        return int(self._digests[k], 16) % HELD_OUT == 0
 
     # ---- learning -------------------------------------------------------------------------------
 
@@ -317,8 +318,8 @@ class Session:
     def _replay(self) -> None:
         """Restore the session from the records of the store."""
         places: dict[str, int] = {}
-        for k, item in enumerate(self.inputs.items):
-            places.setdefault(item.digest, k)
+        for k, digest in enumerate(self._digests):
+            places.setdefault(digest, k)
         if not self.store.records:
             self.store.append({"structsvm": "annotate", "version": VERSION, "task": self.task, "time": now()})
         for number, record in enumerate(self.store.records, 1):
@@ -342,7 +343,7 @@ class Session:
         k, digest, by = record.get("item"), record.get("digest"), str(record.get("by"))
         if type(k) is not int or not isinstance(digest, str):
             raise ValueError("no record of an answer")
-        if not (0 <= k < len(self.inputs.items) and self.inputs.items[k].digest == digest):
+        if not (0 <= k < len(self.inputs.items) and self._digests[k] == digest):
             place = places.get(digest)
             if place is None:
                 self.notes.append(

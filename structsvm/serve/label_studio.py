@@ -126,17 +126,27 @@ def learn(model: TextModel, task: Object, annotation: Object, config: Config) ->
     results = [an_object(value, "result") for value in a_list(annotation.get("result"), "result")]
     own = [an_object(result.get("value"), "value") for result in results if result.get("from_name") == config.control]
     if model.is_sequence:
-        model.teach_spans(text, [_span_of(value, key, len(text)) for value in own])
+        model.teach_spans(text, [_span_of(value, key, text) for value in own])
     else:
         for value in own:
             model.teach_label(text, _only(a_list(value.get(key), key), key))
 
 
-def _span_of(value: Object, key: str, length: int) -> Span:
+def _span_of(value: Object, key: str, text: str) -> Span:
+    """The span of a value, whose text tells how its place is counted, where characters beyond the basic plane are."""
     start, end = a_number(value.get("start"), "start"), a_number(value.get("end"), "end")
-    if not start < end <= length:
-        raise ValueError(f"a span from {start} to {end} in a text of {length} characters")
-    return Span(start, end, _only(a_list(value.get(key), key), key))
+    label, own = _only(a_list(value.get(key), key), key), value.get("text")
+    if not start < end <= len(text.encode("utf-16-le")) // 2:
+        raise ValueError(f"a span from {start} to {end} in a text of {len(text)} characters")
+    for places in ((start, end), (_characters(text, start), _characters(text, end))):
+        if own is None or " ".join(text[slice(*places)].split()) == " ".join(a_text(own, "text").split()):
+            return Span(*places, label)
+    raise ValueError(f"a span from {start} to {end}: there stands {text[start:end]!r:.60}, not {own!r:.60}")
+
+
+def _characters(text: str, units: int) -> int:
+    """The number of characters that so many units of UTF-16 are, as JavaScript counts them."""
+    return len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore"))
 
 
 def _only(values: Sequence[object], key: str) -> str:

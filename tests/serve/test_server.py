@@ -249,6 +249,25 @@ def test_annotations_that_do_not_fit_leave_the_model(addresses, tmp_path, spans,
     assert client.post("/predict", json={"text": TEXT}).json() == before and not (tmp_path / "learnt.model").exists()
 
 
+@pytest.mark.parametrize("shift", [0, 2], ids=["characters", "utf-16"])
+def test_places_in_a_text_with_emoji(entities, tmp_path, shift, monkeypatch):
+    """JavaScript counts each of these twice; the text of the span tells which count it is."""
+    learnt = []
+    monkeypatch.setattr(TextModel, "teach_spans", lambda self, text, spans: learnt.append(spans))
+    config = '<View><Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$x"/></View>'
+    value = {"start": 7 + shift, "end": 10 + shift, "text": "Ann", "labels": ["P"]}
+    task = {
+        "data": {"x": "\U0001f600\U0001f600 met Ann"},
+        "annotations": [{"result": [{"from_name": "l", "value": value}]}],
+    }
+    body = {"label_config": config, "annotations": [task]}
+    client = client_of(entities, str(tmp_path / "learnt.model"))
+    assert client.post("/train", json=body).status_code == 200 and learnt == [[Span(7, 10, "P")]]
+    value["text"] = "Bob"
+    found = client.post("/train", json=body)
+    assert found.status_code == 400 and "there stands" in found.json()["error"] and len(learnt) == 1
+
+
 def test_a_span_that_cuts_a_word_has_it_whole():
     assert in_words([Span(1, 6, "x")], [(0, 4), (5, 8), (9, 12)]) == [(0, 2, "x")]
 

@@ -18,38 +18,48 @@ let anchor = 0;       // the other end of the selection
 let typed = null;     // the span that the last key has made
 let choice = null;    // the label of the whole text
 let offset = 0;
-let busy = false;
+let pending = 0;
+let queue = Promise.resolve();
 const words = [];     // an element per word
 
 // ---- talking to the server ---------------------------------------------------------------------
 
+const GONE = "The server does not answer. Your last saved answer is on disk; start it again and reload.";
+
+async function reach(path, options = {}) {
+  const headers = { Authorization: `Bearer ${token}`, ...options.headers };
+  return fetch(`api/${path}`, { ...options, headers }).catch(() => { throw new Error(GONE); });
+}
+
 async function ask(path, body) {
-  const options = { headers: { Authorization: `Bearer ${token}` } };
+  const options = {};
   if (body !== undefined) {
     options.method = "POST";
-    options.headers["Content-Type"] = "application/json";
+    options.headers = { "Content-Type": "application/json" };
     options.body = JSON.stringify(body);
   }
-  const response = await fetch(`api/${path}`, options);
+  const response = await reach(path, options);
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error || response.statusText);
   return answer;
 }
 
-// One request at a time; what fails is shown, and the page stays as it is.
-async function attempt(action) {
-  if (busy) return;
-  busy = true;
-  try {
-    await action();
-    $("alert").hidden = true;
-  } catch (error) {
-    $("alert").textContent = error instanceof TypeError
-      ? "The server does not answer. Your last saved answer is on disk; start it again and reload." : error.message;
-    $("alert").hidden = false;
-  } finally {
-    busy = false;
-  }
+// One request after the other; what fails is shown, and the page stays as it is. An answer is for the text that is seen:
+// with `alone` the action is left out while another one is under way.
+function attempt(action, alone = false) {
+  if (alone && pending) return;
+  pending += 1;
+  queue = queue.then(async () => {
+    try {
+      await action();
+      $("alert").hidden = true;
+    } catch (error) {
+      $("alert").textContent = error.message;
+      $("alert").hidden = false;
+    } finally {
+      pending -= 1;
+    }
+  });
 }
 
 function say(text) { $("said").textContent = text; }
@@ -156,7 +166,7 @@ function showWords() {
   const parts = [];
   let end = 0;
   item.words.forEach(([start, stop], k) => {
-    if (start > end) parts.push(element("span", "gap", " "));
+    if (start > end) parts.push(document.createTextNode(" "));
     const word = element("span", "word", item.text.slice(...units(start, stop)));
     word.setAttribute("role", "option");
     word.tabIndex = -1;
@@ -319,11 +329,11 @@ async function why() {
   say(`${rows.length} reasons are below the text`);
 }
 
-async function addLabel(event) {
+function addLabel(event) {
   event.preventDefault();
   const label = $("label-name").value.trim();
   if (!label) return;
-  await attempt(async () => {
+  attempt(async () => {
     state = await ask("labels", { label });
     $("label-name").value = "";
     showState();
@@ -333,7 +343,7 @@ async function addLabel(event) {
 }
 
 async function download(kind) {
-  const response = await fetch(`api/export/${kind}`, { headers: { Authorization: `Bearer ${token}` } });
+  const response = await reach(`export/${kind}`);
   if (!response.ok) throw new Error((await response.json()).error);
   const link = element("a");
   link.href = URL.createObjectURL(await response.blob());
@@ -452,11 +462,11 @@ function pressed(event) {
   const code = /^Digit([1-9])$/.exec(event.code);
   const name = event.altKey ? (code ? code[1] : event.code.replace(/^Key/, "").toLowerCase()) : key.toLowerCase();
   let done = true;
-  if (key === "Enter") attempt(() => save(!event.shiftKey));
+  if (key === "Enter") attempt(() => save(!event.shiftKey), true);
   else if (key.startsWith("Arrow")) done = item !== null && arrow(event);
   else if (key === "?") showKeys();
   else if (name === "n") $("label-name").focus();
-  else if (plain[name]) attempt(plain[name]);
+  else if (plain[name]) attempt(plain[name], name === "s");
   else if (key === " " && item && isSequence()) approve();
   else if ((key === "Backspace" || key === "Delete") && item && isSequence()) unmark();
   else if (KEYS.includes(name) && state.labels[KEYS.indexOf(name)] !== undefined) {
@@ -480,10 +490,10 @@ function begin() {
   document.addEventListener("keydown", (event) => state && pressed(event));
   $("text").addEventListener("pointerdown", pointed);
   $("text").addEventListener("pointermove", (event) => event.pointerType === "mouse" && pointed(event));
-  $("confirm").addEventListener("click", () => attempt(() => save(true)));
-  $("part").addEventListener("click", () => attempt(() => save(false)));
+  $("confirm").addEventListener("click", () => attempt(() => save(true), true));
+  $("part").addEventListener("click", () => attempt(() => save(false), true));
   $("undo").addEventListener("click", () => attempt(undo));
-  $("skip").addEventListener("click", () => attempt(skip));
+  $("skip").addEventListener("click", () => attempt(skip, true));
   $("why").addEventListener("click", () => attempt(why));
   $("help").addEventListener("click", () => state && showKeys());
   $("new-label").addEventListener("submit", addLabel);
