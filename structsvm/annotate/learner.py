@@ -7,6 +7,7 @@ grown by a tenth or there is a new label.
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -36,7 +37,8 @@ N_COMPARED, MAX_WORDS = 300, 200
 N_REASONS = 12
 # Runs from the top of a class to its leaves are written with this between.
 PATHS = " > "
-C = 1.0
+# With some ten to two hundred answers, what is right about as often as it is probable; texts have rows of length 1.
+C_OF_SPANS, C_OF_TEXTS = 10.0, 100.0
 
 Example = tuple[Item, Answer]
 Estimator = TypeVar("Estimator", "SequenceLabeler", "TaxonomyClassifier")
@@ -140,6 +142,10 @@ class Learner(ABC, Generic[Estimator]):
 class SpanLearner(Learner["SequenceLabeler"]):
     """Spans of words, by a conditional random field over tags."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        preload()
+
     def suggest(self, item: Item) -> dict[str, object]:
         with noting(self.notes):
             (spans,) = span_chances(self._fitted(), [item.words])
@@ -170,7 +176,7 @@ class SpanLearner(Learner["SequenceLabeler"]):
     def _trained(self, examples: Sequence[Example]) -> SequenceLabeler:
         from structsvm.tasks import SequenceLabeler
 
-        own = SequenceLabeler(C=C, loss="log", templates="rich", constraints="bio", random_state=0)
+        own = SequenceLabeler(C=C_OF_SPANS, loss="log", templates="rich", constraints="bio", random_state=0)
         return own.fit(*self._sequences(examples))
 
     def _step(self, estimator: SequenceLabeler, example: Example) -> None:
@@ -192,6 +198,10 @@ class SpanLearner(Learner["SequenceLabeler"]):
 
 class TextLearner(Learner["TaxonomyClassifier"]):
     """One label for a text, or for a pair of texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        preload()
 
     def suggest(self, item: Item) -> dict[str, object]:
         estimator = self._fitted()
@@ -216,7 +226,7 @@ class TextLearner(Learner["TaxonomyClassifier"]):
     def _is_new(self, estimator: TaxonomyClassifier, example: Example) -> bool:
         return not example[1].labels <= set(estimator.classes_.tolist())
 
-    def _trained(self, examples: Sequence[Example], C: float | Literal["auto"] = C) -> TaxonomyClassifier:
+    def _trained(self, examples: Sequence[Example], C: float | Literal["auto"] = C_OF_TEXTS) -> TaxonomyClassifier:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         from structsvm.tasks import TaxonomyClassifier
@@ -239,6 +249,12 @@ class TextLearner(Learner["TaxonomyClassifier"]):
 
     def _certainties(self, estimator: TaxonomyClassifier, items: Sequence[Item]) -> NDArray[np.float64]:
         return np.asarray(estimator.predict_proba([text_of(item) for item in items]).max(axis=1))
+
+
+def preload() -> None:
+    """Import what trains, which takes a second, before the first question instead of after an answer."""
+    for name in ("structsvm.tasks.sequence.estimator", "structsvm.tasks.taxonomy.estimator"):
+        importlib.import_module(name)
 
 
 def text_of(item: Item) -> str:
