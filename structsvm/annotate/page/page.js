@@ -398,11 +398,12 @@ async function showRows() {
   const found = await ask(`items?offset=${offset}&limit=${ROWS}`);
   $("rows").replaceChildren(...found.items.map((row) => {
     const entry = element("li");
-    const mark = row.answered ? "✓" : row.skipped ? "–" : "·";
-    const button = element("button", "", `${mark} ${row.id + 1} ${row.text}`);
+    const mark = element("span", "", row.answered ? "✓ " : row.skipped ? "– " : "· ");
+    mark.setAttribute("aria-hidden", "true");
+    const button = element("button");
+    button.append(mark, `${row.id + 1} ${row.text}`, element("span", "unseen", row.answered ? ", labelled" : row.skipped ? ", skipped" : ", open"));
     button.type = "button";
     button.dir = "auto";
-    button.setAttribute("aria-label", `Text ${row.id + 1}, ${row.answered ? "labelled" : row.skipped ? "skipped" : "open"}: ${row.text}`);
     button.addEventListener("click", () => attempt(async () => {
       showItem(await ask(`items/${row.id}`));
       showState();
