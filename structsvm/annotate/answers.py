@@ -65,6 +65,8 @@ def answer_of(value: object, n_words: int, *, is_sequence: bool) -> Answer:
     complete = value.get("complete", True)
     if not isinstance(complete, bool):
         raise ValueError("answer.complete must be true or false")
+    if not (complete or found):
+        raise ValueError("a partial answer has at least one span: mark one first")
     return Answer(tuple(found), complete=complete)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.annotate.answers import OUTSIDE, Answer, tags_of
+from structsvm.annotate.answers import Answer, tags_of
 from structsvm.annotate.inputs import Item
 from structsvm.annotate.pairs import pair_text
 from structsvm.parameters import printable
@@ -192,8 +192,7 @@ class SpanLearner(Learner["SequenceLabeler"]):
         for item, answer in examples:
             X.append(item.words)
             y.append(tags_of(answer, len(X[-1])))
-        # The scheme needs O and, for a partial answer alone, a label at all.
-        return X, y if any(tag is not None for own in y for tag in own) else [[OUTSIDE] * len(own) for own in y]
+        return X, y
 
 
 class TextLearner(Learner["TaxonomyClassifier"]):

@@ -129,6 +129,12 @@ def test_answers_that_do_not_fit(spans, message):
         answer_of({"spans": spans}, 3, is_sequence=True)
 
 
+def test_a_partial_answer_says_something():
+    with pytest.raises(ValueError, match="mark one first"):
+        answer_of({"spans": [], "complete": False}, 3, is_sequence=True)
+    assert answer_of({"spans": []}, 3, is_sequence=True) == Answer()
+
+
 def test_tags_of_answers():
     whole = answer_of({"spans": [[2, 4, "b"], [0, 1, "a"]]}, 5, is_sequence=True)
     assert tags_of(whole, 5) == ["B-a", "O", "B-b", "I-b", "O"]
