@@ -1,4 +1,4 @@
-"""The command line: train, predict, evaluate, inspect, demo.
+"""The command line: train, predict, evaluate, inspect, annotate, serve, demo.
 
 Each task has a module here, imported when its command runs, with a `Task`; only that of taxonomies, whose texts need
 it, and demos import scikit-learn.
@@ -18,6 +18,8 @@ from typing import Any
 import click
 
 from structsvm import __version__
+from structsvm.cli.annotation.annotate import annotate
+from structsvm.cli.annotation.serve import serve
 from structsvm.cli.output import (
     COLUMNS,
     ENCODING,
@@ -410,6 +412,10 @@ def convert(model: Any, out: str, to: str | None, quiet: bool) -> None:
         raise click.ClickException(f"{model}: other programs have models of label sequences alone")
     with naming(model), brief_warnings(quiet):
         write_chain(found, out, to)
+
+
+main.add_command(annotate)
+main.add_command(serve)
 
 
 @main.command()

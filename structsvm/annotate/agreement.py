@@ -1,0 +1,109 @@
+"""Agreement of annotators: Cohen's kappa of each two, Krippendorff's alpha of all.
+
+Both compare what is observed with what chance would give. Kappa is ``(p_o - p_e) / (1 - p_e)``, with the share p_o of
+units of one label, and p_e the share expected from each annotator's own labels (Cohen 1960). Alpha is
+``1 - D_o / D_e``, with disagreements of labels in the same unit and in any units (Krippendorff 2011, nominal data).
+
+A unit of texts is a text. Units of sequences are the spans that any of the annotators of a text has marked: who has not
+marked exactly this span says that there is none. So alpha and kappa by span count a wrong boundary as a wrong label.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import nan
+
+from structsvm.annotate.answers import Answer
+
+Unit = Mapping[str, Hashable]
+NOT_MARKED = None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement of all annotators.
+
+    Attributes
+    ----------
+    n_units : int
+        Units that two or more have labelled.
+    alpha : float
+        NaN if nothing can disagree.
+    kappas : dict of (annotator, annotator) to (kappa, number of units)
+    """
+
+    n_units: int
+    alpha: float
+    kappas: Mapping[tuple[str, str], tuple[float, int]]
+
+    def __str__(self) -> str:
+        if not self.n_units:
+            return "no text has been labelled by two annotators"
+        lines = [f"Krippendorff's alpha: {self.alpha:.3f} ({self.n_units} units)"]
+        lines += [f"Cohen's kappa, {a} and {b}: {kappa:.3f} ({n} units)" for (a, b), (kappa, n) in self.kappas.items()]
+        return "\n".join(lines)
+
+
+def agreement(answers: Iterable[Mapping[str, Answer]]) -> Agreement:
+    """The agreement of answers: per text, a dict from annotators to their answers.
+
+    Parts of texts that an answer leaves open are not compared: partial answers are left out.
+    """
+    units = [unit for own in answers for unit in units_of(own)]
+    names = sorted({name for unit in units for name in unit})
+    kappas = {}
+    for a, b in combinations(names, 2):
+        pairs = [(unit[a], unit[b]) for unit in units if a in unit and b in unit]
+        if pairs:
+            kappas[a, b] = cohen_kappa(pairs), len(pairs)
+    return Agreement(len(units), krippendorff_alpha([list(unit.values()) for unit in units]), kappas)
+
+
+def units_of(answers: Mapping[str, Answer]) -> list[Unit]:
+    """Labels that the annotators of one text have given, unit by unit; empty if there are fewer than two."""
+    whole = {name: answer for name, answer in answers.items() if answer.complete}
+    if len(whole) < 2:
+        return []
+    if any(answer.label is not None for answer in whole.values()):
+        return [{name: answer.label for name, answer in whole.items()}]
+    marked = {name: {(a, b): label for a, b, label in answer.spans} for name, answer in whole.items()}
+    places = sorted({place for own in marked.values() for place in own})
+    return [{name: own.get(place, NOT_MARKED) for name, own in marked.items()} for place in places]
+
+
+def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
+    """Cohen's kappa of pairs of labels; NaN where both annotators have one and the same label throughout.
+
+    Examples
+    --------
+    >>> from structsvm.annotate.agreement import cohen_kappa
+    >>> cohen_kappa([("a", "a"), ("a", "b"), ("b", "b"), ("b", "b")])
+    0.5
+    """
+    n = len(pairs)
+    observed = sum(one == other for one, other in pairs) / n
+    ones, others = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    expected = sum(ones[label] * others[label] for label in ones) / n**2
+    return nan if expected == 1.0 else (observed - expected) / (1.0 - expected)
+
+
+def krippendorff_alpha(units: Sequence[Sequence[Hashable]]) -> float:
+    """Krippendorff's alpha of nominal labels; NaN where there is one label only, or no unit of two.
+
+    Examples
+    --------
+    >>> from structsvm.annotate.agreement import krippendorff_alpha
+    >>> round(krippendorff_alpha([["a", "a"], ["a", "b"], ["b", "b"], ["b", "b"]]), 4)
+    0.5333
+    """
+    units = [unit for unit in units if len(unit) > 1]
+    totals = Counter(label for unit in units for label in unit)
+    n = sum(totals.values())
+    if len(totals) < 2:
+        return nan
+    unlike = sum((len(unit) ** 2 - sum(k * k for k in Counter(unit).values())) / (len(unit) - 1) for unit in units)
+    expected = (n * n - sum(k * k for k in totals.values())) / (n - 1)
+    return 1.0 - unlike / expected

@@ -1,0 +1,104 @@
+"""Answers of annotators: spans of words with labels, or one label of a whole text; checked where they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from structsvm.metrics._schemes import Runs, Scheme, scheme_of
+
+# An annotator's label for what stands outside every span, as in the schemes of chunks.
+OUTSIDE = "O"
+MAX_LABEL = 200
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer.
+
+    Attributes
+    ----------
+    spans : tuple of (start, stop, label)
+        Spans of words, sorted, none overlapping; empty for tasks of one label per text.
+    label : str or None
+        The label of the whole text; None for sequences.
+    complete : bool
+        Whether the spans are all there are. If not, nothing is known of the other words.
+    """
+
+    spans: tuple[tuple[int, int, str], ...] = ()
+    label: str | None = None
+    complete: bool = True
+
+    def to_json(self) -> dict[str, object]:
+        """The answer as a record has it."""
+        if self.label is not None:
+            return {"label": self.label}
+        return {"spans": [list(span) for span in self.spans], "complete": self.complete}
+
+    @property
+    def labels(self) -> set[str]:
+        """The labels that it gives."""
+        return {label for _, _, label in self.spans} if self.label is None else {self.label}
+
+
+def answer_of(value: object, n_words: int, *, is_sequence: bool) -> Answer:
+    """The answer of a JSON object for a text of `n_words` words.
+
+    Raises
+    ------
+    ValueError
+        For anything else, or spans that overlap or leave the text.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError("answer must be an object")
+    if not is_sequence:
+        return Answer(label=checked_label(value.get("label")))
+    spans = value.get("spans")
+    if not isinstance(spans, Sequence) or isinstance(spans, str):
+        raise ValueError("answer.spans must be a list of [start, stop, label]")
+    found = sorted(_span_of(span, n_words) for span in spans)
+    for (_, stop, one), (start, _, other) in pairwise(found):
+        if start < stop:
+            raise ValueError(f"answer.spans overlap: {one!r} ends after word {start}, where {other!r} begins")
+    complete = value.get("complete", True)
+    if not isinstance(complete, bool):
+        raise ValueError("answer.complete must be true or false")
+    if not (complete or found):
+        raise ValueError("a partial answer has at least one span: mark one first")
+    return Answer(tuple(found), complete=complete)
+
+
+def _span_of(value: object, n_words: int) -> tuple[int, int, str]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 3:
+        raise ValueError(f"answer.spans: {value!r:.80} is no [start, stop, label]")
+    start, stop, label = value
+    if type(start) is not int or type(stop) is not int or not 0 <= start < stop <= n_words:
+        raise ValueError(f"answer.spans: [{start!r:.20}, {stop!r:.20}] is no span of {n_words} words")
+    if label == OUTSIDE:
+        raise ValueError(f"answer.spans: {OUTSIDE} is what stands outside spans, and no label")
+    return start, stop, checked_label(label)
+
+
+def checked_label(value: object) -> str:
+    """A label, without blanks around it. Raises ValueError for what is none."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"a label is a text that is not empty, got {value!r:.80}")
+    label = value.strip()
+    if len(label) > MAX_LABEL or not label.isprintable():
+        raise ValueError(f"a label has at most {MAX_LABEL} printable characters, got {label!r:.80}")
+    return label
+
+
+def tags_of(answer: Answer, n_words: int) -> list[str | None]:
+    """Tags B-X, I-X and O of the words; None where a partial answer says nothing."""
+    tags: list[str | None] = [OUTSIDE if answer.complete else None] * n_words
+    for start, stop, label in answer.spans:
+        tags[start:stop] = [f"B-{label}", *[f"I-{label}"] * (stop - start - 1)]
+    return tags
+
+
+def scheme_of_tags(labels: Iterable[str]) -> Scheme:
+    """The scheme of labels of words; runs of one label but O where there is none."""
+    return scheme_of(list(labels)) or Runs()

@@ -1,0 +1,302 @@
+"""Texts to label: lines, a column of a table, column files (CoNLL) or JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, scheme_of_tags
+from structsvm.features.columns import read_columns
+from structsvm.features.sources import load_bytes
+from structsvm.features.text.encodings import Encoded, NotTextError, not_utf8
+from structsvm.features.text.words import word_spans
+from structsvm.files.strict_json import parse_json
+
+TASKS = ("sequence", "taxonomy", "pairs")
+ENDINGS = {
+    "csv": (".csv", ".tsv"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "conll": (".conll", ".conllu", ".bio", ".iob", ".iob2", ".col"),
+}
+FORMATS = ("text", *ENDINGS)
+# Texts longer than this are refused: no page shows them.
+MAX_CHARACTERS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Item:
+    """One text to label.
+
+    Attributes
+    ----------
+    text : str
+    other : str or None
+        The second text of a pair.
+    given : tuple of str, optional
+        Words that the file has already; None: they are read off the text.
+    known : Answer or None
+        The answer that the file has, to be confirmed.
+    """
+
+    text: str
+    other: str | None = None
+    given: tuple[str, ...] | None = None
+    known: Answer | None = field(default=None, compare=False)
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the words begin and end in the text."""
+        if self.given is None:
+            return word_spans(self.text)
+        spans, place = [], 0
+        for word in self.given:
+            start = self.text.index(word, place)
+            place = start + len(word)
+            spans.append((start, place))
+        return spans
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the text."""
+        return [self.text[start:stop] for start, stop in self.spans]
+
+    @property
+    def digest(self) -> str:
+        """A short hash of what is labelled."""
+        content = json.dumps([self.text, self.other, self.given], ensure_ascii=False)
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The texts of a file.
+
+    Attributes
+    ----------
+    path : str
+    items : list of Item
+    lines : list of int
+        The line of the file on which each begins, from 1.
+    labels : list of str
+        The labels that the file has, sorted.
+    stamp : tuple of int
+        Size and time of change of the file when it was read.
+    """
+
+    path: str
+    items: Sequence[Item]
+    lines: Sequence[int]
+    labels: Sequence[str]
+    stamp: tuple[int, int]
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the file is no longer as it was read, or gone."""
+        try:
+            return stamp_of(self.path) != self.stamp
+        except OSError:
+            return True
+
+
+def stamp_of(path: str) -> tuple[int, int]:
+    """Size and time of change of a file."""
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def read_inputs(
+    path: str,
+    task: str = "sequence",
+    *,
+    format: str | None = None,  # noqa: A002 (the option's name)
+    columns: Sequence[str] = (),
+    encoding: str | None = None,
+) -> Inputs:
+    """Read the texts of a file; blank lines are left out.
+
+    Parameters
+    ----------
+    path : str
+    task : {"sequence", "taxonomy", "pairs"}
+    format : {"text", "csv", "jsonl", "conll"}, optional
+        None: by the end of the file's name, else "text": a text per line, or two with a tab between.
+    columns : sequence of str
+        Of a table: the column of the texts, for pairs both; names of the first row, or numbers from 1.
+    encoding : str, optional
+        None: UTF-8, or what a byte-order mark says.
+
+    Raises
+    ------
+    ValueError
+        For a file without texts, or with a line that cannot be read; the message names file and line.
+    """
+    if format is None:
+        ending = Path(path).suffix.lower()
+        format = next((kind for kind, endings in ENDINGS.items() if ending in endings), "text")  # noqa: A001
+    if columns and format != "csv":
+        raise ValueError(f"--column is for tables, and {path} is read as {format}")
+    if format == "conll" and task != "sequence":
+        raise ValueError(f"{path}: a column file has words with labels, which is the task sequence, not {task}")
+    stamp = stamp_of(path)
+    if format == "conll":
+        found = list(_column_items(path, encoding))
+    else:
+        text = _text_of(path, encoding)
+        readers: dict[str, Callable[[], Iterator[tuple[int, Item]]]] = {
+            "csv": lambda: _table_items(text, path, task, columns),
+            "jsonl": lambda: _json_items(text, path, task),
+            "text": lambda: _line_items(text, path, task),
+        }
+        found = list(readers[format]())
+    if not found:
+        raise ValueError(f"{path}: has no text to label")
+    for line, item in found:
+        if len(item.text) + len(item.other or "") > MAX_CHARACTERS:
+            raise ValueError(f"{path}:{line}: a text of more than {MAX_CHARACTERS} characters; split it")
+    labels = sorted({label for _, item in found if item.known is not None for label in item.known.labels})
+    return Inputs(path, [item for _, item in found], [line for line, _ in found], labels, stamp)
+
+
+def _text_of(path: str, encoding: str | None) -> str:
+    data, name, _ = load_bytes(path if encoding is None else Encoded(path, encoding))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise NotTextError(f"{name}:{line}: {not_utf8(data)}") from None
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, with their numbers."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line.removesuffix("\r")
+
+
+def _line_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
+    for number, line in _lines(text):
+        if task != "pairs":
+            yield number, Item(line.strip())
+            continue
+        parts = line.split("\t")
+        if len(parts) != 2:
+            raise ValueError(f"{path}:{number}: a pair is two texts with one tab between, found {len(parts)} parts")
+        yield number, Item(parts[0].strip(), parts[1].strip())
+
+
+def _table_items(text: str, path: str, task: str, columns: Sequence[str]) -> Iterator[tuple[int, Item]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if path.lower().endswith(".tsv") else ",")
+    head = next(reader, [])
+    wanted = 2 if task == "pairs" else 1
+    if len(columns) != wanted:
+        raise ValueError(
+            f"--column names {'two columns' if wanted == 2 else 'one column'} of {path}: {', '.join(head)}"
+        )
+    places = [_place_of(name, head, path) for name in columns]
+    if any(name.isdigit() and name not in head for name in columns):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=reader.dialect.delimiter)
+    before = reader.line_num
+    try:
+        for row in reader:
+            number, before = before + 1, reader.line_num
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) <= max(places):
+                raise ValueError(f"{path}:{number}: {len(row)} columns, and column {max(places) + 1} is the text")
+            cells = [row[k].strip() for k in places]
+            if all(cells):
+                yield number, Item(cells[0], cells[1] if task == "pairs" else None)
+    except csv.Error as error:
+        raise ValueError(f"{path}:{reader.line_num}: {error}") from None
+
+
+def _place_of(name: str, head: Sequence[str], path: str) -> int:
+    """The index of a column, by its name in the first row, or its number from 1 in a table without one."""
+    if name in head:
+        return head.index(name)
+    if name.isdigit() and 1 <= int(name) <= len(head):
+        return int(name) - 1
+    raise ValueError(f"--column {name}: {path} has the columns {', '.join(head):.300}")
+
+
+def _json_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
+    for number, line in _lines(text):
+        try:
+            value: object = parse_json(line.encode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}:{number}: no JSON: {error}") from None
+        try:
+            yield number, _json_item(value, task)
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: {error}") from None
+
+
+def _json_item(value: object, task: str) -> Item:
+    """The item of a JSON object with ``text`` (and ``other``) or ``words``, and ``label``, ``spans`` or ``labels``."""
+    if isinstance(value, str):
+        value = {"text": value}
+    if not isinstance(value, Mapping):
+        raise ValueError("a line is an object with a text")
+    given = value.get("words", value.get("tokens"))
+    if given is not None:
+        if not (isinstance(given, list) and given and all(isinstance(word, str) and word.split() for word in given)):
+            raise ValueError("words must be a list of texts that are not blank")
+        item = Item(" ".join(given), given=tuple(given))
+    else:
+        item = Item(_stripped(value, "text"), _stripped(value, "other") if task == "pairs" else None)
+    return Item(item.text, item.other, item.given, _known(value, item, task))
+
+
+def _stripped(value: Mapping[str, object], name: str) -> str:
+    text = value.get(name)
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f"{name} must be a text that is not blank")
+    return text.strip()
+
+
+def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
+    """The answer that the file has for an item; None if it has none."""
+    if task != "sequence":
+        return None if value.get("label") is None else answer_of(value, 0, is_sequence=False)
+    labels, words = value.get("labels"), item.words
+    if labels is not None:
+        if not isinstance(labels, list) or len(labels) != len(words) or not all(isinstance(t, str) for t in labels):
+            raise ValueError(f"labels must be a list of {len(words)} texts, one per word")
+        return Answer(tuple(scheme_of_tags(labels).chunks(labels)))
+    if value.get("spans") is None:
+        return None
+    spans = value["spans"]
+    if isinstance(spans, list) and all(isinstance(span, Mapping) for span in spans):
+        return answer_of({**value, "spans": [_in_words(span, item) for span in spans]}, len(words), is_sequence=True)
+    return answer_of(value, len(words), is_sequence=True)
+
+
+def _in_words(span: Mapping[str, object], item: Item) -> list[object]:
+    """A span of characters, ``{"start", "end", "label"}``, as one of words. Raises ValueError if it cuts a word."""
+    start, end = span.get("start"), span.get("end")
+    starts, stops = zip(*item.spans, strict=True)
+    if start not in starts or end not in stops:
+        raise ValueError(f"spans: characters {start!r:.20} to {end!r:.20} are not where words begin and end")
+    return [starts.index(start), stops.index(end) + 1, span.get("label")]
+
+
+def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]:
+    columns = read_columns(path, encoding)
+    words = columns.column(0)
+    tags = None if columns.n_columns == 1 else columns.column(columns.n_columns - 1)
+    if path.lower().endswith(".conllu"):
+        tags = None if tags is None or all(tag == "_" for own in tags for tag in own) else tags
+    scheme = None if tags is None else scheme_of_tags(tag for own in tags for tag in own)
+    line = 1
+    for k, own in enumerate(words):
+        known = None
+        if scheme is not None and tags is not None and any(tag != OUTSIDE for tag in tags[k]):
+            known = Answer(tuple(scheme.chunks(tags[k])))
+        yield line, Item(" ".join(own), given=tuple(own), known=known)
+        line += len(own) + 1

@@ -1,0 +1,1 @@
+"""Commands that serve pages and programs on this machine: annotate, serve."""

@@ -1,0 +1,70 @@
+"""INCEpTION's protocol of external recommenders: predict and train on documents in XMI.
+
+Requests have ``metadata`` (layer, feature), ``typeSystem`` and a ``document``, or for training ``documents``. Predicted
+annotations are added to the document, marked as predicted. Models of sequences label spans of the document's words,
+sentence by sentence; classifiers of texts label its sentences.
+"""
+
+from __future__ import annotations
+
+from structsvm.features.text.words import word_spans
+from structsvm.serve.models import Span, TextModel
+from structsvm.serve.values import Object, a_list, a_text, an_object
+from structsvm.serve.xmi import Document
+
+PREDICTED = "inception_internal_predicted"
+
+
+def predict(model: TextModel, request: Object) -> Object:
+    """The answer of ``POST /inception/predict``: the document with predictions."""
+    layer, feature = _target(request)
+    document = Document(a_text(an_object(request.get("document"), "document").get("xmi"), "document.xmi"))
+    has_scores = f"{feature}_score" in a_text(request.get("typeSystem", ""), "typeSystem")
+    for span in _spans(model, document):
+        more = {PREDICTED: "true"}
+        if has_scores and span.confidence is not None:
+            more[f"{feature}_score"] = str(span.confidence)
+        document.add(layer, feature, span, more)
+    return {"document": document.to_xmi()}
+
+
+def _spans(model: TextModel, document: Document) -> list[Span]:
+    words, found = document.words, []
+    for start, end in document.sentences:
+        text = document.text[start:end]
+        if not model.is_sequence:
+            (whole,) = model.predict([text])
+            found.append(Span(start, end, str(whole.label), whole.confidence))
+            continue
+        own = model.predict_words(text, _words_in(words, start, end, text)).spans
+        found += [Span(start + span.start, start + span.end, span.label, span.confidence) for span in own]
+    return found
+
+
+def _words_in(words: list[tuple[int, int]], start: int, end: int, text: str) -> list[tuple[int, int]]:
+    """The words of a sentence, from its start; read off its text in a document without words."""
+    return [(a - start, b - start) for a, b in words if start <= a < b <= end] if words else word_spans(text)
+
+
+def train(model: TextModel, request: Object) -> None:
+    """Learn the documents of ``POST /inception/train``: each sentence that has an annotation.
+
+    In a document that is being annotated, a sentence without one may just not have been looked at.
+    """
+    layer, feature = _target(request)
+    for value in a_list(request.get("documents"), "documents"):
+        document = Document(a_text(an_object(value, "documents").get("xmi"), "documents.xmi"))
+        spans, words = document.spans(layer, feature), document.words
+        for start, end in document.sentences:
+            own = [Span(s.start - start, s.end - start, s.label) for s in spans if start <= s.start < s.end <= end]
+            text = document.text[start:end]
+            if own and model.is_sequence:
+                model.teach_spans(text, own, _words_in(words, start, end, text))
+            elif own:
+                model.teach_label(text, own[-1].label)
+
+
+def _target(request: Object) -> tuple[str, str]:
+    """Layer and feature of a request."""
+    metadata = an_object(request.get("metadata"), "metadata")
+    return a_text(metadata.get("layer"), "metadata.layer"), a_text(metadata.get("feature"), "metadata.feature")

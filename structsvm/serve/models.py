@@ -1,0 +1,242 @@
+"""Models that predict and learn from raw texts: sequences of words, and classifiers of texts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from structsvm.features.text.words import word_spans
+from structsvm.metrics._schemes import Runs, scheme_of
+from structsvm.opening import load
+from structsvm.serve.chances import span_chances
+
+if TYPE_CHECKING:
+    from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+
+# Classes of a text that a prediction names, at most.
+N_RANKED = 10
+VERSION = "structsvm-{0}"
+OUTSIDE = "O"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A labelled span of a text, in characters; `confidence` is None where the model has no probabilities."""
+
+    start: int
+    end: int
+    label: str
+    confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The output for one text.
+
+    Attributes
+    ----------
+    text : str
+    confidence : float or None
+        The probability of the whole output; None where the model has none.
+    spans : tuple of Span
+        Of a sequence.
+    label : str or None
+        Of a text as a whole; None for sequences.
+    ranked : tuple of (str, float)
+        The most probable labels of the text.
+    """
+
+    text: str
+    confidence: float | None
+    spans: tuple[Span, ...] = ()
+    label: str | None = None
+    ranked: tuple[tuple[str, float], ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """The prediction as ``POST /predict`` returns it."""
+        found: dict[str, object] = {"text": self.text, "confidence": self.confidence}
+        if self.label is not None:
+            ranked = [{"label": label, "confidence": p} for label, p in self.ranked]
+            return {**found, "label": self.label, "labels": ranked}
+        return {**found, "spans": [{**vars(span), "text": self.text[span.start : span.end]} for span in self.spans]}
+
+
+class TextModel:
+    """A model file that predicts for texts, and may learn.
+
+    Parameters
+    ----------
+    path : str
+        A `SequenceLabeler` of words alone, or a `TaxonomyClassifier` with a vectorizer.
+    learns_to : str, optional
+        Where the model is stored after each answer that it has learnt; None: it learns nothing.
+
+    Raises
+    ------
+    ValueError
+        For a model of another task, or one that does not read texts.
+    """
+
+    def __init__(self, path: str, learns_to: str | None = None) -> None:
+        estimator = load(path)
+        if type(estimator).__name__ not in ("SequenceLabeler", "TaxonomyClassifier"):
+            raise ValueError(f"{path}: a {type(estimator).__name__}; texts are for SequenceLabeler, TaxonomyClassifier")
+        self.estimator: SequenceLabeler | TaxonomyClassifier = estimator
+        self.path, self.learns_to = path, learns_to
+        self.is_sequence = type(estimator).__name__ == "SequenceLabeler"
+        self.has_chances = estimator.temperature_ is not None
+        self.n_learnt = 0
+        self.lock = threading.Lock()
+        if not self.is_sequence and not hasattr(estimator, "vectorizer_"):
+            raise ValueError(f"{path}: its documents are rows of numbers; texts need a model with a vectorizer")
+        if learns_to is not None and self.is_sequence and estimator.segments:
+            raise ValueError(f"{path}: a model of segments, which predicts here and learns with fit alone")
+        self._try()
+
+    def _try(self) -> None:
+        """Raise ValueError for a model of columns or of features, which words alone do not have."""
+        try:
+            self.predict(["structsvm"])
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{self.path}: its tokens have more than words: {error}") from error
+
+    @property
+    def _labeler(self) -> SequenceLabeler:
+        return cast("SequenceLabeler", self.estimator)
+
+    @property
+    def _classifier(self) -> TaxonomyClassifier:
+        return cast("TaxonomyClassifier", self.estimator)
+
+    @property
+    def version(self) -> str:
+        """The version that annotation tools are told; another one after each answer learnt."""
+        return VERSION.format(self.n_learnt)
+
+    def predict(self, texts: Sequence[str]) -> list[Prediction]:
+        """The outputs for texts."""
+        with self.lock:
+            if self.is_sequence:
+                return self._predict_words(texts, [word_spans(text) for text in texts])
+            return self._predict_texts(texts)
+
+    def predict_words(self, text: str, places: Sequence[tuple[int, int]]) -> Prediction:
+        """The spans of a text whose words are given by where they begin and end."""
+        with self.lock:
+            return self._predict_words([text], [places])[0]
+
+    def _predict_words(self, texts: Sequence[str], places: Sequence[Sequence[tuple[int, int]]]) -> list[Prediction]:
+        X = [[text[a:b] for a, b in own] for text, own in zip(texts, places, strict=True)]
+        rows = [k for k, words in enumerate(X) if words]
+        found = [Prediction(text, 1.0 if self.has_chances else None) for text in texts]
+        if not rows:
+            return found
+        full, estimator = [X[k] for k in rows], self._labeler
+        spans = span_chances(estimator, full) if self.has_chances else estimator.predict_spans(full)
+        for k, own, whole in zip(rows, spans, self._whole_chances(full), strict=True):
+            at = places[k]
+            shown = tuple(
+                Span(at[start][0], at[stop - 1][1], str(label), rounded(chance[0]) if chance else None)
+                for start, stop, label, *chance in own
+            )
+            found[k] = Prediction(texts[k], whole, shown)
+        return found
+
+    def _whole_chances(self, X: Sequence[Sequence[str]]) -> list[float | None]:
+        """The probability of the best labelling of each text."""
+        if not self.has_chances:
+            return [None] * len(X)
+        return [rounded(best[0][1]) for best in self._labeler.predict_kbest(X, 1, probabilities=True)]
+
+    def _predict_texts(self, texts: Sequence[str]) -> list[Prediction]:
+        estimator = self._classifier
+        if not texts:
+            return []
+        if not self.has_chances:
+            return [
+                Prediction(text, None, label=str(own)) for text, own in zip(texts, estimator.predict(texts).tolist())
+            ]
+        names, found = estimator.classes_.tolist(), []
+        for text, row in zip(texts, estimator.predict_proba(texts), strict=True):
+            ranked = tuple((str(names[k]), rounded(row[k])) for k in np.argsort(-row, kind="stable")[:N_RANKED])
+            found.append(Prediction(text, ranked[0][1], label=ranked[0][0], ranked=ranked))
+        return found
+
+    # ---- learning -------------------------------------------------------------------------------
+
+    def teach_label(self, text: str, label: str) -> None:
+        """Learn the label of a text, and store the model. Raises as `teach_spans`."""
+        self._check_learns(is_sequence=False)
+        with self.lock:
+            names = {str(name): name for name in self.estimator.classes_.tolist()}
+            self._check_known([label], names)
+            self.estimator.partial_fit([text], [names[label]])
+            self._stored()
+
+    def teach_spans(self, text: str, spans: Sequence[Span], places: Sequence[tuple[int, int]] | None = None) -> None:
+        """Learn the spans of a text, and store the model; a span that cuts a word has it whole.
+
+        Raises
+        ------
+        ValueError
+            For a label that the model does not have, overlapping spans, or a model that was not opened to learn.
+        """
+        self._check_learns(is_sequence=True)
+        with self.lock:
+            places = word_spans(text) if places is None else places
+            if not places:
+                return
+            classes = [str(label) for label in self.estimator.classes_.tolist()]
+            scheme = scheme_of(classes) or Runs()
+            parts = [scheme.part(label) for label in classes]
+            self._check_known([span.label for span in spans], {part.kind for part in parts if part is not None})
+            chunks = in_words(spans, places)
+            # A model whose training words all had labels cannot say that a word has none: it may then have any.
+            tags = [tag if tag in classes or tag != OUTSIDE else None for tag in scheme.labels(chunks, len(places))]
+            self._labeler.partial_fit([[text[a:b] for a, b in places]], [tags])
+            self._stored()
+
+    def _check_learns(self, *, is_sequence: bool) -> None:
+        if self.learns_to is None:
+            raise ValueError("this server only predicts: start it with --learn FILE to have it learn")
+        if is_sequence != self.is_sequence:
+            raise ValueError(f"the model has {'spans of words' if self.is_sequence else 'one label per text'}")
+
+    def _check_known(self, labels: Sequence[str], known: object) -> None:
+        names = set(known) if isinstance(known, (set, dict)) else set()
+        unknown = sorted(set(labels) - names)
+        if unknown:
+            raise ValueError(f"the model does not know the labels {', '.join(unknown):.200}: train it with them first")
+
+    def _stored(self) -> None:
+        self.n_learnt += 1
+        if self.learns_to is not None:
+            self.estimator.save(self.learns_to)
+
+
+def rounded(p: float) -> float:
+    """A probability as JSON has it."""
+    return round(float(p), 6)
+
+
+def in_words(spans: Sequence[Span], places: Sequence[tuple[int, int]]) -> list[tuple[int, int, str]]:
+    """Spans of characters as spans of words, each of all words that it touches.
+
+    Raises
+    ------
+    ValueError
+        For spans without a word, or two that touch one word.
+    """
+    found: list[tuple[int, int, str]] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        touched = [k for k, (a, b) in enumerate(places) if a < span.end and span.start < b]
+        if not touched:
+            raise ValueError(f"no word stands at characters {span.start} to {span.end}")
+        if found and touched[0] < found[-1][1]:
+            raise ValueError(f"two spans share the word at character {places[touched[0]][0]}")
+        found.append((touched[0], touched[-1] + 1, span.label))
+    return found

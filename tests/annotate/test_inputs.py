@@ -1,0 +1,154 @@
+"""Files of texts: lines, tables, column files, JSON lines."""
+
+import json
+
+import pytest
+
+from structsvm.annotate.answers import Answer, answer_of, scheme_of_tags, tags_of
+from structsvm.annotate.inputs import read_inputs
+from structsvm.features.text.words import word_spans, words
+
+
+def written(folder, name, text):
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(path)
+
+
+def test_words():
+    text = "«Oak St.», 12-14 O'Neil's (a.m.)… #5 שלום 👩‍👩‍👧 किताब"
+    assert words(text) == [
+        *"«",
+        "Oak",
+        "St",
+        *".»,",
+        "12-14",
+        "O'Neil's",
+        "(",
+        "a.m",
+        *".)…",
+        "#",
+        "5",
+        "שלום",
+        "👩‍👩‍👧",
+        "किताब",
+    ]
+    assert all(text[a:b] == word for (a, b), word in zip(word_spans(text), words(text)))
+    assert words("...") == list("...") and words(" \t") == []
+
+
+def test_lines(tmp_path):
+    path = written(tmp_path, "a.txt", "\ufeffone two\r\n\n  three \nfour")
+    inputs = read_inputs(path)
+    assert [item.text for item in inputs.items] == ["one two", "three", "four"]
+    assert inputs.lines == [1, 3, 4]
+
+
+def test_a_column_of_a_table(tmp_path):
+    path = written(tmp_path, "a.csv", 'id,text\n1,"a, b"\n2,\n3,"two\nlines"\n4,last\n')
+    inputs = read_inputs(path, columns=["text"])
+    assert [item.text for item in inputs.items] == ["a, b", "two\nlines", "last"]
+    assert inputs.lines == [2, 4, 6]
+    assert read_inputs(path, columns=["2"]).items[0].text == "text"
+    path = written(tmp_path, "a.tsv", "left\tright\na\tb\n")
+    (pair,) = read_inputs(path, "pairs", columns=["left", "right"]).items
+    assert (pair.text, pair.other) == ("a", "b")
+
+
+def test_a_column_file_brings_its_labels(tmp_path):
+    path = written(tmp_path, "a.conll", "Oak B-street\nSt I-street\n, O\nReno B-city\n\nElm B-street\n")
+    inputs = read_inputs(path)
+    assert inputs.labels == ["city", "street"]
+    assert inputs.items[0].known == Answer(((0, 2, "street"), (3, 4, "city")))
+    assert inputs.items[0].words == ["Oak", "St", ",", "Reno"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"text": "Oak St, Reno", "spans": [[0, 2, "street"], [3, 4, "city"]]},
+        {
+            "text": "Oak St, Reno",
+            "spans": [{"start": 8, "end": 12, "label": "city"}, {"start": 0, "end": 6, "label": "street"}],
+        },
+        {"words": ["Oak", "St", ",", "Reno"], "labels": ["B-street", "I-street", "O", "B-city"]},
+    ],
+    ids=["words", "characters", "tags"],
+)
+def test_json_lines(tmp_path, line):
+    path = written(tmp_path, "a.jsonl", json.dumps(line) + "\n")
+    (item,) = read_inputs(path).items
+    assert item.words == ["Oak", "St", ",", "Reno"]
+    assert item.known == Answer(((0, 2, "street"), (3, 4, "city")))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "how", "message"),
+    [
+        ("a.txt", "\n \n", {}, "has no text to label"),
+        ("a.txt", b"ok\ncaf\xe9\n", {}, r"a\.txt:2: .*--encoding"),
+        ("a.txt", "one\n", {"task": "pairs"}, r"a\.txt:1: a pair is two texts with one tab between, found 1"),
+        ("a.csv", "x,y\n1,2\n", {}, r"--column names one column of .*: x, y"),
+        ("a.csv", "x,y\n1,2\n", {"columns": ["z"]}, r"--column z: .* has the columns x, y"),
+        ("a.csv", "x,y\n1\n", {"columns": ["y"]}, r"a\.csv:2: 1 columns, and column 2 is the text"),
+        ("a.txt", "one\n", {"columns": ["y"]}, r"--column is for tables"),
+        ("a.jsonl", '{"text": "a"}\n{"text": 1}\n', {}, r"a\.jsonl:2: text must be a text"),
+        ("a.jsonl", '{"text"\n', {}, r"a\.jsonl:1: no JSON"),
+        ("a.jsonl", "[" * 5000 + "\n", {}, r"a\.jsonl:1: no JSON"),
+        ("a.jsonl", '{"text": "ab", "spans": [{"start": 0, "end": 1, "label": "x"}]}\n', {}, "not where words begin"),
+        ("a.jsonl", '{"text": "a b", "labels": ["O"]}\n', {}, "labels must be a list of 2 texts"),
+        ("a.conll", "a B-x\n", {"task": "taxonomy"}, "which is the task sequence, not taxonomy"),
+    ],
+    ids=lambda value: None,
+)
+def test_errors_name_the_place(tmp_path, name, text, how, message):
+    with pytest.raises(ValueError, match=message):
+        read_inputs(written(tmp_path, name, text), **how)
+
+
+@pytest.mark.parametrize(
+    ("spans", "message"),
+    [
+        ([[0, 2, "a"], [1, 3, "b"]], "overlap"),
+        ([[0, 4, "a"]], "is no span of 3 words"),
+        ([[-1, 1, "a"]], "is no span"),
+        ([[1, 1, "a"]], "is no span"),
+        ([[True, 2, "a"]], "is no span"),
+        ([[0, 1.0, "a"]], "is no span"),
+        ([[0, 1, "O"]], "O is what stands outside"),
+        ([[0, 1, " "]], "a text that is not empty"),
+        ([[0, 1, "a\nb"]], "printable"),
+        ([[0, 1, "\ud800"]], "printable"),
+        ([[0, 1]], r"is no \[start, stop, label\]"),
+        ("ab", "must be a list"),
+    ],
+    ids=lambda value: None,
+)
+def test_answers_that_do_not_fit(spans, message):
+    with pytest.raises(ValueError, match=message):
+        answer_of({"spans": spans}, 3, is_sequence=True)
+
+
+def test_a_partial_answer_says_something():
+    with pytest.raises(ValueError, match="mark one first"):
+        answer_of({"spans": [], "complete": False}, 3, is_sequence=True)
+    assert answer_of({"spans": []}, 3, is_sequence=True) == Answer()
+
+
+def test_tags_of_answers():
+    whole = answer_of({"spans": [[2, 4, "b"], [0, 1, "a"]]}, 5, is_sequence=True)
+    assert tags_of(whole, 5) == ["B-a", "O", "B-b", "I-b", "O"]
+    assert tags_of(answer_of({"spans": [[2, 4, "b"]], "complete": False}, 5, is_sequence=True), 5) == [
+        *[None, None, "B-b", "I-b", None]
+    ]
+    assert scheme_of_tags(["x", "x", "O"]).chunks(["x", "x", "O", "x"]) == [(0, 2, "x"), (3, 4, "x")]
+
+
+def test_a_changed_file_is_seen(tmp_path):
+    path = written(tmp_path, "a.txt", "one\n")
+    inputs = read_inputs(path)
+    assert not inputs.has_changed
+    written(tmp_path, "a.txt", "one\ntwo\n")
+    assert inputs.has_changed
+    (tmp_path / "a.txt").unlink()
+    assert inputs.has_changed

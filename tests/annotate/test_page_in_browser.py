@@ -1,0 +1,211 @@
+"""The page in a real browser: addresses are labelled by keyboard, taken back, resumed, exported, trained on."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from labelled_addresses import write_addresses
+
+import structsvm
+from structsvm.annotate.answers import answer_of
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+LABELS = [
+    *("number", "street", "street_type", "unit", "unit_number", "city"),
+    *("state", "zip", "direction", "recipient", "box", "box_number"),
+]
+N = 20
+HEBREW = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd"  # from right to left
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def open_browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver")
+    binary = next(filter(None, map(shutil.which, BROWSERS)), None)
+    driver = shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("no Chromium with its driver")
+    started = []
+
+    def opened(width=1280, height=900):
+        options = webdriver.ChromeOptions()
+        options.binary_location = binary
+        for argument in ("headless=new", "no-sandbox", "disable-dev-shm-usage", f"window-size={width},{height}"):
+            options.add_argument(f"--{argument}")
+        folder = str(tmp_path_factory.mktemp("downloads"))
+        options.add_experimental_option("prefs", {"download.default_directory": folder})
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+        browser.downloads = Path(folder)
+        started.append(browser)
+        return browser
+
+    yield opened
+    for browser in started:
+        browser.quit()
+
+
+@contextmanager
+def server(path, *more):
+    """The command in a process of its own; yields its address."""
+    command = [sys.executable, "-P", "-m", "structsvm", "annotate", str(path), "--port", "0", *more]
+    env = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env, cwd=path.parent) as process:
+        try:
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def until(condition, seconds=60):
+    """The value of a condition once it holds: the page answers in its own time."""
+    for _ in range(20 * seconds):
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("the page did not come to it")
+
+
+class Page:
+    """The page as one who types sees it."""
+
+    def __init__(self, browser, address):
+        self.browser = browser
+        browser.get(address)
+        until(lambda: self.text("counts"))
+
+    def text(self, name):
+        return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)
+
+    def press(self, *keys):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        chain = ActionChains(self.browser, duration=0)
+        for key in keys:
+            chain.send_keys(key)
+        chain.perform()
+
+    @property
+    def shown(self):
+        """The text, and its spans as a screen reader reads them: words with labels and confidence."""
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll('.word')].map(w => [w.textContent, w.getAttribute('aria-label')])"
+        )
+
+    @property
+    def line(self):
+        return " ".join(word for word, _ in self.shown)
+
+    @property
+    def answered(self):
+        return int(self.text("counts").split()[0])
+
+    def label(self, known):
+        """Label the text that is shown by keyboard, and confirm."""
+        from selenium.webdriver.common.keys import Keys
+
+        before = self.answered
+        keys = "123456789qer"
+        for start, stop, label in known[self.line]:
+            self.press(keys[LABELS.index(label)] * (stop - start))
+        self.press(Keys.ENTER)
+        until(lambda: self.answered == before + 1)
+
+
+def test_labels_addresses_by_keyboard_and_learns(open_browser, tmp_path):
+    path, known = write_addresses(tmp_path)
+    answers = tmp_path / "addresses.txt.answers.jsonl"
+    with server(path, "--labels", ",".join(LABELS)) as (address, _):
+        page = Page(open_browser(), address)
+        seen = []
+        for _ in range(N):
+            seen.append(page.line)
+            page.label(known)
+        stored = [json.loads(line) for line in answers.read_text().splitlines()]
+        assert sum("answer" in record for record in stored) == N
+        texts = path.read_text().splitlines()
+        for record in stored[1:]:
+            expected = answer_of({"spans": known[texts[record["item"]]]}, 100, is_sequence=True)
+            assert answer_of(record["answer"], 100, is_sequence=True) == expected
+        # Suggestions, with their confidence in words.
+        assert "suggested by the model" in page.text("origin")
+        assert any(re.fullmatch(r".+, \w+, suggested, \d+ %", name) for _, name in page.shown)
+        page.press("w")
+        until(lambda: re.search(r"-?[0-9]\.[0-9]{3}", page.text("reasons")))
+        page.press("u")
+        until(lambda: page.answered == N - 1)
+        assert page.line == seen[-1]
+        assert json.loads(answers.read_text().splitlines()[-1]).keys() == {"undo", "by", "time"}
+        page.browser.refresh()
+        until(lambda: page.text("counts"))
+        assert page.answered == N - 1
+        # With two browsers, each has another text.
+        other = Page(open_browser(), address)
+        assert other.line != page.line and other.answered == N - 1
+        other.label(known)
+        page.browser.refresh()
+        until(lambda: page.text("counts").startswith(str(N)))
+        errors = [entry for entry in page.browser.get_log("browser") if entry["level"] == "SEVERE"]
+        assert not errors
+    with server(path, "--labels", ",".join(LABELS)) as (address, process):
+        page = Page(open_browser(), address)
+        assert page.answered == N
+        for kind, ending in (("jsonl", ".jsonl"), ("conll", ".conll"), ("conllu", ".conllu"), ("model", ".model")):
+            page.browser.find_element("css selector", f"[data-kind={kind}]").click()
+            until((page.browser.downloads / f"addresses{ending}").exists)
+        model = structsvm.load(page.browser.downloads / "addresses.model")
+        right = [model.predict_spans([text.split()])[0] == [tuple(s) for s in spans] for text, spans in known.items()]
+        assert sum(right) > len(right) / 2
+        # A killed server loses nothing, and the page says that it is gone.
+        process.kill()
+        process.wait(30)
+        page.press("s")
+        until(lambda: "does not answer" in page.text("alert"))
+    assert sum("answer" in json.loads(line) for line in answers.read_text().splitlines()) == N + 1
+
+
+def test_texts_are_never_markup(open_browser, tmp_path):
+    path = tmp_path / "odd.txt"
+    odd = "<script>document.title='run'</script>"
+    path.write_text(f"<img src=x onerror=document.title='run'> {odd} 👩‍👩‍👧 done\n{HEBREW}\n")
+    with server(path, "--labels", f"{odd},b", "--order", "file") as (address, _):
+        page = Page(open_browser(), address)
+        assert page.line.startswith("<img") and "👩‍👩‍👧" in page.line
+        page.press("1", "1")
+        until(lambda: odd in page.shown[0][1])
+        from selenium.webdriver.common.keys import Keys
+
+        page.press(Keys.ENTER)
+        until(lambda: page.line == HEBREW)
+        # In a text from right to left the left arrow goes on.
+        page.press(Keys.ARROW_LEFT, "2")
+        assert page.shown[1][1] == f"{HEBREW.split()[1]}, b"
+        assert page.browser.title == "odd.txt · structsvm"
+        page.press(Keys.ENTER)
+        until(lambda: "All texts are labelled" in page.text("text"))
+
+
+def test_a_narrow_page_does_not_scroll_sideways(open_browser, tmp_path):
+    path, _ = write_addresses(tmp_path, 5)
+    path.write_text("wide " * 10_000 + "\n" + "w" * 500 + "\n")
+    with server(path, "--labels", "a", "--order", "file") as (address, _):
+        page = Page(open_browser(390, 800), address)
+        assert len(page.shown) == 10_000
+        page.press("1", "s")
+        until(lambda: page.line.startswith("www"))
+        width, seen = page.browser.execute_script(
+            "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        assert width <= seen

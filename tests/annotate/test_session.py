@@ -1,0 +1,352 @@
+"""Sessions: questions, answers, undo, resuming, learning, exports."""
+
+import json
+
+import numpy as np
+import pytest
+from labelled_addresses import answered, session_of, write_addresses
+
+import structsvm
+from structsvm.annotate.answers import Answer, tags_of
+from structsvm.annotate.exports import exported
+from structsvm.annotate.learner import ALWAYS, SpanLearner, TextLearner
+from structsvm.annotate.pairs import pair_text
+from structsvm.annotate.session import HELD_OUT, settled
+from structsvm.annotate.store import StoreError
+from structsvm.features.columns import read_columns
+from structsvm.structures.dependencies import read_conllu
+
+TEXTS = [
+    "red car",
+    "small dog",
+    "blue car",
+    "big dog",
+    "old car",
+    "old dog",
+    "new car",
+    "dog barks",
+    "fast car",
+    "a dog",
+]
+
+
+@pytest.fixture
+def addresses(tmp_path):
+    return write_addresses(tmp_path)
+
+
+@pytest.fixture
+def opened():
+    """Sessions, whose stores are closed at the end."""
+    stores = []
+
+    def make(*args, **named):
+        session = session_of(*args, **named)
+        stores.append(session.store)
+        return session
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+def reopened(session, opened, path, **named):
+    session.store.close()
+    session.store.close = lambda: None
+    return opened(path, **named)
+
+
+def contents(session):
+    return session.answers(), session.labels, [(e.item, e.by, e.answer) for e in session.entries]
+
+
+def test_suggestions_begin_with_two_of_each(opened, tmp_path):
+    (tmp_path / "a.txt").write_text("".join(f"{text} {k}\n" for k, text in enumerate(TEXTS)))
+    session = opened(tmp_path / "a.txt", "taxonomy")
+    session._is_held_out = lambda k: False
+    for k, label in enumerate(["car", "dog", "car"]):
+        session.answer(k, {"label": label}, "eve")
+        assert not session.learner.is_ready and session.shown(4, "eve")["suggestion"] is None
+    session.answer(3, {"label": "dog"}, "eve")
+    suggestion = session.shown(4, "eve")["suggestion"]
+    assert suggestion["label"] == "car" and sum(p for _, p in suggestion["ranked"]) == pytest.approx(1, abs=1e-3)
+    reasons = session.why(4)
+    assert reasons and all(set(reason) == {"feature", "label", "value"} for reason in reasons)
+
+
+def test_learns_addresses(opened, addresses):
+    path, known = addresses
+    session = opened(path)
+    answered(session, known, 40)
+    curve = session.curve()
+    assert [point["n"] for point in curve][:2] == [10, 20]
+    assert curve[-1]["score"] > 0.9 > curve[0]["score"] and 0 < curve[0]["error"] < 0.5
+    assert session.labels == sorted({span[2] for own in known.values() for span in own}, key=session.labels.index)
+    spans = session.shown(session.next("eve", "page"), "eve")["suggestion"]["spans"]
+    assert spans and all(0 < p <= 1 for *_, p in spans)
+
+
+def test_held_out_answers_are_never_trained_on(opened, addresses):
+    path, known = addresses
+    session = opened(path)
+    answered(session, known, 40)
+    held_out = {k for k in session.answers() if session._is_held_out(k)}
+    # A question in five is one of them.
+    assert 5 <= len(held_out) <= 12
+    assert session.learner.n_trained == 40 - len(held_out)
+    assert len(session.examples(held_out=True)) == len(held_out) == session.curve()[0]["held_out"]
+
+
+def test_asks_the_least_certain_first(opened, addresses):
+    path, known = addresses
+    session = opened(path)
+    answered(session, known, 22)
+    assert session.learner.is_ready
+    session.entries.append(session.entries[0]) if len(session.entries) % HELD_OUT == HELD_OUT - 1 else None
+    seen = session._seen("eve")
+    rest = [k for k in range(len(session.inputs.items)) if k not in seen and not session._is_held_out(k)]
+    model = session.learner.estimator
+    marginals = model.predict_marginals([session.inputs.items[k].words for k in rest])
+    expected = rest[int(np.argmin([own.max(axis=1).mean() for own in marginals]))]
+    assert session.next("eve", "page") == expected
+
+
+def test_order_of_the_file(opened, addresses):
+    path, known = addresses
+    assert answered(opened(path, order="file"), known, 30) == list(range(30))
+
+
+def test_comes_back_as_it_was(opened, addresses):
+    path, known = addresses
+    session = opened(path)
+    answered(session, known, 12)
+    session.undo("eve")
+    session.add_label("new one", "eve")
+    session.answer(session.next("eve", "page"), None, "eve")
+    answered(session, known, 3, by="bob")
+    before, shown = contents(session), session.shown(50, "eve")
+    again = reopened(session, opened, path)
+    assert contents(again) == before and again.shown(50, "eve") == shown
+    assert again.curve() == session.curve()
+    assert again.state("eve")["answered"] == 11 and again.state("eve")["skipped"] == 1
+
+
+def test_undo_is_a_record_and_gives_back_what_was_before(opened, addresses):
+    path, _ = addresses
+    session = opened(path)
+    assert session.undo("eve") is None
+    session.answer(3, {"spans": [[0, 1, "a"]]}, "eve")
+    session.answer(4, {"spans": []}, "bob")
+    session.answer(3, {"spans": [[0, 1, "b"]]}, "eve")
+    assert session.undo("eve") == 3
+    assert session.answers()[3]["eve"] == Answer(((0, 1, "a"),))
+    assert session.undo("eve") == 3 and session.answers().keys() == {4}
+    assert session.store.records[-1]["undo"] == 3
+    assert contents(reopened(session, opened, path))[0].keys() == {4}
+
+
+def test_an_answer_that_does_not_fit_changes_nothing(opened, addresses):
+    path, _ = addresses
+    session = opened(path)
+    before = path.with_name(path.name + ".answers.jsonl").read_bytes()
+    for k, value in ((0, {"spans": [[0, 99, "a"]]}), (0, {}), (0, []), (999, {"spans": []}), (-1, {"spans": []})):
+        with pytest.raises(ValueError, match=r"answer|there is no text"):
+            session.answer(k, value, "eve")
+    with pytest.raises(ValueError, match="not seen enough"):
+        session.why(0)
+    assert path.with_name(path.name + ".answers.jsonl").read_bytes() == before and not session.entries
+
+
+def test_a_full_disk_leaves_the_session_as_it_was(opened, addresses, monkeypatch):
+    path, known = addresses
+    session = opened(path)
+    answered(session, known, 5)
+    before, shown = contents(session), session.state("eve")
+
+    def full(record):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(session.store, "append", full)
+    for action in (
+        lambda: session.answer(30, {"spans": []}, "eve"),
+        lambda: session.undo("eve"),
+        lambda: session.add_label("more", "eve"),
+    ):
+        with pytest.raises(OSError, match="No space"):
+            action()
+        assert contents(session) == before and session.state("eve") == shown
+
+
+def test_a_file_that_changes_underneath(opened, addresses):
+    path, known = addresses
+    session = opened(path, order="file")
+    answered(session, known, 6)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(["a new line", *lines[:3], "another line", *lines[4:]]) + "\n")
+    assert any("has changed since it was opened" in note for note in session.state("eve")["notes"])
+    again = reopened(session, opened, path)
+    # Lines that moved are found again; the one that is gone is named, and its answer stays in the file.
+    assert sorted(again.answers()) == [1, 2, 3, 5, 6]
+    assert [note for note in again.notes if "text 4 has changed or is gone since eve labelled it" in note]
+    assert again.undo("eve") == 6
+
+
+def test_answers_of_another_task_are_refused(opened, addresses):
+    path, _ = addresses
+    opened(path).store.close()
+    with pytest.raises(StoreError, match=r"answers\.jsonl:1: answers of the task 'sequence'"):
+        session_of(path, "taxonomy")
+
+
+def test_partial_answers(opened, addresses):
+    path, known = addresses
+    session = opened(path, order="file")
+    for k, (_text, spans) in enumerate(list(known.items())[:30]):
+        session.answer(k, {"spans": spans[::2] if k % 2 else spans, "complete": k % 2 == 0}, "eve")
+    assert session.learner.is_ready
+    assert session.curve()[-1]["score"] > 0.7
+    whole = exported(session, "conll")
+    assert whole.left_out == "15 partial answers are left out: JSON lines have them"
+    assert tags_of(Answer(((1, 2, "a"),), complete=False), 3) == [None, "B-a", None]
+
+
+def test_only_partial_answers(opened, addresses):
+    path, known = addresses
+    session = opened(path, order="file")
+    for k, spans in enumerate(list(known.values())[:15]):
+        session.answer(k, {"spans": spans[:2], "complete": False}, "eve")
+    assert session.learner.is_ready and session.shown(20, "eve")["suggestion"]["spans"]
+
+
+def test_two_pages_get_two_texts(opened, addresses):
+    path, known = addresses
+    session = opened(path)
+    one, other = session.next("eve", "one"), session.next("eve", "other")
+    assert one != other and session.next("eve", "one") == one
+    answered(session, known, 15)
+    assert session.next("eve", "one") != session.next("eve", "other")
+
+
+def test_the_last_text_is_given_to_both(opened, tmp_path):
+    (tmp_path / "a.txt").write_text("only one\n")
+    session = opened(tmp_path / "a.txt")
+    assert session.next("eve", "one") == session.next("eve", "other") == 0
+    session.answer(0, {"spans": []}, "eve")
+    assert session.next("eve", "one") is None and session.next("bob", "x") == 0
+
+
+def test_of_several_answers_most_count():
+    a, b = Answer(label="a"), Answer(label="b")
+    assert settled([a, b, b]) == b and settled([a, b]) == b and settled([b, a]) == a and settled([a, a, b]) == a
+
+
+def test_exports(opened, addresses, tmp_path):
+    path, known = addresses
+    session = opened(path, order="file")
+    answered(session, known, 25)
+    answered(session, known, 2, by="bob")
+    texts = list(known)[:25]
+    lines = [json.loads(line) for line in exported(session, "jsonl").data.decode().splitlines()]
+    assert [line["text"] for line in lines] == texts
+    for line in lines:
+        found = [(line["text"][s["start"] : s["end"]], s["label"]) for s in line["spans"]]
+        assert found == [(" ".join(line["text"].split()[a:b]), label) for a, b, label in known[line["text"]]]
+    assert [sorted(line.get("by", ())) for line in lines[:3]] == [["bob", "eve"], ["bob", "eve"], []]
+    (tmp_path / "a.conll").write_bytes(exported(session, "conll").data)
+    columns = read_columns(tmp_path / "a.conll")
+    assert columns.column(0) == [text.split() for text in texts]
+    tags = [tags_of(Answer(tuple(map(tuple, known[text]))), len(text.split())) for text in texts]
+    assert columns.column(1) == tags
+    (tmp_path / "a.conllu").write_bytes(exported(session, "conllu").data)
+    assert [[word.form for word in tree.words] for tree in read_conllu(tmp_path / "a.conllu")] == columns.column(0)
+    (tmp_path / "a.model").write_bytes(exported(session, "model").data)
+    model = structsvm.load(tmp_path / "a.model")
+    assert model.score([text.split() for text in texts], tags) > 0.95
+    with pytest.raises(ValueError, match="there is no export 'pdf'"):
+        exported(session, "pdf")
+
+
+def test_parts_of_speech_are_the_universal_tags(opened, tmp_path):
+    (tmp_path / "a.txt").write_text("Dogs bark.\n")
+    session = opened(tmp_path / "a.txt")
+    session.answer(0, {"spans": [[0, 1, "NOUN"], [1, 2, "VERB"], [2, 3, "PUNCT"]]}, "eve")
+    text = exported(session, "conllu").data.decode()
+    assert text.splitlines()[2] == "2\tbark\t_\tVERB\t_\t_\t_\t_\t_\tSpaceAfter=No"
+
+
+def test_pairs(opened, tmp_path):
+    rows = [(f"Oak Street {k}", f"oak st {k}") for k in range(12)] + [
+        (f"Oak Street {k}", f"Elm Road {99 - k}") for k in range(12)
+    ]
+    order = np.random.default_rng(0).permutation(24)
+    (tmp_path / "a.txt").write_text("".join(f"{rows[k][0]}\t{rows[k][1]}\n" for k in order))
+    session = opened(tmp_path / "a.txt", "pairs")
+    assert session.labels == ["same", "different"]
+    for k in range(16):
+        session.answer(k, {"label": "same" if order[k] < 12 else "different"}, "eve")
+    found = [session.shown(k, "eve")["suggestion"]["label"] for k in range(16, 24)]
+    assert found == ["same" if order[k] < 12 else "different" for k in range(16, 24)]
+    model = structsvm.load(exported(session, "model").data)
+    assert model.predict([pair_text("Oak Street 3", "oak st 3")]).tolist() == ["same"]
+    with pytest.raises(ValueError, match="export JSON lines"):
+        exported(session, "conll")
+
+
+def test_classes_in_a_taxonomy(opened, tmp_path):
+    (tmp_path / "a.txt").write_text("".join(f"{text} {k}\n" for k, text in enumerate(TEXTS)))
+    session = opened(tmp_path / "a.txt", "taxonomy")
+    for k, text in enumerate(TEXTS):
+        session.answer(k, {"label": "thing > car" if "car" in text else "animal > dog"}, "eve")
+    model = structsvm.load(exported(session, "model").data)
+    assert model.predict_levels(["a car"]).tolist() == [["thing", "car"]]
+
+
+def test_a_model_needs_two_answers(opened, addresses):
+    path, _ = addresses
+    session = opened(path)
+    session.answer(0, {"spans": [[0, 1, "a"]]}, "eve")
+    with pytest.raises(ValueError, match="a model needs two answers"):
+        exported(session, "model")
+
+
+@pytest.mark.parametrize("kind", [SpanLearner, TextLearner], ids=["spans", "texts"])
+def test_beyond_some_answers_each_is_one_step(kind, opened, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("".join(f"{TEXTS[k % 10]} {k}\n" for k in range(400)))
+    is_sequence = kind is SpanLearner
+    session = opened(tmp_path / "a.txt", "sequence" if is_sequence else "taxonomy")
+    examples = []
+    for k, item in enumerate(session.inputs.items[: ALWAYS + 3]):
+        label = "car" if "car" in TEXTS[k % 10] else "dog"
+        examples.append((item, Answer(((0, 1, label),)) if is_sequence else Answer(label=label)))
+    learner = kind()
+    learner.learn(examples[:-1])
+    before = learner.estimator
+    learner.teach(examples[-1], examples)
+    assert learner.estimator is before and learner.n_trained == len(examples)
+    # A new label, or a tenth more answers: all anew.
+    new = (session.inputs.items[-1], Answer(((0, 1, "new"),)) if is_sequence else Answer(label="new"))
+    learner.teach(new, [*examples, new])
+    assert learner.estimator is not before
+
+
+def test_100_000_lines(opened, tmp_path):
+    (tmp_path / "a.txt").write_text("".join(f"line {k} of many\n" for k in range(100_000)))
+    session = opened(tmp_path / "a.txt", labels=["a", "b"])
+    rows = session.rows("eve", 99_900, 200)
+    assert len(rows) == 100 and rows[-1]["text"] == "line 99999 of many"
+    for k in range(10):
+        session.answer(
+            session.next("eve", "page"), {"spans": [[0, 1, "a"], [k % 4, k % 4 + 1, "b"]][k % 4 == 0 :]}, "eve"
+        )
+    assert session.learner.is_ready and session.next("eve", "page") is not None
+    assert session.state("eve")["left"] == 99_990
+
+
+def test_a_line_of_10_000_words(opened, tmp_path):
+    (tmp_path / "a.txt").write_text("".join(f"{'word stop ' * n}end\n" for n in [1] * 12 + [5_000]))
+    session = opened(tmp_path / "a.txt", order="file")
+    for k in range(12):
+        session.answer(k, {"spans": [[0, 1, "w"], [2, 3, "e"]]}, "eve")
+    shown = session.shown(12, "eve")
+    assert len(shown["words"]) == 10_001 and len(shown["suggestion"]["spans"]) > 4_000
+    session.answer(12, {"spans": [[10_000, 10_001, "e"]]}, "eve")

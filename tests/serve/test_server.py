@@ -1,0 +1,373 @@
+"""Predictions over HTTP, and the protocols of annotation tools."""
+
+import base64
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm.datasets import make_addresses
+from structsvm.tasks import GrammarParser, SequenceLabeler, TaxonomyClassifier
+
+pytest.importorskip("starlette")
+pytest.importorskip("httpx2")
+
+from sklearn.feature_extraction.text import TfidfVectorizer
+from starlette.testclient import TestClient
+
+from structsvm.serve.models import Span, TextModel, in_words
+from structsvm.serve.server import app_for
+from structsvm.serve.xmi import Document
+from structsvm.structures.trees import parse_tree
+
+ADDRESS = "http://127.0.0.1:9090"
+TEXT = "9702 Oak Ct Fort Bell WA 96481"
+EXCHANGE = json.loads(Path(__file__).with_name("label_studio_exchange.json").read_text())
+CLASSES = ["red car", "small dog", "blue car", "big dog", "old car", "old dog"]
+TASK = {
+    "label_config": '<View><Choices name="kind" toName="t"><Choice value="car"/></Choices>'
+    '<Text name="t" value="$text"/></View>'
+}
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory):
+    X, y = make_addresses(150, typos=0, ambiguity=0, random_state=0)
+    path = str(tmp_path_factory.mktemp("models") / "address.model")
+    SequenceLabeler(C=1.0, loss="log", random_state=0).fit(X, y).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def entities(tmp_path_factory):
+    """A model of labels in a scheme, with words outside."""
+    X = [
+        ["Ann", "met", "Bob"],
+        ["Bob", "saw", "New", "York"],
+        ["She", "likes", "New", "York", "."],
+        ["Ann", "slept", "."],
+    ] * 3
+    y = [["B-P", "O", "B-P"], ["B-P", "O", "B-L", "I-L"], ["O", "O", "B-L", "I-L", "O"], ["B-P", "O", "O"]] * 3
+    path = str(tmp_path_factory.mktemp("models") / "entities.model")
+    SequenceLabeler(C=10.0, loss="log", constraints="bio", random_state=0).fit(X, y).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("models") / "classes.model")
+    labels = [text.split()[1] for text in CLASSES]
+    TaxonomyClassifier(C=10.0, loss="log", vectorizer=TfidfVectorizer(), random_state=0).fit(CLASSES, labels).save(path)
+    return path
+
+
+def client_of(path, learns_to=None, **how):
+    return TestClient(app_for(TextModel(path, learns_to), **how), base_url=ADDRESS)
+
+
+def found_in(answer):
+    return [(span["text"], span["label"]) for span in answer["spans"]]
+
+
+def test_predicts_spans_with_confidence(addresses):
+    client = client_of(addresses)
+    answer = client.post("/predict", json={"text": TEXT}).json()
+    model = structsvm.load(addresses)
+    expected = model.predict_spans([TEXT.split()], probabilities=True)[0]
+    assert found_in(answer) == [(" ".join(TEXT.split()[a:b]), label) for a, b, label, _ in expected]
+    assert [span["confidence"] for span in answer["spans"]] == pytest.approx([p for *_, p in expected], abs=1e-6)
+    best = model.predict_kbest([TEXT.split()], 1, probabilities=True)[0][0][1]
+    assert answer["confidence"] == pytest.approx(best, abs=1e-6)
+    assert client.post("/predict", json={"words": TEXT.split()}).json() == answer
+    many = client.post("/predict", json={"texts": [TEXT, "", " ", "12 Elm St"]}).json()["predictions"]
+    assert many[0] == answer and many[1]["spans"] == many[2]["spans"] == [] and len(many[3]["spans"]) == 3
+    about = client.get("/").json()
+    assert about["labels"] == sorted(about["labels"]) and "street" in about["labels"] and not about["learns"]
+
+
+def test_predicts_classes_with_confidence(classes):
+    answer = client_of(classes).post("/predict", json={"text": "a red car"}).json()
+    expected = structsvm.load(classes).predict_proba(["a red car"])[0]
+    assert answer["label"] == "car" and answer["confidence"] == pytest.approx(expected[0], abs=1e-6)
+    assert {own["label"]: own["confidence"] for own in answer["labels"]} == pytest.approx(
+        dict(zip(["car", "dog"], expected)), abs=1e-6
+    )
+
+
+def test_models_without_probabilities(tmp_path):
+    X, y = make_addresses(30, random_state=0)
+    path = str(tmp_path / "a.model")
+    SequenceLabeler(solver="perceptron", loss="hamming", probability=False, random_state=0).fit(X, y).save(path)
+    answer = client_of(path).post("/predict", json={"text": TEXT}).json()
+    assert answer["confidence"] is None and all(span["confidence"] is None for span in answer["spans"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"text": 1}, {"texts": "a"}, {"texts": [1]}, {"words": ["a", 2]}, {"texts": ["a"] * 10_001}, {"tasks": []}],
+    ids=lambda body: str(body)[:20],
+)
+def test_bad_requests(addresses, body):
+    found = client_of(addresses).post("/predict", json=body)
+    assert found.status_code == 400 and found.json()["error"]
+
+
+def test_who_may_ask(addresses):
+    client = client_of(addresses, token="secret")
+    assert client.get("/health").status_code == 200
+    assert client.post("/predict", json={"text": "a"}).status_code == 401
+    for given in ("Bearer secret", "Basic " + base64.b64encode(b"any:secret").decode()):
+        assert client.post("/predict", json={"text": "a"}, headers={"Authorization": given}).status_code == 200
+    assert client.post("/predict", json={"text": "a"}, headers={"Authorization": "Basic ???"}).status_code == 401
+    open_one = client_of(addresses)
+    assert open_one.post("/predict", json={"text": "a"}, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert open_one.get("/health", headers={"Host": "evil.example"}).status_code == 421
+    named = client_of(addresses, names=["tagger"])
+    assert named.get("/health", headers={"Host": "tagger:9090"}).status_code == 200
+
+
+def test_models_that_do_not_read_texts(tmp_path):
+    GrammarParser(C=1.0, random_state=0).fit([parse_tree("(S (A a) (B b))")]).save(tmp_path / "g.model")
+    with pytest.raises(ValueError, match="a GrammarParser; texts are for"):
+        TextModel(str(tmp_path / "g.model"))
+    rows = [np.eye(2)] * 4
+    SequenceLabeler(C=1.0, random_state=0).fit(rows, [["a", "b"]] * 4).save(tmp_path / "n.model")
+    with pytest.raises(ValueError, match="its tokens have more than words"):
+        TextModel(str(tmp_path / "n.model"))
+    TaxonomyClassifier(C=1.0, random_state=0).fit([[0.0], [1.0]], ["a", "b"]).save(tmp_path / "t.model")
+    with pytest.raises(ValueError, match="texts need a model with a vectorizer"):
+        TextModel(str(tmp_path / "t.model"))
+
+
+# ---- Label Studio -------------------------------------------------------------------------------
+
+
+def recorded(path, action=None):
+    """A request that label-studio 1.23.2 sent to this server."""
+    found = [own for own in EXCHANGE if own["path"] == path and (action is None or own["body"]["action"] == action)]
+    return found[-1]
+
+
+def replay(client, request):
+    return client.request(request["method"], request["path"], json=request["body"], headers=request["headers"])
+
+
+def test_requests_of_label_studio(addresses):
+    client = client_of(addresses)
+    assert replay(client, recorded("/health")).json()["status"] == "UP"
+    assert replay(client, recorded("/setup")).json() == {"model_version": "structsvm-0"}
+    assert replay(client, recorded("/versions")).json() == {"versions": ["structsvm-0"]}
+    request = recorded("/predict")
+    answer = replay(client, request).json()
+    assert len(answer["results"]) == len(request["body"]["tasks"]) == 2
+    for task, found in zip(request["body"]["tasks"], answer["results"]):
+        assert 0 < found["score"] <= 1 and found["model_version"] == "structsvm-0"
+        for own in found["result"]:
+            value = own["value"]
+            assert (own["from_name"], own["to_name"], own["type"]) == ("label", "text", "labels")
+            assert task["data"]["text"][value["start"] : value["end"]] == value["text"]
+    labels = [own["value"]["labels"] for own in answer["results"][0]["result"]]
+    assert labels == [["number"], ["street"], ["street_type"], ["city"], ["state"], ["zip"]]
+
+
+def test_annotations_of_label_studio_are_learnt(addresses, tmp_path):
+    path = tmp_path / "learnt.model"
+    client = client_of(addresses, str(path))
+    answer = replay(client, recorded("/webhook", "ANNOTATION_CREATED"))
+    assert answer.json() == {"status": "ok", "learnt": 1, "model_version": "structsvm-1"}
+    assert client.get("/versions").json() == {"versions": ["structsvm-1"]}
+    before, after = structsvm.load(addresses), structsvm.load(path)
+    assert (before.transition_ != after.transition_).any()
+    assert replay(client, recorded("/webhook", "START_TRAINING")).json()["learnt"] == 0
+    only_predicts = client_of(addresses)
+    assert replay(only_predicts, recorded("/webhook", "ANNOTATION_CREATED")).json()["learnt"] == 0
+
+
+def test_what_is_learnt_is_predicted(entities, tmp_path):
+    client = client_of(entities, str(tmp_path / "learnt.model"))
+    config = '<View><Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$x"/></View>'
+    text = "Zoe met Ann."
+    value = [{"from_name": "l", "value": {"start": a, "end": b, "labels": ["P"]}} for a, b in ((0, 3), (8, 11))]
+    task = {"data": {"x": text}, "annotations": [{"result": value}] * 5}
+    answer = client.post("/train", json={"label_config": config, "annotations": [task]})
+    assert answer.json()["learnt"] == 5
+    found = client.post("/predict", json={"text": text}).json()
+    assert found_in(found) == [("Zoe", "P"), ("Ann", "P")]
+
+
+def test_choices_of_label_studio(classes, tmp_path):
+    client = client_of(classes, str(tmp_path / "learnt.model"))
+    tasks = [{"data": {"text": "red car"}}, {"data": {"text": "big dog"}}]
+    first, second = client.post("/predict", json={**TASK, "tasks": tasks}).json()["results"]
+    assert first["result"][0]["value"] == {"choices": ["car"]} and first["result"][0]["from_name"] == "kind"
+    # A label that the project does not have is not sent.
+    assert second["result"] == [] and second["score"] > 0.5
+    annotation = {"result": [{"from_name": "kind", "value": {"choices": ["car"]}}]}
+    body = {"action": "ANNOTATION_UPDATED", "project": TASK, "task": tasks[1], "annotation": annotation}
+    assert client.post("/webhook", json=body).json()["learnt"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label_config": "<View>"}, "label_config: no XML"),
+        ({"label_config": '<!DOCTYPE x [<!ENTITY a "b">]><View/>'}, "document type is refused"),
+        ({"label_config": "<View/>"}, "has no <Labels> of a <Text>"),
+        ({"label_config": None}, "label_config must be a text"),
+        ({"tasks": [{"data": {}}]}, "data.text must be a text"),
+        ({"tasks": 3}, "tasks must be a list"),
+    ],
+    ids=lambda value: None,
+)
+def test_errors_of_label_studios_requests(addresses, change, message):
+    found = client_of(addresses).post("/predict", json=recorded("/predict")["body"] | change)
+    assert found.status_code == 400 and message in found.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("spans", "message"),
+    [
+        ([(0, 4, "planet")], "does not know the labels planet"),
+        ([(0, 4, "number"), (2, 8, "street")], "two spans share the word"),
+        ([(4, 5, "number")], "no word stands at characters 4 to 5"),
+        ([(0, 400, "number")], "a span from 0 to 400 in a text of 30"),
+    ],
+    ids=["label", "overlap", "blank", "beyond"],
+)
+def test_annotations_that_do_not_fit_leave_the_model(addresses, tmp_path, spans, message):
+    client = client_of(addresses, str(tmp_path / "learnt.model"))
+    before = client.post("/predict", json={"text": TEXT}).json()
+    body = json.loads(json.dumps(recorded("/webhook", "ANNOTATION_CREATED")["body"]))
+    body["annotation"]["result"] = [
+        {"from_name": "label", "value": {"start": a, "end": b, "labels": [label]}} for a, b, label in spans
+    ]
+    found = client.post("/webhook", json=body)
+    assert found.status_code == 400 and message in found.json()["error"]
+    assert client.post("/predict", json={"text": TEXT}).json() == before and not (tmp_path / "learnt.model").exists()
+
+
+@pytest.mark.parametrize("shift", [0, 2], ids=["characters", "utf-16"])
+def test_places_in_a_text_with_emoji(entities, tmp_path, shift, monkeypatch):
+    """JavaScript counts each of these twice; the text of the span tells which count it is."""
+    learnt = []
+    monkeypatch.setattr(TextModel, "teach_spans", lambda self, text, spans: learnt.append(spans))
+    config = '<View><Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$x"/></View>'
+    value = {"start": 7 + shift, "end": 10 + shift, "text": "Ann", "labels": ["P"]}
+    task = {
+        "data": {"x": "\U0001f600\U0001f600 met Ann"},
+        "annotations": [{"result": [{"from_name": "l", "value": value}]}],
+    }
+    body = {"label_config": config, "annotations": [task]}
+    client = client_of(entities, str(tmp_path / "learnt.model"))
+    assert client.post("/train", json=body).status_code == 200 and learnt == [[Span(7, 10, "P")]]
+    value["text"] = "Bob"
+    found = client.post("/train", json=body)
+    assert found.status_code == 400 and "there stands" in found.json()["error"] and len(learnt) == 1
+
+
+def test_a_span_that_cuts_a_word_has_it_whole():
+    assert in_words([Span(1, 6, "x")], [(0, 4), (5, 8), (9, 12)]) == [(0, 2, "x")]
+
+
+# ---- doccano ------------------------------------------------------------------------------------
+
+
+def test_doccano(addresses, classes):
+    found = client_of(addresses).post("/doccano", json={"text": TEXT}).json()
+    assert [(TEXT[own["start_offset"] : own["end_offset"]], own["label"]) for own in found][:2] == [
+        ("9702", "number"),
+        ("Oak", "street"),
+    ]
+    assert client_of(classes).post("/doccano", json={"text": "old car"}).json() == [{"label": "car"}]
+
+
+# ---- INCEpTION ----------------------------------------------------------------------------------
+
+SEGMENTATION = "http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
+NER = "http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore"
+LAYER = {"layer": "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity", "feature": "value", "projectId": 1}
+
+
+def xmi_of(text, words, sentences, annotations=""):
+    """A document as INCEpTION sends it; offsets count halves of characters beyond the basic plane."""
+    tokens = "".join(
+        f'<type:Token xmi:id="{10 + k}" sofa="1" begin="{a}" end="{b}"/>' for k, (a, b) in enumerate(words)
+    )
+    tokens += "".join(
+        f'<type:Sentence xmi:id="{90 + k}" sofa="1" begin="{a}" end="{b}"/>' for k, (a, b) in enumerate(sentences)
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>'
+        '<xmi:XMI xmlns:xmi="http://www.omg.org/XMI" xmlns:cas="http:///uima/cas.ecore" '
+        f'xmlns:type="{SEGMENTATION}" xmlns:ner="{NER}" xmi:version="2.0"><cas:NULL xmi:id="0"/>{tokens}{annotations}'
+        f'<cas:Sofa xmi:id="1" sofaNum="1" sofaID="_InitialView" mimeType="text" sofaString="{text}"/>'
+        '<cas:View sofa="1" members="10"/></xmi:XMI>'
+    )
+
+
+def predicted_in(answer):
+    root = ET.fromstring(answer.json()["document"])
+    return root, [dict(own.attrib) for own in root.iterfind(f"{{{NER}}}NamedEntity")]
+
+
+def test_inception_predicts(entities):
+    text = "😀 Ann slept. She likes New York."
+    words = [(0, 2), (3, 6), (7, 12), (12, 13), (14, 17), (18, 23), (24, 27), (28, 32), (32, 33)]
+    document = {"xmi": xmi_of(text, words, [(0, 13), (14, 33)]), "documentId": 1, "userId": "eve"}
+    body = {"metadata": LAYER, "document": document, "typeSystem": "<types>value_score</types>"}
+    root, found = predicted_in(client_of(entities).post("/inception/predict", json=body))
+    assert [(own["begin"], own["end"], own["value"]) for own in found] == [("3", "6", "P"), ("24", "32", "L")]
+    assert all(own["inception_internal_predicted"] == "true" and 0 < float(own["value_score"]) <= 1 for own in found)
+    ids = [own["{http://www.omg.org/XMI}id"] for own in found]
+    members = root.find("{http:///uima/cas.ecore}View").get("members").split()
+    assert members == ["10", *ids] and len(set(ids)) == 2
+    # Without the feature in its types, a document with it could not be read.
+    _, found = predicted_in(client_of(entities).post("/inception/predict", json=body | {"typeSystem": ""}))
+    assert not any("value_score" in own for own in found)
+
+
+def test_inception_labels_sentences(classes):
+    text = "red car. big dog."
+    body = {"metadata": LAYER, "document": {"xmi": xmi_of(text, [], [(0, 8), (9, 17)])}, "typeSystem": ""}
+    _, found = predicted_in(client_of(classes).post("/inception/predict", json=body))
+    assert [(own["begin"], own["end"], own["value"]) for own in found] == [("0", "8", "car"), ("9", "17", "dog")]
+
+
+def test_inception_trains(entities, tmp_path):
+    path = tmp_path / "learnt.model"
+    entity = '<ner:NamedEntity xmi:id="200" sofa="1" begin="0" end="3" value="P"/>'
+    xmi = xmi_of("Zoe slept. Not seen", [(0, 3), (4, 9), (9, 10), (11, 14), (15, 19)], [(0, 10), (11, 19)], entity)
+    body = {"metadata": LAYER, "documents": [{"xmi": xmi, "documentId": 1, "userId": "eve"}] * 4, "typeSystem": ""}
+    client = client_of(entities, str(path))
+    answer = client.post("/inception/train", json=body)
+    assert answer.status_code == 204 and not answer.content
+    assert client.get("/versions").json() == {"versions": ["structsvm-4"]}
+    assert structsvm.load(path).predict([["Zoe", "slept"]]) == [["B-P", "O"]]
+    refused = client_of(entities).post("/inception/train", json=body)
+    assert refused.status_code == 400 and "--learn" in refused.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("xmi", "message"),
+    [
+        ("<x/>", "one text and one view"),
+        ("<x", "no XML"),
+        (xmi_of("ab", [(0, 9)], []), "an annotation from '0' to '9'"),
+        (xmi_of("ab", [("x", 1)], []), "an annotation from 'x'"),
+    ],
+    ids=["no-text", "no-xml", "beyond", "no-number"],
+)
+def test_documents_that_are_none(entities, xmi, message):
+    body = {"metadata": LAYER, "document": {"xmi": xmi}, "typeSystem": ""}
+    found = client_of(entities).post("/inception/predict", json=body)
+    assert found.status_code == 400 and message in found.json()["error"]
+
+
+def test_layers_are_names_of_types():
+    document = Document(xmi_of("ab", [(0, 2)], []))
+    assert document.words == [(0, 2)]
+    with pytest.raises(ValueError, match="is no name of a type"):
+        document.add("a.b c", "value", Span(0, 1, "x"), {})
