@@ -73,7 +73,7 @@ GROUPS = {
     "Ospas": "structsvm.tasks.semantics.parameters",
 }
 
-# What works together with estimators of several tasks.
+# Classes that work together with estimators of several tasks.
 TOOLS = {"Pool": "structsvm.tasks.common.questions.pool"}
 
 

@@ -54,16 +54,16 @@ class AttributeVocabulary:
     def positions(self, other: AttributeVocabulary) -> NDArray[np.int64]:
         """The index here of each feature of another vocabulary, -1 for unknown ones."""
         index_of = self.index[0]
-        return np.array([index_of.get(name, -1) for name in other._names], dtype=np.int64)
+        return np.array([index_of.get(name, -1) for name in other.names], dtype=np.int64)
 
     def grown(self, sequences: Iterable[Any]) -> AttributeVocabulary:
         """The vocabulary with the features of more sequences, which come last; itself if all are known."""
         index_of = self.index[0]
-        new = [name for name in AttributeVocabulary.fit(sequences, 1)[0]._names if name not in index_of]
+        new = [name for name in AttributeVocabulary.fit(sequences, 1)[0].names if name not in index_of]
         if not new:
             return self
         more = AttributeVocabulary(self._names + new)
-        more._index = index_of | {name: len(self) + i for i, name in enumerate(new)}, {}, {}
+        more.__dict__["_index"] = index_of | {name: len(self) + i for i, name in enumerate(new)}, {}, {}
         return more
 
     @classmethod

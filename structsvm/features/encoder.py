@@ -154,7 +154,7 @@ class FeatureEncoder:
         self._vocabulary: AttributeVocabulary | TemplateEncoder | None = None
         self._bigram_layout: TemplateLayout | None = None
         self._bigrams: TemplateEncoder | NDArray[np.int32] | None = None  # or the features that `bigrams` names
-        self.growth: tuple[Any, ...] = ()  # what features were added from, since the one of this lineage was fitted
+        self.growth: tuple[Any, ...] = ()  # data that features were added from, after those of `fit`
         self.lineage = object()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -321,20 +321,16 @@ class FeatureEncoder:
         """
         if not self.can_grow:
             raise ValueError("features can be added where all that occur have names: min_count=1, no hash_bits")
-        other = copy.copy(self)
-        if isinstance(self._vocabulary, TemplateVocabulary):
-            wide = self._widened(X)
-            other._vocabulary = self._vocabulary.grown(wide)
-            if isinstance(self._bigrams, TemplateVocabulary):
-                other._bigrams = self._bigrams.grown(wide)
-                other.n_bigrams = other._bigrams.n_features
-        elif isinstance(self._vocabulary, AttributeVocabulary):
-            other._vocabulary = self._vocabulary.grown(X)
-        if other._vocabulary is self._vocabulary and other._bigrams is self._bigrams:
+        vocabulary: Any = self._vocabulary
+        bigrams: Any = self._bigrams
+        wide = self._widened(X) if isinstance(vocabulary, TemplateVocabulary) else X
+        more = vocabulary.grown(wide)
+        pairs = bigrams.grown(wide) if isinstance(bigrams, TemplateVocabulary) else bigrams
+        if more is vocabulary and pairs is bigrams:
             return self
-        vocabulary: Any = other._vocabulary
-        other.n_features = vocabulary.n_features
-        other.growth, other.lineage = (*self.growth, X), self.lineage
+        other, n_bigrams = copy.copy(self), 0 if pairs is None else pairs.n_features
+        about = {"_vocabulary": more, "_bigrams": pairs, "n_features": more.n_features, "n_bigrams": n_bigrams}
+        other.__dict__.update(about, growth=(*self.growth, X), lineage=self.lineage)
         return other
 
     def _widened(self, X: Any) -> Columns:
@@ -351,13 +347,13 @@ class FeatureEncoder:
         Both are of one kind, with the same templates.
         """
         nothing = np.zeros(0, dtype=np.int64)
-        own, its = self._vocabulary, other._vocabulary
+        own, its = self._vocabulary, vars(other)["_vocabulary"]
         if isinstance(own, AttributeVocabulary) and isinstance(its, AttributeVocabulary):
             return own.positions(its), nothing
         if not (isinstance(own, TemplateVocabulary) and isinstance(its, TemplateVocabulary)):
             raise ValueError("features without names have no other places")
         X = self._widened(X)
-        pairs, others = self._bigrams, other._bigrams
+        pairs, others = self._bigrams, vars(other)["_bigrams"]
         if isinstance(pairs, TemplateVocabulary) and isinstance(others, TemplateVocabulary):
             return own.positions(its, X), pairs.positions(others, X)
         return own.positions(its, X), nothing

@@ -242,6 +242,11 @@ class TemplateVocabulary(TemplateEncoder):
         strings, codes = _without_unused(self._layout, self._strings, codes)
         return TemplateVocabulary(self._layout, strings, ids, codes)
 
+    @property
+    def tables(self) -> tuple[list[Vocabulary], list[NDArray[np.int32]], list[NDArray[np.int32]]]:
+        """Strings by source; features and their codes by space."""
+        return self._strings, self._ids, self._codes
+
     def positions(self, other: TemplateVocabulary, X: Columns) -> NDArray[np.int64]:
         """The index here of each feature of another vocabulary that X has, -1 for the others."""
         X = self._layout.widened(X)
@@ -256,9 +261,10 @@ class TemplateVocabulary(TemplateEncoder):
         is_new = self.positions(every, X) < 0
         if not is_new.any():
             return self
-        more, margin = every.narrowed(is_new), self._layout.left + self._layout.right
+        margin = self._layout.left + self._layout.right
+        new_strings, new_ids, new_codes = every.narrowed(is_new).tables
         strings, codes_of = [], []
-        for own, its in zip(self._strings, more._strings, strict=True):
+        for own, its in zip(self._strings, new_strings, strict=True):
             codes = Interner.from_arrays(own.data, own.starts).lookup_arrays(its.data, its.starts)
             codes[codes < 0] = len(own) + np.arange(np.count_nonzero(codes < 0), dtype=np.int32)
             new = its.take(np.flatnonzero(codes >= len(own)))
@@ -269,9 +275,9 @@ class TemplateVocabulary(TemplateEncoder):
             np.stack([codes_of[source][codes[:, k]] for k, source in enumerate(space)], axis=1).reshape(codes.shape)
             if space
             else codes
-            for space, codes in zip(self._layout.spaces, more._codes, strict=True)
+            for space, codes in zip(self._layout.spaces, new_codes, strict=True)
         ]
-        ids = [np.append(own, its + np.int32(self.n_features)) for own, its in zip(self._ids, more._ids, strict=True)]
+        ids = [np.append(own, its + np.int32(self.n_features)) for own, its in zip(self._ids, new_ids, strict=True)]
         codes = [np.concatenate([own, its]) for own, its in zip(self._codes, added, strict=True)]
         return TemplateVocabulary(self._layout, strings, ids, codes)
 

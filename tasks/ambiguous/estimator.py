@@ -29,8 +29,8 @@ from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import share_of
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
-from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.common.parameters import MARK, OF_C, Training, check_settled
+from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
 from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,12 +25,10 @@ class BagReader(RowReader[AmbiguousModel]):
         return model.scores(rows)
 
 
-def labels_in(Y: Sequence[Any], unknown: object) -> set[Hashable]:
+def labels_in(Y: Sequence[object], unknown: object) -> set[Hashable]:
     """The labels among the candidates."""
     bags = (as_bag(y) for y in Y)
-    return {
-        label for bag in bags for label in bag or () if is_hashable(label) and not is_unknown(label, unknown)
-    }
+    return {label for bag in bags for label in bag or () if is_hashable(label) and not is_unknown(label, unknown)}
 
 
 def grown(model: AmbiguousModel, new: set[Hashable]) -> AmbiguousModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 
@@ -196,10 +196,10 @@ class DependencyParser(DependencyParserParameters, LearningLoop, StructureEstima
 
     # ---- the learning loop ------------------------------------------------------------------------
 
-    def _reader_of(self, model: DependencyModel, X: Any) -> TreeReader:
+    def _reader_of(self, model: DependencyModel, X: Collection[SentenceLike]) -> TreeReader:
         return TreeReader(model, X)
 
-    def _labels_in(self, y: Sequence[Any]) -> set[Hashable]:
+    def _labels_in(self, y: Sequence[object]) -> set[Hashable]:
         labels = labels_in(y)
         return labels if self.subtypes else {str(label).partition(":")[0] for label in labels}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,9 +14,12 @@ from structsvm.tasks.common.questions.strategies import Reading, log_of
 from structsvm.tasks.dependency.model import DependencyModel
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Collection, Hashable, Sequence
+
+    from numpy.typing import NDArray
 
     from structsvm.arrays import Floats, Integers
+    from structsvm.tasks.dependency.words import SentenceLike
 
 
 class TreeReader(Reader[DependencyModel]):
@@ -27,7 +30,7 @@ class TreeReader(Reader[DependencyModel]):
 
     strategies = ("margin", "confidence", "entropy", "span", "risk")
 
-    def __init__(self, model: DependencyModel, X: Any) -> None:
+    def __init__(self, model: DependencyModel, X: Collection[SentenceLike]) -> None:
         self.codes, self.offsets = model.encode(X)
         self.parts = np.diff(self.offsets)
         if not self.parts.all():
@@ -52,7 +55,7 @@ class TreeReader(Reader[DependencyModel]):
         return rows
 
 
-def value_of(model: DependencyModel, codes: Any, best: Integers, strategy: str) -> float:
+def value_of(model: DependencyModel, codes: NDArray[np.int32], best: Integers, strategy: str) -> float:
     """The value of a sentence under a strategy that needs probabilities."""
     weights = probable_weights(model, f"strategy={strategy!r}")
     decoder = model.oracle.decoder(len(codes))
@@ -67,9 +70,9 @@ def value_of(model: DependencyModel, codes: Any, best: Integers, strategy: str) 
     return float(log_of(wrong.max() if strategy == "span" else wrong.sum()))
 
 
-def labels_in(Y: Sequence[Any]) -> set[Hashable]:
+def labels_in(Y: Sequence[object]) -> set[Hashable]:
     """The labels of arcs."""
     trees = (getattr(y, "arcs", y) for y in Y)
     pairs = chain.from_iterable(tree for tree in trees if hasattr(tree, "__iter__") and not isinstance(tree, str))
     labels = (pair[1] for pair in pairs if isinstance(pair, (tuple, list)) and len(pair) == 2)
-    return {label for label in labels if isinstance(label, str)} - {"_"}
+    return {label for label in labels if isinstance(label, str) and label != "_"}

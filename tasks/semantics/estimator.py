@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 
@@ -192,7 +192,9 @@ class SemanticParser(SemanticParserParameters, LearningLoop, StructureEstimator)
 
     # ---- the learning loop ------------------------------------------------------------------------
 
-    def _reader_of(self, model: BagModel, X: Any) -> MeaningReader:
+    _least_labels = 0  # symbols grow with the bags
+
+    def _reader_of(self, model: BagModel, X: Iterable[SentenceLike]) -> MeaningReader:
         return MeaningReader(self._hybrid("query"), X)
 
     def _known_labels(self, model: BagModel) -> list[Hashable]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,7 +12,10 @@ from structsvm.tasks.common.questions.reading import Reader
 from structsvm.tasks.common.questions.strategies import Reading, log_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from structsvm.arrays import Integers
+    from structsvm.tasks.semantics.bags import SentenceLike
     from structsvm.tasks.semantics.hybrid import HybridModel
 
 
@@ -24,7 +27,7 @@ class MeaningReader(Reader["HybridModel"]):
 
     strategies = ("margin", "confidence")
 
-    def __init__(self, model: HybridModel, X: Any) -> None:
+    def __init__(self, model: HybridModel, X: Iterable[SentenceLike]) -> None:
         self.tokens = model.tokens_of(X)
         self.parts = np.array([len(sentence) for sentence in self.tokens])
         if not self.parts.all():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from structsvm.arrays import Floats, Integers, Matrix
+    from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
+    from structsvm.tasks.taxonomy.examples import DocumentsLike
 
 
 class DocumentReader(RowReader[TaxonomyModel]):
@@ -42,7 +44,7 @@ class DocumentReader(RowReader[TaxonomyModel]):
         return Reading(log_of(expected), margin)
 
 
-def labels_in(separator: str | None, Y: Sequence[Any], unknown: object) -> set[Hashable]:
+def labels_in(separator: str | None, Y: Sequence[object], unknown: object) -> set[Hashable]:
     """The nodes that answers name, also in sets; rows of levels by their joined names."""
     rows = rows_of_levels([*Y])
     names = Y if rows is None else joined_levels(rows, separator or PATH_SEPARATOR)
@@ -51,7 +53,9 @@ def labels_in(separator: str | None, Y: Sequence[Any], unknown: object) -> set[H
     return {one for one in plain if is_hashable(one) and not is_unknown(one, unknown)}
 
 
-def grown(estimator: Any, model: TaxonomyModel, X: Any, Y: Sequence[Any], new: set[Hashable]) -> TaxonomyModel | None:
+def grown(
+    estimator: TaxonomyClassifier, model: TaxonomyModel, X: DocumentsLike, Y: Sequence[object], new: set[Hashable]
+) -> TaxonomyModel | None:
     """A copy of the model with new labels, whose nodes have no weight yet; None where weights are not by node.
 
     Nodes above several labels keep their weights: a new label begins with what is known of its ancestors.
@@ -67,7 +71,9 @@ def grown(estimator: Any, model: TaxonomyModel, X: Any, Y: Sequence[Any], new: s
     if model.vectorizer is not None:
         scratch.vectorizer, X = None, model.vectorizer.transform(X)
     labels = sort_labels([*model.labels.tolist(), *new])
-    more: LinearTaxonomyModel = scratch._prepare(X, Y, None, None, classes=labels)[0]
+    more = scratch._prepare(X, Y, None, None, classes=labels)[0]  # noqa: SLF001 (a copy)
+    if not isinstance(more, LinearTaxonomyModel):
+        return None
     if more.rows.row is not None or more.rows.n_rows != model.rows.n_rows or more.leaf_only != model.leaf_only:
         return None
     more.set_loss(model.loss)
@@ -86,7 +92,8 @@ def names_of(model: LinearTaxonomyModel) -> list[Hashable]:
     return nodes[len(nodes) - model.oracle.attributes.n_attributes :]
 
 
-def _by_node(model: LinearTaxonomyModel) -> Any:
+def _by_node(model: LinearTaxonomyModel) -> Floats:
     """The weights as an array (n_features, stride), copied."""
     oracle = model.oracle
-    return model.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride).copy()
+    table: Floats = model.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride)
+    return table.copy()

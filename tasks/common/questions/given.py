@@ -81,7 +81,7 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def as_list(y: Any) -> list[Any]:
-    """What is known of each example; labels as Python's own objects."""
+    """The answers, one per example; labels as Python's own objects."""
     return list(y.tolist()) if isinstance(y, np.ndarray) else list(y)
 
 

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Sequence
 
     import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from structsvm.arrays import Integers
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.questions.pool import Strategy
     from structsvm.tasks.common.questions.reading import Reader
@@ -82,7 +83,7 @@ class LearningLoop(TaskEstimator):
         diversity: float = 0.0,
         cost: float | None = None,
         random_state: int | np.random.RandomState | None = None,
-    ) -> NDArray[np.int64]:
+    ) -> Integers:
         """Choose the inputs of a pool whose answers would teach most.
 
         Parameters
@@ -127,7 +128,7 @@ class LearningLoop(TaskEstimator):
         validate(SimpleNamespace(diversity=diversity, cost=cost), ASKED, "query")
         if not isinstance(pool, Pool):
             pool = Pool(self, pool)
-        elif pool._estimator is not self:
+        elif pool.estimator is not self:
             raise ValueError("the pool was made for another estimator: Pool(estimator, X)")
         return pool.best(k, strategy, float(diversity), float(cost or 0.0), random_state)
 
@@ -201,7 +202,7 @@ class LearningLoop(TaskEstimator):
             return None
         scratch = self._scratch(None)
         scratch.partial_fit(batch.X, batch.y)
-        model: TaskModel = scratch._model
+        model: TaskModel = scratch.model_
         return model
 
     def _check_first(self, batch: Batch) -> None:
@@ -213,7 +214,7 @@ class LearningLoop(TaskEstimator):
         known = model.temperature
         scratch = self._scratch(model)
         scratch.partial_fit(batch.X, batch.y)
-        learnt: TaskModel = scratch._model
+        learnt: TaskModel = scratch.model_
         if known is not None:
             learnt.temperature = known
         return learnt
@@ -235,14 +236,14 @@ class LearningLoop(TaskEstimator):
             scratch = self._scratch(grown)
             scratch.warm_start = True
         scratch.fit(batch.X, batch.y, **({} if batch.weight is None else {"sample_weight": batch.weight}))
-        model: TaskModel = scratch._model
+        model: TaskModel = scratch.model_
         model.params = snapshot(self.get_params(deep=False))
         return model
 
     def _scratch(self, model: Any) -> Any:
         """The estimator with another model, to be trained while this one still predicts."""
         scratch = copy.copy(self)
-        scratch._given = None
+        vars(scratch)["_given"] = None
         scratch.__dict__.pop("model_", None)
         if model is not None:
             scratch.model_ = model
@@ -256,6 +257,7 @@ class LearningLoop(TaskEstimator):
         is_first = self._model is None or not (is_stream or self.warm_start)
         super()._train(X, y, sample_weight, **options)
         others = {name: value for name, value in options.items() if name not in ("passes", "classes", "metadata")}
+        y = X if y is None else y  # trees
         can = can_be_kept(X, y) and all(value is None for value in others.values())
         batch = Batch(X, y, sample_weight, is_stream)
         if is_first:
@@ -272,5 +274,6 @@ class LearningLoop(TaskEstimator):
 def copied(model: Any) -> Any:
     """A model whose weights training does not change."""
     model = model.copy()
-    model.weights = model.weights.copy()
+    if "weights" in vars(model):
+        model.weights = model.weights.copy()
     return model

@@ -17,7 +17,7 @@ from structsvm.tasks.common.questions.strategies import BOUNDS, RANDOM, STRATEGI
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from structsvm.arrays import Floats, Integers
     from structsvm.tasks.common.questions.loop import LearningLoop
@@ -45,6 +45,7 @@ class Pool:
 
     Attributes
     ----------
+    estimator : estimator
     n_read : int
         How many inputs have been read so far, each time that one was.
     left : ndarray of int64
@@ -64,8 +65,9 @@ class Pool:
     """
 
     def __init__(self, estimator: LearningLoop, X: Collection[Any]) -> None:
-        self._estimator, self._reader = estimator, None
-        self._X = estimator._pool_inputs(X)
+        self.estimator = estimator
+        self._reader: Reader[Any] | None = None
+        self._X = estimator._pool_inputs(X)  # noqa: SLF001 (the loop's own)
         n = self._X.shape[0] if hasattr(self._X, "shape") else len(self._X)
         if n == 0:
             raise ValueError("the pool is empty: there is nothing to ask about")
@@ -73,8 +75,8 @@ class Pool:
         self._model: Any = None
         self._upper: Floats | None = None
         self._forget(None)
-        if estimator._model is not None:
-            self._encoded(estimator._fitted())
+        if estimator.__sklearn_is_fitted__():
+            self._encoded(self._fitted())
 
     def __len__(self) -> int:
         return len(self._is_left)
@@ -91,15 +93,13 @@ class Pool:
             raise ValueError(f"discard takes indices of the pool, integers from 0 to {n - 1}, got {rows!r:.80}")
         self._is_left[index] = False
 
-    def best(
-        self, k: int, strategy: Strategy, diversity: float, cost: float, random_state: object
-    ) -> NDArray[np.int64]:
+    def best(self, k: int, strategy: Strategy, diversity: float, cost: float, random_state: object) -> Integers:
         """The k most useful inputs; see `LearningLoop.query`."""
         left = self.left
         if k > len(left):
             raise ValueError(f"k={k} is more than the {len(left)} inputs that are left in the pool")
         if strategy == RANDOM:
-            drawn: NDArray[np.int64] = check_random_state(random_state).permutation(left)[:k]
+            drawn: Integers = check_random_state(random_state).permutation(left)[:k]
             return drawn
         reader = self._followed(strategy)
         price = cost * np.log(np.maximum(reader.parts, 1)) if cost else np.zeros(len(self))
@@ -119,19 +119,23 @@ class Pool:
 
     def _encoded(self, model: Any) -> Reader[Any]:
         """The reader of the inputs for a model."""
-        if self._reader is None or not self._reader.fits(model):
-            self._reader = self._estimator._reader_of(model, self._X)
+        reader = self._reader
+        if reader is None or not reader.fits(model):
+            reader = self.estimator._reader_of(model, self._X)  # noqa: SLF001 (the loop's own)
+            self._reader = reader
             self._forget(None)
-        return self._reader
+        return reader
+
+    def _fitted(self) -> Any:
+        return self.estimator._fitted()  # noqa: SLF001 (the loop's own)
 
     def _followed(self, strategy: str) -> Reader[Any]:
         """The reader, with the bounds on what has changed since inputs were read."""
-        estimator = self._estimator
-        model = estimator._fitted()
+        model = self._fitted()
         reader = self._encoded(model)
         if strategy not in reader.strategies:
             known = ", ".join((*reader.strategies, RANDOM))
-            raise ValueError(f"{type(estimator).__name__} has no strategy {strategy!r}; it has {known}")
+            raise ValueError(f"{type(self.estimator).__name__} has no strategy {strategy!r}; it has {known}")
         temperature = model.temperature
         is_other = strategy != self._strategy or (strategy != "margin" and temperature != self._temperature)
         if not is_other and model is self._model:
@@ -155,14 +159,14 @@ class Pool:
         bound = bound if self._upper is None else np.minimum(bound, self._upper)
         return np.where(is_same, self._read.value, bound)
 
-    def _highest(self, k: int, strategy: str, price: Floats) -> tuple[NDArray[np.int64], Floats]:
+    def _highest(self, k: int, strategy: str, price: Floats) -> tuple[Integers, Floats]:
         """``(indices, worth)``: the k inputs of highest value less their price, highest first."""
         left, at_once = self.left, max(k, AT_ONCE)
         worth = self._bounds(strategy)[left] - price[left]
         is_read = (self._is_known & (self._change.spread == 0.0))[left]
         while True:
             top = np.arange(len(left))
-            if len(left) > k:  # those above the k-th, and of those equal to it the first
+            if len(left) > k:  # all above the k-th value, and the first that equal it
                 least = np.partition(worth, len(left) - k)[len(left) - k]
                 above = np.flatnonzero(worth > least)
                 top = np.concatenate([above, np.flatnonzero(worth == least)[: k - len(above)]])
@@ -179,10 +183,10 @@ class Pool:
 
     def _read_again(self, chosen: Integers, strategy: str) -> None:
         """Read some inputs."""
-        estimator, reader = self._estimator, self._reader
+        reader = self._reader
         if reader is None:
             raise RuntimeError("the pool has no reader")
-        found = reader.read(estimator._fitted(), chosen, strategy)
+        found = reader.read(self._fitted(), chosen, strategy)
         for known, new in zip((*self._read, *self._change), (*found, 0.0, 0.0), strict=True):
             known[chosen] = new
         self._is_known[chosen] = True
@@ -192,7 +196,8 @@ class Pool:
 def _spread_out(vectors: Any, worth: Floats, k: int, diversity: float) -> Integers:
     """k of the candidates, one after the other: high in worth, and unlike those chosen before.
 
-    Worth is brought to 0 .. 1 among the candidates, likeness is the cosine of features with the most similar one chosen.
+    Worth is brought to 0 .. 1 among the candidates, likeness is the cosine of features with the most
+    similar one of those chosen.
     """
     sizes = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
     finite = worth[np.isfinite(worth)]

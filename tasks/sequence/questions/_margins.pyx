@@ -24,13 +24,14 @@ cdef extern from *:
 
 
 cdef struct Pairs:
-    const int64_t* indptr       # of tokens; NULL: there are none
+    const int64_t* indptr       # by token; NULL: there are none
     const int64_t* rows         # blocks of `table`, -1 for one without weights
     const float* values         # NULL: all 1
     const float* table          # blocks of K rows
 
 
-cdef const float* moves_of(Pairs* pairs, const float* moves, int64_t t, int64_t K, int64_t S, float* own) noexcept nogil:
+cdef const float* moves_of(Pairs* pairs, const float* moves, int64_t t, int64_t K, int64_t S,
+                           float* own) noexcept nogil:
     """The scores of moves to a token: those of all, and of its own pairs."""
     cdef int64_t p, i
     cdef float x
@@ -142,8 +143,8 @@ def margins(emissions, offsets, moves, begin, end, out, pairs=None):
     begin, end : float32 arrays of shape (stride,)
     out : float64 array of shape (n_sequences,)
     pairs : tuple of arrays, optional
-        Of bigrams: int64 indptr (n_tokens + 1,), int64 blocks (n_entries,), float32 values (n_entries,) or None, float32
-        table (n_blocks, n_labels, stride).
+        Of bigrams: int64 indptr (n_tokens + 1,), int64 blocks (n_entries,), float32 values (n_entries,) or None,
+        float32 table (n_blocks, n_labels, stride).
     """
     cdef int64_t n = len(out), K = moves.shape[0], S = moves.shape[1], i, longest = 1
     cdef const float* e = <const float*>array_data(emissions)

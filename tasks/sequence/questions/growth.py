@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from structsvm.tasks.sequence.model import SequenceModel
     from structsvm.tasks.sequence.parameters import LabelerParams
 
-# What a model computes of its labels once, and keeps.
+# Values that a model computes of its labels once, and keeps.
 OF_LABELS = ("parts_of_tags", "tags_of_kinds", "shown", "shown_array")
 
 
-def labels_in(Y: Sequence[Any], unknown: object) -> set[Hashable]:
+def labels_in(Y: Sequence[object], unknown: object) -> set[Hashable]:
     """The labels that labellings name, also in sets; the third parts of spans."""
     found: set[Hashable] = set()
     for label in chain.from_iterable(y for y in Y if hasattr(y, "__iter__") and not isinstance(y, (str, bytes))):
@@ -35,9 +35,7 @@ def labels_in(Y: Sequence[Any], unknown: object) -> set[Hashable]:
     return found
 
 
-def grown(
-    params: LabelerParams, model: SequenceModel, X: Sequence[Any], new: set[Hashable]
-) -> SequenceModel | None:
+def grown(params: LabelerParams, model: SequenceModel, X: Sequence[object], new: set[Hashable]) -> SequenceModel | None:
     """A copy of the model with the features of X, which has no empty sequence, and new labels; None: it cannot have
     these.
 

@@ -50,8 +50,8 @@ class Index(NamedTuple):
             yield self.tokens[a:b], np.ones(b - a) if self.values is None else self.values[a:b]
 
     def add(self, scores: NDArray[np.float32], changes: NDArray[np.float32], places: NDArray[np.int64] | None) -> None:
-        """Add to the scores of tokens what rows of weights have changed by; `places` are the rows of features, or -1."""
-        changed = changes.any(axis=1)
+        """Add to the scores of tokens the changes of rows of weights; `places` are the rows of features, or -1."""
+        changed: NDArray[np.bool_] = np.any(changes != 0.0, axis=1)
         places = np.arange(len(changed)) if places is None else places
         features = np.flatnonzero((places >= 0) & changed[places])
         add_rows(scores, self.starts, self.tokens, self.values, features, changes[places[features]])

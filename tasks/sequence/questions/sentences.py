@@ -11,7 +11,7 @@ have changed have an e_t: an index from features to tokens finds them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,6 +24,7 @@ from structsvm.tasks.common.questions.strategies import Change, Reading, log_of
 from structsvm.tasks.sequence.questions.scores import ROUNDING, ChainScores, Index, can_score
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
     from typing import TypeAlias
 
     from numpy.typing import NDArray
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from structsvm.arrays import Floats, Integers
     from structsvm.features.tokens import Tokens
     from structsvm.structures._labels import LabelLattice
+    from structsvm.tasks.sequence.examples import SequencesLike
     from structsvm.tasks.sequence.model import SequenceModel
 
     Table: TypeAlias = NDArray[np.float32]
+
 
 class Places:
     """Features of the pool among those of a model, which may be fewer, and become more.
@@ -44,9 +47,8 @@ class Places:
         Index in the model of each feature of the pool, -1 where it has none.
     """
 
-    def __init__(self, n: int, found: Integers) -> None:
-        self.index = np.full(n, -1, dtype=np.int64)
-        self.add(found)
+    def __init__(self, index: NDArray[np.int64]) -> None:
+        self.index = index
 
     def add(self, found: Integers) -> None:
         """Features of a model by their indices in the pool, which are -1 for those that it does not have."""
@@ -70,14 +72,16 @@ class Places:
 
 
 class SentenceReader(Reader["SequenceModel"]):
-    """Encoded sequences, the labelling that was the best of each when it was read, and the weights of the last query."""
+    """Encoded sequences, the best labelling of each when it was read, and the weights of the last query."""
 
     strategies = ("margin", "confidence", "entropy", "span", "risk")
 
-    def __init__(self, model: SequenceModel, X: Any) -> None:
+    def __init__(self, model: SequenceModel, X: SequencesLike) -> None:
         check_sums(model, "query")
         self.can_follow = model.segments is None and model.units is None and model.encoder.can_grow
-        self.encoder, self.places, self.pairs = model.encoder, None, None
+        self.encoder = model.encoder
+        self.places: Places | None = None
+        self.pairs: Places | None = None
         if self.can_follow:
             self._encode(model, X)
         else:
@@ -90,12 +94,12 @@ class SentenceReader(Reader["SequenceModel"]):
         self.index = Index.of(self.tokens)
         self.pair_index = None if self.tokens.bigrams is None else Index.of(self.tokens.bigrams)
         self.scores = ChainScores(self.tokens, self.index)
-        self.scored: Any = None
+        self.scored: list[Hashable] = []
         self.oracle, self.weights, self.labels = model.oracle, model.weights[:0], [*model.labels]
 
     # ---- features -------------------------------------------------------------------------------
 
-    def _encode(self, model: SequenceModel, X: Any) -> None:
+    def _encode(self, model: SequenceModel, X: SequencesLike) -> None:
         """Encode the pool by all features of its own."""
         own = FeatureEncoder(model.encoder.templates)
         self.tokens = own.fit_transform(X)
@@ -105,11 +109,8 @@ class SentenceReader(Reader["SequenceModel"]):
     def _find(self, model: SequenceModel) -> None:
         """Find the features of a model in the pool."""
         index, pairs = model.encoder.positions(self.own, self._X)
-        self.places = Places(self.own.n_features, np.zeros(0, dtype=np.int64))
-        self.places.index = index
-        self.pairs = Places(self.own.n_bigrams, np.zeros(0, dtype=np.int64))
-        if len(pairs):
-            self.pairs.index = pairs
+        self.places = Places(index)
+        self.pairs = Places(pairs if len(pairs) else np.full(self.own.n_bigrams, -1, dtype=np.int64))
         self.encoder = model.encoder
 
     def fits(self, model: SequenceModel) -> bool:
@@ -163,7 +164,7 @@ class SentenceReader(Reader["SequenceModel"]):
         self._follow(model)
         weights = model.weights if strategy == "margin" else probable_weights(model, f"strategy={strategy!r}")
         tokens = self.tokens_of(model, chosen)
-        chain: Any = model.oracle.chain(tokens)
+        chain = model.oracle.chain(tokens)
         value, margin = np.empty(len(chosen)), np.empty(len(chosen))
         starts = self.tokens.offsets[chosen].tolist()
         for i, (start, length) in enumerate(zip(starts, tokens.lengths.tolist(), strict=True)):
@@ -186,11 +187,13 @@ class SentenceReader(Reader["SequenceModel"]):
             self._keep(model)
             return None
         n, pairs = oracle.n_token_features, oracle.n_bigrams * oracle.n_labels
+        old: Table
+        new: Table
         old, new = (one.reshape(-1, oracle.stride)[:, : oracle.n_labels] for one in (self.weights, model.weights))
         first, last = before.n_token_features, before.first_bigram_row
-        known = np.concatenate([old[:first], np.zeros((n - first, oracle.n_labels), old.dtype)])
+        known = np.concatenate([old[:first], np.zeros((n - first, oracle.n_labels), np.float32)])
         history = new[n : oracle.first_bigram_row] - old[first:last]
-        added = np.zeros((pairs - (before.n_bigrams * oracle.n_labels), oracle.n_labels), old.dtype)
+        added = np.zeros((pairs - (before.n_bigrams * oracle.n_labels), oracle.n_labels), np.float32)
         of_pairs = new[oracle.first_bigram_row :] - np.concatenate([old[last:], added])
         change = self._bounds(oracle, new[:n] - known, history, of_pairs)
         size = float(np.abs(model.weights).max(initial=0.0)) + float(np.abs(self.weights).max(initial=0.0))
@@ -249,7 +252,7 @@ class SentenceReader(Reader["SequenceModel"]):
         """Add bigrams, arrays (n_bigrams, label before, label); no sequence's first token has any."""
         if self.pair_index is None:
             return
-        changed = of_pairs.any(axis=(1, 2))
+        changed: NDArray[np.bool_] = np.any(of_pairs != 0.0, axis=(1, 2))
         places = np.arange(len(changed)) if self.pairs is None else self.pairs.index
         features = np.flatnonzero((places >= 0) & changed[places])
         for f, (tokens, values) in zip(features, self.pair_index.having(features), strict=True):
@@ -300,8 +303,8 @@ def _span(model: SequenceModel, chain: LabelLattice, weights: Floats, i: int, pa
     if not spans:
         labels = chain.expect(weights, i)[1]
         return float(log_of((1.0 - labels[np.arange(length), path]).max()))
-    chances = [chance for *_, chance in model._with_chances(chain, weights, i, length, spans)]
-    return float(log_of(1.0 - min(chances)))
+    chances = [chance for *_, chance in model.with_chances(chain, weights, i, length, spans)]
+    return float(log_of(np.float64(1.0 - min(chances))))
 
 
 VALUES = {"confidence": _confidence, "entropy": _entropy, "risk": _risk, "span": _span}
