@@ -265,12 +265,12 @@ class TemplateVocabulary(TemplateEncoder):
         new_strings, new_ids, new_codes = every.narrowed(is_new).tables
         strings, codes_of = [], []
         for own, its in zip(self._strings, new_strings, strict=True):
-            codes = Interner.from_arrays(own.data, own.starts).lookup_arrays(its.data, its.starts)
-            codes[codes < 0] = len(own) + np.arange(np.count_nonzero(codes < 0), dtype=np.int32)
-            new = its.take(np.flatnonzero(codes >= len(own)))
+            found = Interner.from_arrays(own.data, own.starts).lookup_arrays(its.data, its.starts)
+            found[found < 0] = len(own) + np.arange(np.count_nonzero(found < 0), dtype=np.int32)
+            new = its.take(np.flatnonzero(found >= len(own)))
             data, starts = np.concatenate([own.data, new.data]), own.starts[-1] + new.starts[1:]
             strings.append(Vocabulary(data, np.concatenate([own.starts, starts])))
-            codes_of.append(np.concatenate([np.arange(margin, dtype=np.int32), codes + np.int32(margin)]))
+            codes_of.append(np.concatenate([np.arange(margin, dtype=np.int32), found + np.int32(margin)]))
         added = [
             np.stack([codes_of[source][codes[:, k]] for k, source in enumerate(space)], axis=1).reshape(codes.shape)
             if space
@@ -278,8 +278,8 @@ class TemplateVocabulary(TemplateEncoder):
             for space, codes in zip(self._layout.spaces, new_codes, strict=True)
         ]
         ids = [np.append(own, its + np.int32(self.n_features)) for own, its in zip(self._ids, new_ids, strict=True)]
-        codes = [np.concatenate([own, its]) for own, its in zip(self._codes, added, strict=True)]
-        return TemplateVocabulary(self._layout, strings, ids, codes)
+        every_code = [np.concatenate([own, its]) for own, its in zip(self._codes, added, strict=True)]
+        return TemplateVocabulary(self._layout, strings, ids, every_code)
 
     def order(self) -> NDArray[np.int32]:
         """The templates by the typical index of their features, which fall in frequency as 1 / (index + 1)."""

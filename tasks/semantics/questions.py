@@ -28,7 +28,7 @@ class MeaningReader(Reader["HybridModel"]):
     strategies = ("margin", "confidence")
 
     def __init__(self, model: HybridModel, X: Iterable[SentenceLike]) -> None:
-        self.tokens = model.tokens_of(X)
+        self.tokens = model.tokens_of([*X])
         self.parts = np.array([len(sentence) for sentence in self.tokens])
         if not self.parts.all():
             raise ValueError(f"sentence {int(self.parts.argmin())} of the pool is empty: there is nothing to ask")

@@ -187,8 +187,8 @@ class Pool:
         if reader is None:
             raise RuntimeError("the pool has no reader")
         found = reader.read(self._fitted(), chosen, strategy)
-        for known, new in zip((*self._read, *self._change), (*found, 0.0, 0.0), strict=True):
-            known[chosen] = new
+        self._read.value[chosen], self._read.margin[chosen] = found
+        self._change.slack[chosen] = self._change.spread[chosen] = 0.0
         self._is_known[chosen] = True
         self.n_read += len(chosen)
 

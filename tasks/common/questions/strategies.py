@@ -52,7 +52,7 @@ class Change(NamedTuple):
         return Change(self.slack + other.slack, self.spread + other.spread)
 
 
-def log_of(values: Floats) -> Floats:
+def log_of(values: Floats | np.float64 | float) -> Floats:
     """Logarithms; minus infinity for what rounding has put at or below 0."""
     with np.errstate(divide="ignore"):
         logs: Floats = np.log(np.maximum(np.asarray(values, dtype=np.float64), 0.0))

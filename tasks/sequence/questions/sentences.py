@@ -145,7 +145,7 @@ class SentenceReader(Reader["SequenceModel"]):
         if self.places is None or self.pairs is None:
             return tokens
         found = self.places.of_tokens(tokens, model.oracle.n_token_features)
-        if not model.oracle.n_bigrams:
+        if not model.oracle.n_bigrams or tokens.bigrams is None:
             return found
         pairs = self.pairs.of_tokens(tokens.bigrams, model.oracle.n_bigrams)
         return type(found)(found.offsets, found.indptr, found.indices, found.values, found.n_features, pairs)
@@ -304,7 +304,7 @@ def _span(model: SequenceModel, chain: LabelLattice, weights: Floats, i: int, pa
         labels = chain.expect(weights, i)[1]
         return float(log_of((1.0 - labels[np.arange(length), path]).max()))
     chances = [chance for *_, chance in model.with_chances(chain, weights, i, length, spans)]
-    return float(log_of(np.float64(1.0 - min(chances))))
+    return float(log_of(1.0 - np.min(chances)))
 
 
 VALUES = {"confidence": _confidence, "entropy": _entropy, "risk": _risk, "span": _span}
