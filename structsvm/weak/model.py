@@ -190,7 +190,7 @@ class VoteModel:
         return [[self._known(p, least) for p in rows] for rows in self.predict_marginals(votes, lengths=lengths)]
 
     def _known(self, p: Floats, least: float) -> Hashable | dict[Hashable, float]:
-        chosen = np.flatnonzero(p >= least) if p.max() >= least else p.argmax(keepdims=True)
+        chosen = np.flatnonzero(p >= least) if p.max() >= least else np.array([p.argmax()])
         if len(chosen) == 1:
             return self.labels_[int(chosen[0])]
         return {self.labels_[k]: float(p[k]) for k in chosen.tolist()}
@@ -248,7 +248,9 @@ class Expected:
                 scores += of_source.T[table.votes[rows, s]]
             scores[np.arange(rows.shape[1]) >= lengths[:, np.newaxis]] = 0.0
             self.log_likelihood += float(chain.log_partition(scores, moves, start, lengths=lengths).sum())
-            nodes, pairs, starts = chain.marginals(scores, moves, start, lengths=lengths)
+            nodes, pairs, starts = (
+                np.zeros(0) if part is None else part for part in chain.marginals(scores, moves, start, lengths=lengths)
+            )
             inside = np.arange(rows.shape[1]) < lengths[:, np.newaxis]
             self.labels[rows[inside]] = nodes[inside]
             self.pairs += pairs.sum(axis=0)

@@ -30,6 +30,7 @@ from structsvm.tasks.common.estimator import share_of
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import MARK, OF_C, Training, check_settled
+from structsvm.tasks.common.questions.given import one_row
 from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
 from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
@@ -239,6 +240,9 @@ class AmbiguousClassifier(Training, ClassifierMixin, LearningLoop):
     # ---- the learning loop ------------------------------------------------------------------------
 
     _least_labels = 2
+
+    def _one(self, x: Any) -> Any:
+        return one_row(x)
 
     def _reader_of(self, model: AmbiguousModel, X: Any) -> BagReader:
         return BagReader(model, self._rows_of_prediction(X, model, accept_sparse="csr", dtype=np.float64))

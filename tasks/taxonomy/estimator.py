@@ -35,6 +35,7 @@ from structsvm.tasks.common.labels import (
     listed,
 )
 from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.questions.given import one_row
 from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
@@ -334,6 +335,9 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, Learning
     # ---- the learning loop ------------------------------------------------------------------------
 
     _least_labels = 2
+
+    def _one(self, x: Any) -> Any:
+        return one_row(x)
 
     def _reader_of(self, model: TaxonomyModel, X: Any) -> DocumentReader:
         return DocumentReader(model, self._documents(model, X))

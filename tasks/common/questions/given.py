@@ -80,6 +80,15 @@ def joined(parts: Sequence[Any]) -> Any:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
+def one_row(x: Any) -> Any:
+    """A row as a matrix, or the list of one text or object."""
+    if not is_sparse(x):
+        return [x]
+    from scipy.sparse import csr_array
+
+    return csr_array(x.reshape(1, -1))
+
+
 def as_list(y: Any) -> list[Any]:
     """The answers, one per example; labels as Python's own objects."""
     return list(y.tolist()) if isinstance(y, np.ndarray) else list(y)

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from cases import HOUSE
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -236,6 +237,22 @@ def test_texts_are_taught_and_asked():
     assert model.teach("green car", "g").classes_.tolist() == ["b", "g", "r"]
     assert model.consolidate().predict(["green", "red", "blue"]).tolist() == ["g", "r", "b"]
     assert len(model.query(X, 3, strategy="entropy")) == 3
+
+
+@pytest.mark.parametrize("name", ["flat", "ambiguous"])
+@pytest.mark.parametrize("form", [csr_array, csr_matrix])
+def test_rows_may_be_sparse(name, form):
+    estimator, _, y = LOOPS[name]
+    rows = np.where(np.abs(ROWS) > 0.5, ROWS, 0.0)
+    dense, sparse = clone(estimator), clone(estimator)
+    X = form(rows)
+    sparse.fit(X[:10], y[:10])
+    dense.fit(rows[:10], y[:10])
+    for i in range(10, 20):
+        dense.teach(rows[i], y[i])
+        sparse.teach(X[i], y[i])
+    assert sparse.query(X[20:], 5).tolist() == dense.query(rows[20:], 5).tolist()
+    assert sparse.consolidate().predict(X).tolist() == dense.consolidate().predict(rows).tolist()
 
 
 def test_long_streams_are_not_kept(monkeypatch):
