@@ -38,7 +38,19 @@ _HOMES = {
     "load": "structsvm.opening",
 }
 _distribution.check()
-_MODULES = ("datasets", "interop", "layers", "metrics", "oracles", "plotting", "risk", "solvers", "tasks", "testing")
+_MODULES = (
+    "datasets",
+    "interop",
+    "layers",
+    "metrics",
+    "oracles",
+    "plotting",
+    "risk",
+    "solvers",
+    "tasks",
+    "testing",
+    "weak",
+)
 
 __all__ = [*_HOMES, *_MODULES]
 
@@ -53,6 +65,7 @@ if TYPE_CHECKING:
     from structsvm import solvers as solvers
     from structsvm import tasks as tasks
     from structsvm import testing as testing
+    from structsvm import weak as weak
     from structsvm._warnings import AdviceWarning as AdviceWarning
     from structsvm.adapter import OracleError as OracleError
     from structsvm.checkpoint import Checkpoint as Checkpoint

@@ -9,10 +9,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 from structsvm import _distribution
-from structsvm.tasks.registry import ESTIMATORS, GROUPS
+from structsvm.tasks.registry import ESTIMATORS, GROUPS, TOOLS
 
 _distribution.check()
-_HOMES = {entry.name: f"structsvm.tasks.{entry.module}" for entry in ESTIMATORS} | GROUPS
+_HOMES = {entry.name: f"structsvm.tasks.{entry.module}" for entry in ESTIMATORS} | GROUPS | TOOLS
 
 __all__ = list(_HOMES)
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from structsvm.solvers.kernel.lasvm import LaSVMSteps as LaSVMSteps
     from structsvm.tasks.alignment.estimator import SequenceAligner as SequenceAligner
     from structsvm.tasks.ambiguous.estimator import AmbiguousClassifier as AmbiguousClassifier
+    from structsvm.tasks.common.questions.pool import Pool as Pool
     from structsvm.tasks.concepts.estimator import ConceptLabeler as ConceptLabeler
     from structsvm.tasks.dependency.estimator import DependencyParser as DependencyParser
     from structsvm.tasks.dependency.parameters import ArcFeatures as ArcFeatures

@@ -73,6 +73,9 @@ GROUPS = {
     "Ospas": "structsvm.tasks.semantics.parameters",
 }
 
+# Classes that work together with estimators of several tasks.
+TOOLS = {"Pool": "structsvm.tasks.common.questions.pool"}
+
 
 def names_of(kind: str) -> list[str]:
     """Return the names of the estimators whose model files are of a kind."""

@@ -37,8 +37,34 @@ class AttributeVocabulary:
         return len(self._names)
 
     @property
+    def n_features(self) -> int:
+        return len(self._names)
+
+    @property
     def names(self) -> list[str]:
         return list(self._names)
+
+    @property
+    def index(self) -> tuple[dict[str, int], dict[str, dict[str, int]], dict[str, dict[str, str]]]:
+        """Indices by name, and the buffers' own tables."""
+        if self._index is None:
+            self._index = {name: i for i, name in enumerate(self._names)}, {}, {}
+        return self._index
+
+    def positions(self, other: AttributeVocabulary) -> NDArray[np.int64]:
+        """The index here of each feature of another vocabulary, -1 for unknown ones."""
+        index_of = self.index[0]
+        return np.array([index_of.get(name, -1) for name in other.names], dtype=np.int64)
+
+    def grown(self, sequences: Iterable[Any]) -> AttributeVocabulary:
+        """The vocabulary with the features of more sequences, which come last; itself if all are known."""
+        index_of = self.index[0]
+        new = [name for name in AttributeVocabulary.fit(sequences, 1)[0].names if name not in index_of]
+        if not new:
+            return self
+        more = AttributeVocabulary(self._names + new)
+        more.__dict__["_index"] = index_of | {name: len(self) + i for i, name in enumerate(new)}, {}, {}
+        return more
 
     @classmethod
     def fit(cls, sequences: Iterable[Any], min_count: int) -> tuple[AttributeVocabulary, Tokens, NDArray[np.intp]]:
@@ -60,9 +86,7 @@ class AttributeVocabulary:
 
     def transform(self, sequences: Iterable[Any]) -> Tokens:
         """Encode sequences; unknown features are dropped."""
-        if self._index is None:
-            self._index = {name: i for i, name in enumerate(self._names)}, {}, {}
-        buffer = AttributeBuffer(*self._index, False)
+        buffer = AttributeBuffer(*self.index, False)
         _gather(buffer, sequences)
         return Tokens(*buffer.finish(), len(self))
 

@@ -155,6 +155,12 @@ class FeatureEncoder:
         self._vocabulary: AttributeVocabulary | TemplateEncoder | None = None
         self._bigram_layout: TemplateLayout | None = None
         self._bigrams: TemplateEncoder | NDArray[np.int32] | None = None  # or the features that `bigrams` names
+        self.growth: tuple[Any, ...] = ()  # data that features were added from, after those of `fit`
+        self.lineage = object()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes, for copies and pickles, without the data that features were added from."""
+        return {**self.__dict__, "growth": (), "lineage": object()}
 
     # ---------------------------------------------------------------- public verbs
 
@@ -301,8 +307,57 @@ class FeatureEncoder:
         if self.bigram_features is not None:
             bigrams = (np.cumsum(kept) - 1)[self.bigram_features].astype(np.int32)
         about = {"_vocabulary": self._vocabulary.narrowed(kept), "_bigrams": bigrams}
-        other.__dict__.update(about, n_features=int(np.count_nonzero(kept)))
+        other.__dict__.update(about, n_features=int(np.count_nonzero(kept)), growth=(), lineage=object())
         return other
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether features can be added: all that occur have names, and none is conjoined by its name."""
+        return self.can_narrow and self.min_count == 1 and self.bigrams is None
+
+    def grown(self, X: Any) -> FeatureEncoder:
+        """The encoder with the features of more data, behind its own; itself if all are known.
+
+        `growth` then ends with X. ValueError where features are not counted by their names (`can_grow`).
+        """
+        if not self.can_grow:
+            raise ValueError("features can be added where all that occur have names: min_count=1, no hash_bits")
+        vocabulary: Any = self._vocabulary
+        bigrams: Any = self._bigrams
+        wide = self._widened(X) if isinstance(vocabulary, TemplateVocabulary) else X
+        more = vocabulary.grown(wide)
+        pairs = bigrams.grown(wide) if isinstance(bigrams, TemplateVocabulary) else bigrams
+        if more is vocabulary and pairs is bigrams:
+            return self
+        other, n_bigrams = copy.copy(self), 0 if pairs is None else pairs.n_features
+        about = {"_vocabulary": more, "_bigrams": pairs, "n_features": more.n_features, "n_bigrams": n_bigrams}
+        other.__dict__.update(about, growth=(*self.growth, X), lineage=self.lineage)
+        return other
+
+    def _widened(self, X: Any) -> Columns:
+        """Sequences, none of them empty, as the columns that templates read."""
+        X = X if isinstance(X, Columns) else _columns_of(X, True)
+        layout = cast(TemplateLayout, self._layout)
+        if X.n_columns != layout.n_columns:
+            raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
+        return layout.widened(X.compact())
+
+    def positions(self, other: FeatureEncoder, X: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The index here of each feature, and of each bigram, of another encoder that X has; -1 for unknown ones.
+
+        Both are of one kind, with the same templates.
+        """
+        nothing = np.zeros(0, dtype=np.int64)
+        own, its = self._vocabulary, vars(other)["_vocabulary"]
+        if isinstance(own, AttributeVocabulary) and isinstance(its, AttributeVocabulary):
+            return own.positions(its), nothing
+        if not (isinstance(own, TemplateVocabulary) and isinstance(its, TemplateVocabulary)):
+            raise ValueError("features without names have no other places")
+        X = self._widened(X)
+        pairs, others = self._bigrams, vars(other)["_bigrams"]
+        if isinstance(pairs, TemplateVocabulary) and isinstance(others, TemplateVocabulary):
+            return own.positions(its, X), pairs.positions(others, X)
+        return own.positions(its, X), nothing
 
     @property
     def can_narrow(self) -> bool:

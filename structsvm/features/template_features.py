@@ -126,11 +126,15 @@ class TemplateEncoder:
 
     def transform(self, X: Columns) -> Tokens:
         """Encode columns; features that are not known are dropped."""
-        reader, codes_of, order = self._ready or self.prepare()
+        order = (self._ready or self.prepare())[2]
         X = self._layout.widened(X)
-        found = reader.read(X.ids, X.offsets, [codes(X) for codes in codes_of])
-        arrays = merge_templates(found, X.n_tokens, order, once=self.counts_once)
+        arrays = merge_templates(self.found(X), X.n_tokens, order, once=self.counts_once)
         return Tokens(X.offsets, *arrays, self.n_features)
+
+    def found(self, X: Columns) -> NDArray[np.int32]:
+        """The feature of each template at each token of widened columns, -1 for an unknown one."""
+        reader, codes_of, _ = self._ready or self.prepare()
+        return reader.read(X.ids, X.offsets, [codes(X) for codes in codes_of])
 
 
 class HashedTemplates(TemplateEncoder):
@@ -237,6 +241,45 @@ class TemplateVocabulary(TemplateEncoder):
         codes = [codes[own] for codes, own in zip(self._codes, chosen, strict=True)]
         strings, codes = _without_unused(self._layout, self._strings, codes)
         return TemplateVocabulary(self._layout, strings, ids, codes)
+
+    @property
+    def tables(self) -> tuple[list[Vocabulary], list[NDArray[np.int32]], list[NDArray[np.int32]]]:
+        """Strings by source; features and their codes by space."""
+        return self._strings, self._ids, self._codes
+
+    def positions(self, other: TemplateVocabulary, X: Columns) -> NDArray[np.int64]:
+        """The index here of each feature of another vocabulary that X has, -1 for the others."""
+        X = self._layout.widened(X)
+        own, its = self.found(X), other.found(X)
+        index = np.full(other.n_features, -1, dtype=np.int64)
+        index[its[its >= 0]] = own[its >= 0]
+        return index
+
+    def grown(self, X: Columns) -> TemplateVocabulary:
+        """The vocabulary with the features of more columns, which come last; itself if all are known."""
+        every, _ = TemplateVocabulary.fit(self._layout, X, 1)
+        is_new = self.positions(every, X) < 0
+        if not is_new.any():
+            return self
+        margin = self._layout.left + self._layout.right
+        new_strings, new_ids, new_codes = every.narrowed(is_new).tables
+        strings, codes_of = [], []
+        for own, its in zip(self._strings, new_strings, strict=True):
+            found = Interner.from_arrays(own.data, own.starts).lookup_arrays(its.data, its.starts)
+            found[found < 0] = len(own) + np.arange(np.count_nonzero(found < 0), dtype=np.int32)
+            new = its.take(np.flatnonzero(found >= len(own)))
+            data, starts = np.concatenate([own.data, new.data]), own.starts[-1] + new.starts[1:]
+            strings.append(Vocabulary(data, np.concatenate([own.starts, starts])))
+            codes_of.append(np.concatenate([np.arange(margin, dtype=np.int32), found + np.int32(margin)]))
+        added = [
+            np.stack([codes_of[source][codes[:, k]] for k, source in enumerate(space)], axis=1).reshape(codes.shape)
+            if space
+            else codes
+            for space, codes in zip(self._layout.spaces, new_codes, strict=True)
+        ]
+        ids = [np.append(own, its + np.int32(self.n_features)) for own, its in zip(self._ids, new_ids, strict=True)]
+        every_code = [np.concatenate([own, its]) for own, its in zip(self._codes, added, strict=True)]
+        return TemplateVocabulary(self._layout, strings, ids, every_code)
 
     def order(self) -> NDArray[np.int32]:
         """The templates by the typical index of their features, which fall in frequency as 1 / (index + 1)."""

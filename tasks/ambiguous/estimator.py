@@ -23,12 +23,15 @@ from structsvm.tasks.ambiguous.model import (
     softly,
     solver_of,
 )
+from structsvm.tasks.ambiguous.questions import BagReader, grown, labels_in
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
-from structsvm.tasks.common.estimator import TaskEstimator, share_of
+from structsvm.tasks.common.estimator import share_of
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import MARK, OF_C, Training, check_settled
+from structsvm.tasks.common.questions.given import one_row
+from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
 from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
 
@@ -38,10 +41,11 @@ if TYPE_CHECKING:
     from structsvm.arrays import Floats, LabelArray, MatrixLike
     from structsvm.tasks.ambiguous.model import Candidates
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.questions.given import Batch
 
 
 @declared
-class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
+class AmbiguousClassifier(Training, ClassifierMixin, LearningLoop):
     """Linear classifier that learns from sets of candidate labels, one set per row, with one right label in each.
 
     Minimises ``1/2 |w|^2 + C sum_i L_w(x_i, Y_i)``, where with the scores ``s_y = <w_y, x>`` the loss is one of
@@ -232,6 +236,25 @@ class AmbiguousClassifier(Training, ClassifierMixin, TaskEstimator):
             X = later_rows(model, X, is_cut=self.standardize)
         n_unknown = sum(len(bag) == len(labels) for bag in bags)
         return model, BaggedRows(model.rows(X), bags, n_unknown, weight=weight)
+
+    # ---- the learning loop ------------------------------------------------------------------------
+
+    _least_labels = 2
+
+    def _one(self, x: Any) -> Any:
+        return one_row(x)
+
+    def _reader_of(self, model: AmbiguousModel, X: Any) -> BagReader:
+        return BagReader(model, self._rows_of_prediction(X, model, accept_sparse="csr", dtype=np.float64))
+
+    def _labels_in(self, y: Sequence[Any]) -> set[Hashable]:
+        return labels_in(y, self.unknown)
+
+    def _grown(self, model: AmbiguousModel, X: Any, y: Sequence[Any], new: set[Hashable]) -> AmbiguousModel:
+        return grown(model, new)
+
+    def _check_first(self, batch: Batch) -> None:
+        self._validated(batch.X, accept_sparse="csr", dtype=np.float64)
 
     # ---- prediction -----------------------------------------------------------------------------
 

@@ -265,6 +265,8 @@ class LabelCalibration(Calibration):
         **search: float,
     ) -> float | None:
         found = [self._scored(model, one, problem, chosen, weight) for one, chosen in turns]
+        if not found:  # without any example another model would know no second class
+            return None
         scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return fit_temperature(softmax_loss(scores, known, weights), **search) if weights.any() else None
 

@@ -12,12 +12,14 @@ from structsvm.metrics import dependency_scores
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.outputs import Outputs
+from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare, single_rooted
 from structsvm.tasks.dependency.parameters import DependencyParserParameters, features_of, make_dependency_solver
+from structsvm.tasks.dependency.questions import TreeReader, labels_in
 from structsvm.tasks.dependency.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Hashable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @declared
-class DependencyParser(DependencyParserParameters, StructureEstimator):
+class DependencyParser(DependencyParserParameters, LearningLoop, StructureEstimator):
     """A parser of dependency trees with labelled arcs, trained with a large margin.
 
     Parameters
@@ -191,6 +193,15 @@ class DependencyParser(DependencyParserParameters, StructureEstimator):
         classes: Iterable[str] | None = None,
     ) -> tuple[DependencyModel, ParsedSentences]:
         return prepare(self, X, y, before, classes=classes, weight=sample_weight)
+
+    # ---- the learning loop ------------------------------------------------------------------------
+
+    def _reader_of(self, model: DependencyModel, X: Collection[SentenceLike]) -> TreeReader:
+        return TreeReader(model, X)
+
+    def _labels_in(self, y: Sequence[object]) -> set[Hashable]:
+        labels = labels_in(y)
+        return labels if self.subtypes else {str(label).partition(":")[0] for label in labels}
 
     # ---- prediction -----------------------------------------------------------------------------
 

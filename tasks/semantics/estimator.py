@@ -15,15 +15,17 @@ from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.hybrid import HybridModel, describe, make_learner
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.parameters import Hybrid, SemanticParserParameters, method_of
+from structsvm.tasks.semantics.questions import MeaningReader
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from structsvm.solvers import Solver
     from structsvm.tasks.common.inspection.weights import Explanation
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @declared
-class SemanticParser(SemanticParserParameters, StructureEstimator):
+class SemanticParser(SemanticParserParameters, LearningLoop, StructureEstimator):
     """Semantic parser that learns from sentences and bags of candidate meanings.
 
     A meaning is a tree of units (relations, names), each of which covers a stretch of words, or none (Lu 2014). One
@@ -187,6 +189,16 @@ class SemanticParser(SemanticParserParameters, StructureEstimator):
         if method.name == model.method == Hybrid.name:
             model.settings.executor, model.settings.abstain_below = method.executor, method.abstain_below
         return model
+
+    # ---- the learning loop ------------------------------------------------------------------------
+
+    _least_labels = 0  # symbols grow with the bags
+
+    def _reader_of(self, model: BagModel, X: Iterable[SentenceLike]) -> MeaningReader:
+        return MeaningReader(self._hybrid("query"), X)
+
+    def _known_labels(self, model: BagModel) -> list[Hashable]:
+        return []
 
     # ---- prediction -----------------------------------------------------------------------------
 

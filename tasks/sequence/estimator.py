@@ -21,15 +21,18 @@ from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_stream_weight
 from structsvm.tasks.common.outputs import Outputs
+from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.sequence.compaction import compacted
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of, solver_for
+from structsvm.tasks.sequence.questions.growth import grown, labels_in
+from structsvm.tasks.sequence.questions.sentences import SentenceReader
 from structsvm.tasks.sequence.templates import USUAL
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,7 +49,7 @@ AT_LEAST_1, NOT_NEGATIVE = Interval(Integral, 1), Interval(Real, 0)
 
 
 @declared
-class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
+class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimator):
     """Support vector machine or conditional random field for label sequences.
 
     Parameters
@@ -276,6 +279,25 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         classes: Iterable[Hashable] | None = None,
     ) -> tuple[SequenceModel, LabeledSequences]:
         return prepare(self, X, y, before, lengths=lengths, classes=classes, weight=sample_weight)
+
+    # ---- the learning loop ------------------------------------------------------------------------
+
+    def _reader_of(self, model: SequenceModel, X: Any) -> SentenceReader:
+        return SentenceReader(model, X)
+
+    def _labels_in(self, y: Sequence[Any]) -> set[Hashable]:
+        if self.segments:
+            y = [[span[2] if isinstance(span, tuple) and len(span) == 3 else span for span in one or ()] for one in y]
+        return labels_in(y, self.unknown)
+
+    def _known_labels(self, model: SequenceModel) -> set[Hashable]:
+        kinds = () if model.segments is None else (part.kind for part in model.parts_of_tags if part is not None)
+        return {*model.labels, *model.shown, *kinds}
+
+    def _grown(
+        self, model: SequenceModel, X: Sequence[Any], y: Sequence[Any], new: set[Hashable]
+    ) -> SequenceModel | None:
+        return grown(self, model, X, new)
 
     # ---- prediction -----------------------------------------------------------------------------
 

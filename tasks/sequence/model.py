@@ -424,11 +424,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return found
         decoder, places = self.oracle.chain(tokens.without_empty()), count()
         return [
-            self._with_chances(decoder, weights, next(places), n, spans) if n else []
+            self.with_chances(decoder, weights, next(places), n, spans) if n else []
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
         ]
 
-    def _with_chances(
+    def with_chances(
         self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]
     ) -> list[tuple[int, int, str, float]]:
         """Spans with their probabilities: the share of the labellings that have them."""

@@ -5,7 +5,7 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,7 +24,7 @@ from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, joined_levels, rows_of_levels
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
-from structsvm.tasks.common.estimator import TaskEstimator, share_of, weighted_by_class
+from structsvm.tasks.common.estimator import share_of, weighted_by_class
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import (
     agreement,
@@ -35,6 +35,8 @@ from structsvm.tasks.common.labels import (
     listed,
 )
 from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.common.questions.given import one_row
+from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS, is_inner, predicts_leaves
@@ -42,6 +44,7 @@ from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.paths import settled
+from structsvm.tasks.taxonomy.questions import DocumentReader, grown, labels_in
 from structsvm.tasks.taxonomy.shards import DocumentShards
 from structsvm.tasks.taxonomy.vectorizer import check_vectorizer, checked_documents
 
@@ -57,11 +60,12 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.examples import LabeledRows
     from structsvm.tasks.common.kernel_machine import KernelMachine
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.questions.given import Batch
     from structsvm.tasks.taxonomy.examples import DocumentsLike, KnownLabels
 
 
 @declared
-class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEstimator):
+class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, LearningLoop):
     """Support vector machine for classes in a taxonomy; without one, a linear multiclass machine.
 
     A document is assigned to the class y of highest ``<w, Phi(x) (x) L(y)>``, where the attributes L(y) say which nodes
@@ -327,6 +331,31 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, TaskEsti
         if isinstance(X, np.ndarray):
             names = columns.get("feature_names_in_", range(X.shape[1]))
             warn_of_few_digits(X, names.__getitem__)
+
+    # ---- the learning loop ------------------------------------------------------------------------
+
+    _least_labels = 2
+
+    def _one(self, x: Any) -> Any:
+        return one_row(x)
+
+    def _reader_of(self, model: TaxonomyModel, X: Any) -> DocumentReader:
+        return DocumentReader(model, self._documents(model, X))
+
+    def _labels_in(self, y: Sequence[Any]) -> set[Hashable]:
+        separator = self.taxonomy if isinstance(self.taxonomy, str) else getattr(self.taxonomy, "separator", None)
+        return labels_in(separator, y, self.unknown)
+
+    def _known_labels(self, model: TaxonomyModel) -> set[Hashable]:
+        inner = set() if self.leaf_only is not True else {*model.targets.taxonomy.nodes}
+        return {*model.labels.tolist(), *inner}
+
+    def _grown(self, model: TaxonomyModel, X: Any, y: Sequence[Any], new: set[Hashable]) -> TaxonomyModel | None:
+        return grown(self, model, X, y, new)
+
+    def _check_first(self, batch: Batch) -> None:
+        if self.vectorizer is None and not callable(self.kernel):
+            self._validated(batch.X, accept_sparse="csr", dtype=np.float32)
 
     # ---- prediction -----------------------------------------------------------------------------
 

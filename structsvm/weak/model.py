@@ -1,0 +1,305 @@
+"""A model of votes: a chain of true labels that nobody sees, and a confusion matrix for each source.
+
+With z the true labels of a sequence and v_st the vote of source s at token t,
+
+    P(z, v) = P(z_1) prod_t P(z_t | z_t-1) prod_{s, t} P_s(v_st | z_t)
+
+over the votes that are cast: abstentions tell nothing. Parameters are found by expectation-maximisation (Dawid and
+Skene 1979; with a chain: Nguyen and others 2017; Lison and others 2020): expected labels and pairs of labels by the
+chain's own sums, then parameters that maximise the expected log-likelihood plus the log of a Dirichlet prior, which
+says that sources are right more often than wrong. No step lowers that sum.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from numbers import Integral, Real
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from structsvm._warnings import warn
+from structsvm.layers.chain import Chain
+from structsvm.parameters import FLAG, Interval, validate
+from structsvm.result import ConvergenceWarning
+from structsvm.weak.votes import VoteTable, shares, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from structsvm.arrays import Floats, Integers
+    from structsvm.weak.votes import Votes
+
+__all__ = ["VoteModel"]
+
+# Tokens of the sequences whose sums are taken at a time, with those beyond the ends of shorter ones.
+AT_ONCE = 1 << 14
+CONSTRAINTS = {
+    "max_iter": (Interval(Integral, 1),),
+    "tol": (Interval(Real, 0),),
+    "smoothing": (Interval(Real, 0, closed="right"),),
+    "chain": (FLAG,),
+}
+
+
+class VoteModel:
+    """True labels from the votes of several sources, each with its own confusion matrix.
+
+    Parameters
+    ----------
+    labels : list, optional
+        All labels, in their order; None: those of the votes, sorted.
+    max_iter : int, default=200
+        Most steps of expectation-maximisation.
+    tol : float, default=1e-6
+        Training ends once a step gains less than this per vote, in nats.
+    smoothing : float, default=1.0
+        Pseudo-counts: shared by the labels of each row of parameters, and once more for a vote that is right.
+    chain : bool, default=True
+        Whether a label depends on the one before it; False for rows, or sequences without order.
+
+    Attributes
+    ----------
+    labels_ : list
+    confusions_ : ndarray of shape (n_sources, n_labels, n_labels)
+        ``confusions_[s, k, v]``: the probability that source s, if it votes, votes v where k is true.
+    transitions_ : ndarray of shape (n_labels, n_labels)
+        Probability of a label after each label.
+    start_ : ndarray of shape (n_labels,)
+    objectives_ : list of float
+        The log-likelihood and the log of the prior's density, up to a constant, before each step; it does not fall.
+
+    Examples
+    --------
+    >>> from structsvm.weak import VoteModel
+    >>> good, poor = [["a", "b", "a"], ["b", "b"]], [["a", "a", None], ["a", "b"]]
+    >>> model = VoteModel().fit([good, good, poor])
+    >>> model.predict([good, good, poor])
+    [['a', 'b', 'a'], ['b', 'b']]
+    """
+
+    labels_: list[Hashable]
+    confusions_: Floats
+    transitions_: Floats
+    start_: Floats
+    objectives_: list[float]
+
+    def __init__(
+        self,
+        labels: Sequence[Hashable] | None = None,
+        *,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        smoothing: float = 1.0,
+        chain: bool = True,
+    ) -> None:
+        self.labels, self.max_iter, self.tol = labels, max_iter, tol
+        self.smoothing, self.chain = smoothing, chain
+
+    def fit(self, votes: Votes, *, lengths: Sequence[int] | None = None) -> Self:
+        """Find the quality of each source.
+
+        Parameters
+        ----------
+        votes : list (sources) of lists (sequences) of label lists
+            None in place of a label, or of a whole sequence: the source abstains. See `spans_as_votes`.
+        lengths : list of int, optional
+            Tokens of each sequence; needed where all sources abstain from a whole one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, votes of different lengths, a label that is none of `labels`, no votes.
+
+        Warns
+        -----
+        ConvergenceWarning
+            `max_iter` steps were too few.
+        """
+        given = {name: getattr(self, name) for name in CONSTRAINTS}
+        validate(SimpleNamespace(**given), CONSTRAINTS, type(self).__name__)
+        labels, table = table_of(votes, self.labels, lengths)
+        found = Parameters.of_shares(table, len(labels), self.smoothing, is_chain=self.chain)
+        objectives: list[float] = []
+        n_votes = int((table.votes >= 0).sum())
+        for _ in range(self.max_iter):
+            expected = Expected(found, table)
+            objectives.append(expected.log_likelihood + found.log_prior(self.smoothing))
+            found = expected.maximum(self.smoothing, is_chain=self.chain)
+            if len(objectives) > 1 and objectives[-1] - objectives[-2] < self.tol * n_votes:
+                break
+        else:
+            warn(
+                f"VoteModel stopped after {self.max_iter} steps, and the last gained more than tol={self.tol} per "
+                "vote: set max_iter for more of them",
+                ConvergenceWarning,
+            )
+        self.labels_, self.objectives_ = labels, objectives
+        self.confusions_, self.transitions_, self.start_ = found.confusions, found.transitions, found.start
+        return self
+
+    def predict_marginals(self, votes: Votes, *, lengths: Sequence[int] | None = None) -> list[NDArray[np.float64]]:
+        """Return per sequence an array (length, n_labels) of the probability of each label at each token.
+
+        Parameters
+        ----------
+        votes, lengths : see `fit`
+            Of the same sources.
+
+        Raises
+        ------
+        ValueError
+            Before `fit`; for votes of another number of sources, or on other labels.
+        """
+        if not hasattr(self, "confusions_"):
+            raise ValueError("this VoteModel is not fitted yet: call fit")
+        _, table = table_of(votes, self.labels_, lengths)
+        if table.votes.shape[1] != len(self.confusions_):
+            raise ValueError(f"votes of {table.votes.shape[1]} sources, the model has {len(self.confusions_)}")
+        parameters = Parameters(self.confusions_, self.transitions_, self.start_)
+        tokens = Expected(parameters, table).labels
+        return [tokens[a:b] for a, b in pairwise(table.offsets.tolist())]
+
+    def predict(self, votes: Votes, *, lengths: Sequence[int] | None = None) -> list[list[Hashable]]:
+        """Return per sequence the most probable label of each token."""
+        return [[self.labels_[k] for k in p.argmax(axis=1)] for p in self.predict_marginals(votes, lengths=lengths)]
+
+    def candidates(
+        self, votes: Votes, *, lengths: Sequence[int] | None = None, least: float = 0.01
+    ) -> list[list[Hashable | dict[Hashable, float]]]:
+        """Return per sequence what is known of each token's label: labels with weights, as the log loss learns from.
+
+        They are the y of ``SequenceLabeler(loss="log")``, and flat those of ``AmbiguousClassifier`` and
+        ``TaxonomyClassifier(loss="log")``: a label alone where no other one is probable, else a dict of the labels and
+        their probabilities.
+
+        Parameters
+        ----------
+        votes, lengths : see `predict_marginals`
+        least : float, default=0.01
+            Labels of a lower probability than that are left out; the most probable one stays. From 0 to 1.
+        """
+        validate(SimpleNamespace(least=least), {"least": (Interval(Real, 0, 1, closed="both"),)}, "candidates")
+        return [[self._known(p, least) for p in rows] for rows in self.predict_marginals(votes, lengths=lengths)]
+
+    def _known(self, p: Floats, least: float) -> Hashable | dict[Hashable, float]:
+        chosen = np.flatnonzero(p >= least) if p.max() >= least else np.array([p.argmax()])
+        if len(chosen) == 1:
+            return self.labels_[int(chosen[0])]
+        return {self.labels_[k]: float(p[k]) for k in chosen.tolist()}
+
+
+class Parameters:
+    """Parameters of the model: see the attributes of `VoteModel`."""
+
+    def __init__(self, confusions: Floats, transitions: Floats, start: Floats) -> None:
+        self.confusions, self.transitions, self.start = confusions, transitions, start
+
+    @classmethod
+    def of_shares(cls, table: VoteTable, n_labels: int, smoothing: float, *, is_chain: bool) -> Parameters:
+        """The parameters to begin with: those of shares of votes as labels, each token by itself."""
+        p = shares(table, n_labels)
+        p[~p.any(axis=1)] = 1.0 / n_labels
+        inside = np.ones(len(p) - 1, dtype=bool)
+        inside[table.offsets[1:-1][(table.offsets[1:-1] > 0) & (table.offsets[1:-1] < len(p))] - 1] = False
+        pairs = p[:-1][inside].T @ p[1:][inside]
+        starts = table.offsets[:-1][table.lengths > 0]
+        return maximum(counted(p, table), pairs, p[starts].sum(axis=0), smoothing, is_chain=is_chain)
+
+    def log_prior(self, smoothing: float) -> float:
+        """The log of the Dirichlet prior's density, up to a constant."""
+        K = len(self.start)
+        rows = (
+            (self.confusions, prior_counts(K, smoothing)),
+            (self.transitions, smoothing / K),
+            (self.start, smoothing / K),
+        )
+        return float(sum((counts * np.log(p)).sum() for p, counts in rows))
+
+
+class Expected:
+    """Expected labels and pairs of labels under parameters.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_tokens, n_labels)
+    pairs : ndarray of shape (n_labels, n_labels)
+    starts : ndarray of shape (n_labels,)
+    log_likelihood : float
+    """
+
+    def __init__(self, parameters: Parameters, table: VoteTable) -> None:
+        K, self.table = len(parameters.start), table
+        self.labels, self.pairs, self.starts = np.zeros((len(table.votes), K)), np.zeros((K, K)), np.zeros(K)
+        self.log_likelihood = 0.0
+        with_none = np.concatenate([parameters.confusions, np.ones((*parameters.confusions.shape[:2], 1))], axis=2)
+        logs = np.log(with_none)  # by source, label and vote; the last vote is an abstention
+        chain, moves, start = Chain(), np.log(parameters.transitions), np.log(parameters.start)
+        for rows, lengths in padded(table):
+            scores = np.zeros((*rows.shape, K))
+            for s, of_source in enumerate(logs):
+                scores += of_source.T[table.votes[rows, s]]
+            scores[np.arange(rows.shape[1]) >= lengths[:, np.newaxis]] = 0.0
+            self.log_likelihood += float(chain.log_partition(scores, moves, start, lengths=lengths).sum())
+            nodes, pairs, starts = (
+                np.zeros(0) if part is None else part for part in chain.marginals(scores, moves, start, lengths=lengths)
+            )
+            inside = np.arange(rows.shape[1]) < lengths[:, np.newaxis]
+            self.labels[rows[inside]] = nodes[inside]
+            self.pairs += pairs.sum(axis=0)
+            self.starts += starts.sum(axis=0)
+
+    def maximum(self, smoothing: float, *, is_chain: bool) -> Parameters:
+        """The parameters that maximise the expected log-likelihood and the log prior."""
+        return maximum(counted(self.labels, self.table), self.pairs, self.starts, smoothing, is_chain=is_chain)
+
+
+def padded(table: VoteTable) -> Iterator[tuple[Integers, Integers]]:
+    """Yield ``(rows, lengths)`` of sequences of like lengths: the rows of their tokens, filled up."""
+    order = np.argsort(-table.lengths, kind="stable")
+    order = order[table.lengths[order] > 0]
+    first = 0
+    while first < len(order):
+        longest = int(table.lengths[order[first]])
+        chosen = order[first : first + max(AT_ONCE // longest, 1)]
+        lengths = table.lengths[chosen]
+        steps = np.minimum(np.arange(longest), lengths[:, np.newaxis] - 1)
+        yield table.offsets[chosen][:, np.newaxis] + steps, lengths
+        first += len(chosen)
+
+
+def counted(labels: Floats, table: VoteTable) -> NDArray[np.float64]:
+    """Expected counts of votes by source and label: array (n_sources, n_labels, n_labels)."""
+    K = labels.shape[1]
+    counts = np.zeros((table.votes.shape[1], K, K))
+    for of_source, votes in zip(counts, table.votes.T, strict=True):
+        for v in range(K):
+            of_source[:, v] = labels[votes == v].sum(axis=0)
+    return counts
+
+
+def prior_counts(n_labels: int, smoothing: float) -> NDArray[np.float64]:
+    """Pseudo-counts of votes: a share for each label, and one more for the right one."""
+    return smoothing * (np.eye(n_labels) + 1.0 / n_labels)
+
+
+def maximum(
+    votes: NDArray[np.float64], pairs: Floats, starts: Floats, smoothing: float, *, is_chain: bool
+) -> Parameters:
+    """Parameters from counts; without a chain all labels come from one distribution."""
+    K = len(starts)
+    votes = votes + prior_counts(K, smoothing)
+    pairs, starts = pairs + smoothing / K, starts + smoothing / K
+    if not is_chain:
+        starts = starts + pairs.sum(axis=0)
+        pairs = np.tile(starts, (K, 1))
+    return Parameters(
+        votes / votes.sum(axis=2, keepdims=True), pairs / pairs.sum(axis=1, keepdims=True), starts / starts.sum()
+    )

@@ -1,0 +1,207 @@
+"""Votes on the labels of sequences: their form, as arrays, and the one that most sources give."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.metrics._schemes import SCHEMES, Scheme, scheme_name
+
+if TYPE_CHECKING:
+    from structsvm.arrays import Integers
+
+__all__ = ["majority", "spans_as_votes"]
+
+# Per source, per sequence None or, per token, a label or None where the source abstains.
+Votes: TypeAlias = Sequence[Sequence[Sequence[Hashable] | None]]
+
+
+class VoteTable(NamedTuple):
+    """Votes as an array.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_tokens, n_sources), int32
+        Label ids; -1 where a source abstains.
+    offsets : ndarray of shape (n_sequences + 1,), int64
+        Sequence i is tokens ``offsets[i]:offsets[i + 1]``.
+    """
+
+    votes: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> Integers:
+        return np.diff(self.offsets)
+
+
+def table_of(
+    votes: Votes, labels: Sequence[Hashable] | None = None, lengths: Sequence[int] | None = None
+) -> tuple[list[Hashable], VoteTable]:
+    """Return ``(labels, table)``; ValueError, naming source, sequence and token, for votes that do not fit together.
+
+    Parameters
+    ----------
+    votes : list (sources) of lists (sequences) of label lists
+        None in place of a label, or of a whole sequence: the source abstains.
+    labels : list, optional
+        All labels, in their order; None: those of the votes, sorted where they can be.
+    lengths : list of int, optional
+        Tokens of each sequence; needed where all sources may abstain from a whole one.
+    """
+    if isinstance(votes, (str, bytes)) or not hasattr(votes, "__len__") or len(votes) == 0:
+        raise ValueError(f"votes must be a list with the votes of each source, got {votes!r:.80}")
+    n = len(votes[0])
+    for s, of_source in enumerate(votes):
+        if len(of_source) != n:
+            raise ValueError(f"source {s} votes on {len(of_source)} sequences, source 0 on {n}")
+    sizes = _lengths(votes, n) if lengths is None else [int(length) for length in lengths]
+    if len(sizes) != n:
+        raise ValueError(f"lengths has {len(sizes)} entries, and there are {n} sequences")
+    if not sum(sizes):
+        raise ValueError("there are no tokens to vote on")
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    number = None if labels is None else {label: k for k, label in enumerate(labels)}
+    found: dict[Hashable, int] = {} if number is None else number
+    out = np.full((int(offsets[-1]), len(votes)), -1, dtype=np.int32)
+    for s, of_source in enumerate(votes):
+        for i, sequence in enumerate(of_source):
+            if sequence is None:
+                continue
+            if len(sequence) != sizes[i]:
+                raise ValueError(f"source {s}, sequence {i}: {len(sequence)} votes on {sizes[i]} tokens")
+            for t, label in enumerate(sequence):
+                if label is not None:
+                    out[offsets[i] + t, s] = _id_of(label, found, (s, i, t), is_open=number is None)
+    if not found:
+        raise ValueError("all sources abstain everywhere: there are no votes")
+    names = list(found)
+    if labels is None:
+        names = sorted_labels(names)
+        places = np.array([names.index(label) for label in found], dtype=np.int32)
+        out = np.where(out < 0, np.int32(-1), places[out])
+    return names, VoteTable(out, offsets)
+
+
+def _lengths(votes: Votes, n: int) -> list[int]:
+    """The tokens of each sequence, by the first source that votes on it."""
+    sizes = []
+    for i in range(n):
+        known = next((of_source[i] for of_source in votes if of_source[i] is not None), None)
+        if known is None:
+            raise ValueError(f"sequence {i}: all sources abstain from it, and lengths= does not say how long it is")
+        sizes.append(len(known))
+    return sizes
+
+
+def _id_of(label: Hashable, found: dict[Hashable, int], place: tuple[int, int, int], *, is_open: bool) -> int:
+    """The id of a label, which is new if others may come."""
+    try:
+        if is_open:
+            return found.setdefault(label, len(found))
+        return found[label]
+    except TypeError:
+        problem = f"a vote must be a label, or None, got {label!r:.80}"
+    except KeyError:
+        problem = f"the label {label!r:.80} is not one of labels="
+    raise ValueError("source {}, sequence {}, token {}: ".format(*place) + problem) from None
+
+
+def sorted_labels(labels: Iterable[Hashable]) -> list[Hashable]:
+    """Labels in their order; those without one by type and text."""
+    names = list(labels)
+    try:
+        return sorted(names)  # type: ignore[type-var]
+    except TypeError:
+        return sorted(names, key=lambda label: (type(label).__name__, str(label)))
+
+
+def shares(table: VoteTable, n_labels: int) -> NDArray[np.float64]:
+    """The share of the votes on each token that each label has, array (n_tokens, n_labels); 0 without any."""
+    counts = np.zeros((len(table.votes), n_labels))
+    for votes in table.votes.T:
+        tokens = np.flatnonzero(votes >= 0)
+        counts[tokens, votes[tokens]] += 1.0
+    total: NDArray[np.float64] = counts.sum(axis=1, keepdims=True)
+    return counts / np.maximum(total, 1.0)
+
+
+def majority(votes: Votes, *, lengths: Sequence[int] | None = None) -> list[list[Hashable]]:
+    """Return per sequence the label that most sources give each token; None where all abstain.
+
+    Of labels with as many votes the first one in sorted order.
+
+    Parameters
+    ----------
+    votes, lengths : see `VoteModel.fit`
+
+    Examples
+    --------
+    >>> from structsvm.weak import majority
+    >>> majority([[["a", "b"]], [["a", None]], [["b", "b"]]])
+    [['a', 'b']]
+    """
+    labels, table = table_of(votes, None, lengths)
+    counts = shares(table, len(labels))
+    has_some: NDArray[np.bool_] = counts.max(axis=1) > 0.0
+    best = [labels[k] if some else None for k, some in zip(counts.argmax(axis=1), has_some, strict=True)]
+    ends = table.offsets.tolist()
+    return [best[a:b] for a, b in pairwise(ends)]
+
+
+def spans_as_votes(
+    spans: Sequence[Sequence[tuple[int, int, str]] | None],
+    lengths: Sequence[int],
+    *,
+    scheme: str = "bio",
+    outside: Hashable = None,
+) -> list[list[Hashable] | None]:
+    """Return one source's votes from the spans that it finds.
+
+    Parameters
+    ----------
+    spans : list, per sequence of spans ``(start, stop, label)`` that do not overlap; None: the source abstains from it
+    lengths : list of int
+        Tokens of each sequence.
+    scheme : str, default="bio"
+        The scheme of the labels, as in `structsvm.metrics.Scheme`.
+    outside : label, optional
+        The vote on tokens outside of spans: "O" for a source that finds all spans; None, the default, for one that
+        knows some of them and abstains elsewhere.
+
+    Raises
+    ------
+    ValueError
+        For an unknown scheme, for spans that overlap or end outside of their sequence.
+
+    Examples
+    --------
+    >>> from structsvm.weak import spans_as_votes
+    >>> spans_as_votes([[(1, 3, "LOC")], []], [4, 2])
+    [[None, 'B-LOC', 'I-LOC', None], [None, None]]
+    """
+    name = scheme_name(scheme)
+    if name is None:
+        raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {scheme!r:.80}")
+    if len(spans) != len(lengths):
+        raise ValueError(f"spans has {len(spans)} sequences, lengths {len(lengths)}")
+    found: list[list[Hashable] | None] = []
+    for i, (of_one, n) in enumerate(zip(spans, lengths, strict=True)):
+        if of_one is None:
+            found.append(None)
+            continue
+        end = 0
+        for start, stop, _ in sorted(of_one):
+            if not end <= start < stop <= n:
+                raise ValueError(f"sequence {i}: the span {start}..{stop} overlaps another, or is not within 0..{n}")
+            end = stop
+        inside = np.zeros(n, dtype=bool)
+        for start, stop, _ in of_one:
+            inside[start:stop] = True
+        labels = Scheme(name).labels(sorted(of_one), n)
+        found.append([label if within else outside for label, within in zip(labels, inside, strict=True)])
+    return found

@@ -1,0 +1,99 @@
+"""Examples that an estimator was given, for a fit on all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from structsvm.features.matrices import is_sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from structsvm.tasks.common.model import TaskModel
+
+# Examples of `partial_fit` that are kept at most: beyond these it is a stream, and its weights stand for it.
+STREAM = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """Examples as they were given, by reference: a list or a matrix of inputs, and what y told of each."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+    is_stream: bool = False
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """All that an estimator has learnt from.
+
+    Attributes
+    ----------
+    base : TaskModel or None
+        What had been learnt from examples that are not kept; None: all are.
+    batches : tuple of Batch
+    """
+
+    base: TaskModel | None = None
+    batches: tuple[Batch, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.batches))
+
+    def plus(self, batch: Batch) -> Self:
+        return dataclasses.replace(self, batches=(*self.batches, batch))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the stream among them is too long to be kept."""
+        return sum(len(batch) for batch in self.batches if batch.is_stream) > STREAM
+
+    def joined(self) -> Batch:
+        """All examples as one batch."""
+        if len(self.batches) == 1:
+            return self.batches[0]
+        weight = None
+        if any(batch.weight is not None for batch in self.batches):
+            parts = [np.ones(len(one)) if one.weight is None else np.asarray(one.weight) for one in self.batches]
+            weight = np.concatenate(parts)
+        X = joined([batch.X for batch in self.batches])
+        return Batch(X, list(chain.from_iterable(as_list(batch.y) for batch in self.batches)), weight)
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Lists of inputs, or matrices of rows, as one."""
+    if all(isinstance(part, (list, tuple)) for part in parts):
+        return list(chain.from_iterable(parts))
+    if any(is_sparse(part) for part in parts):
+        from scipy.sparse import csr_array, vstack
+
+        return vstack([csr_array(part) for part in parts], format="csr")
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+def one_row(x: Any) -> Any:
+    """A row as a matrix, or the list of one text or object."""
+    if not is_sparse(x):
+        return [x]
+    from scipy.sparse import csr_array
+
+    return csr_array(x.reshape(1, -1))
+
+
+def as_list(y: Any) -> list[Any]:
+    """The answers, one per example; labels as Python's own objects."""
+    return list(y.tolist()) if isinstance(y, np.ndarray) else list(y)
+
+
+def can_be_kept(X: object, y: object) -> bool:
+    """Whether examples can be read again, and joined with others: lists and matrices, no files and tables."""
+    return (isinstance(X, (list, tuple, np.ndarray)) or is_sparse(X)) and isinstance(y, (list, tuple, np.ndarray))

@@ -1,0 +1,220 @@
+"""A pool of inputs without answers, ranked by how much an answer would teach.
+
+Each input keeps the value that it had when it was last read, and a bound on how far weights can have raised it since.
+The k best are found by reading inputs in the order of these bounds until the k best of all are read: the same k as by
+reading all of them anew, with ties in the order of the pool.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from structsvm.tasks.common.questions.strategies import BOUNDS, RANDOM, STRATEGIES, Change, Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import ArrayLike
+
+    from structsvm.arrays import Floats, Integers
+    from structsvm.tasks.common.questions.loop import LearningLoop
+    from structsvm.tasks.common.questions.reading import Reader
+
+# Inputs that are read at a time, at least; and those that `diversity` chooses among, for each one that is asked for.
+AT_ONCE, AMONG, FEWEST_AMONG = 16, 4, 50
+
+Strategy = Literal["margin", "confidence", "entropy", "span", "risk", "random"]
+
+
+class Pool:
+    """Inputs without answers, encoded once for a loop of `query` and `teach`.
+
+    After an answer only inputs that contain features whose weights have changed can have risen, and by no more than a
+    bound; `query` reads those again that the bound leaves among the k best. That holds for `SequenceLabeler` with exact
+    inference of order 1 and without segments; other estimators read all inputs again once the model has changed.
+
+    Parameters
+    ----------
+    estimator : estimator that has `query`
+        Fitted or not; the pool is for its models alone.
+    X : inputs, as the estimator's `predict` takes them
+        Not empty.
+
+    Attributes
+    ----------
+    estimator : estimator
+    n_read : int
+        How many inputs have been read so far, each time that one was.
+    left : ndarray of int64
+        Indices of the inputs that `query` may return: all but those of `discard`.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_sequences
+    >>> from structsvm.tasks import Pool, SequenceLabeler
+    >>> X, y = make_sequences(60, random_state=0)
+    >>> labeler = SequenceLabeler(C=0.1, random_state=0).fit(X[:20], y[:20])
+    >>> pool = Pool(labeler, X[20:])
+    >>> (i,) = labeler.query(pool)
+    >>> pool.discard(i)
+    >>> labeler.teach(X[20:][i], y[20:][i]).query(pool, 3).shape
+    (3,)
+    """
+
+    def __init__(self, estimator: LearningLoop, X: Collection[Any]) -> None:
+        self.estimator = estimator
+        self._reader: Reader[Any] | None = None
+        self._X = estimator._pool_inputs(X)  # noqa: SLF001 (the loop's own)
+        n = self._X.shape[0] if hasattr(self._X, "shape") else len(self._X)
+        if n == 0:
+            raise ValueError("the pool is empty: there is nothing to ask about")
+        self.n_read, self._is_left = 0, np.ones(n, dtype=np.bool_)
+        self._model: Any = None
+        self._upper: Floats | None = None
+        self._forget(None)
+        if estimator.__sklearn_is_fitted__():
+            self._encoded(self._fitted())
+
+    def __len__(self) -> int:
+        return len(self._is_left)
+
+    @property
+    def left(self) -> Integers:
+        return np.flatnonzero(self._is_left)
+
+    def discard(self, rows: ArrayLike) -> None:
+        """Leave inputs out of later queries, by their indices; ValueError for other numbers."""
+        index = np.atleast_1d(np.asarray(rows))
+        n = len(self)
+        if index.ndim != 1 or index.dtype.kind not in "iu" or not ((index >= 0) & (index < n)).all():
+            raise ValueError(f"discard takes indices of the pool, integers from 0 to {n - 1}, got {rows!r:.80}")
+        self._is_left[index] = False
+
+    def best(self, k: int, strategy: Strategy, diversity: float, cost: float, random_state: object) -> Integers:
+        """The k most useful inputs; see `LearningLoop.query`."""
+        left = self.left
+        if k > len(left):
+            raise ValueError(f"k={k} is more than the {len(left)} inputs that are left in the pool")
+        if strategy == RANDOM:
+            drawn: Integers = check_random_state(random_state).permutation(left)[:k]
+            return drawn
+        reader = self._followed(strategy)
+        price = cost * np.log(np.maximum(reader.parts, 1)) if cost else np.zeros(len(self))
+        if not diversity:
+            return self._highest(k, strategy, price)[0]
+        among, worth = self._highest(min(max(AMONG * k, FEWEST_AMONG), len(left)), strategy, price)
+        return among[_spread_out(reader.vectors(among), worth, k, diversity)]
+
+    # ---- reading --------------------------------------------------------------------------------
+
+    def _forget(self, strategy: str | None) -> None:
+        """Know nothing of the values any more."""
+        n = len(self)
+        self._strategy, self._temperature = strategy, None
+        self._read = Reading(np.full(n, np.inf), np.full(n, np.inf))
+        self._change, self._is_known = Change(np.zeros(n), np.zeros(n)), np.zeros(n, dtype=np.bool_)
+
+    def _encoded(self, model: Any) -> Reader[Any]:
+        """The reader of the inputs for a model."""
+        reader = self._reader
+        if reader is None or not reader.fits(model):
+            reader = self.estimator._reader_of(model, self._X)  # noqa: SLF001 (the loop's own)
+            self._reader = reader
+            self._forget(None)
+        return reader
+
+    def _fitted(self) -> Any:
+        return self.estimator._fitted()  # noqa: SLF001 (the loop's own)
+
+    def _followed(self, strategy: str) -> Reader[Any]:
+        """The reader, with the bounds on what has changed since inputs were read."""
+        model = self._fitted()
+        reader = self._encoded(model)
+        if strategy not in reader.strategies:
+            known = ", ".join((*reader.strategies, RANDOM))
+            raise ValueError(f"{type(self.estimator).__name__} has no strategy {strategy!r}; it has {known}")
+        temperature = model.temperature
+        is_other = strategy != self._strategy or (strategy != "margin" and temperature != self._temperature)
+        if not is_other and model is self._model:
+            return reader
+        self._upper = reader.upper(model, strategy)
+        change = None if self._upper is not None else reader.change(model)
+        if change is None or is_other:
+            self._forget(strategy)
+        else:
+            self._change = self._change.plus(change)
+        self._temperature, self._model = temperature, model
+        return reader
+
+    def _bounds(self, strategy: str) -> Floats:
+        """Each value as it is, or a number that it does not exceed."""
+        change = self._change
+        is_same = self._is_known & (change.spread == 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bound = BOUNDS[strategy](self._read, change, self._temperature or 1.0)
+        bound = np.where(self._is_known & ~np.isnan(bound), bound, np.inf)
+        bound = bound if self._upper is None else np.minimum(bound, self._upper)
+        return np.where(is_same, self._read.value, bound)
+
+    def _highest(self, k: int, strategy: str, price: Floats) -> tuple[Integers, Floats]:
+        """``(indices, worth)``: the k inputs of highest value less their price, highest first."""
+        left, at_once = self.left, max(k, AT_ONCE)
+        worth = self._bounds(strategy)[left] - price[left]
+        is_read = (self._is_known & (self._change.spread == 0.0))[left]
+        while True:
+            top = np.arange(len(left))
+            if len(left) > k:  # all above the k-th value, and the first that equal it
+                least = np.partition(worth, len(left) - k)[len(left) - k]
+                above = np.flatnonzero(worth > least)
+                top = np.concatenate([above, np.flatnonzero(worth == least)[: k - len(above)]])
+            if is_read[top].all():
+                order = top[np.lexsort((top, -worth[top]))]
+                return left[order], worth[order]
+            waiting = np.flatnonzero(~is_read)
+            if len(waiting) > at_once:
+                waiting = waiting[np.argpartition(-worth[waiting], at_once)[:at_once]]
+            waiting = np.union1d(waiting, top[~is_read[top]])
+            self._read_again(left[waiting], strategy)
+            worth[waiting] = self._read.value[left[waiting]] - price[left[waiting]]
+            is_read[waiting] = True
+
+    def _read_again(self, chosen: Integers, strategy: str) -> None:
+        """Read some inputs."""
+        reader = self._reader
+        if reader is None:
+            raise RuntimeError("the pool has no reader")
+        found = reader.read(self._fitted(), chosen, strategy)
+        self._read.value[chosen], self._read.margin[chosen] = found
+        self._change.slack[chosen] = self._change.spread[chosen] = 0.0
+        self._is_known[chosen] = True
+        self.n_read += len(chosen)
+
+
+def _spread_out(vectors: Any, worth: Floats, k: int, diversity: float) -> Integers:
+    """k of the candidates, one after the other: high in worth, and unlike those chosen before.
+
+    Worth is brought to 0 .. 1 among the candidates, likeness is the cosine of features with the most
+    similar one of those chosen.
+    """
+    sizes = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+    finite = worth[np.isfinite(worth)]
+    low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+    share = (np.clip(worth, low, high) - low) / ((high - low) or 1.0)
+    likeness, chosen = np.zeros(len(worth)), []
+    is_free = np.ones(len(worth), dtype=np.bool_)
+    for _ in range(k):
+        i = int(np.where(is_free, (1.0 - diversity) * share - diversity * likeness, -np.inf).argmax())
+        chosen.append(i)
+        is_free[i] = False
+        products = np.asarray((vectors @ vectors[[i]].T).todense()).ravel()
+        likeness = np.maximum(likeness, products / np.maximum(sizes * sizes[i], np.finfo(np.float64).tiny))
+    return np.array(chosen, dtype=np.int64)
+
+
+def check_strategy(strategy: object) -> None:
+    """Raise ValueError for what is no strategy."""
+    if not isinstance(strategy, str) or strategy not in (*STRATEGIES, RANDOM):
+        raise ValueError(f"strategy must be one of {', '.join((*STRATEGIES, RANDOM))}, got {strategy!r:.80}")

@@ -1,0 +1,242 @@
+"""Pools of sequences: exact with few readings, values against definitions, models that grow."""
+
+import copy
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from structsvm.datasets import make_sequences
+from structsvm.tasks import Pool, SequenceLabeler, TokenFeatures
+from structsvm.tasks.sequence.questions.growth import labels_in
+
+SENTENCES, TAGS = make_sequences(400, mean_length=8, random_state=0)
+SENTENCES = [list(x) for x in SENTENCES]
+WORDS = [[word for word, _ in x] for x in SENTENCES]
+NAMED = [[{"word": word, "tag": tag} for word, tag in x] for x in SENTENCES]
+KINDS = {
+    "rich": (SENTENCES, {"templates": "rich"}),
+    "records": (SENTENCES, {"templates": "records"}),
+    "words": (WORDS, {}),
+    "named": (NAMED, {}),
+    "end": (NAMED, {"features": TokenFeatures(end=True)}),
+    "bio": (SENTENCES, {"constraints": "bio"}),
+    "log": (NAMED, {"loss": "log"}),
+    "hashed": (NAMED, {"features": TokenFeatures(hash_bits=12)}),
+    "counted": (NAMED, {"features": TokenFeatures(min_count=2)}),
+    "order 2": (NAMED, {"order": 2}),
+    "rows": (
+        [np.random.default_rng(i).normal(size=(len(x), 3)) for i, x in enumerate(SENTENCES)],
+        {},
+    ),
+}
+FOLLOWED = ("rich", "records", "words", "named", "end", "bio", "log")
+
+
+def labeler(kind, **params):
+    X, own = KINDS[kind]
+    return X, SequenceLabeler(**{"C": 0.1, "random_state": 0, "loss": "hamming"} | own | params)
+
+
+def anew(estimator, X, pool, k, **options):
+    """The answers of a pool that was not read before."""
+    other = Pool(estimator, X)
+    other.discard(np.setdiff1d(np.arange(len(pool)), pool.left))
+    return estimator.query(other, k, **options).tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_ranks_as_if_all_were_read(kind):
+    X, estimator = labeler(kind)
+    estimator.fit(X[:40], TAGS[:40])
+    rest, answers = X[40:], TAGS[40:]
+    pool = Pool(estimator, rest)
+    for _ in range(12):
+        first, *_ = found = estimator.query(pool, 5).tolist()
+        assert found == anew(estimator, rest, pool, 5)
+        value = estimator._reader_of(estimator.model_, estimator._pool_inputs(rest)).read
+        every = value(estimator.model_, pool.left, "margin").value
+        order = pool.left[np.lexsort((pool.left, -every))]
+        assert found == order[:5].tolist()
+        pool.discard(first)
+        estimator.teach(rest[first], answers[first])
+
+
+@pytest.mark.parametrize("kind", FOLLOWED)
+def test_few_are_read(kind):
+    """Once the pool is encoded, an answer has a few sequences read, not all of them."""
+    X, estimator = labeler(kind)
+    estimator.fit(X[:40], TAGS[:40])
+    pool = Pool(estimator, X[40:])
+    for _ in range(10):
+        before = pool.n_read
+        (i,) = estimator.query(pool)
+        assert pool.n_read - before <= 64
+        pool.discard(i)
+        estimator.teach(X[40 + i], TAGS[40 + i])
+    before = pool.n_read
+    estimator.query(pool, 3)
+    read = pool.n_read - before
+    estimator.query(pool, 3)
+    assert 0 < read <= 64 and pool.n_read == before + read  # nothing has changed
+
+
+@pytest.mark.parametrize("strategy", ["confidence", "entropy", "risk", "span"])
+def test_bounds_of_probabilities_hold(strategy):
+    X, estimator = labeler("log")
+    estimator.fit(X[:200], TAGS[:200])
+    rest = X[200:260]
+    pool = Pool(estimator, rest)
+    estimator.query(pool, strategy=strategy)
+    for i in range(6):
+        estimator.partial_fit([X[300 + i]], [TAGS[300 + i]])
+        pool._followed(strategy)
+        bounds = pool._bounds(strategy)
+        now = pool._reader.read(estimator.model_, np.arange(60), strategy).value
+        assert (bounds >= now - 1e-9).all()
+        assert np.isfinite(bounds).mean() > 0.1
+        before = pool.n_read
+        assert estimator.query(pool, 2, strategy=strategy).tolist() == anew(estimator, rest, pool, 2, strategy=strategy)
+        assert pool.n_read > before
+
+
+def test_values_are_their_definitions():
+    """By the probabilities of all labellings."""
+    X = [["a", "b", "c"], ["b", "b"], ["c", "a", "b"], ["d"]]
+    y = [["B-x", "I-x", "O"], ["O", "O"], ["O", "B-x", "I-x"], ["B-x"]]
+    model = SequenceLabeler(C=1.0, loss="log", random_state=0).fit(X * 3, y * 3)
+    labels = model.classes_.tolist()
+    reader = model._reader_of(model.model_, X)
+    for i, x in enumerate(X):
+        n = len(labels) ** len(x)
+        ((ranked),) = model.predict_kbest([x], n, probabilities=True)
+        ((scored),) = model.predict_kbest([x], 2)
+        p = np.array([chance for _, chance in ranked])
+        best = ranked[0][0]
+        assert len(p) == len([*product(labels, repeat=len(x))]) and p.sum() == pytest.approx(1.0)
+        wrong = sum(chance * sum(a != b for a, b in zip(labels, best, strict=True)) for labels, chance in ranked)
+        spans = [*model.predict_spans([x], probabilities=True)[0]]
+        marginals = model.predict_marginals([x])[0].max(axis=1)
+        least = min([chance for *_, chance in spans] or marginals.tolist())
+        expected = {
+            "margin": -(scored[0][1] - scored[1][1]),
+            "confidence": np.log(1.0 - p[0]),
+            "entropy": np.log(-(p * np.log(p)).sum()),
+            "risk": np.log(wrong),
+            "span": np.log(1.0 - least),
+        }
+        for strategy, value in expected.items():
+            found = reader.read(model.model_, np.array([i]), strategy)
+            assert found.value[0] == pytest.approx(value, rel=1e-3, abs=1e-4), strategy
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("tqdpc"), st.integers(0, 99), st.integers(1, 4)), max_size=8), st.booleans())
+def test_any_order_of_steps_ranks_alike(steps, is_log):
+    X, estimator = labeler("words", loss="log" if is_log else "hamming")
+    estimator.fit(X[:5], TAGS[:5])
+    rest, answers = X[100:160], TAGS[100:160]
+    pool = Pool(estimator, rest)
+    for step, number, k in steps:
+        i = int(pool.left[number % len(pool.left)])
+        if step == "t":
+            known = [tag if (number + j) % k == 0 else None for j, tag in enumerate(answers[i])]
+            estimator.teach(rest[i], known if any(known) else answers[i])
+        elif step == "p":
+            estimator.partial_fit(rest[i : i + 1], [[estimator.classes_[0]] * len(rest[i])])
+        elif step == "d":
+            pool.discard(i)
+        elif step == "c":
+            estimator.consolidate()
+        assert estimator.query(pool, k).tolist() == anew(estimator, rest, pool, k)
+
+
+@pytest.mark.parametrize("kind", ["rich", "records", "words", "named", "bio"])
+def test_features_may_be_new(kind):
+    """A grown model has the features of one that is fitted on everything, and learns new ones."""
+    X, estimator = labeler(kind)
+    estimator.fit(X[:5], TAGS[:5])
+    before, names = estimator.feature_names_, None
+    for i in range(5, 12):
+        estimator.teach(X[i], TAGS[i])
+    names = estimator.feature_names_
+    whole = clone(estimator).fit(X[:12], TAGS[:12])
+    assert sorted(names) == sorted(whole.feature_names_) and names[: len(before)] == before
+    assert sorted(estimator.bigram_names_) == sorted(whole.bigram_names_)
+    assert np.abs(estimator.emission_[len(before) :]).sum() > 0.0
+
+
+@pytest.mark.parametrize("kind", ["hashed", "counted", "rows"])
+def test_other_features_are_those_of_the_first_fit(kind):
+    X, estimator = labeler(kind)
+    estimator.fit(X[:20], TAGS[:20])
+    n = estimator.n_features_in_
+    assert estimator.teach(X[21], TAGS[21]).n_features_in_ == n
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_new_label_keeps_the_scores_of_the_others(order):
+    X, estimator = labeler("named", order=order, features=TokenFeatures(end=True))
+    estimator.fit(X[:30], TAGS[:30])
+    grown = estimator._grown(estimator.model_, [X[0]], [["A-new"]], {"A-new", "ZZ"})
+    other = copy.copy(estimator)
+    other.model_ = grown
+    assert grown.labels == sorted([*estimator.classes_, "A-new", "ZZ"])
+    allowed = [[set(estimator.classes_.tolist())] * len(x) for x in X[30:50]]
+    assert other.predict(X[30:50], allowed=allowed) == estimator.predict(X[30:50])
+    before, after = (model.transition_features_ for model in (estimator, other))
+    assert {pair: after[pair] for pair in before} == before
+
+
+def test_answers_known_in_part():
+    X, estimator = labeler("named", loss="log")
+    estimator.fit(X[:10], TAGS[:10])
+    labels = set(estimator.classes_.tolist())
+    (best,) = estimator.predict([X[20]])
+    wrong = labels - {best[0]}
+    place = estimator.classes_.tolist().index(best[0])
+    before = estimator.predict_marginals([X[20]])[0][0, place]
+    for _ in range(20):
+        estimator.teach(X[20], [wrong, *[None] * (len(X[20]) - 1)])
+    assert estimator.predict_marginals([X[20]])[0][0, place] < 0.8 * before
+    with pytest.raises(ValueError, match="y tells no label of any token"):
+        estimator.teach(X[20], [None] * len(X[20]))
+    estimator.consolidate()
+    assert estimator.n_unknown_ == 20 * (len(X[20]) - 1)
+
+
+def test_labels_in_answers():
+    assert labels_in([["a", None, {"b", "c"}, {"d": 0.5}, -1, -100], None, "text"], "auto") == {"a", "b", "c", "d"}
+
+
+def test_what_pools_refuse():
+    X, estimator = labeler("named")
+    estimator.fit(X[:10], TAGS[:10])
+    with pytest.raises(ValueError, match="sequence 1 is empty"):
+        Pool(estimator, [X[0], []])
+    with pytest.raises(ValueError, match="needs inference='exact'"):
+        clone(estimator).set_params(inference="greedy").fit(X[:10], TAGS[:10]).query(X)
+    one = clone(estimator).set_params(probability=False).fit(X[:10], TAGS[:10])
+    with pytest.raises(ValueError, match="strategy='entropy' needs probabilities"):
+        one.query(X, strategy="entropy")
+
+
+def test_cost_counts_words():
+    X, estimator = labeler("named", loss="log")
+    estimator.fit(X[:10], TAGS[:10])
+    lengths = np.array([len(x) for x in X[10:]])
+    whole, per_word = (estimator.query(X[10:], 20, strategy="entropy", cost=cost) for cost in (0.0, 3.0))
+    assert lengths[per_word].mean() < lengths[whole].mean()
+
+
+def test_segments_are_asked_and_taught():
+    X = [["the", "red", "cat"], ["a", "dog"], ["runs", "the"], ["red", "cat"]] * 5
+    y = [[(0, 2, "P"), (2, 3, "N")], [(0, 1, "P")], [(1, 2, "P")], [(1, 2, "N")]] * 5
+    estimator = SequenceLabeler(C=1.0, segments=True, random_state=0).fit(X, y)
+    assert len(estimator.query(X, 3)) == 3
+    estimator.teach(["blue", "cat"], [(0, 1, "P")])
+    assert estimator.teach(["new", "cat"], [(0, 1, "Q")]).predict([["new"]])  # a new type: fitted anew
+    assert "Q" in estimator._known_labels(estimator.model_)

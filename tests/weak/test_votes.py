@@ -1,0 +1,176 @@
+"""Votes of several sources: read, counted, and weighed by a model of each source's errors."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structsvm.result import ConvergenceWarning
+from structsvm.tasks import AmbiguousClassifier, SequenceLabeler
+from structsvm.weak import VoteModel, majority, spans_as_votes
+
+LABELS = "abcd"
+K = len(LABELS)
+MOVES = np.full((K, K), 0.1) + 0.6 * np.eye(K)
+
+
+def simulated(qualities, seed=0, n=300, abstains=0.3):
+    """True labels of chains, the confusions of sources, and their votes."""
+    rng = np.random.default_rng(seed)
+    truth = []
+    for _ in range(n):
+        z = [int(rng.integers(K))]
+        while len(z) < rng.integers(3, 20):
+            z.append(int(rng.choice(K, p=MOVES[z[-1]])))
+        truth.append(z)
+    confusions = [q * np.eye(K) + (1.0 - q) * rng.dirichlet(np.ones(K), size=K) for q in qualities]
+    votes = [
+        [[None if rng.random() < abstains else LABELS[rng.choice(K, p=c[k])] for k in z] for z in truth]
+        for c in confusions
+    ]
+    return [[LABELS[k] for k in z] for z in truth], np.array(confusions), votes
+
+
+def accuracy(truth, found):
+    return np.mean([a == b for y, p in zip(truth, found, strict=True) for a, b in zip(y, p, strict=True)])
+
+
+def test_confusions_are_recovered_within_sampling_error():
+    truth, confusions, votes = simulated([0.9, 0.7, 0.6, 0.5, 0.4], n=600)
+    model = VoteModel().fit(votes)
+    n_votes = np.array([[sum(map(list(z).count, [k])) for z in ["".join(y) for y in truth]] for k in LABELS]).sum(
+        axis=1
+    )
+    # Four standard errors of a share of the votes on each label, of which 70 % are cast.
+    error = 4.0 * np.sqrt(0.25 / (0.7 * n_votes))[:, np.newaxis]
+    assert (np.abs(model.confusions_ - confusions) < error + 0.02).all()
+    assert np.abs(model.transitions_ - MOVES).max() < 0.06
+    np.testing.assert_allclose(model.confusions_.sum(axis=2), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_better_than_majority_where_sources_differ(seed):
+    truth, _, votes = simulated([0.9, 0.4, 0.4, 0.3, 0.3], seed)
+    alone = VoteModel(chain=False).fit(votes)
+    whole = VoteModel().fit(votes)
+    scores = [accuracy(truth, found) for found in (majority(votes), alone.predict(votes), whole.predict(votes))]
+    assert scores[0] + 0.03 < scores[1] < scores[2]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.booleans(), st.sampled_from([0.1, 1.0, 5.0]))
+def test_no_step_lowers_the_objective(seed, chain, smoothing):
+    _, _, votes = simulated([0.8, 0.5, 0.4], seed, n=20)
+    model = VoteModel(chain=chain, smoothing=smoothing, max_iter=40, tol=1e-4).fit(votes)
+    assert (np.diff(model.objectives_) > -1e-7).all()
+
+
+def test_marginals_are_those_of_all_labellings():
+    _, _, votes = simulated([0.8, 0.5], n=30)
+    model = VoteModel().fit(votes)
+    x = [[source[0][:3]] for source in votes]
+    scores = np.zeros((K, K, K))
+    for z in np.ndindex(K, K, K):
+        p = model.start_[z[0]] * model.transitions_[z[0], z[1]] * model.transitions_[z[1], z[2]]
+        for s, source in enumerate(x):
+            for t, vote in enumerate(source[0]):
+                p *= 1.0 if vote is None else model.confusions_[s, z[t], LABELS.index(vote)]
+        scores[z] = p
+    scores /= scores.sum()
+    found = model.predict_marginals(x)[0]
+    for t in range(3):
+        np.testing.assert_allclose(found[t], scores.sum(axis=tuple({0, 1, 2} - {t})), atol=1e-10)
+
+
+def test_candidates_train_a_labeler():
+    """Soft labels teach more than the labels of a majority."""
+    rng = np.random.default_rng(1)
+    truth, _, votes = simulated([0.9, 0.4, 0.4, 0.3], 3)
+    X = [[f"{label}{rng.integers(40)}" for label in y] for y in truth]
+    model = VoteModel().fit(votes)
+    y = model.candidates(votes, least=0.05)
+    weights = [one for labels in y for one in labels if isinstance(one, dict)]
+    assert weights and all(min(one.values()) >= 0.05 and len(one) > 1 for one in weights)
+    half = len(X) // 2
+    soft, hard = (SequenceLabeler(C=1.0, loss="log", random_state=0) for _ in range(2))
+    soft.fit(X[:half], y[:half])
+    hard.fit(X[:half], [[label or "a" for label in one] for one in majority(votes)[:half]])
+    assert soft.score(X[half:], truth[half:]) > hard.score(X[half:], truth[half:]) + 0.02
+
+
+def test_rows_are_sequences_of_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    truth = [["a", "b", "c"][k] for k in X.argmax(axis=1)]
+    votes = [[[label if rng.random() < q else "abc"[rng.integers(3)]] for label in truth] for q in (0.9, 0.5, 0.2, 0.2)]
+    known = VoteModel(chain=False).fit(votes).candidates(votes)
+    model = AmbiguousClassifier(C=1.0, loss="log", random_state=0).fit(X, [one for (one,) in known])
+    assert model.score(X, truth) > 0.85
+
+
+def test_a_majority_and_its_ties():
+    votes = [[["a", None, "b"]], [["b", None, "b"]], [None]]
+    assert majority(votes) == [["a", None, "b"]]
+
+
+def test_spans_are_votes():
+    spans = [[(1, 3, "LOC"), (3, 4, "PER")], [], None]
+    assert spans_as_votes(spans, [5, 2, 1]) == [[None, "B-LOC", "I-LOC", "B-PER", None], [None, None], None]
+    assert spans_as_votes(spans, [5, 2, 1], scheme="IOBES", outside="O") == [
+        ["O", "B-LOC", "E-LOC", "S-PER", "O"],
+        ["O", "O"],
+        None,
+    ]
+    for wrong in ([(0, 2, "A"), (1, 3, "B")], [(0, 6, "A")], [(2, 2, "A")], [(-1, 1, "A")]):
+        with pytest.raises(ValueError, match="sequence 0: the span"):
+            spans_as_votes([wrong], [5])
+    with pytest.raises(ValueError, match="scheme must be one of bio"):
+        spans_as_votes(spans, [5, 2, 1], scheme="tags")
+    with pytest.raises(ValueError, match="spans has 3 sequences, lengths 1"):
+        spans_as_votes(spans, [5])
+
+
+@pytest.mark.parametrize(
+    ("votes", "message"),
+    [
+        ([], "votes must be a list with the votes of each source, got []"),
+        ("ab", "votes must be a list with the votes of each source"),
+        ([[["a"]], []], "source 1 votes on 0 sequences, source 0 on 1"),
+        ([[["a"]], [["a", "b"]]], "source 1, sequence 0: 2 votes on 1 tokens"),
+        ([[None], [None]], "sequence 0: all sources abstain from it"),
+        ([[[None]], [[None]]], "all sources abstain everywhere"),
+        ([[[]], [[]]], "there are no tokens to vote on"),
+        ([[["a"]], [[["a"]]]], "source 1, sequence 0, token 0: a vote must be a label, or None"),
+    ],
+)
+def test_votes_that_do_not_fit_are_refused(votes, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        VoteModel().fit(votes)
+
+
+def test_wrong_uses_are_refused():
+    votes = [[["a", "b"]], [["a", "a"]]]
+    with pytest.raises(ValueError, match="not fitted yet"):
+        VoteModel().predict(votes)
+    with pytest.raises(ValueError, match="source 0, sequence 0, token 1: the label 'b' is not one of labels="):
+        VoteModel(labels=["a", "c"]).fit(votes)
+    model = VoteModel().fit(votes)
+    with pytest.raises(ValueError, match="votes of 1 sources, the model has 2"):
+        model.predict(votes[:1])
+    with pytest.raises(ValueError, match="'least' parameter of candidates"):
+        model.candidates(votes, least=2.0)
+    for name, wrong in (("max_iter", 0), ("tol", -1.0), ("smoothing", 0.0), ("chain", 2)):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of VoteModel"):
+            VoteModel(**{name: wrong}).fit(votes)
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 steps"):
+        VoteModel(max_iter=1).fit(votes)
+    lengths = [2, 3]
+    assert VoteModel().fit([[["a", "b"], None]], lengths=lengths).predict([[["a", "b"], None]], lengths=lengths)[1]
+
+
+def test_labels_keep_their_order():
+    votes = [[[2, "b", 1]], [[2, "b", 1]]]
+    assert VoteModel().fit(votes).labels_ == [1, 2, "b"]
+    assert VoteModel(labels=["b", 2, 1]).fit(votes).labels_ == ["b", 2, 1]
