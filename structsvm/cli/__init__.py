@@ -41,9 +41,11 @@ from structsvm.cli.output import (
 )
 from structsvm.cli.task import Task, Wanted
 from structsvm.execution.products import product_threads
+from structsvm.export.folders import TARGETS
 from structsvm.files.new_file import new_file
 from structsvm.interop.kinds import KINDS, OWN, kind_by_content, kind_by_name, write_chain
 from structsvm.model_file import read_model
+from structsvm.opening import load
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.registry import ESTIMATORS
 
@@ -384,6 +386,33 @@ def convert(model: Any, out: str, to: str | None, quiet: bool) -> None:
         raise click.ClickException(f"{model}: other programs have models of label sequences alone")
     with naming(model), brief_warnings(quiet):
         write_chain(found, out, to)
+
+
+@main.command()
+@MODEL
+@click.option("--to", type=NameChoice([*TARGETS]), required=True, help="Language of the runtime, or json for weights.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    required=True,
+    help="Folder to write to; it is made if it is missing.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
+def export(model: Any, to: str, output: str, quiet: bool) -> None:
+    """Write MODEL, of label sequences, to a folder for programs without Python.
+
+    c: a source in C99, its header and model.bin. wasm: WebAssembly, a module in JavaScript and model.bin; zig compiles
+    it (pip install 'structured-svm[wasm]'). json: names and weights.
+    """
+    check_files()
+    with naming(model), brief_warnings(quiet):
+        found = load(model)
+        if not hasattr(found, "export"):
+            raise click.ClickException(
+                f"{model}: a {type(found).__name__}, and models of SequenceLabeler alone are exported"
+            )
+        found.export(output, to)
 
 
 @main.command()
