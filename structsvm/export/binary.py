@@ -103,7 +103,8 @@ def tuple_table(file: RuntimeFile, codes: Codes, ids: NDArray[np.int32], n_codes
         direct[codes[:, 0]] = ids + 1
         file.add("<u4", direct)
         return
-    hashes = np.zeros(n, dtype=np.uint32)
+    by_feature = np.argsort(ids)
+    codes, ids, hashes = codes[by_feature], ids[by_feature], np.zeros(n, dtype=np.uint32)
     for k in range(arity):
         hashes = (hashes ^ codes[:, k].astype(np.uint32)) * np.uint32(0x9E3779B1)
         hashes ^= hashes >> np.uint32(15)

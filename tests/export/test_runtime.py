@@ -46,6 +46,10 @@ def test_labels_are_those_of_python(tagger_of, name):
     assert len({label for x in X for label in tagger.predict(x)}) > 1
 
 
+def test_some_models_have_automata():
+    assert sum(fitted(name).model_.oracle.language is not None for name in MODELS) == 3
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_of_the_k_best_are_those_of_python(tagger_of, name):
     model, tagger = fitted(name), tagger_of(name)

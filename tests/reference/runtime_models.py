@@ -52,6 +52,7 @@ def odd(sequences):
     ]
 
 
+SHORT = {"constraints": "max_length(NP, 2)", "broken": "predict", "C": 0.1}
 # How tokens are given, and the parameters.
 MODELS = {
     "tuples": (list, {"loss": "hamming"}),
@@ -64,6 +65,9 @@ MODELS = {
     "order 2": (list, {"order": 2, "C": 0.1, "loss": "log"}),
     "masks": (list, {"constraints": "bio", "C": 0.1, "loss": "log"}),
     "masks of order 2": (list, {"constraints": "bio", "C": 0.1, "order": 2, "loss": "log"}),
+    "automaton": (words, {**SHORT, "loss": "log"}),
+    "automaton of order 2": (words, {**SHORT, "order": 2}),
+    "automaton and bigrams": (dicts, {**SHORT, "features": TokenFeatures(bigrams="w", end=True), "loss": "log"}),
     "records": (odd, {"templates": "records", "C": 0.1, "loss": "log"}),
     "functions": (odd, {"templates": FUNCTIONS, "C": 0.1}),
     "wapiti": (words, {"templates": "*:a=%x[0,0]\nu:b=%X[-1,0]/%x[1,0]\n", "C": 0.1}),

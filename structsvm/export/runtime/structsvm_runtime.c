@@ -86,7 +86,7 @@ struct structsvm_own {
     const int8_t *bytes, *exponents;    /* values that are integers, times a power of 2 per row */
     const int16_t *shorts;
     /* Features. */
-    strings names;                      /* of attributes */
+    strings names;                      /* names of attributes */
     const uint32_t *name_ids, *paired;  /* (names), (n_pairs) ascending */
     uint32_t n_places;
     const uint32_t *places;             /* (n_places, 2): function, column */
@@ -96,7 +96,7 @@ struct structsvm_own {
     const uint32_t *properties;         /* (n_kinds): flags */
     const int32_t *lower;               /* (n_kinds): what lower case adds */
     templates sets[2];
-    float *tables;                      /* what plain and scaled point to */
+    float *tables;                      /* behind plain and scaled */
     structsvm_text *label_texts;
     /* Rooms that grow. */
     room E, V, R, codes, ids, keys, pair_starts, pair_ids, pair_values, table, letters, text, marks, place_codes, back;
@@ -478,7 +478,7 @@ void structsvm_close(structsvm *tagger) {
 /* Properties of letters, as Python has them. */
 enum {
     DIGIT = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, UPPER = 16, LOWER = 32, TITLE = 64, CASED = 128, IGNORABLE = 256,
-    /* Of the canonical decomposition: begins with a letter, begins with a vowel, has a vowel behind its first. */
+    /* The canonical decomposition begins with a letter, begins with a vowel, has a vowel behind its first. */
     BASE_ALPHA = 512, BASE_VOWEL = 1024, MORE_VOWELS = 2048,
     DOTTED = 4096   /* its lower case is "i" and U+0307 */
 };
@@ -694,7 +694,7 @@ static slice value_of(const model *m, uint32_t function, const word *w, uint32_t
 
 typedef struct {
     slice closing, pattern;     /* NULL: no marks */
-    uint32_t hash, first;       /* of the pattern; the first token with it */
+    uint32_t hash, first;       /* the pattern's hash; the first token with it */
     int is_number, is_again;
 } place_of_token;
 
