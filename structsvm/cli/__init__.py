@@ -390,7 +390,7 @@ def convert(model: Any, out: str, to: str | None, quiet: bool) -> None:
 
 @main.command()
 @MODEL
-@click.option("--to", type=NameChoice([*TARGETS]), required=True, help="Language of the runtime, or json for weights.")
+@click.option("--to", type=NameChoice([*TARGETS]), required=True, help="What to write.")
 @click.option(
     "-o",
     "--output",
@@ -403,7 +403,7 @@ def export(model: Any, to: str, output: str, quiet: bool) -> None:
     """Write MODEL, of label sequences, to a folder for programs without Python.
 
     c: a source in C99, its header and model.bin. wasm: WebAssembly, a module in JavaScript and model.bin; zig compiles
-    it (pip install 'structured-svm[wasm]'). json: names and weights.
+    it (pip install 'structured-svm[wasm]'). page: all of these in tagger.html, for browsers. json: names and weights.
     """
     check_files()
     with naming(model), brief_warnings(quiet):

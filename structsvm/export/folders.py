@@ -21,7 +21,7 @@ __all__ = ["TARGETS", "compiled_wasm", "files_of", "write_files"]
 MODEL, SOURCE, HEADER, WASM = "model.bin", "structsvm_runtime.c", "structsvm_runtime.h", "structsvm.wasm"
 RUNTIME = Path(__file__).parent / "runtime"
 # The files of a folder beside the model.
-TARGETS = {"c": (SOURCE, HEADER), "wasm": (WASM, "structsvm.mjs", "structsvm.d.mts"), "json": ()}
+TARGETS = {"c": (SOURCE, HEADER), "wasm": (WASM, "structsvm.mjs", "structsvm.d.mts"), "page": (), "json": ()}
 FUNCTIONS = ("open", "predict", "kbest", "probability", "close")
 WASM_OPTIONS = ("--target=wasm32-wasi", "-mexec-model=reactor", "-std=c99", "-Os", "-ffp-contract=off", "-s")
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.export.folders import TARGETS, files_of, write_files
+from structsvm.export.folders import TARGETS, write_files
 from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import mark_for
 from structsvm.metrics._labels import check_no_nan_in, check_sequences
@@ -27,7 +27,7 @@ from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of, solver_for
-from structsvm.tasks.sequence.portable import runtime_bytes
+from structsvm.tasks.sequence.portable import runtime_files
 from structsvm.tasks.sequence.portable_json import json_files
 from structsvm.tasks.sequence.templates import USUAL
 
@@ -500,9 +500,10 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         ----------
         folder : path-like
             A folder, made if it is missing. Files of earlier exports are replaced.
-        to : {"c", "wasm", "json"}, default="c"
+        to : {"c", "wasm", "page", "json"}, default="c"
             "c": ``model.bin``, and ``structsvm_runtime.c`` and ``.h``, in C99, that read it. "wasm": ``model.bin``, and
-            the same as WebAssembly with a module in JavaScript. "json": ``model.json``, names and weights.
+            the same as WebAssembly with a module in JavaScript. "page": ``tagger.html``, all of these in one page
+            that browsers open from a file; for words. "json": ``model.json``, names and weights.
 
         Raises
         ------
@@ -510,7 +511,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             For a model that the runtime does not support: of segments, numbers, hashed features, greedy inference,
             rules that are no single automaton, regular expressions in templates, or labels that are not str.
         ImportError
-            For "wasm" without zig, which compiles it.
+            For "wasm" and "page" without zig, which compiles the runtime.
 
         Examples
         --------
@@ -523,7 +524,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         """
         validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "SequenceLabeler.export")
         model: SequenceModel = self._fitted()
-        write_files(folder, json_files(model) if to == "json" else files_of(to, runtime_bytes(model)))
+        write_files(folder, json_files(model) if to == "json" else runtime_files(model, to))
 
     # ---- views, files ---------------------------------------------------------------------------
 

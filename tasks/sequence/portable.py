@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from structsvm.export.binary import RuntimeFile, StringTable, tuple_table
+from structsvm.export.folders import files_of
 from structsvm.export.letters import LetterTable
+from structsvm.export.page import page_of
 from structsvm.features.columns import Vocabulary
 from structsvm.features.functions.places import PLACES
 from structsvm.features.template_features import TemplateEncoder, TemplateVocabulary
@@ -32,6 +34,7 @@ FUNCTIONS = (
 )  # fmt: skip
 PLAIN = ("x", "X", "hyphen")  # functions that need no properties of letters
 LARGEST_EXPONENT = 111
+N_SHOWN = 6  # words on a page
 
 
 class Form(NamedTuple):
@@ -39,6 +42,37 @@ class Form(NamedTuple):
 
     number: int
     arrays: list[tuple[str, AnyArray]]
+
+
+def runtime_files(model: SequenceModel, to: str) -> dict[str, bytes]:
+    """The files of a folder for "c", "wasm" or "page".
+
+    Raises
+    ------
+    ValueError
+        As `runtime_bytes`; and for a page of tokens that are not words.
+    ImportError
+        If WebAssembly is asked for and cannot be compiled.
+    """
+    data = runtime_bytes(model)
+    if to != "page":
+        return files_of(to, data)
+    layout = model.encoder.layout
+    if layout is None or layout.n_columns != 1:
+        raise ValueError("a page labels words, and the tokens of this model are no single column of words")
+    words = known_words(model)
+    return page_of(files_of("wasm", data), "Labels of words", " ".join(words))
+
+
+def known_words(model: SequenceModel) -> list[str]:
+    """Some words that the model knows, to show first."""
+    vocabulary, _ = model.encoder.vocabularies
+    if not isinstance(vocabulary, TemplateVocabulary):
+        return []
+    plain = [k for k, (function, _) in enumerate(vocabulary.layout.sources) if function == "x"]
+    return (
+        vocabulary.tables[0][plain[0]].tolist(range(min(N_SHOWN, len(vocabulary.tables[0][plain[0]])))) if plain else []
+    )
 
 
 def runtime_bytes(model: SequenceModel) -> bytes:

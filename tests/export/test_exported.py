@@ -1,6 +1,7 @@
 """Folders that `export` writes: their files, JSON that other programs can score with, the command line."""
 
 import json
+import re
 import shutil
 import subprocess
 import tomllib
@@ -18,6 +19,7 @@ from structsvm.export import folders
 from structsvm.tasks import LaRankClassifier
 
 NODE = shutil.which("node")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 def score_of(model, tokens, labels):
@@ -215,3 +217,22 @@ def test_the_example_in_node(exported):
     assert found.splitlines() == [
         f"{word}\t{label}" for word, label in zip(x, fitted("words").predict([x])[0], strict=True)
     ]
+
+
+def test_a_page_is_for_words():
+    with pytest.raises(ValueError, match="a page labels words"):
+        fitted("dicts").export("none", to="page")
+    assert not Path("none").exists()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_page_labels_in_a_browser_from_a_file(exported, tmp_path):
+    fitted("words").export(tmp_path, to="page")
+    text = (tmp_path / "tagger.html").read_text(encoding="utf-8")
+    words = re.search(r"<textarea[^>]*>([^<]*)<", text)[1].split()
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "tagger.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.findall(r'class="token[^"]*"[^>]*>([^<]*)<small[^>]*>(\S+) ', done.stdout)
+    assert len(words) == 6
+    assert found == list(zip(words, fitted("words").predict([words])[0], strict=True)), done.stderr[-500:]
