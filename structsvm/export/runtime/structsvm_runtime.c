@@ -23,10 +23,10 @@
 
 enum {
     U8 = 1, U16 = 2, U32 = 4, F32 = 20,     /* kinds of items; the last four bits are their size */
-    LANES = 8,
+    LANES = 8, ROWS = 32,
     LONG = 256,                             /* tokens from which on scores of the k best are summed in float64 */
     MOST_ITEMS = 1024, MOST_MARGIN = 200, MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24,
-    INSERTION = 48
+    KEPT = 1 << 22                          /* bytes of tables of tokens that are kept for the way back */
 };
 
 #define MOST_ROOM ((uint64_t)1 << 31)
@@ -80,7 +80,8 @@ struct structsvm_own {
     /* Weights: a row per feature of tokens, then K rows per feature of pairs. */
     uint32_t n_rows;
     const float *dense, *values;        /* (n_rows, K), or of sparse rows: */
-    const uint32_t *row_starts;
+    const uint32_t *block_starts;       /* where each ROWS rows begin, and how far behind that each row does: */
+    const uint16_t *row_starts;
     const uint8_t *narrow_columns;
     const uint16_t *wide_columns;
     const int8_t *bytes, *exponents;    /* values that are integers, times a power of 2 per row */
@@ -100,12 +101,12 @@ struct structsvm_own {
     structsvm_text *label_texts;
     /* Rooms that grow. */
     room E, V, R, codes, ids, keys, pair_starts, pair_ids, pair_values, table, letters, text, marks, place_codes, back;
-    room heads, held;
+    room heads, held, made;
+    int keeps;                          /* whether there is a table for each token */
 };
 typedef struct structsvm_own model;
 
 /* ---- rooms ------------------------------------------------------------------------------------------------------ */
-
 static int grow(room *r, uint64_t size) {
     if (size <= r->size && r->data != NULL) return STRUCTSVM_OK;
     if (size > MOST_ROOM) return STRUCTSVM_SIZE;
@@ -121,7 +122,6 @@ static int grow(room *r, uint64_t size) {
 #define GROW(r, size) do { int failed_ = grow(&(r), (size)); if (failed_ < 0) return failed_; } while (0)
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
-
 typedef struct {
     const uint8_t *bytes;
     uint64_t size, at;
@@ -161,7 +161,6 @@ unsound:
 }
 
 static const void *take_n(reader *r, uint32_t kind, uint64_t n) { return take(r, kind, &n, NULL); }
-
 /* Whether n numbers rise from 0 to the last. */
 static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
     if (n == 0 || x[0] != 0 || x[n - 1] != last) return 0;
@@ -190,7 +189,6 @@ static int are_scores(const float *x, uint64_t n, int excluded) {
 }
 
 static void need(reader *r, int holds) { r->failed |= !holds; }
-
 static void read_strings(reader *r, strings *s) {
     uint64_t n, n_buckets, n_bytes;
     s->starts = take(r, U32, NULL, &n);
@@ -296,6 +294,11 @@ static void read_columns(reader *r, model *m) {
     need(r, within(m->lower, n_properties, -0x110000, 0x110000));
 }
 
+/* The place of a row's first weight. */
+static uint64_t start_of(const model *m, uint64_t row) {
+    return (uint64_t)m->block_starts[row / ROWS] + m->row_starts[row];
+}
+
 static void read_weights(reader *r, model *m, uint32_t form) {
     uint64_t n = m->n_rows;
     if (form == 0) {
@@ -304,7 +307,8 @@ static void read_weights(reader *r, model *m, uint32_t form) {
         return;
     }
     uint64_t n_entries;
-    m->row_starts = take_n(r, U32, n + 1);
+    m->block_starts = take_n(r, U32, n / ROWS + 1);
+    m->row_starts = take_n(r, U16, n + 1);
     if (m->K <= 256) m->narrow_columns = take(r, U8, NULL, &n_entries);
     else m->wide_columns = take(r, U16, NULL, &n_entries);
     if (form == 1) {
@@ -317,7 +321,8 @@ static void read_weights(reader *r, model *m, uint32_t form) {
         /* 2^15 times 2^111 is finite. */
         for (uint64_t i = 0; !r->failed && i < n; i++) need(r, m->exponents[i] <= 111);
     }
-    need(r, !r->failed && rises(m->row_starts, n + 1, n_entries));
+    need(r, !r->failed && start_of(m, 0) == 0 && start_of(m, n) == n_entries);
+    for (uint64_t i = 0; !r->failed && i < n; i++) need(r, start_of(m, i) <= start_of(m, i + 1));
     for (uint64_t i = 0; !r->failed && i < n_entries; i++)
         need(r, (m->K <= 256 ? m->narrow_columns[i] : m->wide_columns[i]) < m->K);
 }
@@ -460,7 +465,7 @@ void structsvm_close(structsvm *tagger) {
     if (m != NULL) {
         room *rooms[] = {&m->E, &m->V, &m->R, &m->codes, &m->ids, &m->keys, &m->pair_starts, &m->pair_ids,
                          &m->pair_values, &m->table, &m->letters, &m->text, &m->marks, &m->place_codes, &m->back,
-                         &m->heads, &m->held};
+                         &m->heads, &m->held, &m->made};
         for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
         for (int i = 0; i < 2; i++) {
             free(m->sets[i].vocabularies);
@@ -474,7 +479,6 @@ void structsvm_close(structsvm *tagger) {
 }
 
 /* ---- letters ---------------------------------------------------------------------------------------------------- */
-
 /* Properties of letters, as Python has them. */
 enum {
     DIGIT = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, UPPER = 16, LOWER = 32, TITLE = 64, CASED = 128, IGNORABLE = 256,
@@ -518,7 +522,6 @@ static uint32_t kind_of(const model *m, uint32_t c) {
 }
 
 static uint32_t properties_of(const model *m, uint32_t c) { return m->properties[kind_of(m, c)]; }
-
 /* Whether the capital sigma at i of n letters stands at the end of a word. */
 static int is_final(const model *m, const uint32_t *x, int64_t n, int64_t i) {
     int64_t j = i - 1;
@@ -691,7 +694,6 @@ static slice value_of(const model *m, uint32_t function, const word *w, uint32_t
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
-
 typedef struct {
     slice closing, pattern;     /* NULL: no marks */
     uint32_t hash, first;       /* the pattern's hash; the first token with it */
@@ -818,21 +820,17 @@ static int read_all_places(model *m, const structsvm_text *texts, uint32_t n) {
             int failed = read_places(m, texts, column, n);
             if (failed < 0) return failed;
         }
-        place_value *values = (place_value *)m->place_codes.data + (uint64_t)k * n;
-        place_values(m->places[2 * k], m->marks.data, n, values);
-        /* Marks are parts of texts; what was written to `own` stays where it is. */
+        place_values(m->places[2 * k], m->marks.data, n, (place_value *)m->place_codes.data + (uint64_t)k * n);
     }
     return STRUCTSVM_OK;
 }
 
 /* ---- features of templates -------------------------------------------------------------------------------------- */
-
 /* The codes of each source at each token and outside: rows of left + n + right. */
 static int read_codes(model *m, const templates *s, const structsvm_text *texts, uint32_t n) {
     uint64_t margin = s->left + s->right, width = n + margin;
     GROW(m->codes, (uint64_t)s->n_sources * width * sizeof(int32_t));
     int32_t *codes = m->codes.data;
-    uint32_t column = NONE;
     for (uint32_t i = 0; i < s->n_sources; i++) {
         const int32_t *outside = s->outside + i * margin;
         int32_t *row = codes + i * width;
@@ -841,8 +839,7 @@ static int read_codes(model *m, const templates *s, const structsvm_text *texts,
     }
     /* Sources of a column stand together: each text is decoded once for all of them. */
     for (uint32_t i = 0; i < s->n_sources;) {
-        uint32_t end = i;
-        column = s->sources[2 * i + 1];
+        uint32_t end = i, column = s->sources[2 * i + 1];
         while (end < s->n_sources && s->sources[2 * end + 1] == column) end++;
         for (uint32_t t = 0; t < n; t++) {
             word w;
@@ -906,6 +903,12 @@ static uint32_t merged(uint32_t *ids, float *values, uint32_t n) {
 }
 
 /* ---- weights ---------------------------------------------------------------------------------------------------- */
+static float power_of_2(int e) {
+    uint32_t bits = (uint32_t)(e + 127) << 23;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return e > -127 ? x : ldexpf(1.0f, e);
+}
 
 /* to += value * the weights of a row, divided by the temperature; for value 1 without a product. */
 static void add_row(const model *m, uint32_t row, float value, float divisor, float *to) {
@@ -919,8 +922,9 @@ static void add_row(const model *m, uint32_t row, float value, float divisor, fl
         for (uint32_t c = 0; c < K; c++) to[c] = value == 1.0f ? to[c] + w[c] / divisor : fmaf(value, w[c] / divisor, to[c]);
         return;
     }
-    float unit = m->exponents == NULL ? 1.0f : ldexpf(1.0f, m->exponents[row]);
-    for (uint32_t e = m->row_starts[row]; e < m->row_starts[row + 1]; e++) {
+    uint64_t e = start_of(m, row), end = start_of(m, (uint64_t)row + 1);
+    float unit = m->exponents == NULL || e == end ? 1.0f : power_of_2(m->exponents[row]);
+    for (; e < end; e++) {
         uint32_t c = m->narrow_columns != NULL ? m->narrow_columns[e] : m->wide_columns[e];
         float w = m->values != NULL ? m->values[e] : (float)(m->bytes != NULL ? m->bytes[e] : m->shorts[e]) * unit;
         if (divisor != 1.0f) w /= divisor;
@@ -928,14 +932,8 @@ static void add_row(const model *m, uint32_t row, float value, float divisor, fl
     }
 }
 
-static void add_features(const model *m, const uint32_t *ids, const float *values, uint32_t n, float divisor, float *row) {
-    for (uint32_t e = 0; e < n; e++) add_row(m, ids[e], values[e], divisor, row);
-}
-
 /* ---- the lattice ------------------------------------------------------------------------------------------------ */
-
 static float *row_of(const model *m, uint64_t t) { return (float *)m->E.data + t * m->stride; }
-
 static int from_columns(model *m, const structsvm_text *texts, uint32_t n, float divisor) {
     for (uint64_t i = 0; i < (uint64_t)n * m->n_columns; i++) {
         if (texts[i].size > MOST_BYTES) return STRUCTSVM_INPUT;
@@ -970,7 +968,7 @@ static int from_columns(model *m, const structsvm_text *texts, uint32_t n, float
             }
             found = merged(ids, values, found);
             if (which == 0) {
-                add_features(m, ids, values, found, divisor, row_of(m, t));
+                for (uint32_t e = 0; e < found; e++) add_row(m, ids[e], values[e], divisor, row_of(m, t));
                 continue;
             }
             memcpy((uint32_t *)m->pair_ids.data + total, ids, found * sizeof *ids);
@@ -1050,7 +1048,7 @@ static int from_attributes(model *m, const structsvm_text *texts, const uint32_t
             if (left > 0 && ids[left - 1] == id) values[left - 1] += value;
             else ids[left] = id, values[left++] = value;
         }
-        add_features(m, ids, values, left, divisor, row_of(m, t));
+        for (uint32_t e = 0; e < left; e++) add_row(m, ids[e], values[e], divisor, row_of(m, t));
         if (m->n_pairs == 0) continue;
         for (uint32_t e = 0; e < left; e++) {
             uint32_t pair = pair_of(m, ids[e]);
@@ -1068,22 +1066,31 @@ static int fill(model *m, const structsvm_text *texts, const uint32_t *starts, u
     GROW(m->E, (uint64_t)n * m->stride * sizeof(float));
     for (uint32_t t = 0; t < n; t++)
         for (uint32_t c = 0; c < m->stride; c++) row_of(m, t)[c] = c < m->K ? 0.0f : -INFINITY;
-    if (m->n_pairs > 0) GROW(m->table, ((uint64_t)m->G * m->P + m->K) * m->stride * sizeof(float));
+    if (m->n_pairs > 0) {
+        uint64_t size = (uint64_t)m->G * m->P * m->stride * sizeof(float);
+        m->keeps = n * size <= KEPT;
+        GROW(m->table, (m->keeps ? n : 1) * size + (uint64_t)m->K * m->stride * sizeof(float));
+        GROW(m->made, n);
+        memset(m->made.data, 0, n);
+    }
     return m->n_columns > 0 ? from_columns(m, texts, n, divisor) : from_attributes(m, texts, starts, n, divisor);
 }
 
 /* The table of transition scores into token t > 0: that of all tokens, or with its own features of pairs. */
 static const float *table_at(model *m, const scores *s, uint32_t t, float divisor) {
     const uint32_t *starts = m->pair_starts.data, *ids = m->pair_ids.data;
-    const float *values = m->pair_values.data;
     uint64_t size = (uint64_t)m->G * m->P * m->stride, stride = m->stride;
     if (m->n_pairs == 0 || starts[t] == starts[t + 1]) return s->A;
-    float *table = m->table.data, *rows = m->order == 1 ? table : table + size;
+    float *table = (float *)m->table.data + m->K * stride + (m->keeps ? t * size : 0);
+    float *rows = m->order == 1 ? table : m->table.data;
+    uint8_t *made = (uint8_t *)m->made.data + t;
+    if (*made && m->keeps) return table;
+    *made = 1;
     if (m->order == 1) memcpy(table, s->A, size * sizeof(float));
     else memset(rows, 0, m->K * stride * sizeof(float));
     for (uint32_t e = starts[t]; e < starts[t + 1]; e++)
         for (uint32_t b = 0; b < m->K; b++)
-            add_row(m, m->n_features + ids[e] * m->K + b, values[e], divisor, rows + b * stride);
+            add_row(m, m->n_features + ids[e] * m->K + b, ((float *)m->pair_values.data)[e], divisor, rows + b * stride);
     if (m->order == 2)
         for (uint64_t q = 0; q < (uint64_t)m->K * m->P; q++)
             for (uint64_t c = 0; c < stride; c++) table[q * stride + c] = s->A[q * stride + c] + rows[q / m->P * stride + c];
@@ -1091,7 +1098,6 @@ static const float *table_at(model *m, const scores *s, uint32_t t, float diviso
 }
 
 /* ---- the best labels: as in the package's chain.h ----------------------------------------------------------------- */
-
 static uint64_t block_of(const model *m) { return m->rules.N > 0 ? m->rules.N : (uint64_t)m->G * m->stride; }
 
 /* Where the state stands from which label a leads to group g. */
@@ -1146,7 +1152,6 @@ static int chain_best(model *m, uint32_t n, uint32_t *labels) {
 }
 
 /* ---- under an automaton: as in the package's ruled.h --------------------------------------------------------------- */
-
 static const float *ruled_row(const model *m, const float *A, uint64_t node) {
     return A + (uint64_t)m->rules.rows[node] * m->stride;
 }
@@ -1220,9 +1225,7 @@ int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint
 }
 
 /* ---- the k best ------------------------------------------------------------------------------------------------- */
-
-/* The best of ranked lists: of states first, first + step .. (count of them) what is next by `heads`, plus add[i * stride].
- * Merges up to k into `out`, with numbers state * k + rank in `from`. */
+/* Scores of the k best ways to each state, and how many of these are taken. */
 typedef struct {
     const float *before;
     uint32_t *heads;
@@ -1383,7 +1386,6 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
 }
 
 /* ---- probabilities ---------------------------------------------------------------------------------------------- */
-
 /* Nodes before and behind are visited by the edges between them: calls `visit` for each edge into token t. */
 typedef struct {
     const model *m;
