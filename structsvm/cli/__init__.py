@@ -328,13 +328,16 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None, q
     check_stdout()
     path = model
     task, model = opened(path, plot)
+    sizes = None if kind_by_content(path) else read_model(path, mmap=True).sizes
     figure = task.picture(model) if plot else None
     with naming(path), brief_warnings(quiet):
         if as_json:
-            of = task.contents or contents
-            click.echo(json.dumps(of(getattr(model, "model_", model), top, label)))
+            found = (task.contents or contents)(getattr(model, "model_", model), top, label)
+            click.echo(json.dumps(found if sizes is None else found | {"bytes": sizes}))
         else:
             task.inspect(model, top, label)
+            if sizes is not None:
+                click.echo(f"\nbytes: {', '.join(f'{name} {size:,}' for name, size in sizes.items())}")
         if plot:
             save(figure, plot, say=(lambda _: None) if quiet else click.echo)
 

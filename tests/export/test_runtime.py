@@ -3,7 +3,9 @@
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import local
 from zlib import crc32
 
 import numpy as np
@@ -216,3 +218,55 @@ def test_all_odd_words_have_the_functions_of_python(runtime):
     tagger = runtime.load(bytes_of(model))
     for word in [*ODD, *(a + b for a in ODD for b in ("Σ", "1", "!", "é"))]:
         assert tagger.kbest([word], 4) == [(list(y), score) for y, score in model.predict_kbest([[word]], 4)[0]], word
+
+
+COUNTED = """
+#include <stdlib.h>
+static long n_allocations;
+static void *counted(size_t size) { n_allocations++; return malloc(size); }
+static void *counted_zeros(size_t n, size_t size) { n_allocations++; return calloc(n, size); }
+#define malloc counted
+#define calloc counted_zeros
+#include "structsvm_runtime.c"
+long structsvm_allocations(void) { return n_allocations; }
+"""
+
+
+@pytest.mark.parametrize("name", ["records", "bigrams of order 2", "automaton and bigrams"])
+def test_only_the_longest_sequence_so_far_allocates(tmp_path, name):
+    (tmp_path / "counted.c").write_text(COUNTED)
+    runtime = runtime_models.compiled(tmp_path, tmp_path / "counted.c")
+    fitted(name).export(tmp_path)
+    tagger, X, allocations = runtime.load(tmp_path / "model.bin"), sequences(name), runtime.tagger.LIBRARY
+
+    def use(x):
+        tagger.predict(x)
+        tagger.kbest(x, 2)
+        if fitted(name).loss_ == "log":
+            tagger.probability(x)
+
+    longest = max(X, key=len)
+    use(longest)
+    before = allocations.structsvm_allocations()
+    assert before > 3
+    for x in X:
+        use(x)
+    use(longest)
+    assert allocations.structsvm_allocations() == before
+    use([*longest, *longest])
+    assert allocations.structsvm_allocations() > before
+
+
+def test_threads_have_taggers_of_their_own(runtime):
+    model, data = fitted("records"), bytes_of(fitted("records"))
+    X = sequences("records") * 3
+    shared, own = runtime.load(data), local()
+
+    def work(x):
+        if not hasattr(own, "tagger"):
+            own.tagger = runtime.load(data)
+        return own.tagger.predict(x), shared.predict(x)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(work, X))
+    assert found == [(list(y), list(y)) for y in model.predict(X)]

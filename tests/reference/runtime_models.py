@@ -94,14 +94,16 @@ def sequences(name):
     return [*found, [token for tokens in found[:55] for token in tokens], []]
 
 
-def compiled(folder, *options):
-    """The package of the runtime in Python, with its library compiled into a folder."""
+def compiled(folder, source=SOURCE):
+    """The package of the runtime in Python, imported anew, with its library compiled into a folder."""
     package = folder / "structsvm_runtime"
     shutil.copytree(ROOT / "runtime" / "structsvm_runtime", package, ignore=shutil.ignore_patterns("_native*"))
-    command = [COMPILER, *C_OPTIONS, *(options or ("-O2",)), str(SOURCE), "-o", str(package / "_native.so"), "-lm"]
-    subprocess.run(command, check=True)
+    files = [str(source), "-I", str(SOURCE.parent), "-o", str(package / "_native.so"), "-lm"]
+    subprocess.run([COMPILER, *C_OPTIONS, "-O2", *files], check=True)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:
+        del sys.modules[name]
     sys.path.insert(0, str(folder))
     try:
-        return importlib.import_module("structsvm_runtime")
+        return importlib.import_module(package.name)
     finally:
         sys.path.remove(str(folder))
