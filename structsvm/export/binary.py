@@ -96,12 +96,15 @@ class StringTable(NamedTuple):
 
 
 def tuple_table(file: RuntimeFile, codes: Codes, ids: NDArray[np.int32], n_codes: int) -> None:
-    """Add the table from tuples of codes to features; of single codes, below `n_codes`, a list of features by code."""
+    """Add the table from tuples of codes to features; of single codes, below `n_codes`, a bit for each that has one."""
     n, arity = codes.shape
     if arity == 1:
-        direct = np.zeros(n_codes, dtype=np.int64)
-        direct[codes[:, 0]] = ids + 1
-        file.add("<u4", direct)
+        known = np.zeros(-(-n_codes // 32) * 32, dtype=np.uint32)
+        known[codes[:, 0]] = 1
+        counts = known.reshape(-1, 32).sum(axis=1)
+        file.add("<u4", ids[np.argsort(codes[:, 0])])
+        file.add("<u4", (known.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1))
+        file.add("<u4", np.cumsum(counts) - counts)
         return
     by_feature = np.argsort(ids)
     codes, ids, hashes = codes[by_feature], ids[by_feature], np.zeros(n, dtype=np.uint32)

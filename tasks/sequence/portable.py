@@ -34,7 +34,7 @@ FUNCTIONS = (
 )  # fmt: skip
 PLAIN = ("x", "X", "hyphen")  # functions that need no properties of letters
 LARGEST_EXPONENT = 111
-ROWS = 32  # rows of sparse weights that count from the first of them
+ROWS, MOST_OF_A_ROW = 32, 255  # rows of sparse weights whose start is stored, and weights of a row
 N_SHOWN = 6  # words on a page
 
 
@@ -171,20 +171,18 @@ def add_nodes(file: RuntimeFile, nodes: Nodes) -> None:
 def form_of(weights: Floats, n_labels: int) -> Form:
     """The smallest form of rows of weights."""
     rows, columns = np.nonzero(weights)
-    starts = np.searchsorted(rows, np.arange(len(weights) + 1))
-    blocks = starts[::ROWS]
-    if n_labels * ROWS >= 1 << 16:
+    sizes = np.bincount(rows, minlength=len(weights))
+    if sizes.max(initial=0) > MOST_OF_A_ROW:
         return Form(0, [("<f4", weights)])
     column_type = "u1" if n_labels <= 256 else "<u2"
-    within = starts - np.repeat(blocks, ROWS)[: len(starts)]
-    sparse = [("<u4", blocks), ("<u2", within), (column_type, columns)]
+    sparse = [("<u4", (np.cumsum(sizes) - sizes)[::ROWS]), ("u1", sizes), (column_type, columns)]
     for number, bits, dtype in ((2, 8, "i1"), (3, 16, "<i2")):
         exponents = units_of_rows(weights, bits)
         if exponents is not None and exponents.max(initial=0) <= LARGEST_EXPONENT:
             small = np.ldexp(weights[rows, columns], -exponents[rows].astype(np.int16))
             return Form(number, [*sparse, (dtype, small.astype(dtype)), ("i1", exponents)])
     size_of_column = 1 if n_labels <= 256 else 2
-    if 4 * weights.size <= 2 * len(starts) + len(rows) * (4 + size_of_column):
+    if 4 * weights.size <= len(sizes) + len(rows) * (4 + size_of_column):
         return Form(0, [("<f4", weights)])
     return Form(1, [*sparse, ("<f4", weights[rows, columns])])
 

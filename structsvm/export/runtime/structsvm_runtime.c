@@ -39,10 +39,10 @@ typedef struct {
 } strings;
 
 typedef struct {
-    uint32_t arity, n;
-    const uint32_t *direct;             /* (n codes): feature + 1; for arity 1 */
+    uint32_t arity, n;                  /* n: words of `known` */
+    const uint32_t *known, *before;     /* for arity 1: a bit per code, and bits before each word */
     uint32_t mask;
-    const uint32_t *buckets, *ids;      /* (mask + 2), (n features) */
+    const uint32_t *buckets, *ids;      /* (mask + 2), (features) */
     const uint16_t *narrow;             /* (n, arity) codes, or: */
     const uint32_t *wide;
 } space;
@@ -80,8 +80,8 @@ struct structsvm_own {
     /* Weights: a row per feature of tokens, then K rows per feature of pairs. */
     uint32_t n_rows;
     const float *dense, *values;        /* (n_rows, K), or of sparse rows: */
-    const uint32_t *block_starts;       /* where each ROWS rows begin, and how far behind that each row does: */
-    const uint16_t *row_starts;
+    const uint32_t *block_starts;       /* where each ROWS rows begin, and how many weights each row has: */
+    const uint8_t *row_sizes;
     const uint8_t *narrow_columns;
     const uint16_t *wide_columns;
     const int8_t *bytes, *exponents;    /* values that are integers, times a power of 2 per row */
@@ -215,22 +215,31 @@ static uint32_t string_in(const strings *s, const uint8_t *bytes, uint32_t size)
     return NONE;
 }
 
+static uint32_t bits_of(uint32_t x) {
+    uint32_t n = 0;
+    for (; x != 0; x &= x - 1) n++;
+    return n;
+}
+
 static void read_space(reader *r, space *s, uint32_t n_features) {
-    uint64_t n, n_buckets;
+    uint64_t n, n_buckets, total = 0;
+    s->ids = take(r, U32, NULL, &n);
+    need(r, !r->failed && n <= INT32_MAX && all_below(s->ids, n, n_features));
     if (s->arity == 1) {
-        s->direct = take(r, U32, NULL, &n);
-        need(r, n <= INT32_MAX && (r->failed || all_below(s->direct, n, n_features + 1)));
-        s->n = (uint32_t)n;
+        s->known = take(r, U32, NULL, &n_buckets);
+        s->before = take_n(r, U32, n_buckets);
+        need(r, n_buckets <= INT32_MAX / 32);
+        for (uint64_t i = 0; !r->failed && i < n_buckets; total += bits_of(s->known[i++])) need(r, s->before[i] == total);
+        need(r, total == n);
+        s->n = (uint32_t)n_buckets;
         return;
     }
-    s->ids = take(r, U32, NULL, &n);
     s->buckets = take(r, U32, NULL, &n_buckets);
     const uint32_t *is_wide = take_n(r, U32, 1);
-    need(r, n <= INT32_MAX && n_buckets >= 2 && n_buckets <= INT32_MAX);
+    need(r, n_buckets >= 2 && n_buckets <= INT32_MAX);
     if (r->failed) return;
-    s->n = (uint32_t)n;
     s->mask = (uint32_t)n_buckets - 2;
-    need(r, (s->mask & (s->mask + 1)) == 0 && all_below(s->ids, n, n_features) && rises(s->buckets, n_buckets, n));
+    need(r, (s->mask & (s->mask + 1)) == 0 && rises(s->buckets, n_buckets, n));
     if (*is_wide) s->wide = take_n(r, U32, n * s->arity);
     else s->narrow = take_n(r, U16, n * s->arity);
 }
@@ -294,11 +303,6 @@ static void read_columns(reader *r, model *m) {
     need(r, within(m->lower, n_properties, -0x110000, 0x110000));
 }
 
-/* The place of a row's first weight. */
-static uint64_t start_of(const model *m, uint64_t row) {
-    return (uint64_t)m->block_starts[row / ROWS] + m->row_starts[row];
-}
-
 static void read_weights(reader *r, model *m, uint32_t form) {
     uint64_t n = m->n_rows;
     if (form == 0) {
@@ -307,8 +311,8 @@ static void read_weights(reader *r, model *m, uint32_t form) {
         return;
     }
     uint64_t n_entries;
-    m->block_starts = take_n(r, U32, n / ROWS + 1);
-    m->row_starts = take_n(r, U16, n + 1);
+    m->block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
+    m->row_sizes = take_n(r, U8, n);
     if (m->K <= 256) m->narrow_columns = take(r, U8, NULL, &n_entries);
     else m->wide_columns = take(r, U16, NULL, &n_entries);
     if (form == 1) {
@@ -321,8 +325,10 @@ static void read_weights(reader *r, model *m, uint32_t form) {
         /* 2^15 times 2^111 is finite. */
         for (uint64_t i = 0; !r->failed && i < n; i++) need(r, m->exponents[i] <= 111);
     }
-    need(r, !r->failed && start_of(m, 0) == 0 && start_of(m, n) == n_entries);
-    for (uint64_t i = 0; !r->failed && i < n; i++) need(r, start_of(m, i) <= start_of(m, i + 1));
+    uint64_t total = 0;
+    for (uint64_t i = 0; !r->failed && i < n; total += m->row_sizes[i++])
+        need(r, i % ROWS != 0 || m->block_starts[i / ROWS] == total);
+    need(r, total == n_entries);
     for (uint64_t i = 0; !r->failed && i < n_entries; i++)
         need(r, (m->K <= 256 ? m->narrow_columns[i] : m->wide_columns[i]) < m->K);
 }
@@ -467,10 +473,7 @@ void structsvm_close(structsvm *tagger) {
                          &m->pair_values, &m->table, &m->letters, &m->text, &m->marks, &m->place_codes, &m->back,
                          &m->heads, &m->held, &m->made};
         for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-        for (int i = 0; i < 2; i++) {
-            free(m->sets[i].vocabularies);
-            free(m->sets[i].spaces);
-        }
+        for (int i = 0; i < 2; i++) free(m->sets[i].vocabularies), free(m->sets[i].spaces);
         free(m->tables);
         free(m->label_texts);
     }
@@ -539,8 +542,7 @@ static int64_t lowered(const model *m, const uint32_t *x, int64_t n, uint32_t *o
         if (x[i] == SIGMA) {
             out[made++] = is_final(m, x, n, i) ? 0x3C2 : 0x3C3;
         } else if (m->properties[kind] & DOTTED) {
-            out[made++] = 'i';
-            out[made++] = 0x307;
+            out[made++] = 'i', out[made++] = 0x307;
         } else {
             uint32_t c = x[i] + (uint32_t)m->lower[kind];
             out[made++] = c <= 0x10FFFF ? c : x[i];
@@ -555,8 +557,7 @@ typedef struct {
 } slice;
 
 static slice text_of(const char *text) {
-    slice s = {(const uint8_t *)text, (uint32_t)strlen(text)};
-    return s;
+    return (slice){(const uint8_t *)text, (uint32_t)strlen(text)};
 }
 
 /* Letters written in UTF-8 to `to`. */
@@ -587,8 +588,7 @@ static slice part_of(const word *w, int64_t first, int64_t last) {
     for (int64_t i = 0; i < first; i++) a += encoded(w->letters[i], ignored);
     b = a;
     for (int64_t i = first; i < last; i++) b += encoded(w->letters[i], ignored);
-    slice s = {w->text.data + a, b - a};
-    return s;
+    return (slice){w->text.data + a, b - a};
 }
 
 /* The word without marks at its ends, a word of marks alone as it is, in lower case: letters at `out`. */
@@ -864,13 +864,18 @@ static int read_codes(model *m, const templates *s, const structsvm_text *texts,
     return STRUCTSVM_OK;
 }
 
+static uint32_t one_of(const space *s, uint32_t code) {
+    uint32_t bits = code / 32 < s->n ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
+    return bits & bit ? s->ids[s->before[code / 32] + bits_of(bits & (bit - 1))] : NONE;
+}
+
 /* The feature of a space whose codes are at places items[..], at token t: its number, or NONE. */
 static uint32_t feature_at(const space *s, const int32_t *items, const int32_t *codes, uint64_t width, uint64_t t) {
     uint32_t h = 0;
     for (uint32_t k = 0; k < s->arity; k++) {
         int32_t code = codes[(uint64_t)items[2 * k] * width + t + (uint64_t)(int64_t)items[2 * k + 1]];
         if (code < 0) return NONE;
-        if (s->arity == 1) return (uint32_t)code < s->n ? s->direct[code] - 1 : NONE;
+        if (s->arity == 1) return one_of(s, (uint32_t)code);
         h = (h ^ (uint32_t)code) * 0x9E3779B1u;
         h ^= h >> 15;
     }
@@ -922,7 +927,9 @@ static void add_row(const model *m, uint32_t row, float value, float divisor, fl
         for (uint32_t c = 0; c < K; c++) to[c] = value == 1.0f ? to[c] + w[c] / divisor : fmaf(value, w[c] / divisor, to[c]);
         return;
     }
-    uint64_t e = start_of(m, row), end = start_of(m, (uint64_t)row + 1);
+    uint64_t e = m->block_starts[row / ROWS], end;
+    for (uint32_t i = row / ROWS * ROWS; i < row; i++) e += m->row_sizes[i];
+    end = e + m->row_sizes[row];
     float unit = m->exponents == NULL || e == end ? 1.0f : power_of_2(m->exponents[row]);
     for (; e < end; e++) {
         uint32_t c = m->narrow_columns != NULL ? m->narrow_columns[e] : m->wide_columns[e];
@@ -980,23 +987,24 @@ static int from_columns(model *m, const structsvm_text *texts, uint32_t n, float
     return STRUCTSVM_OK;
 }
 
+static void swap(uint64_t *a, uint64_t *b) {
+    uint64_t x = *a;
+    *a = *b, *b = x;
+}
+
 /* Move item i of a heap of n numbers down. */
 static void sift(uint64_t *x, uint64_t i, uint64_t n) {
     for (uint64_t child; (child = 2 * i + 1) < n; i = child) {
         if (child + 1 < n && x[child + 1] > x[child]) child++;
         if (x[i] >= x[child]) return;
-        uint64_t swap = x[i];
-        x[i] = x[child];
-        x[child] = swap;
+        swap(x + i, x + child);
     }
 }
 
 static void sort(uint64_t *x, uint64_t n) {
     for (uint64_t i = n / 2; i-- > 0;) sift(x, i, n);
     for (uint64_t end = n; end-- > 1;) {
-        uint64_t swap = x[0];
-        x[0] = x[end];
-        x[end] = swap;
+        swap(x, x + end);
         sift(x, 0, end);
     }
 }
@@ -1142,12 +1150,8 @@ static int chain_best(model *m, uint32_t n, uint32_t *labels) {
             float x = before[from_of(m, g, a)] + A[a * stride];
             if (x > top) top = x, from = a;
         }
-        if (m->G == 1) {
-            c = from;
-        } else {
-            c = g;
-            g = t == 1 ? m->K : from < m->K ? from : m->K - 1;
-        }
+        c = m->G == 1 ? from : g;
+        if (m->G > 1) g = t == 1 ? m->K : from < m->K ? from : m->K - 1;
     }
 }
 
@@ -1289,13 +1293,9 @@ static void follow(const model *m, const uint32_t *back, uint32_t n, uint64_t k,
         if (t == 0) return;
         uint64_t b = back[(t * states + state) * k + rank];
         rank = b % k;
-        if (m->rules.N > 0) {
-            state = b / k;
-        } else {
-            c = m->G == 1 ? b / k : g;
-            g = m->G == 1 ? 0 : b / k;
-            state = g * m->stride + c;
-        }
+        c = m->G == 1 ? b / k : g;
+        g = m->G == 1 ? 0 : b / k;
+        state = m->rules.N > 0 ? b / k : g * m->stride + c;
     }
 }
 
