@@ -136,6 +136,15 @@ class ModelFile:
         """The arrays whose names begin with `prefix`, by the rest of their names."""
         return under(self.arrays, prefix)
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of arrays by the first part of their names, such as ``"weights"``, the largest first."""
+        found: dict[str, int] = {}
+        for name, array in self.arrays.items():
+            part = name.partition(".")[0]
+            found[part] = found.get(part, 0) + array.nbytes
+        return dict(sorted(found.items(), key=lambda one: -one[1]))
+
 
 def under(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     """The arrays whose names begin with `prefix`, by the rest of their names."""

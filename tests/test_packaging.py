@@ -500,7 +500,8 @@ def test_wheel_holds_the_package_and_nothing_else(checkout, installed):
     wanted = {CYTHONS_OWN.replace(".", "/") + sysconfig.get_config_var("EXT_SUFFIX")}
     for folder, package in PACKAGES.items():
         for name in files_of(checkout / folder):
-            if name.endswith((".py", ".pyi", ".pxd", "py.typed", ".html", ".css", ".js")):
+            shipped = (".py", ".pyi", ".pxd", "py.typed", ".html", ".css", ".js")
+            if name.endswith(shipped) or name.startswith("export/runtime/"):
                 wanted.add(f"{package}/{name}")
             elif name.endswith(".pyx"):
                 wanted.add(f"{package}/{name[:-4]}{sysconfig.get_config_var('EXT_SUFFIX')}")

@@ -43,9 +43,11 @@ from structsvm.cli.output import (
 )
 from structsvm.cli.task import Task, Wanted
 from structsvm.execution.products import product_threads
+from structsvm.export.folders import TARGETS
 from structsvm.files.new_file import new_file
 from structsvm.interop.kinds import KINDS, OWN, kind_by_content, kind_by_name, write_chain
 from structsvm.model_file import read_model
+from structsvm.opening import load
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.registry import ESTIMATORS
 
@@ -354,13 +356,16 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None, q
     check_stdout()
     path = model
     task, model = opened(path, plot)
+    sizes = None if kind_by_content(path) else read_model(path, mmap=True).sizes
     figure = task.picture(model) if plot else None
     with naming(path), brief_warnings(quiet):
         if as_json:
-            of = task.contents or contents
-            click.echo(json.dumps(of(getattr(model, "model_", model), top, label)))
+            found = (task.contents or contents)(getattr(model, "model_", model), top, label)
+            click.echo(json.dumps(found if sizes is None else found | {"bytes": sizes}))
         else:
             task.inspect(model, top, label)
+            if sizes is not None:
+                click.echo(f"\nbytes: {', '.join(f'{name} {size:,}' for name, size in sizes.items())}")
         if plot:
             save(figure, plot, say=(lambda _: None) if quiet else click.echo)
 
@@ -416,6 +421,33 @@ def convert(model: Any, out: str, to: str | None, quiet: bool) -> None:
 
 main.add_command(annotate)
 main.add_command(serve)
+
+
+@main.command()
+@MODEL
+@click.option("--to", type=NameChoice([*TARGETS]), required=True, help="What to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    required=True,
+    help="Folder to write to; it is made if it is missing.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
+def export(model: Any, to: str, output: str, quiet: bool) -> None:
+    """Write MODEL, of label sequences, to a folder for programs without Python.
+
+    c: a source in C99, its header and model.bin. wasm: WebAssembly, a module in JavaScript and model.bin; zig compiles
+    it (pip install 'structured-svm[wasm]'). page: all of these in tagger.html, for browsers. json: names and weights.
+    """
+    check_files()
+    with naming(model), brief_warnings(quiet):
+        found = load(model)
+        if not hasattr(found, "export"):
+            raise click.ClickException(
+                f"{model}: a {type(found).__name__}, and models of SequenceLabeler alone are exported"
+            )
+        found.export(output, to)
 
 
 @main.command()

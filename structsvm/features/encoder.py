@@ -360,6 +360,16 @@ class FeatureEncoder:
         return own.positions(its, X), nothing
 
     @property
+    def layout(self) -> TemplateLayout | None:
+        """The templates of tokens, in the form of tables; None for other data than columns."""
+        return self._layout
+
+    @property
+    def vocabularies(self) -> tuple[AttributeVocabulary | TemplateEncoder | None, TemplateEncoder | None]:
+        """The features of tokens, and those of templates for pairs of labels."""
+        return self._vocabulary, self._bigrams if isinstance(self._bigrams, TemplateEncoder) else None
+
+    @property
     def can_narrow(self) -> bool:
         """Whether features can be left out; see `narrowed`."""
         return isinstance(self._vocabulary, (AttributeVocabulary, TemplateVocabulary))

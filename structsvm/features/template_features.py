@@ -105,6 +105,11 @@ class TemplateEncoder:
         return {**self.__dict__, "_ready": None}
 
     @property
+    def layout(self) -> TemplateLayout:
+        """The templates."""
+        return self._layout
+
+    @property
     def names(self) -> list[str]:
         """The features, by index."""
         return [f"hash:{j}" for j in range(self.n_features)]
@@ -196,6 +201,11 @@ class TemplateVocabulary(TemplateEncoder):
         super().__init__(layout)
         self._strings, self._ids, self._codes = strings, ids, codes
         self.n_features = sum(map(len, ids))
+
+    @property
+    def tables(self) -> tuple[list[Vocabulary], list[tuple[NDArray[np.int32], NDArray[np.int32]]]]:
+        """The strings of each source; and by space the features and their codes."""
+        return self._strings, list(zip(self._ids, self._codes, strict=True))
 
     @property
     def names(self) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
+from structsvm.export.folders import TARGETS, write_files
 from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import mark_for
 from structsvm.metrics._labels import check_no_nan_in, check_sequences
@@ -27,11 +28,14 @@ from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of, solver_for
+from structsvm.tasks.sequence.portable import runtime_files
+from structsvm.tasks.sequence.portable_json import json_files
 from structsvm.tasks.sequence.questions.growth import grown, labels_in
 from structsvm.tasks.sequence.questions.sentences import SentenceReader
 from structsvm.tasks.sequence.templates import USUAL
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
@@ -515,6 +519,39 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         own.report, own.params, own.estimator = None, self.get_params(deep=False), type(self).__name__
         examples = None if data is None else prepare(self, *data, own.copy())[1]
         return self._loaded("", compacted(own, budget=budget, tolerance=tolerance, bits=bits, examples=examples))
+
+    def export(self, folder: str | os.PathLike[str], to: str = "c") -> None:
+        """Write the model to a folder for use without Python: labels and scores are the same, bit for bit.
+
+        Parameters
+        ----------
+        folder : path-like
+            A folder, made if it is missing. Files of earlier exports are replaced.
+        to : {"c", "wasm", "page", "json"}, default="c"
+            "c": ``model.bin``, and ``structsvm_runtime.c`` and ``.h``, in C99, that read it. "wasm": ``model.bin``, and
+            the same as WebAssembly with a module in JavaScript. "page": ``tagger.html``, all of these in one page
+            that browsers open from a file; for words. "json": ``model.json``, names and weights.
+
+        Raises
+        ------
+        ValueError
+            For a model that the runtime does not support: of segments, numbers, hashed features, greedy inference,
+            rules that are no single automaton, regular expressions in templates, or labels that are not str.
+        ImportError
+            For "wasm" and "page" without zig, which compiles the runtime.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from structsvm.tasks import SequenceLabeler
+        >>> folder = tempfile.mkdtemp()
+        >>> SequenceLabeler(C=1.0, random_state=0).fit([["a", "b"]], [["x", "y"]]).export(folder)
+        >>> sorted(os.listdir(folder))
+        ['model.bin', 'structsvm_runtime.c', 'structsvm_runtime.h']
+        """
+        validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "SequenceLabeler.export")
+        model: SequenceModel = self._fitted()
+        write_files(folder, json_files(model) if to == "json" else runtime_files(model, to))
 
     # ---- views, files ---------------------------------------------------------------------------
 

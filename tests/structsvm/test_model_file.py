@@ -658,3 +658,9 @@ def test_file_and_rename_are_flushed_in_this_order(model, monkeypatch):
     monkeypatch.setattr(os, "replace", lambda *paths: events.append("rename") or real["replace"](*paths))
     write_model(model, "sequence", META, ARRAYS)
     assert events == ["file", "rename", "directory"]
+
+
+def test_sizes_are_those_of_parts(tmp_path):
+    arrays = {"b": np.zeros(3), "a.x": np.zeros(4, dtype=np.int8), "a.y.z": np.zeros(40, dtype=np.int8)}
+    write_model(tmp_path / "m", "x", {}, arrays)
+    assert list(read_model(tmp_path / "m").sizes.items()) == [("a", 44), ("b", 24)]

@@ -1,0 +1,90 @@
+"""Tokens as texts with values: columns as they are, attributes as structsvm names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["attributes", "columns"]
+
+MAX_DEPTH = 64
+
+
+def columns(tokens: Iterable[object], n_columns: int) -> list[tuple[bytes, float]]:
+    """The texts of tokens that are strings, or tuples of `n_columns` strings.
+
+    Raises
+    ------
+    ValueError
+        For a token of another number of columns.
+    TypeError
+        For what is no string.
+    """
+    texts = []
+    for t, token in enumerate(tokens):
+        cells = (token,) if isinstance(token, str) else tuple(token) if isinstance(token, (tuple, list)) else None
+        if cells is None or not all(isinstance(cell, str) for cell in cells):
+            raise TypeError(f"token {t} must be a str, or a tuple of {n_columns} str, got {token!r:.80}")
+        if len(cells) != n_columns:
+            raise ValueError(f"token {t} has {len(cells)} columns, and the model reads {n_columns}")
+        texts += [(coded(cell), 1.0) for cell in cells]
+    return texts
+
+
+def attributes(token: object, t: int) -> Iterator[tuple[bytes, float]]:
+    """The attributes of token t: a list, tuple or set of names, or a dict of features.
+
+    A str v under the key k is the attribute "k:v", a number or bool the value of "k"; dicts, lists and sets under k
+    have attributes below "k:".
+
+    Raises
+    ------
+    TypeError
+        For any other token or feature.
+    """
+    if isinstance(token, Mapping):
+        for name, value in token.items():
+            yield from _feature(_text(name, t), value, t, 0)
+    elif isinstance(token, (list, tuple)):
+        yield from ((coded(_text(name, t)), 1.0) for name in token)
+    elif isinstance(token, (set, frozenset)):
+        yield from ((coded(name), 1.0) for name in sorted(_text(name, t) for name in token))
+    else:
+        raise TypeError(f"token {t} must be a list of attributes or a dict of features, got {token!r:.80}")
+
+
+def coded(text: str) -> bytes:
+    """The bytes of a text, lone surrogates included."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _feature(name: str, value: object, t: int, depth: int) -> Iterator[tuple[bytes, float]]:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"token {t}: features are nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, (str, bytes)):
+        yield coded(f"{name}:{_text(value, t)}"), 1.0
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _feature(f"{name}:{_text(key, t)}", inner, t, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for place, inner in enumerate(value):
+            is_text = isinstance(inner, (str, bytes))
+            yield from _feature(name if is_text else f"{name}[{place}]", inner, t, depth + 1)
+    elif isinstance(value, (set, frozenset)):
+        yield from ((coded(f"{name}:{key}"), 1.0) for key in sorted(_text(key, t) for key in value))
+    else:
+        yield coded(name), _number(name, value, t)
+
+
+def _number(name: str, value: object, t: int) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TypeError(f"token {t}: feature {name!r} must be a number, str, list or dict, got {value!r:.80}") from None
+
+
+def _text(name: object, t: int) -> str:
+    if isinstance(name, str):
+        return name
+    if isinstance(name, bytes):
+        return name.decode("utf-8")
+    raise TypeError(f"token {t}: names of features must be str, got {name!r:.80}")

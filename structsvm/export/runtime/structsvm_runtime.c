@@ -1,0 +1,1499 @@
+/* The runtime of models that structsvm exported; its five functions are described in structsvm_runtime.h.
+ *
+ * A model's bytes, all numbers little-endian:
+ *
+ *     8 bytes   "\x89SVMRUN\n"
+ *     uint32    version, 1
+ *     uint32    crc32 of all that follows
+ *     uint64    size in bytes, of all
+ *     arrays    each: uint32 kind of its items, uint32 0, uint64 number of items, the items, zeros up to a multiple of 8
+ *
+ * The arrays follow one another in the order in which `read_model` takes them. Sums are in float32 and in the order of
+ * the package's kernels, so scores are the same, bit for bit: compile with -ffp-contract=off.
+ */
+#include "structsvm_runtime.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "models are little-endian, and are used where they are: this machine is not"
+#endif
+
+enum {
+    U8 = 1, U16 = 2, U32 = 4, F32 = 20,     /* kinds of items; the last four bits are their size */
+    LANES = 8, ROWS = 32,
+    LONG = 256,                             /* tokens from which on scores of the k best are summed in float64 */
+    MOST_ITEMS = 1024, MOST_MARGIN = 200, MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24,
+    KEPT = 1 << 22                          /* bytes of tables of tokens that are kept for the way back */
+};
+
+#define MOST_ROOM ((uint64_t)1 << 31)
+#define NONE UINT32_MAX
+
+typedef struct {
+    uint32_t n, mask;
+    const uint32_t *starts, *buckets;   /* (n + 1), (mask + 2): where the strings of a hash begin */
+    const uint8_t *bytes;
+} strings;
+
+typedef struct {
+    uint32_t arity, n;                  /* n: words of `known` */
+    const uint32_t *known, *before;     /* for arity 1: a bit per code, and bits before each word */
+    uint32_t mask;
+    const uint32_t *buckets, *ids;      /* (mask + 2), (features) */
+    const uint16_t *narrow;             /* (n, arity) codes, or: */
+    const uint32_t *wide;
+} space;
+
+/* Templates: of tokens, or of pairs of labels. */
+typedef struct {
+    uint32_t n_sources, left, right, n_templates, n_spaces, of_pairs;
+    const uint32_t *sources;            /* (n_sources, 2): function, column; columns from n_columns on are places' */
+    const int32_t *outside;             /* (n_sources, left + right): codes of places outside a sequence */
+    const uint32_t *starts, *of;        /* (n_templates + 1), (n_templates): items and space of each */
+    const int32_t *items;               /* (items, 2): source, offset */
+    strings *vocabularies;              /* (n_sources) */
+    space *spaces;
+} templates;
+
+typedef struct {
+    const float *A, *start, *end;       /* (G, P, stride), (stride), (stride): as in the package's chain.h */
+} scores;
+
+typedef struct {
+    uint32_t N, H;                      /* nodes of an automaton: as in the package's ruled.h */
+    const int32_t *labels, *rows, *group, *ends, *groups, *next, *first, *origins, *origin;
+} automaton;
+
+typedef struct {
+    void *data;
+    uint64_t size;
+} room;
+
+struct structsvm_own {
+    uint32_t K, stride, order, G, P, n_features, n_pairs, n_columns;
+    float temperature;                  /* 0: no probabilities */
+    scores plain, scaled;
+    automaton rules;                    /* N = 0: none */
+    /* Weights: a row per feature of tokens, then K rows per feature of pairs. */
+    uint32_t n_rows;
+    const float *dense, *values;        /* (n_rows, K), or of sparse rows: */
+    const uint32_t *block_starts;       /* where each ROWS rows begin, and how many weights each row has: */
+    const uint8_t *row_sizes;
+    const uint8_t *narrow_columns;
+    const uint16_t *wide_columns;
+    const int8_t *bytes, *exponents;    /* values that are integers, times a power of 2 per row */
+    const int16_t *shorts;
+    /* Features. */
+    strings names;                      /* names of attributes */
+    const uint32_t *name_ids, *paired;  /* (names), (n_pairs) ascending */
+    uint32_t n_places;
+    const uint32_t *places;             /* (n_places, 2): function, column */
+    uint32_t n_pages;
+    const uint16_t *pages;              /* letters: (n_pages), and of these (pages met, 128) kinds */
+    const uint8_t *kinds;
+    const uint32_t *properties;         /* (n_kinds): flags */
+    const int32_t *lower;               /* (n_kinds): what lower case adds */
+    templates sets[2];
+    float *tables;                      /* behind plain and scaled */
+    structsvm_text *label_texts;
+    /* Rooms that grow. */
+    room E, V, R, codes, ids, keys, pair_starts, pair_ids, pair_values, table, letters, text, marks, place_codes, back;
+    room heads, held, made;
+    int keeps;                          /* whether there is a table for each token */
+};
+typedef struct structsvm_own model;
+
+/* ---- rooms ------------------------------------------------------------------------------------------------------ */
+static int grow(room *r, uint64_t size) {
+    if (size <= r->size && r->data != NULL) return STRUCTSVM_OK;
+    if (size > MOST_ROOM) return STRUCTSVM_SIZE;
+    if (size < 256) size = 256;
+    void *data = malloc((size_t)size);
+    if (data == NULL) return STRUCTSVM_MEMORY;
+    free(r->data);
+    r->data = data;
+    r->size = size;
+    return STRUCTSVM_OK;
+}
+
+#define GROW(r, size) do { int failed_ = grow(&(r), (size)); if (failed_ < 0) return failed_; } while (0)
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const uint8_t *bytes;
+    uint64_t size, at;
+    int failed;
+} reader;
+
+static uint32_t crc32_of(const uint8_t *bytes, uint64_t n) {
+    uint32_t table[256], crc = NONE;
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t x = i;
+        for (int bit = 0; bit < 8; bit++) x = x >> 1 ^ (x & 1 ? 0xEDB88320u : 0);
+        table[i] = x;
+    }
+    for (uint64_t i = 0; i < n; i++) crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 255];
+    return ~crc;
+}
+
+/* The next array, of `wanted` items or, if that is NULL, of any number, which goes to *n. NULL for none: see `failed`. */
+static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64_t *n) {
+    uint32_t head[2];
+    uint64_t count, bytes;
+    if (r->failed || r->size - r->at < 16) goto unsound;
+    memcpy(head, r->bytes + r->at, 8);
+    memcpy(&count, r->bytes + r->at + 8, 8);
+    r->at += 16;
+    if (head[0] != kind || head[1] != 0 || count > (r->size - r->at) / (kind & 15)) goto unsound;
+    if (wanted != NULL && count != *wanted) goto unsound;
+    bytes = (count * (kind & 15) + 7) / 8 * 8;
+    if (bytes > r->size - r->at) goto unsound;
+    if (n != NULL) *n = count;
+    r->at += bytes;
+    return r->bytes + r->at - bytes;
+unsound:
+    r->failed = 1;
+    if (n != NULL) *n = 0;
+    return NULL;
+}
+
+static const void *take_n(reader *r, uint32_t kind, uint64_t n) { return take(r, kind, &n, NULL); }
+/* Whether n numbers rise from 0 to the last. */
+static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
+    if (n == 0 || x[0] != 0 || x[n - 1] != last) return 0;
+    for (uint64_t i = 1; i < n; i++)
+        if (x[i] < x[i - 1]) return 0;
+    return 1;
+}
+
+static int all_below(const uint32_t *x, uint64_t n, uint32_t limit) {
+    for (uint64_t i = 0; i < n; i++)
+        if (x[i] >= limit) return 0;
+    return 1;
+}
+
+static int within(const int32_t *x, uint64_t n, int64_t least, int64_t limit) {
+    for (uint64_t i = 0; i < n; i++)
+        if (x[i] < least || x[i] >= limit) return 0;
+    return 1;
+}
+
+/* Whether numbers are finite, or -inf where `excluded` is set. */
+static int are_scores(const float *x, uint64_t n, int excluded) {
+    for (uint64_t i = 0; i < n; i++)
+        if (!(x[i] >= -3.402823466e38f && x[i] <= 3.402823466e38f) && !(excluded && x[i] == -INFINITY)) return 0;
+    return 1;
+}
+
+static void need(reader *r, int holds) { r->failed |= !holds; }
+static void read_strings(reader *r, strings *s) {
+    uint64_t n, n_buckets, n_bytes;
+    s->starts = take(r, U32, NULL, &n);
+    s->buckets = take(r, U32, NULL, &n_buckets);
+    s->bytes = take(r, U8, NULL, &n_bytes);
+    need(r, n > 0 && n <= INT32_MAX && n_buckets >= 2 && n_buckets <= INT32_MAX);
+    if (r->failed) return;
+    s->n = (uint32_t)n - 1;
+    s->mask = (uint32_t)n_buckets - 2;
+    need(r, (s->mask & (s->mask + 1)) == 0 && rises(s->starts, n, n_bytes) && rises(s->buckets, n_buckets, s->n));
+}
+
+static uint32_t hash_of(const uint8_t *bytes, uint32_t size) {
+    uint32_t h = 2166136261u;
+    for (uint32_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;
+    return h ^ h >> 15;
+}
+
+/* The index of a string, or NONE. */
+static uint32_t string_in(const strings *s, const uint8_t *bytes, uint32_t size) {
+    uint32_t b = hash_of(bytes, size) & s->mask;
+    for (uint32_t i = s->buckets[b]; i < s->buckets[b + 1]; i++)
+        if (s->starts[i + 1] - s->starts[i] == size && memcmp(s->bytes + s->starts[i], bytes, size) == 0) return i;
+    return NONE;
+}
+
+static uint32_t bits_of(uint32_t x) {
+    uint32_t n = 0;
+    for (; x != 0; x &= x - 1) n++;
+    return n;
+}
+
+static void read_space(reader *r, space *s, uint32_t n_features) {
+    uint64_t n, n_buckets, total = 0;
+    s->ids = take(r, U32, NULL, &n);
+    need(r, !r->failed && n <= INT32_MAX && all_below(s->ids, n, n_features));
+    if (s->arity == 1) {
+        s->known = take(r, U32, NULL, &n_buckets);
+        s->before = take_n(r, U32, n_buckets);
+        need(r, n_buckets <= INT32_MAX / 32);
+        for (uint64_t i = 0; !r->failed && i < n_buckets; total += bits_of(s->known[i++])) need(r, s->before[i] == total);
+        need(r, total == n);
+        s->n = (uint32_t)n_buckets;
+        return;
+    }
+    s->buckets = take(r, U32, NULL, &n_buckets);
+    const uint32_t *is_wide = take_n(r, U32, 1);
+    need(r, n_buckets >= 2 && n_buckets <= INT32_MAX);
+    if (r->failed) return;
+    s->mask = (uint32_t)n_buckets - 2;
+    need(r, (s->mask & (s->mask + 1)) == 0 && rises(s->buckets, n_buckets, n));
+    if (*is_wide) s->wide = take_n(r, U32, n * s->arity);
+    else s->narrow = take_n(r, U16, n * s->arity);
+}
+
+static int read_templates(reader *r, templates *s, const model *m, uint32_t n_features) {
+    const uint32_t *head = take_n(r, U32, 6);
+    if (r->failed) return STRUCTSVM_FILE;
+    s->n_sources = head[0], s->left = head[1], s->right = head[2];
+    s->n_templates = head[3], s->n_spaces = head[4], s->of_pairs = head[5];
+    need(r, s->n_sources <= MOST_ITEMS * 16 && s->n_templates <= MOST_ITEMS && s->n_spaces <= s->n_templates
+                && s->left <= MOST_MARGIN && s->right <= MOST_MARGIN && s->of_pairs <= 1);
+    if (r->failed) return STRUCTSVM_FILE;
+    uint64_t margin = s->left + s->right, n_items;
+    s->sources = take_n(r, U32, 2 * (uint64_t)s->n_sources);
+    s->outside = take_n(r, U32, s->n_sources * margin);
+    s->starts = take_n(r, U32, (uint64_t)s->n_templates + 1);
+    s->of = take_n(r, U32, s->n_templates);
+    s->items = take(r, U32, NULL, &n_items);
+    const uint32_t *arities = take_n(r, U32, s->n_spaces);
+    need(r, !r->failed && n_items % 2 == 0 && rises(s->starts, (uint64_t)s->n_templates + 1, n_items / 2)
+                && all_below(s->of, s->n_templates, s->n_spaces));
+    if (r->failed) return STRUCTSVM_FILE;
+    for (uint32_t i = 0; i < s->n_sources; i++)
+        need(r, s->sources[2 * i] < 64 && s->sources[2 * i + 1] < m->n_columns + m->n_places
+                    && (s->sources[2 * i] == 0 || s->sources[2 * i + 1] < m->n_columns));
+    for (uint64_t i = 0; i < n_items / 2; i++)
+        need(r, s->items[2 * i] >= 0 && s->items[2 * i] < (int32_t)s->n_sources
+                    && s->items[2 * i + 1] >= -(int32_t)s->left && s->items[2 * i + 1] <= (int32_t)s->right);
+    for (uint32_t k = 0; !r->failed && k < s->n_templates; k++)
+        need(r, s->starts[k + 1] - s->starts[k] == arities[s->of[k]]);
+    if (r->failed) return STRUCTSVM_FILE;
+    s->vocabularies = calloc((size_t)s->n_sources + 1, sizeof(strings));
+    s->spaces = calloc((size_t)s->n_spaces + 1, sizeof(space));
+    if (s->vocabularies == NULL || s->spaces == NULL) return STRUCTSVM_MEMORY;
+    for (uint32_t i = 0; i < s->n_sources && !r->failed; i++) {
+        read_strings(r, s->vocabularies + i);
+        need(r, s->vocabularies[i].n < INT32_MAX - MOST_MARGIN * 2
+                    && (r->failed || within(s->outside + i * margin, margin, -1, (int64_t)s->vocabularies[i].n + margin)));
+    }
+    for (uint32_t i = 0; i < s->n_spaces && !r->failed; i++) {
+        s->spaces[i].arity = arities[i];
+        read_space(r, s->spaces + i, n_features);
+    }
+    return r->failed ? STRUCTSVM_FILE : STRUCTSVM_OK;
+}
+
+static void read_columns(reader *r, model *m) {
+    m->places = take_n(r, U32, 2 * (uint64_t)m->n_places);
+    for (uint32_t i = 0; !r->failed && i < m->n_places; i++)
+        need(r, m->places[2 * i] < 9 && m->places[2 * i + 1] < m->n_columns);
+    uint64_t n, n_kinds, n_properties;
+    m->pages = take(r, U16, NULL, &n);
+    m->kinds = take(r, U8, NULL, &n_kinds);
+    m->properties = take(r, U32, NULL, &n_properties);
+    m->lower = take_n(r, U32, n_properties);
+    need(r, n <= 8704 && n_kinds <= 1 << 21 && n_kinds % 128 == 0 && n_properties >= 1 && n_properties <= 1 << 16);
+    if (r->failed) return;
+    m->n_pages = (uint32_t)n;
+    for (uint64_t i = 0; i < n; i++) need(r, m->pages[i] < n_kinds / 128);
+    for (uint64_t i = 0; i < n_kinds; i++) need(r, m->kinds[i] < n_properties);
+    need(r, within(m->lower, n_properties, -0x110000, 0x110000));
+}
+
+static void read_weights(reader *r, model *m, uint32_t form) {
+    uint64_t n = m->n_rows;
+    if (form == 0) {
+        m->dense = take_n(r, F32, n * m->K);
+        need(r, !r->failed && are_scores(m->dense, n * m->K, 0));
+        return;
+    }
+    uint64_t n_entries;
+    m->block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
+    m->row_sizes = take_n(r, U8, n);
+    if (m->K <= 256) m->narrow_columns = take(r, U8, NULL, &n_entries);
+    else m->wide_columns = take(r, U16, NULL, &n_entries);
+    if (form == 1) {
+        m->values = take_n(r, F32, n_entries);
+        need(r, r->failed || are_scores(m->values, n_entries, 0));
+    } else {
+        if (form == 2) m->bytes = take_n(r, U8, n_entries);
+        else m->shorts = take_n(r, U16, n_entries);
+        m->exponents = take_n(r, U8, n);
+        /* 2^15 times 2^111 is finite. */
+        for (uint64_t i = 0; !r->failed && i < n; i++) need(r, m->exponents[i] <= 111);
+    }
+    uint64_t total = 0;
+    for (uint64_t i = 0; !r->failed && i < n; total += m->row_sizes[i++])
+        need(r, i % ROWS != 0 || m->block_starts[i / ROWS] == total);
+    need(r, total == n_entries);
+    for (uint64_t i = 0; !r->failed && i < n_entries; i++)
+        need(r, (m->K <= 256 ? m->narrow_columns[i] : m->wide_columns[i]) < m->K);
+}
+
+static void read_rules(reader *r, model *m) {
+    automaton *a = &m->rules;
+    const uint32_t *head = take_n(r, U32, 2);
+    if (r->failed) return;
+    uint64_t N = head[0], H = head[1], K = m->K, n_origins, n_rows = (uint64_t)m->G * m->P;
+    need(r, N > 0 && N < INT32_MAX / 2 && H > 0 && H <= N);
+    if (r->failed) return;
+    a->N = head[0], a->H = head[1];
+    a->labels = take_n(r, U32, N);
+    a->rows = take_n(r, U32, N);
+    a->group = take_n(r, U32, N);
+    a->ends = take_n(r, U32, N);
+    a->groups = take_n(r, U32, H + 1);
+    a->next = take_n(r, U32, H * K);
+    a->first = take_n(r, U32, K);
+    a->origins = take_n(r, U32, N + 1);
+    a->origin = take(r, U32, NULL, &n_origins);
+    need(r, !r->failed && within(a->labels, N, 0, K) && within(a->rows, N, 0, n_rows) && within(a->group, N, 0, H)
+                && within(a->next, H * K, -1, N) && within(a->first, K, -1, N) && within(a->origin, n_origins, 0, H)
+                && rises((const uint32_t *)a->groups, H + 1, N) && rises((const uint32_t *)a->origins, N + 1, n_origins));
+    for (uint64_t h = 0; !r->failed && h < H; h++) {
+        need(r, a->groups[h] < a->groups[h + 1]);
+        for (int32_t n = a->groups[h]; n < a->groups[h + 1]; n++) need(r, a->group[n] == (int32_t)h);
+    }
+}
+
+/* A, start and end in rows of `stride`; returns what is behind them. */
+static float *read_scores(reader *r, const model *m, scores *s, float *to) {
+    uint64_t n = (uint64_t)m->G * m->P + 2, K = m->K;
+    const float *given = take_n(r, F32, n * K);
+    need(r, !r->failed && are_scores(given, n * K, 1));
+    if (r->failed) return to;
+    for (uint64_t i = 0; i < n; i++) {
+        memcpy(to + i * m->stride, given + i * K, K * sizeof(float));
+        for (uint64_t c = K; c < m->stride; c++) to[i * m->stride + c] = 0.0f;
+    }
+    s->A = to;
+    s->start = to + (n - 2) * m->stride;
+    s->end = to + (n - 1) * m->stride;
+    return to + n * m->stride;
+}
+
+static int read_labels(reader *r, structsvm *tagger, model *m) {
+    const uint32_t *starts = take_n(r, U32, (uint64_t)m->K + 1);
+    uint64_t n_bytes;
+    const char *bytes = take(r, U8, NULL, &n_bytes);
+    need(r, !r->failed && rises(starts, (uint64_t)m->K + 1, n_bytes));
+    if (r->failed) return STRUCTSVM_FILE;
+    m->label_texts = calloc(m->K, sizeof(structsvm_text));
+    if (m->label_texts == NULL) return STRUCTSVM_MEMORY;
+    for (uint32_t y = 0; y < m->K; y++) {
+        if (starts[y + 1] == starts[y] || bytes[starts[y + 1] - 1] != 0) return STRUCTSVM_FILE;
+        m->label_texts[y].data = bytes + starts[y];
+        m->label_texts[y].size = starts[y + 1] - starts[y] - 1;
+        m->label_texts[y].value = 1.0f;
+    }
+    tagger->labels = m->label_texts;
+    return STRUCTSVM_OK;
+}
+
+static int read_model(reader *r, structsvm *tagger, model *m) {
+    /* Kind of model, labels, order, columns, features of tokens and of pairs, how tokens are read, form of weights,
+     * whether there are rules, functions of places, whether there are scaled scores. */
+    const uint32_t *head = take_n(r, U32, 11);
+    const float *temperature = take_n(r, F32, 1);
+    if (r->failed || head[0] != 1) return STRUCTSVM_FILE;
+    m->K = head[1], m->order = head[2], m->n_columns = head[3], m->n_features = head[4], m->n_pairs = head[5];
+    m->n_places = head[9], m->temperature = *temperature;
+    need(r, m->K >= 1 && m->K <= MOST_LABELS && (m->order == 1 || m->order == 2) && head[6] <= 1 && head[7] <= 3
+                && head[8] <= 1 && head[10] <= 1 && m->n_places <= 1024 && m->n_columns <= 65536
+                && (head[6] == 0) == (m->n_columns > 0) && m->n_features < INT32_MAX && m->n_pairs < INT32_MAX
+                && m->temperature >= 0.0f && m->temperature <= 3.402823466e38f);
+    if (r->failed) return STRUCTSVM_FILE;
+    m->stride = (m->K + LANES - 1) / LANES * LANES;
+    m->G = m->order == 1 ? 1 : m->K + 1;
+    m->P = m->order == 1 ? m->K : m->K + 1;
+    uint64_t n_rows = m->n_features + (uint64_t)m->n_pairs * m->K, size = ((uint64_t)m->G * m->P + 2) * m->stride;
+    /* No more is allocated than some times what the file has: rows of K floats become rows of `stride`. */
+    if (n_rows > INT32_MAX || size / LANES > r->size) return STRUCTSVM_FILE;
+    m->n_rows = (uint32_t)n_rows;
+    tagger->n_labels = m->K;
+    tagger->n_columns = m->n_columns;
+    int failed = read_labels(r, tagger, m);
+    if (failed < 0) return failed;
+    m->tables = malloc((size_t)(size * (1 + head[10]) * sizeof(float)));
+    if (m->tables == NULL) return STRUCTSVM_MEMORY;
+    float *behind = read_scores(r, m, &m->plain, m->tables);
+    m->scaled = m->plain;
+    if (head[10] && !r->failed) read_scores(r, m, &m->scaled, behind);
+    if (head[8] && !r->failed) read_rules(r, m);
+    if (!r->failed) read_weights(r, m, head[7]);
+    if (r->failed) return STRUCTSVM_FILE;
+    if (head[6] == 1) {
+        read_strings(r, &m->names);
+        m->name_ids = r->failed ? NULL : take_n(r, U32, m->names.n);
+        m->paired = take_n(r, U32, m->n_pairs);
+        need(r, !r->failed && all_below(m->name_ids, m->names.n, m->n_features)
+                    && all_below(m->paired, m->n_pairs, m->n_features));
+        for (uint32_t i = 1; !r->failed && i < m->n_pairs; i++) need(r, m->paired[i - 1] < m->paired[i]);
+    } else {
+        read_columns(r, m);
+        for (int i = 0; i < 2 && !r->failed; i++) {
+            failed = read_templates(r, m->sets + i, m, i == 0 ? m->n_features : m->n_pairs);
+            if (failed < 0) return failed;
+        }
+    }
+    return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
+}
+
+int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
+    static const uint8_t magic[8] = {0x89, 'S', 'V', 'M', 'R', 'U', 'N', '\n'};
+    reader r = {bytes, size, 24, 0};
+    uint32_t version, crc;
+    uint64_t stated;
+    *tagger = NULL;
+    if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
+    memcpy(&version, r.bytes + 8, 4);
+    memcpy(&crc, r.bytes + 12, 4);
+    memcpy(&stated, r.bytes + 16, 8);
+    if (version != 1 || stated != size || crc32_of(r.bytes + 16, size - 16) != crc) return STRUCTSVM_FILE;
+    structsvm *made = calloc(1, sizeof(structsvm));
+    if (made == NULL) return STRUCTSVM_MEMORY;
+    made->own = calloc(1, sizeof(model));
+    int failed = made->own == NULL ? STRUCTSVM_MEMORY : read_model(&r, made, made->own);
+    if (failed < 0) {
+        structsvm_close(made);
+        return failed;
+    }
+    *tagger = made;
+    return STRUCTSVM_OK;
+}
+
+void structsvm_close(structsvm *tagger) {
+    if (tagger == NULL) return;
+    model *m = tagger->own;
+    if (m != NULL) {
+        room *rooms[] = {&m->E, &m->V, &m->R, &m->codes, &m->ids, &m->keys, &m->pair_starts, &m->pair_ids,
+                         &m->pair_values, &m->table, &m->letters, &m->text, &m->marks, &m->place_codes, &m->back,
+                         &m->heads, &m->held, &m->made};
+        for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
+        for (int i = 0; i < 2; i++) free(m->sets[i].vocabularies), free(m->sets[i].spaces);
+        free(m->tables);
+        free(m->label_texts);
+    }
+    free(m);
+    free(tagger);
+}
+
+/* ---- letters ---------------------------------------------------------------------------------------------------- */
+/* Properties of letters, as Python has them. */
+enum {
+    DIGIT = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, UPPER = 16, LOWER = 32, TITLE = 64, CASED = 128, IGNORABLE = 256,
+    /* The canonical decomposition begins with a letter, begins with a vowel, has a vowel behind its first. */
+    BASE_ALPHA = 512, BASE_VOWEL = 1024, MORE_VOWELS = 2048,
+    DOTTED = 4096   /* its lower case is "i" and U+0307 */
+};
+#define SIGMA 0x3A3
+
+/* Decode UTF-8, surrogates included, as Python's surrogatepass does: the number of letters, or STRUCTSVM_UTF8. `out` may
+ * be NULL. */
+static int64_t decoded(const uint8_t *s, uint32_t size, uint32_t *out) {
+    int64_t n = 0;
+    for (uint32_t i = 0; i < size; n++) {
+        uint32_t c = s[i], more = c < 0x80 ? 0 : c < 0xC2 ? 4 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 4;
+        if (more == 4 || more >= size - i) return STRUCTSVM_UTF8;
+        if (more > 0) c &= 0x3Fu >> more;
+        for (uint32_t k = 1; k <= more; k++) {
+            if ((s[i + k] & 0xC0) != 0x80) return STRUCTSVM_UTF8;
+            c = c << 6 | (s[i + k] & 0x3F);
+        }
+        if ((more == 2 && c < 0x800) || (more == 3 && (c < 0x10000 || c > 0x10FFFF))) return STRUCTSVM_UTF8;
+        if (out != NULL) out[n] = c;
+        i += more + 1;
+    }
+    return n;
+}
+
+static uint32_t encoded(uint32_t c, uint8_t *to) {
+    if (c < 0x80) return to[0] = (uint8_t)c, 1;
+    if (c < 0x800) return to[0] = (uint8_t)(0xC0 | c >> 6), to[1] = (uint8_t)(0x80 | (c & 63)), 2;
+    if (c < 0x10000)
+        return to[0] = (uint8_t)(0xE0 | c >> 12), to[1] = (uint8_t)(0x80 | (c >> 6 & 63)),
+               to[2] = (uint8_t)(0x80 | (c & 63)), 3;
+    return to[0] = (uint8_t)(0xF0 | (c >> 18 & 7)), to[1] = (uint8_t)(0x80 | (c >> 12 & 63)),
+           to[2] = (uint8_t)(0x80 | (c >> 6 & 63)), to[3] = (uint8_t)(0x80 | (c & 63)), 4;
+}
+
+static uint32_t kind_of(const model *m, uint32_t c) {
+    return c >> 7 < m->n_pages ? m->kinds[(uint32_t)m->pages[c >> 7] * 128 + (c & 127)] : 0;
+}
+
+static uint32_t properties_of(const model *m, uint32_t c) { return m->properties[kind_of(m, c)]; }
+/* Whether the capital sigma at i of n letters stands at the end of a word. */
+static int is_final(const model *m, const uint32_t *x, int64_t n, int64_t i) {
+    int64_t j = i - 1;
+    while (j >= 0 && properties_of(m, x[j]) & IGNORABLE) j--;
+    if (j < 0 || !(properties_of(m, x[j]) & CASED)) return 0;
+    for (j = i + 1; j < n && properties_of(m, x[j]) & IGNORABLE; j++) {}
+    return j == n || !(properties_of(m, x[j]) & CASED);
+}
+
+/* The lower case of n letters, at most 2 n: their number. */
+static int64_t lowered(const model *m, const uint32_t *x, int64_t n, uint32_t *out) {
+    int64_t made = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t kind = kind_of(m, x[i]);
+        if (x[i] == SIGMA) {
+            out[made++] = is_final(m, x, n, i) ? 0x3C2 : 0x3C3;
+        } else if (m->properties[kind] & DOTTED) {
+            out[made++] = 'i', out[made++] = 0x307;
+        } else {
+            uint32_t c = x[i] + (uint32_t)m->lower[kind];
+            out[made++] = c <= 0x10FFFF ? c : x[i];
+        }
+    }
+    return made;
+}
+
+typedef struct {
+    const uint8_t *data;    /* NULL: no feature */
+    uint32_t size;
+} slice;
+
+static slice text_of(const char *text) {
+    return (slice){(const uint8_t *)text, (uint32_t)strlen(text)};
+}
+
+/* Letters written in UTF-8 to `to`. */
+static slice written(const uint32_t *x, int64_t n, uint8_t *to) {
+    slice s = {to, 0};
+    for (int64_t i = 0; i < n; i++) s.size += encoded(x[i], to + s.size);
+    return s;
+}
+
+/* A token of a column, and what functions need of it. */
+typedef struct {
+    slice text;
+    const uint32_t *letters;
+    int64_t n, opening, closing;    /* letters; marks before the first that is none, marks at the end */
+} word;
+
+static void set_marks(const model *m, word *w) {
+    w->opening = w->closing = 0;
+    while (w->closing < w->n && !(properties_of(m, w->letters[w->n - 1 - w->closing]) & ALNUM)) w->closing++;
+    if (w->closing == w->n) return;
+    while (!(properties_of(m, w->letters[w->opening]) & ALNUM)) w->opening++;
+}
+
+/* The bytes of letters first .. last - 1. */
+static slice part_of(const word *w, int64_t first, int64_t last) {
+    uint32_t a = 0, b;
+    uint8_t ignored[4];
+    for (int64_t i = 0; i < first; i++) a += encoded(w->letters[i], ignored);
+    b = a;
+    for (int64_t i = first; i < last; i++) b += encoded(w->letters[i], ignored);
+    return (slice){w->text.data + a, b - a};
+}
+
+/* The word without marks at its ends, a word of marks alone as it is, in lower case: letters at `out`. */
+static int64_t bare(const model *m, const word *w, uint32_t *out) {
+    int64_t first = w->opening, last = w->n - w->closing;
+    if (last <= first) first = 0, last = w->n;
+    return lowered(m, w->letters + first, last - first, out);
+}
+
+static slice pattern_of(const model *m, const word *w, uint32_t *spare, uint8_t *to) {
+    int64_t n = bare(m, w, spare);
+    for (int64_t i = 0; i < n; i++)
+        if (properties_of(m, spare[i]) & DECIMAL) spare[i] = '0';
+    return written(spare, n, to);
+}
+
+static slice vowels_of(const model *m, const word *w, uint32_t *spare) {
+    slice none = {NULL, 0};
+    int64_t n = bare(m, w, spare);
+    if (n == 0 || !(properties_of(m, spare[0]) & BASE_ALPHA)) return none;
+    uint32_t found = properties_of(m, spare[0]) & MORE_VOWELS;
+    for (int64_t i = 1; i < n; i++) found |= properties_of(m, spare[i]) & (BASE_VOWEL | MORE_VOWELS);
+    return text_of(found ? "some" : "none");
+}
+
+/* Kinds of letters, each run of one kind as one; `counted`: with the length of runs from 2 on. */
+static slice shape_of(const model *m, const word *w, int counted, uint8_t *to) {
+    slice s = {to, 0};
+    for (int64_t i = 0; i < w->n;) {
+        uint32_t kind = 0;
+        int64_t run = 0;
+        for (; i + run < w->n; run++) {
+            uint32_t c = w->letters[i + run], p = properties_of(m, c);
+            uint32_t its = p & DIGIT ? 'd' : !(p & ALPHA) ? c : p & (UPPER | TITLE) ? 'X' : 'x';
+            if (run > 0 && its != kind) break;
+            kind = its;
+        }
+        s.size += encoded(kind, to + s.size);
+        if (counted && run > 1) to[s.size++] = (uint8_t)('0' + (run < 6 ? run : 6));
+        i += run;
+    }
+    return s;
+}
+
+static slice digits_of(const model *m, const word *w) {
+    slice none = {NULL, 0};
+    int some = 0, all = w->n > 0;
+    for (int64_t i = 0; i < w->n; i++) {
+        uint32_t p = properties_of(m, w->letters[i]);
+        some |= (p & DECIMAL) != 0;
+        all &= (p & DIGIT) != 0;
+    }
+    return all ? text_of("all") : some ? text_of("some") : none;
+}
+
+static slice capitals_of(const model *m, const word *w, uint32_t *spare) {
+    slice none = {NULL, 0};
+    int64_t n = lowered(m, w->letters, w->n, spare);
+    if (n == w->n && memcmp(spare, w->letters, (size_t)n * sizeof *spare) == 0) return none;
+    int upper = 0, other = 0;
+    for (int64_t i = 0; i < w->n; i++) {
+        uint32_t p = properties_of(m, w->letters[i]);
+        upper |= (p & UPPER) != 0;
+        other |= (p & (LOWER | TITLE)) != 0;
+    }
+    if (upper && !other && w->n > 1) return text_of("all");
+    return text_of(properties_of(m, w->letters[0]) & UPPER ? "first" : "inside");
+}
+
+enum {
+    F_X, F_LOWER, F_SHAPE, F_PREFIX1, F_SUFFIX1 = F_PREFIX1 + 6, F_DIGIT = F_SUFFIX1 + 6, F_CAPITAL, F_HYPHEN, F_FORM,
+    F_LENGTH, F_OPENING, F_CLOSING, F_PATTERN, F_VOWELS, F_ASCII_LOWER
+};
+
+/* A function of a word, written to `to` where it is no part of it; `spare` is room for twice its letters. */
+static slice value_of(const model *m, uint32_t function, const word *w, uint32_t *spare, uint8_t *to) {
+    static const char *const lengths[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10+"};
+    slice none = {NULL, 0};
+    if (function >= F_PREFIX1 && function < F_DIGIT) {
+        int is_suffix = function >= F_SUFFIX1;
+        int64_t k = (int64_t)function - (is_suffix ? F_SUFFIX1 : F_PREFIX1) + 1;
+        return w->n < k ? none : is_suffix ? part_of(w, w->n - k, w->n) : part_of(w, 0, k);
+    }
+    switch (function) {
+    case F_LOWER: return written(spare, lowered(m, w->letters, w->n, spare), to);
+    case F_SHAPE: return shape_of(m, w, 0, to);
+    case F_DIGIT: return digits_of(m, w);
+    case F_CAPITAL: return capitals_of(m, w, spare);
+    case F_HYPHEN: return memchr(w->text.data, '-', w->text.size) == NULL ? none : text_of("some");
+    case F_FORM: return shape_of(m, w, 1, to);
+    case F_LENGTH: return text_of(lengths[w->n < 10 ? w->n : 10]);
+    case F_OPENING: return w->opening == 0 ? none : part_of(w, 0, w->opening);
+    case F_CLOSING: return w->closing == 0 ? none : part_of(w, w->n - w->closing, w->n);
+    case F_PATTERN: return pattern_of(m, w, spare, to);
+    case F_VOWELS: return vowels_of(m, w, spare);
+    case F_ASCII_LOWER:
+        for (uint32_t i = 0; i < w->text.size; i++)
+            to[i] = (uint8_t)(w->text.data[i] >= 'A' && w->text.data[i] <= 'Z' ? w->text.data[i] + 32 : w->text.data[i]);
+        none.data = to, none.size = w->text.size;
+        return none;
+    default: return w->text;
+    }
+}
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+typedef struct {
+    slice closing, pattern;     /* NULL: no marks */
+    uint32_t hash, first;       /* the pattern's hash; the first token with it */
+    int is_number, is_again;
+} place_of_token;
+
+typedef struct {
+    slice text;
+    char own[8];
+} place_value;
+
+enum { P_START, P_END, P_TENTH, P_SIZE, P_NUMBERS, P_FIELDS, P_AGAIN, P_BEFORE, P_BEHIND };
+
+static int same(slice a, slice b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
+
+/* Decode the text of a token; letters at m->letters, then room for twice as many. */
+static int read_word(model *m, const structsvm_text *text, word *w) {
+    w->text.data = (const uint8_t *)(text->size == 0 ? "" : text->data);
+    w->text.size = text->size;
+    GROW(m->letters, 3 * ((uint64_t)text->size + 1) * sizeof(uint32_t));
+    w->letters = m->letters.data;
+    w->n = decoded(w->text.data, w->text.size, m->letters.data);
+    if (w->n < 0) return STRUCTSVM_UTF8;
+    set_marks(m, w);
+    return STRUCTSVM_OK;
+}
+
+/* Bytes that a function writes of a text: a letter's lower case, or its digits, take at most twice its bytes. */
+static uint64_t most_written(uint64_t size) { return 2 * size + 8; }
+
+/* The marks and patterns of a column's tokens; first tokens with each pattern by a table of hashes. */
+static int read_places(model *m, const structsvm_text *texts, uint32_t column, uint32_t n) {
+    uint64_t bytes = 0, mask = 15;
+    for (uint32_t t = 0; t < n; t++) bytes += most_written(texts[(uint64_t)t * m->n_columns + column].size);
+    while (mask < 2 * (uint64_t)n) mask = 2 * mask + 1;
+    GROW(m->marks, (uint64_t)n * sizeof(place_of_token));
+    GROW(m->text, bytes + 1);
+    GROW(m->heads, (mask + 1) * sizeof(uint32_t));
+    place_of_token *places = m->marks.data;
+    uint32_t *table = m->heads.data;
+    uint8_t *to = m->text.data;
+    memset(table, 0xFF, (size_t)(mask + 1) * sizeof *table);
+    for (uint32_t t = 0; t < n; t++) {
+        word w;
+        int failed = read_word(m, texts + (uint64_t)t * m->n_columns + column, &w);
+        if (failed < 0) return failed;
+        place_of_token *p = places + t;
+        memset(p, 0, sizeof *p);
+        if (w.closing > 0) p->closing = part_of(&w, w.n - w.closing, w.n);
+        p->pattern = pattern_of(m, &w, (uint32_t *)m->letters.data + w.n, to);
+        if (p->pattern.size == 0) p->pattern = text_of("none");
+        else to += p->pattern.size;
+        for (int64_t i = 0; i < w.n; i++) p->is_number |= (properties_of(m, w.letters[i]) & DECIMAL) != 0;
+        p->hash = hash_of(p->pattern.data, p->pattern.size);
+        uint64_t at = p->hash & mask;
+        while (table[at] != NONE && !same(places[table[at]].pattern, p->pattern)) at = (at + 1) & mask;
+        if (table[at] == NONE) table[at] = t;
+        p->first = table[at];
+        if (p->first != t) places[p->first].is_again = p->is_again = 1;
+    }
+    return STRUCTSVM_OK;
+}
+
+static void set_count(place_value *v, int at, uint32_t count, uint32_t most) {
+    v->own[at] = (char)('0' + (count < most ? count : most));
+    v->own[at + 1] = count < most ? 0 : '+';
+    v->own[at + 2] = 0;
+    v->text = text_of(v->own);
+}
+
+static void set_counts(place_value *v, uint32_t before, uint32_t behind, uint32_t most) {
+    set_count(v, 0, before, most);
+    int end = (int)strlen(v->own);
+    v->own[end] = '-';
+    set_count(v, end + 1, behind, most);
+}
+
+static int is_field(const place_of_token *p) {
+    return p->closing.data != NULL && !(p->closing.size == 1 && p->closing.data[0] == '.');
+}
+
+/* The values of a function of places at n tokens. */
+static void place_values(uint32_t function, const place_of_token *p, uint32_t n, place_value *out) {
+    static const uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 32, 40, 50, 65};
+    static const char *const names[] = {"1", "2", "3", "4", "5", "6", "7", "8", "10", "12", "15", "20", "25", "32", "40",
+                                        "50", "65"};
+    uint32_t before = 0, all = 0, size = 0;
+    slice last = text_of("none");
+    for (uint32_t t = 0; t < n; t++) all += function == P_NUMBERS ? (uint32_t)p[t].is_number : (uint32_t)is_field(p + t);
+    while (size < 16 && sizes[size + 1] <= n) size++;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t t = function == P_BEHIND ? n - 1 - i : i;
+        place_value *v = out + t;
+        switch (function) {
+        case P_START: set_count(v, 0, t, 8); break;
+        case P_END: set_count(v, 0, n - 1 - t, 8); break;
+        case P_TENTH: set_count(v, 0, (uint32_t)(10 * (uint64_t)t / n), 10); break;
+        case P_SIZE: v->text = text_of(names[size]); break;
+        case P_NUMBERS:
+            set_counts(v, before, all - before - (uint32_t)p[t].is_number, 2);
+            before += (uint32_t)p[t].is_number;
+            break;
+        case P_FIELDS:
+            set_counts(v, before, all - before, 4);
+            before += (uint32_t)is_field(p + t);
+            break;
+        case P_AGAIN: v->text = text_of(!p[t].is_again ? "once" : p[t].first == t ? "first" : "again"); break;
+        case P_BEFORE:
+            v->text = last;
+            if (p[t].closing.data != NULL) last = p[t].closing;
+            break;
+        default:
+            if (p[t].closing.data != NULL) last = p[t].closing;
+            v->text = last;
+        }
+    }
+}
+
+static int read_all_places(model *m, const structsvm_text *texts, uint32_t n) {
+    GROW(m->place_codes, (uint64_t)m->n_places * n * sizeof(place_value));
+    for (uint32_t k = 0; k < m->n_places; k++) {
+        uint32_t column = m->places[2 * k + 1];
+        if (k == 0 || column != m->places[2 * k - 1]) {
+            int failed = read_places(m, texts, column, n);
+            if (failed < 0) return failed;
+        }
+        place_values(m->places[2 * k], m->marks.data, n, (place_value *)m->place_codes.data + (uint64_t)k * n);
+    }
+    return STRUCTSVM_OK;
+}
+
+/* ---- features of templates -------------------------------------------------------------------------------------- */
+/* The codes of each source at each token and outside: rows of left + n + right. */
+static int read_codes(model *m, const templates *s, const structsvm_text *texts, uint32_t n) {
+    uint64_t margin = s->left + s->right, width = n + margin;
+    GROW(m->codes, (uint64_t)s->n_sources * width * sizeof(int32_t));
+    int32_t *codes = m->codes.data;
+    for (uint32_t i = 0; i < s->n_sources; i++) {
+        const int32_t *outside = s->outside + i * margin;
+        int32_t *row = codes + i * width;
+        for (uint32_t d = 0; d < s->left; d++) row[s->left - 1 - d] = outside[d];
+        for (uint32_t d = 0; d < s->right; d++) row[s->left + n + d] = outside[s->left + d];
+    }
+    /* Sources of a column stand together: each text is decoded once for all of them. */
+    for (uint32_t i = 0; i < s->n_sources;) {
+        uint32_t end = i, column = s->sources[2 * i + 1];
+        while (end < s->n_sources && s->sources[2 * end + 1] == column) end++;
+        for (uint32_t t = 0; t < n; t++) {
+            word w;
+            memset(&w, 0, sizeof w);
+            if (column < m->n_columns) {
+                const structsvm_text *text = texts + (uint64_t)t * m->n_columns + column;
+                int failed = read_word(m, text, &w);
+                if (failed < 0) return failed;
+                GROW(m->keys, most_written(text->size));
+            } else {
+                w.text = ((place_value *)m->place_codes.data)[(uint64_t)(column - m->n_columns) * n + t].text;
+            }
+            uint32_t *spare = column < m->n_columns ? (uint32_t *)m->letters.data + w.n : NULL;
+            for (uint32_t k = i; k < end; k++) {
+                slice value = value_of(m, s->sources[2 * k], &w, spare, m->keys.data);
+                uint32_t id = value.data == NULL ? NONE : string_in(s->vocabularies + k, value.data, value.size);
+                codes[k * width + s->left + t] = id == NONE ? -1 : (int32_t)(id + margin);
+            }
+        }
+        i = end;
+    }
+    return STRUCTSVM_OK;
+}
+
+static uint32_t one_of(const space *s, uint32_t code) {
+    uint32_t bits = code / 32 < s->n ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
+    return bits & bit ? s->ids[s->before[code / 32] + bits_of(bits & (bit - 1))] : NONE;
+}
+
+/* The feature of a space whose codes are at places items[..], at token t: its number, or NONE. */
+static uint32_t feature_at(const space *s, const int32_t *items, const int32_t *codes, uint64_t width, uint64_t t) {
+    uint32_t h = 0;
+    for (uint32_t k = 0; k < s->arity; k++) {
+        int32_t code = codes[(uint64_t)items[2 * k] * width + t + (uint64_t)(int64_t)items[2 * k + 1]];
+        if (code < 0) return NONE;
+        if (s->arity == 1) return one_of(s, (uint32_t)code);
+        h = (h ^ (uint32_t)code) * 0x9E3779B1u;
+        h ^= h >> 15;
+    }
+    for (uint32_t i = s->buckets[h & s->mask]; i < s->buckets[(h & s->mask) + 1]; i++) {
+        uint32_t k = 0;
+        for (; k < s->arity; k++) {
+            int32_t code = codes[(uint64_t)items[2 * k] * width + t + (uint64_t)(int64_t)items[2 * k + 1]];
+            uint64_t at = (uint64_t)i * s->arity + k;
+            if ((s->wide != NULL ? s->wide[at] : s->narrow[at]) != (uint32_t)code) break;
+        }
+        if (k == s->arity) return s->ids[i];
+    }
+    return NONE;
+}
+
+/* Sort features, and add up the values of those that come again; returns how many are left. */
+static uint32_t merged(uint32_t *ids, float *values, uint32_t n) {
+    uint32_t left = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t x = ids[i], j = i;
+        float v = values[i];
+        for (; j > 0 && ids[j - 1] > x; j--) ids[j] = ids[j - 1], values[j] = values[j - 1];
+        ids[j] = x, values[j] = v;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        if (ids[i] == ids[left]) values[left] += values[i];
+        else left++, ids[left] = ids[i], values[left] = values[i];
+    }
+    return n == 0 ? 0 : left + 1;
+}
+
+/* ---- weights ---------------------------------------------------------------------------------------------------- */
+static float power_of_2(int e) {
+    uint32_t bits = (uint32_t)(e + 127) << 23;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return e > -127 ? x : ldexpf(1.0f, e);
+}
+
+/* to += value * the weights of a row, divided by the temperature; for value 1 without a product. */
+static void add_row(const model *m, uint32_t row, float value, float divisor, float *to) {
+    uint32_t K = m->K;
+    if (m->dense != NULL) {
+        const float *w = m->dense + (uint64_t)row * K;
+        if (value == 1.0f && divisor == 1.0f) {
+            for (uint32_t c = 0; c < K; c++) to[c] += w[c];
+            return;
+        }
+        for (uint32_t c = 0; c < K; c++) to[c] = value == 1.0f ? to[c] + w[c] / divisor : fmaf(value, w[c] / divisor, to[c]);
+        return;
+    }
+    uint64_t e = m->block_starts[row / ROWS], end;
+    for (uint32_t i = row / ROWS * ROWS; i < row; i++) e += m->row_sizes[i];
+    end = e + m->row_sizes[row];
+    float unit = m->exponents == NULL || e == end ? 1.0f : power_of_2(m->exponents[row]);
+    for (; e < end; e++) {
+        uint32_t c = m->narrow_columns != NULL ? m->narrow_columns[e] : m->wide_columns[e];
+        float w = m->values != NULL ? m->values[e] : (float)(m->bytes != NULL ? m->bytes[e] : m->shorts[e]) * unit;
+        if (divisor != 1.0f) w /= divisor;
+        to[c] = value == 1.0f ? to[c] + w : fmaf(value, w, to[c]);
+    }
+}
+
+/* ---- the lattice ------------------------------------------------------------------------------------------------ */
+static float *row_of(const model *m, uint64_t t) { return (float *)m->E.data + t * m->stride; }
+static int from_columns(model *m, const structsvm_text *texts, uint32_t n, float divisor) {
+    for (uint64_t i = 0; i < (uint64_t)n * m->n_columns; i++) {
+        if (texts[i].size > MOST_BYTES) return STRUCTSVM_INPUT;
+        if (decoded((const uint8_t *)texts[i].data, texts[i].size, NULL) < 0) return STRUCTSVM_UTF8;
+    }
+    if (m->n_places > 0) {
+        int failed = read_all_places(m, texts, n);
+        if (failed < 0) return failed;
+    }
+    for (int which = 0; which < 2; which++) {
+        const templates *s = m->sets + which;
+        uint64_t width = (uint64_t)n + s->left + s->right, total = 0;
+        if (which == 1 && m->n_pairs == 0) break;
+        int failed = read_codes(m, s, texts, n);
+        if (failed < 0) return failed;
+        GROW(m->ids, ((uint64_t)s->n_templates + 1) * 2 * sizeof(uint32_t));
+        uint32_t *ids = m->ids.data, *starts = NULL;
+        float *values = (float *)(ids + s->n_templates + 1);
+        if (which == 1) {
+            GROW(m->pair_starts, ((uint64_t)n + 1) * sizeof(uint32_t));
+            GROW(m->pair_ids, ((uint64_t)n * s->n_templates + 1) * sizeof(uint32_t));
+            GROW(m->pair_values, ((uint64_t)n * s->n_templates + 1) * sizeof(float));
+            starts = m->pair_starts.data;
+            starts[0] = 0;
+        }
+        for (uint32_t t = 0; t < n; t++) {
+            uint32_t found = 0;
+            for (uint32_t k = 0; k < s->n_templates && !(s->of_pairs && t == 0); k++) {
+                uint32_t id = feature_at(s->spaces + s->of[k], s->items + 2 * (uint64_t)s->starts[k], m->codes.data, width,
+                                         (uint64_t)s->left + t);
+                if (id != NONE) values[found] = 1.0f, ids[found++] = id;
+            }
+            found = merged(ids, values, found);
+            if (which == 0) {
+                for (uint32_t e = 0; e < found; e++) add_row(m, ids[e], values[e], divisor, row_of(m, t));
+                continue;
+            }
+            memcpy((uint32_t *)m->pair_ids.data + total, ids, found * sizeof *ids);
+            memcpy((float *)m->pair_values.data + total, values, found * sizeof *values);
+            total += found;
+            starts[t + 1] = (uint32_t)total;
+        }
+    }
+    return STRUCTSVM_OK;
+}
+
+static void swap(uint64_t *a, uint64_t *b) {
+    uint64_t x = *a;
+    *a = *b, *b = x;
+}
+
+/* Move item i of a heap of n numbers down. */
+static void sift(uint64_t *x, uint64_t i, uint64_t n) {
+    for (uint64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && x[child + 1] > x[child]) child++;
+        if (x[i] >= x[child]) return;
+        swap(x + i, x + child);
+    }
+}
+
+static void sort(uint64_t *x, uint64_t n) {
+    for (uint64_t i = n / 2; i-- > 0;) sift(x, i, n);
+    for (uint64_t end = n; end-- > 1;) {
+        swap(x, x + end);
+        sift(x, 0, end);
+    }
+}
+
+/* The place of a feature among those of pairs, or NONE. */
+static uint32_t pair_of(const model *m, uint32_t id) {
+    uint32_t low = 0, high = m->n_pairs;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (m->paired[middle] < id) low = middle + 1;
+        else high = middle;
+    }
+    return low < m->n_pairs && m->paired[low] == id ? low : NONE;
+}
+
+static int from_attributes(model *m, const structsvm_text *texts, const uint32_t *starts, uint32_t n, float divisor) {
+    uint64_t most = 0, total = 0;
+    if (starts == NULL) return STRUCTSVM_INPUT;
+    for (uint32_t t = 0; t < n; t++) {
+        if (starts[t + 1] < starts[t]) return STRUCTSVM_INPUT;
+        if (starts[t + 1] - starts[t] > most) most = starts[t + 1] - starts[t];
+    }
+    GROW(m->keys, (most + 1) * sizeof(uint64_t));
+    GROW(m->ids, (most + 1) * 2 * sizeof(uint32_t));
+    if (m->n_pairs > 0) {
+        uint64_t all = (uint64_t)starts[n] - starts[0] + 1;
+        GROW(m->pair_starts, ((uint64_t)n + 1) * sizeof(uint32_t));
+        GROW(m->pair_ids, all * sizeof(uint32_t));
+        GROW(m->pair_values, all * sizeof(float));
+        *(uint32_t *)m->pair_starts.data = 0;
+    }
+    uint64_t *keys = m->keys.data;
+    uint32_t *ids = m->ids.data;
+    float *values = (float *)(ids + most + 1);
+    for (uint32_t t = 0; t < n; t++) {
+        uint32_t found = 0, left = 0;
+        for (uint32_t e = starts[t]; e < starts[t + 1]; e++) {
+            const structsvm_text *text = texts + e;
+            if (text->size > MOST_BYTES || !(text->value >= -3.402823466e38f && text->value <= 3.402823466e38f))
+                return STRUCTSVM_INPUT;
+            if (decoded((const uint8_t *)text->data, text->size, NULL) < 0) return STRUCTSVM_UTF8;
+            uint32_t at = string_in(&m->names, (const uint8_t *)(text->size == 0 ? "" : text->data), text->size);
+            if (at != NONE && text->value != 0.0f) keys[found++] = (uint64_t)m->name_ids[at] << 32 | e;
+        }
+        sort(keys, found);
+        for (uint32_t e = 0; e < found; e++) {
+            uint32_t id = (uint32_t)(keys[e] >> 32);
+            float value = texts[(uint32_t)keys[e]].value;
+            if (left > 0 && ids[left - 1] == id) values[left - 1] += value;
+            else ids[left] = id, values[left++] = value;
+        }
+        for (uint32_t e = 0; e < left; e++) add_row(m, ids[e], values[e], divisor, row_of(m, t));
+        if (m->n_pairs == 0) continue;
+        for (uint32_t e = 0; e < left; e++) {
+            uint32_t pair = pair_of(m, ids[e]);
+            if (pair == NONE) continue;
+            ((uint32_t *)m->pair_ids.data)[total] = pair;
+            ((float *)m->pair_values.data)[total++] = values[e];
+        }
+        ((uint32_t *)m->pair_starts.data)[t + 1] = (uint32_t)total;
+    }
+    return STRUCTSVM_OK;
+}
+
+/* E[t][c]: the scores of labels at tokens, -inf beyond the last. */
+static int fill(model *m, const structsvm_text *texts, const uint32_t *starts, uint32_t n, float divisor) {
+    GROW(m->E, (uint64_t)n * m->stride * sizeof(float));
+    for (uint32_t t = 0; t < n; t++)
+        for (uint32_t c = 0; c < m->stride; c++) row_of(m, t)[c] = c < m->K ? 0.0f : -INFINITY;
+    if (m->n_pairs > 0) {
+        uint64_t size = (uint64_t)m->G * m->P * m->stride * sizeof(float);
+        m->keeps = n * size <= KEPT;
+        GROW(m->table, (m->keeps ? n : 1) * size + (uint64_t)m->K * m->stride * sizeof(float));
+        GROW(m->made, n);
+        memset(m->made.data, 0, n);
+    }
+    return m->n_columns > 0 ? from_columns(m, texts, n, divisor) : from_attributes(m, texts, starts, n, divisor);
+}
+
+/* The table of transition scores into token t > 0: that of all tokens, or with its own features of pairs. */
+static const float *table_at(model *m, const scores *s, uint32_t t, float divisor) {
+    const uint32_t *starts = m->pair_starts.data, *ids = m->pair_ids.data;
+    uint64_t size = (uint64_t)m->G * m->P * m->stride, stride = m->stride;
+    if (m->n_pairs == 0 || starts[t] == starts[t + 1]) return s->A;
+    float *table = (float *)m->table.data + m->K * stride + (m->keeps ? t * size : 0);
+    float *rows = m->order == 1 ? table : m->table.data;
+    uint8_t *made = (uint8_t *)m->made.data + t;
+    if (*made && m->keeps) return table;
+    *made = 1;
+    if (m->order == 1) memcpy(table, s->A, size * sizeof(float));
+    else memset(rows, 0, m->K * stride * sizeof(float));
+    for (uint32_t e = starts[t]; e < starts[t + 1]; e++)
+        for (uint32_t b = 0; b < m->K; b++)
+            add_row(m, m->n_features + ids[e] * m->K + b, ((float *)m->pair_values.data)[e], divisor, rows + b * stride);
+    if (m->order == 2)
+        for (uint64_t q = 0; q < (uint64_t)m->K * m->P; q++)
+            for (uint64_t c = 0; c < stride; c++) table[q * stride + c] = s->A[q * stride + c] + rows[q / m->P * stride + c];
+    return table;
+}
+
+/* ---- the best labels: as in the package's chain.h ----------------------------------------------------------------- */
+static uint64_t block_of(const model *m) { return m->rules.N > 0 ? m->rules.N : (uint64_t)m->G * m->stride; }
+
+/* Where the state stands from which label a leads to group g. */
+static uint64_t from_of(const model *m, uint64_t g, uint64_t a) { return m->G == 1 ? a : a * m->stride + g; }
+
+static void chain_forward(model *m, const scores *s, uint32_t n, float *V) {
+    uint64_t stride = m->stride, block = block_of(m), K = m->K, P = m->P;
+    for (uint64_t j = 0; j < block; j++) V[j] = -INFINITY;
+    for (uint64_t c = 0; c < K; c++) V[block - stride + c] = row_of(m, 0)[c] + s->start[c];
+    for (uint32_t t = 1; t < n; t++) {
+        const float *before = V + (t - 1) * block, *A = table_at(m, s, t, 1.0f), *E = row_of(m, t);
+        float *now = V + t * block;
+        for (uint64_t j = 0; j < block; j++) now[j] = -INFINITY;
+        for (uint64_t g = 0; g < (m->G == 1 ? 1 : K); g++) {
+            float *out = now + g * stride;
+            for (uint64_t a = 0; a < P; a++) {
+                const float *row = A + (g * P + a) * stride;
+                float x = before[from_of(m, g, a)];
+                for (uint64_t c = 0; c < stride; c++) out[c] = x + row[c] > out[c] ? x + row[c] : out[c];
+            }
+            for (uint64_t c = 0; c < stride; c++) out[c] += E[c];
+        }
+    }
+}
+
+static int chain_best(model *m, uint32_t n, uint32_t *labels) {
+    const scores *s = &m->plain;
+    uint64_t stride = m->stride, block = block_of(m), g = n == 1 ? m->G - 1 : 0, c = 0;
+    const float *V = m->V.data, *last = V + (n - 1) * block;
+    float best = -INFINITY;
+    for (uint64_t k = 0; k < m->G; k++)
+        for (uint64_t y = 0; y < m->K; y++)
+            if (last[k * stride + y] + s->end[y] > best) best = last[k * stride + y] + s->end[y], g = k, c = y;
+    if (!(best > -INFINITY)) return STRUCTSVM_NOTHING;
+    for (uint32_t t = n - 1;; t--) {
+        labels[t] = (uint32_t)c;
+        if (t == 0) return STRUCTSVM_OK;
+        const float *before = V + (t - 1) * block, *A = table_at(m, s, t, 1.0f) + g * m->P * stride + c;
+        uint64_t from = 0;
+        float top = -INFINITY;
+        for (uint64_t a = 0; a < m->P; a++) {
+            float x = before[from_of(m, g, a)] + A[a * stride];
+            if (x > top) top = x, from = a;
+        }
+        c = m->G == 1 ? from : g;
+        if (m->G > 1) g = t == 1 ? m->K : from < m->K ? from : m->K - 1;
+    }
+}
+
+/* ---- under an automaton: as in the package's ruled.h --------------------------------------------------------------- */
+static const float *ruled_row(const model *m, const float *A, uint64_t node) {
+    return A + (uint64_t)m->rules.rows[node] * m->stride;
+}
+
+static void ruled_forward(model *m, const scores *s, uint32_t n, float *V) {
+    const automaton *r = &m->rules;
+    uint64_t N = r->N, K = m->K;
+    for (uint64_t j = 0; j < N; j++) V[j] = -INFINITY;
+    for (uint64_t c = 0; c < K; c++)
+        if (r->first[c] >= 0) V[r->first[c]] = row_of(m, 0)[c] + s->start[c];
+    for (uint32_t t = 1; t < n; t++) {
+        const float *before = V + (t - 1) * N, *A = table_at(m, s, t, 1.0f), *E = row_of(m, t);
+        float *now = V + t * N;
+        for (uint64_t j = 0; j < N; j++) now[j] = -INFINITY;
+        for (uint64_t h = 0; h < r->H; h++)
+            for (int32_t node = r->groups[h]; node < r->groups[h + 1]; node++) {
+                const float *row = ruled_row(m, A, (uint64_t)node);
+                const int32_t *next = r->next + h * K;
+                if (before[node] == -INFINITY) continue;
+                for (uint64_t c = 0; c < K; c++)
+                    if (next[c] >= 0 && before[node] + row[c] > now[next[c]]) now[next[c]] = before[node] + row[c];
+            }
+        for (uint64_t j = 0; j < N; j++) now[j] += E[r->labels[j]];
+    }
+}
+
+/* The node before node `at` of token t on the best way to it. */
+static uint64_t ruled_back(const model *m, const float *A, const float *before, uint64_t at) {
+    const automaton *r = &m->rules;
+    uint64_t found = r->origins[at] < r->origins[at + 1] ? (uint64_t)r->groups[r->origin[r->origins[at]]] : at;
+    float best = -INFINITY;
+    for (int32_t k = r->origins[at]; k < r->origins[at + 1]; k++)
+        for (int32_t n = r->groups[r->origin[k]]; n < r->groups[r->origin[k] + 1]; n++) {
+            float x = before[n] + ruled_row(m, A, (uint64_t)n)[r->labels[at]];
+            if (x > best || (x == best && x > -INFINITY && r->rows[n] < r->rows[found])) best = x, found = (uint64_t)n;
+        }
+    return found;
+}
+
+static int ruled_best(model *m, uint32_t n, uint32_t *labels) {
+    const automaton *r = &m->rules;
+    const float *V = m->V.data, *last = V + (uint64_t)(n - 1) * r->N;
+    float best = -INFINITY;
+    uint64_t at = 0, least = 0;
+    for (uint64_t j = 0; j < r->N; j++) {
+        float x = last[j] + m->plain.end[r->labels[j]];
+        uint64_t place = (uint64_t)r->labels[j] + (m->G == 1 ? 0 : (uint64_t)r->rows[j] % m->P * m->K);
+        if (r->ends[j] && (x > best || (x == best && x > -INFINITY && place < least))) best = x, least = place, at = j;
+    }
+    if (!(best > -INFINITY)) return STRUCTSVM_NOTHING;
+    for (uint32_t t = n - 1;; t--) {
+        labels[t] = (uint32_t)r->labels[at];
+        if (t == 0) return STRUCTSVM_OK;
+        at = ruled_back(m, table_at(m, &m->plain, t, 1.0f), V + (uint64_t)(t - 1) * r->N, at);
+    }
+}
+
+int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens,
+                      uint32_t *labels) {
+    model *m = tagger->own;
+    if (n_tokens == 0) return STRUCTSVM_OK;
+    int failed = fill(m, texts, starts, n_tokens, 1.0f);
+    if (failed < 0) return failed;
+    GROW(m->V, (uint64_t)n_tokens * block_of(m) * sizeof(float));
+    if (m->rules.N > 0) {
+        ruled_forward(m, &m->plain, n_tokens, m->V.data);
+        return ruled_best(m, n_tokens, labels);
+    }
+    chain_forward(m, &m->plain, n_tokens, m->V.data);
+    return chain_best(m, n_tokens, labels);
+}
+
+/* ---- the k best ------------------------------------------------------------------------------------------------- */
+/* Scores of the k best ways to each state, and how many of these are taken. */
+typedef struct {
+    const float *before;
+    uint32_t *heads;
+    uint32_t k;
+} lists;
+
+static float next_of(const lists *l, uint64_t state) { return l->before[state * l->k + l->heads[state]]; }
+
+static void chain_kbest_at(model *m, const float *A, const lists *l, const float *E, uint64_t g, float *score,
+                           uint32_t *back) {
+    uint64_t stride = m->stride, k = l->k;
+    for (uint64_t c = 0; c < m->K; c++) {
+        float *out = score + (g * stride + c) * k;
+        uint32_t *from = back + (g * stride + c) * k;
+        for (uint64_t a = 0; a < m->P; a++) l->heads[from_of(m, g, a)] = 0;
+        for (uint64_t rank = 0; rank < k; rank++) {
+            float best = -INFINITY;
+            uint64_t top = NONE;
+            for (uint64_t a = 0; a < m->P; a++) {
+                uint64_t state = from_of(m, g, a);
+                if (l->heads[state] == k) continue;
+                float x = next_of(l, state) + A[(g * m->P + a) * stride + c];
+                if (x > best) best = x, top = a;
+            }
+            if (top == NONE) break;
+            out[rank] = best + E[c];
+            from[rank] = (uint32_t)(top * k + l->heads[from_of(m, g, top)]++);
+        }
+    }
+}
+
+static void ruled_kbest_at(model *m, const float *A, const lists *l, const float *E, float *score, uint32_t *back) {
+    const automaton *r = &m->rules;
+    uint64_t k = l->k;
+    for (uint64_t j = 0; j < r->N; j++) {
+        uint64_t c = (uint64_t)r->labels[j];
+        for (int32_t e = r->origins[j]; e < r->origins[j + 1]; e++)
+            for (int32_t n = r->groups[r->origin[e]]; n < r->groups[r->origin[e] + 1]; n++) l->heads[n] = 0;
+        for (uint64_t rank = 0; rank < k; rank++) {
+            float best = -INFINITY;
+            uint64_t top = NONE;
+            for (int32_t e = r->origins[j]; e < r->origins[j + 1]; e++)
+                for (int32_t n = r->groups[r->origin[e]]; n < r->groups[r->origin[e] + 1]; n++) {
+                    if (l->heads[n] == k) continue;
+                    float x = next_of(l, (uint64_t)n) + ruled_row(m, A, (uint64_t)n)[c];
+                    if (x > best) best = x, top = (uint64_t)n;
+                }
+            if (top == NONE) break;
+            score[j * k + rank] = best + E[c];
+            back[j * k + rank] = (uint32_t)(top * k + l->heads[top]++);
+        }
+    }
+}
+
+/* The labels of the way that ends in a state at a rank. */
+static void follow(const model *m, const uint32_t *back, uint32_t n, uint64_t k, uint64_t state, uint64_t rank,
+                   uint32_t *labels) {
+    uint64_t states = block_of(m), g = state / m->stride, c = state % m->stride;
+    for (uint32_t t = n - 1;; t--) {
+        labels[t] = m->rules.N > 0 ? (uint32_t)m->rules.labels[state] : (uint32_t)c;
+        if (t == 0) return;
+        uint64_t b = back[(t * states + state) * k + rank];
+        rank = b % k;
+        c = m->G == 1 ? b / k : g;
+        g = m->G == 1 ? 0 : b / k;
+        state = m->rules.N > 0 ? b / k : g * m->stride + c;
+    }
+}
+
+/* The score of a labelling in float64, a float32 sum per token. */
+static double long_score(model *m, const uint32_t *y, uint32_t n) {
+    const scores *s = &m->plain;
+    double total = (double)(s->start[y[0]] + row_of(m, 0)[y[0]]);
+    for (uint32_t t = 1; t < n; t++) {
+        uint64_t row = y[t - 1];
+        if (m->G > 1) row = row * m->P + (t > 1 ? y[t - 2] : m->K);
+        total += (double)(table_at(m, s, t, 1.0f)[row * m->stride + y[t]] + row_of(m, t)[y[t]]);
+    }
+    return total + (double)s->end[y[n - 1]];
+}
+
+/* Sort labellings by falling scores, stably. */
+static int ordered(model *m, uint32_t n, uint32_t found, uint32_t *labels, double *totals) {
+    GROW(m->held, (uint64_t)n * sizeof(uint32_t));
+    for (uint32_t i = 1; i < found; i++) {
+        double x = totals[i];
+        uint32_t j = i;
+        memcpy(m->held.data, labels + (uint64_t)i * n, n * sizeof *labels);
+        for (; j > 0 && totals[j - 1] < x; j--) {
+            totals[j] = totals[j - 1];
+            memcpy(labels + (uint64_t)j * n, labels + (uint64_t)(j - 1) * n, n * sizeof *labels);
+        }
+        totals[j] = x;
+        memcpy(labels + (uint64_t)j * n, m->held.data, n * sizeof *labels);
+    }
+    return STRUCTSVM_OK;
+}
+
+int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens, uint32_t k,
+                    uint32_t *labels, double *totals) {
+    model *m = tagger->own;
+    const scores *s = &m->plain;
+    if (k == 0) return STRUCTSVM_INPUT;
+    if (n_tokens == 0) return totals[0] = 0.0, 1;
+    uint64_t states = block_of(m), size = states * n_tokens;
+    if (size > MOST_ROOM / 4 / k) return STRUCTSVM_SIZE;
+    int failed = fill(m, texts, starts, n_tokens, 1.0f);
+    if (failed < 0) return failed;
+    GROW(m->V, size * k * sizeof(float));
+    GROW(m->back, size * k * sizeof(uint32_t));
+    GROW(m->heads, states * sizeof(uint32_t));
+    float *score = m->V.data;
+    uint32_t *back = m->back.data, *heads = m->heads.data;
+    memset(heads, 0, (size_t)states * sizeof *heads);
+    for (uint64_t j = 0; j < size * k; j++) score[j] = -INFINITY;
+    for (uint64_t c = 0; c < m->K; c++) {
+        int64_t state = m->rules.N > 0 ? m->rules.first[c] : (int64_t)((m->G - 1) * (uint64_t)m->stride + c);
+        if (state >= 0) score[(uint64_t)state * k] = row_of(m, 0)[c] + s->start[c];
+    }
+    for (uint32_t t = 1; t < n_tokens; t++) {
+        lists l = {score + (t - 1) * states * k, heads, k};
+        const float *A = table_at(m, s, t, 1.0f), *E = row_of(m, t);
+        float *now = score + t * states * k;
+        if (m->rules.N > 0) {
+            ruled_kbest_at(m, A, &l, E, now, back + t * states * k);
+            continue;
+        }
+        for (uint64_t g = 0; g < (m->G == 1 ? 1 : m->K); g++)
+            chain_kbest_at(m, A, &l, E, g, now, back + t * states * k);
+    }
+    lists l = {score + (n_tokens - 1) * states * k, heads, k};
+    uint32_t found = 0;
+    memset(heads, 0, (size_t)states * sizeof *heads);
+    for (; found < k; found++) {
+        float best = -INFINITY;
+        uint64_t top = NONE;
+        for (uint64_t q = 0; q < states; q++) {
+            int may_end = m->rules.N > 0 ? m->rules.ends[q] != 0 : q % m->stride < m->K;
+            if (heads[q] == k || !may_end) continue;
+            float x = next_of(&l, q) + s->end[m->rules.N > 0 ? (uint64_t)m->rules.labels[q] : q % m->stride];
+            if (x > best) best = x, top = q;
+        }
+        if (top == NONE) break;
+        totals[found] = best;
+        follow(m, back, n_tokens, k, top, heads[top]++, labels + (uint64_t)found * n_tokens);
+    }
+    if (found == 0) return STRUCTSVM_NOTHING;
+    if (n_tokens > LONG) {
+        for (uint32_t i = 0; i < found; i++) totals[i] = long_score(m, labels + (uint64_t)i * n_tokens, n_tokens);
+        failed = ordered(m, n_tokens, found, labels, totals);
+        if (failed < 0) return failed;
+    }
+    return (int)found;
+}
+
+/* ---- probabilities ---------------------------------------------------------------------------------------------- */
+/* Nodes before and behind are visited by the edges between them: calls `visit` for each edge into token t. */
+typedef struct {
+    const model *m;
+    const float *A, *E;
+    const double *before, *later;   /* log-sums of token t - 1 and, going back, of token t before its own scores */
+    const double *now;              /* probabilities at token t */
+    double *out;                    /* forwards: maxima or sums per state of t; backwards: probabilities at t - 1 */
+    const double *tops;
+    int pass;                       /* 0: maxima; 1: sums; 2: backwards */
+} edges;
+
+static void visit(const edges *e, uint64_t from, uint64_t to, double transition) {
+    double x = e->before[from] + transition;
+    if (x == -INFINITY) return;
+    if (e->pass == 0) e->out[to] = x > e->out[to] ? x : e->out[to];
+    else if (e->pass == 1) e->out[to] += exp(x - e->tops[to]);
+    else if (e->now[to] > 0.0) e->out[from] += e->now[to] * exp(x - e->later[to]);
+}
+
+static void visit_all(const edges *e) {
+    const model *m = e->m;
+    const automaton *r = &m->rules;
+    for (uint64_t h = 0; h < r->H; h++)
+        for (int32_t n = r->groups[h]; n < r->groups[h + 1]; n++)
+            for (uint64_t c = 0; c < m->K; c++)
+                if (r->next[h * m->K + c] >= 0)
+                    visit(e, (uint64_t)n, (uint64_t)r->next[h * m->K + c], ruled_row(m, e->A, (uint64_t)n)[c]);
+    if (r->N > 0) return;
+    for (uint64_t g = 0; g < (m->G == 1 ? 1 : m->K); g++)
+        for (uint64_t a = 0; a < m->P; a++)
+            for (uint64_t c = 0; c < m->K; c++)
+                visit(e, from_of(m, g, a), g * m->stride + c, e->A[(g * m->P + a) * m->stride + c]);
+}
+
+static uint64_t label_of(const model *m, uint64_t state) {
+    return m->rules.N > 0 ? (uint64_t)m->rules.labels[state] : state % m->stride;
+}
+
+/* Divide by the sum; 0 if that is none. */
+static int normalise(double *p, uint64_t n) {
+    double sum = 0.0;
+    for (uint64_t j = 0; j < n; j++) sum += p[j];
+    if (!(sum > 0.0 && sum <= 1.7976931348623157e308)) return 0;
+    for (uint64_t j = 0; j < n; j++) p[j] /= sum;
+    return 1;
+}
+
+/* alpha = R + E - its greatest; 0 if all are -inf, or not numbers. */
+static int alpha_of(const model *m, const double *R, uint32_t t, double *alpha) {
+    uint64_t states = block_of(m);
+    double top = -INFINITY;
+    for (uint64_t j = 0; j < states; j++) {
+        alpha[j] = label_of(m, j) < m->K ? R[j] + row_of(m, t)[label_of(m, j)] : -INFINITY;
+        top = alpha[j] > top ? alpha[j] : top;
+    }
+    for (uint64_t j = 0; j < states; j++) alpha[j] -= top;
+    return top > -INFINITY && top < INFINITY;
+}
+
+/* R[t][q] = log of the sum of exp(score) of all labellings before t that lead to state q; then, from the end, the
+ * probabilities of the states. */
+int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens,
+                          float *probabilities) {
+    model *m = tagger->own;
+    const scores *s = &m->scaled;
+    if (m->temperature == 0.0f) return STRUCTSVM_MARGINS;
+    if (n_tokens == 0) return STRUCTSVM_OK;
+    int failed = fill(m, texts, starts, n_tokens, m->temperature);
+    if (failed < 0) return failed;
+    uint64_t states = block_of(m), K = m->K;
+    GROW(m->R, (n_tokens + 4) * states * sizeof(double));
+    double *R = m->R.data, *alpha = R + n_tokens * states, *now = alpha + states, *before = now + states;
+    double *tops = before + states;
+    for (uint64_t j = 0; j < states; j++) R[j] = -INFINITY;
+    for (uint64_t c = 0; c < K; c++) {
+        int64_t state = m->rules.N > 0 ? m->rules.first[c] : (int64_t)((m->G - 1) * (uint64_t)m->stride + c);
+        if (state >= 0) R[state] = s->start[c];
+    }
+    for (uint32_t t = 1; t < n_tokens; t++) {
+        double *out = R + t * states;
+        if (!alpha_of(m, out - states, t - 1, alpha)) return STRUCTSVM_NOTHING;
+        edges e = {m, table_at(m, s, t, m->temperature), row_of(m, t), alpha, NULL, NULL, tops, tops, 0};
+        for (uint64_t j = 0; j < states; j++) tops[j] = -INFINITY, out[j] = 0.0;
+        visit_all(&e);
+        e.out = out, e.pass = 1;
+        visit_all(&e);
+        for (uint64_t j = 0; j < states; j++) out[j] = tops[j] == -INFINITY ? -INFINITY : tops[j] + log(out[j]);
+    }
+    if (!alpha_of(m, R + (n_tokens - 1) * states, n_tokens - 1, alpha)) return STRUCTSVM_NOTHING;
+    double top = -INFINITY;
+    for (uint64_t j = 0; j < states; j++) {
+        int may_end = label_of(m, j) < K && (m->rules.N == 0 || m->rules.ends[j]);
+        now[j] = may_end ? alpha[j] + s->end[label_of(m, j)] : -INFINITY;
+        top = now[j] > top ? now[j] : top;
+    }
+    if (!(top > -INFINITY)) return STRUCTSVM_NOTHING;
+    for (uint64_t j = 0; j < states; j++) now[j] = exp(now[j] - top);
+    for (uint32_t t = n_tokens - 1;; t--) {
+        if (!normalise(now, states)) return STRUCTSVM_NOTHING;
+        float *row = probabilities + t * K;
+        for (uint64_t c = 0; c < K; c++) row[c] = 0.0f;
+        for (uint64_t j = 0; j < states; j++)
+            if (label_of(m, j) < K) row[label_of(m, j)] += (float)now[j];
+        if (t == 0) return STRUCTSVM_OK;
+        if (!alpha_of(m, R + (t - 1) * states, t - 1, alpha)) return STRUCTSVM_NOTHING;
+        edges e = {m, table_at(m, s, t, m->temperature), NULL, alpha, R + t * states, now, before, NULL, 2};
+        for (uint64_t j = 0; j < states; j++) before[j] = 0.0;
+        visit_all(&e);
+        memcpy(now, before, states * sizeof *now);
+    }
+}

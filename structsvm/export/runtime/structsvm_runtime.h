@@ -1,0 +1,81 @@
+/* Labels of sequences by a model that structsvm exported: five functions in C99, without dependencies.
+ *
+ *     structsvm *tagger;
+ *     if (structsvm_open(bytes, size, &tagger) != STRUCTSVM_OK) ...
+ *     structsvm_text texts[] = {{"San", 3, 1}, {"Diego", 5, 1}};
+ *     uint32_t labels[2];
+ *     structsvm_predict(tagger, texts, NULL, 2, labels);
+ *     puts(tagger->labels[labels[0]].data);
+ *     structsvm_close(tagger);
+ *
+ * The bytes of a model are used where they are: mapped, read, or an array of the program. They must begin at a multiple
+ * of 8, and stay until the last tagger over them is closed. Nothing writes to them, so threads and processes share them.
+ * A tagger is for one thread at a time; each thread opens its own over the same bytes. A call allocates only where its
+ * sequence needs more memory than all before.
+ */
+#ifndef STRUCTSVM_RUNTIME_H
+#define STRUCTSVM_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    STRUCTSVM_OK = 0,
+    STRUCTSVM_FILE = -1,        /* not a complete, sound model, or not at a multiple of 8 */
+    STRUCTSVM_MEMORY = -2,      /* no memory; the tagger stays as it was */
+    STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, k = 0 */
+    STRUCTSVM_UTF8 = -4,        /* a text that is not UTF-8 */
+    STRUCTSVM_NOTHING = -5,     /* constraints leave no labelling of this length, or scores overflow */
+    STRUCTSVM_SIZE = -6,        /* a sequence, or k, that would need more than 2^31 bytes */
+    STRUCTSVM_MARGINS = -7      /* probabilities of a model whose scores are margins */
+};
+
+/* A text in UTF-8, not necessarily with a zero behind it, and its value if it is an attribute. */
+typedef struct {
+    const char *data;
+    uint32_t size;      /* bytes */
+    float value;        /* 1 for attributes without a number; ignored for columns */
+} structsvm_text;
+
+typedef struct structsvm {
+    uint32_t n_labels;
+    uint32_t n_columns;             /* texts of each token; 0: tokens have attributes, as many as each has */
+    const structsvm_text *labels;   /* n_labels of them, each with a zero behind it; read only */
+    struct structsvm_own *own;
+} structsvm;
+
+/* Check `size` bytes of a model, in a pass over them, and make a tagger. STRUCTSVM_OK, _FILE or _MEMORY. */
+int structsvm_open(const void *bytes, size_t size, structsvm **tagger);
+
+/* The best labels of a sequence.
+ *
+ *   texts    of columns, n_columns for each token, one token after the other; of attributes, those of all tokens
+ *   starts   of attributes, n_tokens + 1 numbers: token t has texts starts[t] .. starts[t + 1] - 1; of columns NULL
+ *   labels   room for n_tokens numbers below n_labels
+ *
+ * Returns STRUCTSVM_OK or an error, after which `labels` is undefined. */
+int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens,
+                      uint32_t *labels);
+
+/* The k best labellings, best first, and their scores: room for k * n_tokens labels and k scores. Returns how many there
+ * are (fewer than k where the sequence has fewer), or an error. */
+int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens,
+                    uint32_t k, uint32_t *labels, double *scores);
+
+/* The probability of each label at each token: room for n_tokens * n_labels numbers, a row per token. Returns
+ * STRUCTSVM_OK or an error. */
+int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens,
+                          float *probabilities);
+
+/* Release a tagger, which may be NULL. */
+void structsvm_close(structsvm *tagger);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

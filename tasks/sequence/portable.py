@@ -1,0 +1,255 @@
+"""Models of label sequences for the runtime in C: tokens, templates and weights as its file has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from structsvm.export.binary import RuntimeFile, StringTable, tuple_table
+from structsvm.export.folders import files_of
+from structsvm.export.letters import LetterTable
+from structsvm.export.page import page_of
+from structsvm.features.columns import Vocabulary
+from structsvm.features.functions.places import PLACES
+from structsvm.features.template_features import TemplateEncoder, TemplateVocabulary
+from structsvm.stored_values import units_of_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from structsvm.arrays import AnyArray, Floats
+    from structsvm.features.encoder import FeatureEncoder
+    from structsvm.features.templates import TemplateLayout
+    from structsvm.oracles.chain import LabelChain
+    from structsvm.structures.languages.nodes import Nodes
+    from structsvm.tasks.sequence.model import SequenceModel
+
+# Functions of strings and of places, as the runtime numbers them.
+FUNCTIONS = (
+    "x", "lower", "shape", *(f"prefix{k}" for k in range(1, 7)), *(f"suffix{k}" for k in range(1, 7)), "digit",
+    "capital", "hyphen", "form", "length", "opening", "closing", "pattern", "vowels", "X",
+)  # fmt: skip
+PLAIN = ("x", "X", "hyphen")  # functions that need no properties of letters
+LARGEST_EXPONENT = 111
+ROWS, MOST_OF_A_ROW = 32, 255  # rows of sparse weights whose start is stored, and weights of a row
+N_SHOWN = 6  # words on a page
+
+
+class Form(NamedTuple):
+    """Weights as one of the runtime's forms has them: dense, or sparse of float32, int8 or int16."""
+
+    number: int
+    arrays: list[tuple[str, AnyArray]]
+
+
+def runtime_files(model: SequenceModel, to: str) -> dict[str, bytes]:
+    """The files of a folder for "c", "wasm" or "page".
+
+    Raises
+    ------
+    ValueError
+        As `runtime_bytes`; and for a page of tokens that are not words.
+    ImportError
+        If WebAssembly is asked for and cannot be compiled.
+    """
+    data = runtime_bytes(model)
+    if to != "page":
+        return files_of(to, data)
+    layout = model.encoder.layout
+    if layout is None or layout.n_columns != 1:
+        raise ValueError("a page labels words, and the tokens of this model are no single column of words")
+    words = known_words(model)
+    return page_of(files_of("wasm", data), "Labels of words", " ".join(words))
+
+
+def known_words(model: SequenceModel) -> list[str]:
+    """Some words that the model knows, to show first."""
+    vocabulary, _ = model.encoder.vocabularies
+    if not isinstance(vocabulary, TemplateVocabulary):
+        return []
+    plain = [k for k, (function, _) in enumerate(vocabulary.layout.sources) if function == "x"]
+    return (
+        vocabulary.tables[0][plain[0]].tolist(range(min(N_SHOWN, len(vocabulary.tables[0][plain[0]])))) if plain else []
+    )
+
+
+def runtime_bytes(model: SequenceModel) -> bytes:
+    """The file of a model for the runtime.
+
+    Raises
+    ------
+    ValueError
+        For a model that the runtime does not support; the message names what it has.
+    """
+    check_supported(model)
+    model = model.narrowed_by_weights() if model.encoder.can_narrow else model
+    encoder, oracle, temperature = model.encoder, model.oracle, model.temperature
+    layout, nodes = encoder.layout, oracle.nodes
+    weights = model.weights.reshape(oracle.n_rows, oracle.stride)[:, : oracle.n_labels]
+    chosen = [*range(oracle.n_token_features), *range(oracle.first_bigram_row, oracle.n_rows)]
+    form, file = form_of(weights[chosen], oracle.n_labels), RuntimeFile()
+    is_scaled = temperature not in (None, 1.0)
+    file.add("<u4", [
+        1, oracle.n_labels, oracle.order, 0 if layout is None else layout.n_columns, encoder.n_features,
+        encoder.n_bigrams, layout is None, form.number, nodes is not None,
+        0 if layout is None else len(layout.placed), is_scaled,
+    ])  # fmt: skip
+    file.add("<f4", [temperature or 0.0])
+    file.add_texts(model.labels)
+    for divisor in (1.0, temperature) if is_scaled else (1.0,):
+        file.add("<f4", transitions_of(oracle, weights / np.float32(divisor)))
+    if nodes is not None:
+        add_nodes(file, nodes)
+    for dtype, array in form.arrays:
+        file.add(dtype, array)
+    if layout is None:
+        add_attributes(file, encoder)
+    else:
+        add_columns(file, layout, encoder.vocabularies)
+    return file.contents()
+
+
+def check_supported(model: SequenceModel) -> None:
+    """Raise ValueError, naming it, for what the runtime does not have."""
+    encoder, oracle = model.encoder, model.oracle
+    sets = [one for one in encoder.vocabularies if isinstance(one, TemplateEncoder)]
+    functions = {item.function for one in sets for template in one.layout.templates for item in template.items}
+    unknown = sorted(functions - set(FUNCTIONS) - set(PLACES))
+    for holds, what in [
+        (model.segments is not None, "segments"),
+        (encoder.kind == "numeric", "rows of numbers"),
+        (model.units is not None, "named features with numbers"),
+        (encoder.hash_bits is not None, "hashed features (hash_bits)"),
+        (model.is_greedy, "greedy inference"),
+        (bool(getattr(oracle, "rules", ())), "rules that are no single automaton"),
+        (not all(isinstance(label, str) for label in model.labels), "labels that are not str"),
+        (bool(unknown), f"Wapiti's commands with regular expressions (%{unknown[0] if unknown else ''})"),
+    ]:
+        if holds:
+            raise ValueError(f"a SequenceLabeler with {what} cannot be exported: the runtime does not support them")
+
+
+# ---- scores -------------------------------------------------------------------------------------------------------
+
+
+def transitions_of(oracle: LabelChain, weights: Floats) -> Floats:
+    """Rows of scores (groups * predecessors + 2, n_labels): into each label, of the first, of the last; -inf: excluded.
+
+    The sums are those of the decoder, in its order.
+    """
+    K, first = oracle.n_labels, oracle.n_token_features
+    pairs, ends = weights[first : first + K], weights[first + K : first + K + 2].copy()
+    if not oracle.end:
+        ends[1] = 0.0
+    if oracle.order == 2:
+        triples = weights[first + K + 2 : first + K + 2 + (K + 1) * K].reshape(K + 1, K, K)
+        pairs = pairs[:, None, :] + triples.transpose(1, 0, 2)  # by label before, then that before it
+    allowed, allowed_first, allowed_last = oracle.allowed
+    if allowed is not None:
+        pairs = np.where(allowed[:, None, :] if oracle.order == 2 else allowed, pairs, np.float32(-np.inf))
+    for row, mask in zip(ends, (allowed_first, allowed_last), strict=True):
+        if mask is not None:
+            row[~mask] = -np.inf
+    table = pairs.reshape(-1, K)
+    behind = np.zeros((K + 1 if oracle.order == 2 else 0, K), dtype=np.float32)  # nothing follows what is before all
+    return np.concatenate([table, behind, ends]).astype(np.float32)
+
+
+def add_nodes(file: RuntimeFile, nodes: Nodes) -> None:
+    """The pairs of labels and states of an automaton."""
+    file.add("<u4", [len(nodes.labels), len(nodes.following)])
+    for array in (
+        nodes.labels, nodes.rows, nodes.group, nodes.ends, nodes.groups, nodes.following, nodes.first, nodes.origins,
+        nodes.origin,
+    ):  # fmt: skip
+        file.add("<i4", array)
+
+
+def form_of(weights: Floats, n_labels: int) -> Form:
+    """The smallest form of rows of weights."""
+    rows, columns = np.nonzero(weights)
+    sizes = np.bincount(rows, minlength=len(weights))
+    if sizes.max(initial=0) > MOST_OF_A_ROW:
+        return Form(0, [("<f4", weights)])
+    column_type = "u1" if n_labels <= 256 else "<u2"
+    sparse = [("<u4", (np.cumsum(sizes) - sizes)[::ROWS]), ("u1", sizes), (column_type, columns)]
+    for number, bits, dtype in ((2, 8, "i1"), (3, 16, "<i2")):
+        exponents = units_of_rows(weights, bits)
+        if exponents is not None and exponents.max(initial=0) <= LARGEST_EXPONENT:
+            small = np.ldexp(weights[rows, columns], -exponents[rows].astype(np.int16))
+            return Form(number, [*sparse, (dtype, small.astype(dtype)), ("i1", exponents)])
+    size_of_column = 1 if n_labels <= 256 else 2
+    if 4 * weights.size <= len(sizes) + len(rows) * (4 + size_of_column):
+        return Form(0, [("<f4", weights)])
+    return Form(1, [*sparse, ("<f4", weights[rows, columns])])
+
+
+# ---- features -----------------------------------------------------------------------------------------------------
+
+
+def add_attributes(file: RuntimeFile, encoder: FeatureEncoder) -> None:
+    """The names of features, and which of them pairs of labels have."""
+    names = Vocabulary.from_strings(encoder.feature_names)
+    table = StringTable.of(names.data, names.starts)
+    table.add_to(file)
+    file.add("<u4", table.order)
+    chosen = encoder.bigram_features
+    file.add("<u4", [] if chosen is None else chosen)
+
+
+def add_columns(file: RuntimeFile, layout: TemplateLayout, sets: Sequence[object]) -> None:
+    """Functions of places, properties of letters, and the templates of tokens and of pairs of labels."""
+    file.add("<u4", [[list(PLACES).index(function), column] for function, column in layout.placed])
+    used = {function for one in sets if isinstance(one, TemplateVocabulary) for function, _ in one.layout.sources}
+    needs_letters = bool(layout.placed) or not used <= set(PLAIN)
+    (LetterTable.of_python() if needs_letters else LetterTable.empty()).add_to(file)
+    for vocabulary in sets:
+        if isinstance(vocabulary, TemplateVocabulary):
+            add_templates(file, vocabulary)
+        else:
+            for items in ([0] * 6, [], [], [0], [], [], []):
+                file.add("<u4", items)
+
+
+def add_templates(file: RuntimeFile, vocabulary: TemplateVocabulary) -> None:
+    """A set of templates, its sources by their columns."""
+    layout, margin = vocabulary.layout, vocabulary.layout.left + vocabulary.layout.right
+    strings, features = vocabulary.tables
+    order = sorted(range(len(layout.sources)), key=lambda i: layout.sources[i][1])
+    number = {source: k for k, source in enumerate(order)}
+    tables = [StringTable.of(one.data, one.starts) for one in strings]
+    places = [np.concatenate([np.arange(margin), table.place + margin]) for table in tables]
+    templates = vocabulary.order().tolist()
+    items = [
+        [(number[source], item.row) for source, item in zip(layout.spaces[space], template.items, strict=True)]
+        for template, space in zip(layout.templates, layout.template_space, strict=True)
+    ]
+    file.add("<u4", [
+        len(order), layout.left, layout.right, len(templates), len(layout.spaces), layout.of_bigrams,
+    ])  # fmt: skip
+    file.add("<u4", [[FUNCTIONS.index(layout.sources[i][0]), layout.sources[i][1]] for i in order])
+    file.add("<i4", [_outside(vocabulary, i, places[i]) for i in order])
+    file.add("<u4", np.cumsum([0, *(len(items[k]) for k in templates)]))
+    file.add("<u4", [layout.template_space[k] for k in templates])
+    file.add("<i4", [part for k in templates for item in items[k] for part in item])
+    file.add("<u4", [len(space) for space in layout.spaces])
+    for i in order:
+        tables[i].add_to(file)
+    for space, (ids, codes) in zip(layout.spaces, features, strict=True):
+        moved = np.empty(codes.shape, dtype=np.int64)
+        for k, source in enumerate(space):
+            moved[:, k] = places[source][codes[:, k]]
+        tuple_table(file, moved, ids, len(places[space[0]]) if len(space) == 1 else 0)
+
+
+def _outside(vocabulary: TemplateVocabulary, source: int, places: NDArray[np.int64]) -> list[int]:
+    """The codes of a source outside a sequence."""
+    strings = vocabulary.layout.strings_outside
+    if strings is None:
+        return list(range(vocabulary.layout.left + vocabulary.layout.right))
+    number = {text: k for k, text in enumerate(vocabulary.tables[0][source].tolist())}
+    margin = len(strings[source])
+    return [int(places[number[text] + margin]) if text in number else -1 for text in strings[source]]

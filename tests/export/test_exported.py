@@ -1,0 +1,238 @@
+"""Folders that `export` writes: their files, JSON that other programs can score with, the command line."""
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runtime_models
+from click.testing import CliRunner
+from runtime_models import COMPILER, ROOT, X, fitted, sequences
+
+import structsvm
+from structsvm.cli import main
+from structsvm.export import folders
+from structsvm.tasks import LaRankClassifier
+
+NODE = shutil.which("node")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def score_of(model, tokens, labels):
+    """Score of labels by a model in JSON; tokens are lists of attributes."""
+    number = [model["labels"].index(label) for label in labels]
+    total = model["first"][number[0]] + (model["last"] or [0.0] * 9)[number[-1]]
+    for t, names in enumerate(tokens):
+        total += sum(model["features"].get(name, {}).get(labels[t], 0.0) for name in names)
+        if t:
+            pair = number[t - 1], number[t]
+            total += model["transitions"][pair[0]][pair[1]]
+            total += sum(model.get("pairs", {}).get(name, model["none"])[pair[0]][pair[1]] for name in names)
+            if model["order"] == 2:
+                total += model["triples"][number[t - 2] if t > 1 else -1][pair[0]][pair[1]]
+    return total
+
+
+@pytest.mark.parametrize("name", ["attributes", "bigrams", "bigrams of order 2"])
+def test_json_has_all_weights(name, tmp_path):
+    fitted(name).export(tmp_path, to="json")
+    text = (tmp_path / "model.json").read_text(encoding="utf-8")
+    model = json.loads(text, parse_constant=pytest.fail)
+    model["none"] = np.zeros((len(model["labels"]),) * 2).tolist()
+    assert model["format"] == "structsvm sequence weights"
+    for x, best in zip(X[:9], fitted(name).predict_kbest(sequences(name)[:9], 4), strict=True):
+        names = [[f"w={w}", "bias", "bias"] for w, _ in x]
+        if name != "attributes":
+            names = [[f"w:{w}", f"nested:length:{len(w)}"] for w, _ in x]
+        for labels, score in best:
+            assert score_of(model, names, list(labels)) == pytest.approx(score, abs=1e-4)
+
+
+def test_json_of_masks_and_automata(tmp_path):
+    fitted("masks").export(tmp_path, to="json")
+    model = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    allowed = np.array(model["allowed"]["transitions"])
+    begins = [label.startswith("I-") for label in model["labels"]]
+    assert not allowed[model["labels"].index("O"), begins].any()
+    assert allowed.any()
+    fitted("words").export(tmp_path, to="json")
+    tokens = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["tokens"]
+    assert tokens["kind"] == "columns"
+    assert "U00:%x[-2,0]\n" in tokens["templates"]
+    fitted("automaton").export(tmp_path, to="json")
+    automaton = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["automaton"]
+    assert len(automaton["accepting"]) == len(automaton["following"]) > 1
+
+
+def test_the_command_line_exports_as_the_estimator(tmp_path):
+    fitted("words").save(tmp_path / "model")
+    fitted("words").export(tmp_path / "one")
+    run = CliRunner().invoke(main, ["export", str(tmp_path / "model"), "--to", "c", "-o", str(tmp_path / "two")])
+    assert run.exit_code == 0, run.output
+    names = ["model.bin", "structsvm_runtime.c", "structsvm_runtime.h"]
+    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_other_models_are_refused_by_name(tmp_path):
+    model = LaRankClassifier(C=1.0, random_state=0).fit(np.eye(4), list("abab"))
+    model.save(tmp_path / "model")
+    run = CliRunner().invoke(main, ["export", str(tmp_path / "model"), "--to", "c", "-o", str(tmp_path / "two")])
+    assert run.exit_code == 1
+    assert "a LaRankClassifier, and models of SequenceLabeler alone are exported" in run.output
+    assert not (tmp_path / "two").exists()
+
+
+def test_without_zig_the_error_names_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(folders.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(folders.shutil, "which", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'structured-svm\[wasm\]'"):
+        fitted("words").export(tmp_path / "none", to="wasm")
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_source_is_as_small_as_promised():
+    source = runtime_models.SOURCE.read_text(encoding="utf-8")
+    assert source.count("\n") <= 1500
+    assert source.isascii()
+    assert {line.split()[1] for line in source.splitlines() if line.startswith("#include")} == {
+        '"structsvm_runtime.h"', "<math.h>", "<stdlib.h>", "<string.h>",
+    }  # fmt: skip
+
+
+def test_the_second_distribution_has_the_same_version():
+    project = tomllib.loads((ROOT / "runtime" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == structsvm.__version__
+    assert "dependencies" not in project
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+def test_the_example_in_c(tmp_path):
+    """The program labels what it reads as Python does, as C99 and as C++."""
+    fitted("words").export(tmp_path)
+    source = ROOT / "examples" / "runtime" / "tag.c"
+    assert source.read_text(encoding="utf-8").count("\n") <= 40
+    program = tmp_path / "tag"
+    files = [str(source), str(tmp_path / "structsvm_runtime.c"), "-I", str(tmp_path), "-lm", "-o", str(program)]
+    options = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
+    subprocess.run([COMPILER, *options, *files], check=True)
+    x = sequences("words")[0]
+    command = [str(program), str(tmp_path / "model.bin"), *x]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found.splitlines() == [
+        f"{word}\t{label}" for word, label in zip(x, fitted("words").predict([x])[0], strict=True)
+    ]
+    bad = subprocess.run([str(program), str(source)], capture_output=True, text=True, check=False)
+    assert (bad.returncode, bad.stderr) == (1, f"{source}: not a sound model\n")
+
+
+# ---- JavaScript ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    if NODE is None:
+        pytest.skip("needs node")
+    try:
+        folders.zig()
+    except ImportError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("wasm")
+    fitted("words").export(folder, to="wasm")
+    return folder
+
+
+def node(folder, script, *arguments):
+    path = folder / "test.mjs"
+    path.write_text('import { load } from "./structsvm.mjs";\nimport { readFileSync } from "node:fs";\n' + script)
+    return subprocess.run([NODE, str(path), *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+COMPARE = """
+const tagger = await load(readFileSync(process.argv[2]));
+for (const x of JSON.parse(readFileSync(process.argv[3], "utf-8"))) {
+  const best = tagger.kbest(x, 3).map(({ labels, score }) => [labels, score]);
+  console.log(JSON.stringify([tagger.predict(x), best, tagger.labels]));
+}
+"""
+
+
+@pytest.mark.parametrize("name", runtime_models.MODELS)
+def test_javascript_labels_as_python_does(exported, tmp_path, name):
+    fitted(name).export(tmp_path)
+    X = [x for x in sequences(name)[-12:] if "\ud800" not in x]  # JavaScript has no UTF-8 of it
+    (tmp_path / "X.json").write_text(json.dumps(X), encoding="utf-8")
+    done = node(exported, COMPARE, tmp_path / "model.bin", tmp_path / "X.json")
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    labels, best = fitted(name).predict(X), fitted(name).predict_kbest(X, 3)
+    assert found == [
+        [list(y), [[list(labels), score] for labels, score in ranked], fitted(name).classes_.tolist()]
+        for y, ranked in zip(labels, best, strict=True)
+    ]
+
+
+REFUSALS = """
+const model = readFileSync(process.argv[2]);
+const tagger = await load(model.buffer.slice(model.byteOffset, model.byteOffset + model.length));
+const failed = async (work) => { try { await work(); return "none"; } catch (error) { return error.message; } };
+console.log(await failed(() => load(model.subarray(1))));
+console.log(await failed(() => tagger.predict(["a", 3])));
+console.log(await failed(() => tagger.kbest(["a"], 0)));
+const rows = tagger.probability(["a", "b"]);
+console.log(rows.length, rows.every((row) => Math.abs(row.reduce((a, b) => a + b) - 1) < 1e-5));
+"""
+
+
+def test_javascript_refuses_what_is_wrong(exported):
+    done = node(exported, REFUSALS, exported / "model.bin")
+    assert done.stdout.splitlines() == [
+        "not a complete, sound model of the runtime",
+        "token 1 must be a string, or an array of strings: the model reads 1",
+        "k must be an integer of at least 1, got 0",
+        "2 true",
+    ], done.stderr
+
+
+def test_javascript_is_small(exported):
+    sizes = [(exported / name).stat().st_size for name in ("structsvm.mjs", "structsvm.wasm")]
+    assert sum(sizes) < 60_000
+    assert sorted(path.name for path in Path(exported).iterdir() if path.name != "test.mjs") == [
+        "model.bin", "structsvm.d.mts", "structsvm.mjs", "structsvm.wasm",
+    ]  # fmt: skip
+
+
+def test_the_example_in_node(exported):
+    script = ROOT / "examples" / "runtime" / "tag.mjs"
+    assert script.read_text(encoding="utf-8").count("\n") <= 40
+    shutil.copy(script, exported)
+    x = sequences("words")[0]
+    command = [NODE, str(exported / "tag.mjs"), *x]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found.splitlines() == [
+        f"{word}\t{label}" for word, label in zip(x, fitted("words").predict([x])[0], strict=True)
+    ]
+
+
+def test_a_page_is_for_words():
+    with pytest.raises(ValueError, match="a page labels words"):
+        fitted("dicts").export("none", to="page")
+    assert not Path("none").exists()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_page_labels_in_a_browser_from_a_file(exported, tmp_path):
+    fitted("words").export(tmp_path, to="page")
+    text = (tmp_path / "tagger.html").read_text(encoding="utf-8")
+    words = re.search(r"<textarea[^>]*>([^<]*)<", text)[1].split()
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "tagger.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.findall(r'class="token[^"]*"[^>]*>([^<]*)<small[^>]*>(\S+) ', done.stdout)
+    assert len(words) == 6
+    assert found == list(zip(words, fitted("words").predict([words])[0], strict=True)), done.stderr[-500:]

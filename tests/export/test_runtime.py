@@ -1,0 +1,272 @@
+"""The runtime in C against Python: labels, scores of the k best, probabilities, and what it refuses."""
+
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import local
+from zlib import crc32
+
+import numpy as np
+import pytest
+import runtime_models
+from runtime_models import COMPILER, MODELS, ODD, fitted, sequences
+
+from structsvm.datasets import make_sequences
+from structsvm.export.letters import LetterTable
+from structsvm.tasks import SequenceLabeler, TokenFeatures
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+SMALL = "words"
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory):
+    return runtime_models.compiled(tmp_path_factory.mktemp("runtime"))
+
+
+@pytest.fixture(scope="module")
+def tagger_of(runtime, tmp_path_factory):
+    taggers = {}
+
+    def opened(name):
+        if name not in taggers:
+            folder = tmp_path_factory.mktemp("model")
+            fitted(name).export(folder)
+            taggers[name] = runtime.load(folder / "model.bin")
+        return taggers[name]
+
+    return opened
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_labels_are_those_of_python(tagger_of, name):
+    model, tagger = fitted(name), tagger_of(name)
+    X = sequences(name)
+    assert [tagger.predict(x) for x in X] == [list(labels) for labels in model.predict(X)]
+    assert len({label for x in X for label in tagger.predict(x)}) > 1
+
+
+def test_some_models_have_automata():
+    assert sum(fitted(name).model_.oracle.language is not None for name in MODELS) == 3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_of_the_k_best_are_those_of_python(tagger_of, name):
+    model, tagger = fitted(name), tagger_of(name)
+    X = [*sequences(name)[:20], *sequences(name)[-9:]]
+    found = [tagger.kbest(x, 6) for x in X]
+    assert found == [[(list(labels), score) for labels, score in best] for best in model.predict_kbest(X, 6)]
+    assert max(map(len, found)) == 6
+
+
+@pytest.mark.parametrize("name", [name for name, (_, params) in MODELS.items() if params.get("loss") == "log"])
+def test_probabilities_are_those_of_python(tagger_of, name):
+    model, tagger = fitted(name), tagger_of(name)
+    X = sequences(name)
+    for x, rows in zip(X, model.predict_marginals(X), strict=True):
+        np.testing.assert_allclose(np.reshape(tagger.probability(x), rows.shape), rows, atol=2e-5)
+
+
+def test_calibrated_probabilities(runtime):
+    X, y = make_sequences(80, n_labels=3, random_state=1)
+    for order in (1, 2):
+        model = SequenceLabeler(C=0.1, order=order, random_state=0).fit(X[:40], y[:40]).calibrate(X[40:], y[40:])
+        assert model.temperature_ not in (None, 1.0)
+        tagger = runtime.load(bytes_of(model))
+        for x, rows in zip(X, model.predict_marginals(X), strict=True):
+            np.testing.assert_allclose(tagger.probability(x), rows, atol=2e-5)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_compact_models(runtime, bits):
+    X, y = make_sequences(80, n_labels=4, random_state=1)
+    whole = SequenceLabeler(C=0.1, random_state=0).fit(X[:40], y[:40])
+    model = whole.compact(bits=bits, budget=12_000)
+    tagger = runtime.load(bytes_of(model))
+    assert [tagger.predict(x) for x in X] == model.predict(X)
+    assert [[score for _, score in tagger.kbest(x, 3)] for x in X] == [
+        [score for _, score in best] for best in model.predict_kbest(X, 3)
+    ]
+    assert len(bytes_of(model)) < len(bytes_of(whole))
+
+
+def test_values_of_attributes(runtime):
+    X, y = make_sequences(60, n_labels=3, random_state=2)
+    names = [[token[0] for token in tokens] for tokens in X]
+    model = SequenceLabeler(C=0.1, random_state=0).fit([[{name: 1.0} for name in x] for x in names], y)
+    X = [[{name: [0.5, 3.0, 0.0, 1, -2, True][t % 6], "none": 1e9} for t, name in enumerate(x)] for x in names]
+    tagger = runtime.load(bytes_of(model))
+    assert [tagger.predict(x) for x in X] == model.predict(X)
+
+
+def test_letters_are_pythons():
+    table = LetterTable.of_python()
+    pages = table.kinds[table.pages].ravel()
+    for letter in ("A", "ß", "İ", "٣", "²", "ǅ", "\U000e0101"):
+        assert pages[ord(letter)] > 0
+    lower = [chr(c) for c in range(0x300) if chr(c).lower() == chr(c)]
+    assert all(table.shifts[pages[ord(c)]] == 0 for c in lower)
+    assert table.shifts[pages[ord("A")]] == 32
+
+
+# ---- what it refuses ----------------------------------------------------------------------------
+
+
+def bytes_of(model):
+    with tempfile.TemporaryDirectory() as folder:
+        model.export(folder)
+        return (Path(folder) / "model.bin").read_bytes()
+
+
+def sound(data):
+    """The same bytes with the checksum and the size that they should have."""
+    rest = len(data).to_bytes(8, "little") + data[24:]
+    return data[:12] + crc32(rest).to_bytes(4, "little") + rest
+
+
+def test_damaged_files_are_refused(runtime, tmp_path):
+    data = bytes_of(fitted(SMALL))
+    assert sound(data) == data
+    for damaged in [b"", data[:20], data[:-1], data + b"\0", b"x" + data[1:], sound(data[:-8]), sound(data + bytes(8))]:
+        with pytest.raises(runtime.ModelError, match="bytes: not a complete, sound model"):
+            runtime.load(damaged)
+    for at in range(0, len(data), 97):
+        with pytest.raises(runtime.ModelError):
+            runtime.load(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    (tmp_path / "empty").touch()
+    with pytest.raises(runtime.ModelError, match="empty: not a model"):
+        runtime.load(tmp_path / "empty")
+
+
+def test_wrong_input_is_named(runtime, tagger_of):
+    words, dicts = tagger_of(SMALL), tagger_of("dicts")
+    margins = SequenceLabeler(solver="perceptron", max_iter=2, random_state=0).fit([["a", "b"]], [["x", "y"]])
+    for token in (3, None, [1], b"x"):
+        with pytest.raises(TypeError, match="token 1 must be a str"):
+            words.predict(["a", token])
+    with pytest.raises(ValueError, match="token 0 has 2 columns, and the model reads 1"):
+        words.predict([("a", "b")])
+    with pytest.raises(TypeError, match="tokens must be a list"):
+        words.predict("abc")
+    for k in (0, -1):
+        with pytest.raises(ValueError, match="k must be"):
+            words.kbest(["a"], k)
+    for k in (1 << 23, 1 << 40):  # refused by the runtime, and before it
+        with pytest.raises(ValueError, match="bytes"):
+            words.kbest(["a"] * 40, k)
+    with pytest.raises(TypeError, match="token 0: feature 'w' must be"):
+        dicts.predict([{"w": object()}])
+    with pytest.raises(ValueError, match="not finite"):
+        dicts.predict([{"w:x": 1.0, "w": float("nan")}])
+    with pytest.raises(ValueError, match="margins"):
+        runtime.load(bytes_of(margins)).probability(["a", "b"])
+    assert words.predict(["a"] * 3) == fitted(SMALL).predict([["a"] * 3])[0]
+
+
+def test_models_without_a_counterpart_are_refused(tmp_path):
+    X, y = [["a", "b"]] * 3, [["x", "y"]] * 3
+    labels = ["B-x", "I-x"]
+    for params, its, wanted in [
+        ({"inference": "greedy"}, y, "greedy inference"),
+        ({"features": TokenFeatures(hash_bits=8)}, y, r"hashed features \(hash_bits\)"),
+        ({"segments": True}, [labels] * 3, "segments"),
+        ({"templates": '*:%t[0,0,"^a"]'}, y, r"regular expressions \(%t"),
+        ({}, [[0, 1]] * 3, "labels that are not str"),
+    ]:
+        model = SequenceLabeler(C=0.1, random_state=0, **params).fit(X, its)
+        with pytest.raises(ValueError, match=wanted):
+            model.export(tmp_path / "none")
+    numeric = SequenceLabeler(C=0.1, random_state=0).fit([np.eye(2)] * 3, y)
+    with pytest.raises(ValueError, match="rows of numbers"):
+        numeric.export(tmp_path / "none")
+    numbers = SequenceLabeler(C=0.1, random_state=0).fit([[{"a": 2.0}, {"a": 0.5}]] * 3, y)
+    with pytest.raises(ValueError, match="named features with numbers"):
+        numbers.export(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(ValueError, match=r"The 'to' parameter of SequenceLabeler\.export"):
+        numeric.export(tmp_path / "none", to="java")
+
+
+def test_constraints_that_leave_nothing(runtime):
+    X, y = [["a", "b"]] * 3, [["x", "y"]] * 3
+    model = SequenceLabeler(C=0.1, random_state=0, constraints="x y").fit(X, y)
+    tagger = runtime.load(bytes_of(model))
+    assert tagger.predict(["b", "a"]) == ["x", "y"] == model.predict([["b", "a"]])[0]
+    for verb in (tagger.predict, lambda tokens: tagger.kbest(tokens, 2)):
+        with pytest.raises(ValueError, match="constraints leave no labelling"):
+            verb(["a", "b", "a"])
+
+
+# ---- memory and time ----------------------------------------------------------------------------
+
+
+def test_import_needs_neither_numpy_nor_structsvm(runtime):
+    code = "import sys, structsvm_runtime; assert not {'numpy', 'structsvm', 'scipy'} & set(sys.modules)"
+    folder = runtime.__file__.rpartition("/structsvm_runtime/")[0]
+    subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {folder!r}); {code}"], check=True)
+
+
+def test_all_odd_words_have_the_functions_of_python(runtime):
+    """Each function of each word, told apart by its own feature's weight."""
+    words = [word for word in ODD if word]
+    labels = [f"l{k}" for k in range(len(words))]
+    model = SequenceLabeler(C=0.1, max_iter=3, random_state=0, templates=runtime_models.FUNCTIONS).fit(
+        [words] * 2, [labels] * 2
+    )
+    tagger = runtime.load(bytes_of(model))
+    for word in [*ODD, *(a + b for a in ODD for b in ("Σ", "1", "!", "é"))]:
+        assert tagger.kbest([word], 4) == [(list(y), score) for y, score in model.predict_kbest([[word]], 4)[0]], word
+
+
+COUNTED = """
+#include <stdlib.h>
+static long n_allocations;
+static void *counted(size_t size) { n_allocations++; return malloc(size); }
+static void *counted_zeros(size_t n, size_t size) { n_allocations++; return calloc(n, size); }
+#define malloc counted
+#define calloc counted_zeros
+#include "structsvm_runtime.c"
+long structsvm_allocations(void) { return n_allocations; }
+"""
+
+
+@pytest.mark.parametrize("name", ["records", "bigrams of order 2", "automaton and bigrams"])
+def test_only_the_longest_sequence_so_far_allocates(tmp_path, name):
+    (tmp_path / "counted.c").write_text(COUNTED)
+    runtime = runtime_models.compiled(tmp_path, tmp_path / "counted.c")
+    fitted(name).export(tmp_path)
+    tagger, X, allocations = runtime.load(tmp_path / "model.bin"), sequences(name), runtime.tagger.LIBRARY
+
+    def use(x):
+        tagger.predict(x)
+        tagger.kbest(x, 2)
+        if fitted(name).loss_ == "log":
+            tagger.probability(x)
+
+    longest = max(X, key=len)
+    use(longest)
+    before = allocations.structsvm_allocations()
+    assert before > 3
+    for x in X:
+        use(x)
+    use(longest)
+    assert allocations.structsvm_allocations() == before
+    use([*longest, *longest])
+    assert allocations.structsvm_allocations() > before
+
+
+def test_threads_have_taggers_of_their_own(runtime):
+    model, data = fitted("records"), bytes_of(fitted("records"))
+    X = sequences("records") * 3
+    shared, own = runtime.load(data), local()
+
+    def work(x):
+        if not hasattr(own, "tagger"):
+            own.tagger = runtime.load(data)
+        return own.tagger.predict(x), shared.predict(x)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(work, X))
+    assert found == [(list(y), list(y)) for y in model.predict(X)]

@@ -1,0 +1,109 @@
+"""Models for the runtime in C, and the runtime compiled, for the tests that compare it with Python."""
+
+import importlib
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from structsvm.datasets import make_sequences
+from structsvm.tasks import SequenceLabeler, TokenFeatures
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "structsvm" / "export" / "runtime" / "structsvm_runtime.c"
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+C_OPTIONS = ("-std=c99", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
+
+X, Y = make_sequences(60, n_labels=3, n_words=60, mean_length=6.0, random_state=0)
+# Words with what functions of strings see: cases, digits, marks, accents, letters beyond the first plane.
+ODD = [
+    "", "-", "...", "Straße", "İstanbul", "ΟΔΥΣΣΕΥΣ", "ΟΔΥΣΣΕΥΣ.", "Σ", "ΑΣΑ", "ﬁne", "ǅ", "ⅷ", "x²", "٣٤", "한국",
+    "e\u0301tude", "(5th)", "60611-1234", "St.", "McDonald's", "A1B2", "ʰΣ", "\U0001d400\U0001d401", "\ud800",
+    "ÀÉÎ", "naïve", "_x_", "10.", "straße!!!", "\u0345Σ", "aaaaaaaa", "XX11..--",
+]  # fmt: skip
+ODD_SEQUENCES = [ODD, ODD[::-1], ODD[5:9], ["60611", "Main", "St.,", "Main", "st", "60611"], ["a"] * 40, [","], []]
+FUNCTIONS = "\n".join(
+    [f"U{k}:%{name}[{k % 3 - 1},0]" for k, name in enumerate(
+        ["lower", "shape", "digit", "capital", "hyphen", "form", "length", "opening", "closing", "pattern", "vowels"]
+        + [f"{end}{size}" for end in ("prefix", "suffix") for size in range(1, 7)]
+    )]
+    + ["U:%x[-1,0]", "U:%x[1,0]", "U:%x[2,0]", "U00:%lower[0,0]/%shape[-2,0]/%suffix3[3,0]", "U99", "B"]
+)  # fmt: skip
+
+
+def dicts(sequences):
+    return [[{"w": token[0], "nested": {"length": str(len(token[0]))}} for token in tokens] for tokens in sequences]
+
+
+def attributes(sequences):
+    return [[[f"w={token[0]}", "bias", "bias"] for token in tokens] for tokens in sequences]
+
+
+def words(sequences):
+    return [[token[0] for token in tokens] for tokens in sequences]
+
+
+def odd(sequences):
+    """Words of which some are odd."""
+    return [
+        [token[0] if (s + t) % 2 else ODD[(3 * s + 5 * t) % len(ODD)] for t, token in enumerate(tokens)]
+        for s, tokens in enumerate(sequences)
+    ]
+
+
+SHORT = {"constraints": "max_length(NP, 2)", "broken": "predict", "C": 0.1}
+# How tokens are given, and the parameters.
+MODELS = {
+    "tuples": (list, {"loss": "hamming"}),
+    "words": (words, {"loss": "log", "C": 1.0}),
+    "dicts": (dicts, {"C": 0.1}),
+    "attributes": (attributes, {"loss": "log", "C": 0.1}),
+    "bigrams": (dicts, {"features": TokenFeatures(bigrams="w", end=True), "C": 0.1, "loss": "log"}),
+    "bigrams of order 2": (dicts, {"features": TokenFeatures(bigrams="w", end=True), "C": 0.1, "order": 2}),
+    "templates with bigrams": (list, {"templates": "U0:%x[0,0]\nB\nB0:%x[0,0]\n", "C": 0.1}),
+    "order 2": (list, {"order": 2, "C": 0.1, "loss": "log"}),
+    "masks": (list, {"constraints": "bio", "C": 0.1, "loss": "log"}),
+    "masks of order 2": (list, {"constraints": "bio", "C": 0.1, "order": 2, "loss": "log"}),
+    "automaton": (words, {**SHORT, "loss": "log"}),
+    "automaton of order 2": (words, {**SHORT, "order": 2}),
+    "automaton and bigrams": (dicts, {**SHORT, "features": TokenFeatures(bigrams="w", end=True), "loss": "log"}),
+    "records": (odd, {"templates": "records", "C": 0.1, "loss": "log"}),
+    "functions": (odd, {"templates": FUNCTIONS, "C": 0.1}),
+    "wapiti": (words, {"templates": "*:a=%x[0,0]\nu:b=%X[-1,0]/%x[1,0]\n", "C": 0.1}),
+    "sparse": (list, {"solver": "sparse_likelihood", "loss": "log", "C": 1.0, "templates": "rich"}),
+}  # fmt: skip
+
+
+@cache
+def fitted(name):
+    given, params = MODELS[name]
+    labels = Y if "constraints" in params else [[label.replace("I-", "J-") for label in tags] for tags in Y]
+    params = {"max_iter": 3, "random_state": 0, "C": 0.1, **params}
+    return SequenceLabeler(**params).fit(given(X), labels)
+
+
+def sequences(name):
+    """Sequences to label: those of training, odd ones, long ones, and none."""
+    given, _ = MODELS[name]
+    found = given(X)
+    if given is words:  # Wapiti's commands see bytes, which a lone surrogate has none of
+        found = found + [[word for word in x if word != "\ud800"] for x in ODD_SEQUENCES]
+    if given is odd:
+        found = found + ODD_SEQUENCES
+    return [*found, [token for tokens in found[:55] for token in tokens], []]
+
+
+def compiled(folder, source=SOURCE):
+    """The package of the runtime in Python, imported anew, with its library compiled into a folder."""
+    package = folder / "structsvm_runtime"
+    shutil.copytree(ROOT / "runtime" / "structsvm_runtime", package, ignore=shutil.ignore_patterns("_native*"))
+    files = [str(source), "-I", str(SOURCE.parent), "-o", str(package / "_native.so"), "-lm"]
+    subprocess.run([COMPILER, *C_OPTIONS, "-O2", *files], check=True)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:
+        del sys.modules[name]
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(package.name)
+    finally:
+        sys.path.remove(str(folder))
