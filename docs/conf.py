@@ -134,7 +134,7 @@ def show_pictures(_app, name, source):
     up = "../" * name.count("/")
 
     def figures(found):
-        options = f":alt: {found[2]}\n:figclass: drawn"
+        options = f":alt: {found[2]}\n:loading: lazy\n:figclass: drawn"
         files = {theme: f"{up}project/pictures/{found[1]}-{theme}.svg" for theme in THEMES}
         return "\n".join(f"```{{figure}} {file}\n{options} only-{theme}\n```\n" for theme, file in files.items())
 
