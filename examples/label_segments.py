@@ -4,8 +4,8 @@ Should I label tokens, or whole names?
 
 Segments: chunks as wholes.
 
-Learn to find named spans: with whole segments, and token by token. Titles are runs of two or four capitals here; a chain
-of labels cannot count them, a segment has a length.
+Learn to find named spans: with whole segments, and token by token. Titles are runs of two or four capitals here; a
+chain of labels cannot count them, a segment has a length.
 
 Run it: python examples/label_segments.py
 """
@@ -49,7 +49,8 @@ def main():
     }
     print(f"F1 of a chain: {scores['tokens']:.3f}")
     print(f"F1 of segments: {scores['segments']:.3f}")
-    print(segments.predict_spans(X_test[1:2], probabilities=True)[0])
+    titled = next(k for k, spans in enumerate(y_test) if spans)
+    print(segments.predict_spans(X_test[titled : titled + 1], probabilities=True)[0])
 
     import matplotlib.pyplot as plt
 
