@@ -134,12 +134,15 @@ def show_pictures(_app, name, source):
     up = "../" * name.count("/")
 
     def figures(found):
-        options = f":alt: {found[2]}\n:figclass: drawn"
+        options = f":alt: {found[2]}\n:loading: lazy\n:figclass: drawn"
         files = {theme: f"{up}project/pictures/{found[1]}-{theme}.svg" for theme in THEMES}
         return "\n".join(f"```{{figure}} {file}\n{options} only-{theme}\n```\n" for theme, file in files.items())
 
     text = re.sub(r"^<!-- picture ([\w-]+): (.+?) -->$", figures, source[0], flags=re.MULTILINE)
     source[0] = text.replace("<!-- map -->", f"```{{raw}} html\n{chart(tables.rows())}\n```")
+
+
+BREAK = "\x1f"  # printed after each block
 
 
 def show_drawn(_app, name, source):
@@ -156,20 +159,38 @@ def show_drawn(_app, name, source):
     source[0] = source[0].replace(mark[0], f"<!-- picture {stem}: {mark[1]} -->")
 
 
+def show_printed(_app, name, source):
+    """Behind each program of a tutorial the text that it prints, where the page itself says none."""
+    if name.startswith("tutorials/"):
+        _, outputs = run_program(source[0])
+        plt.close("all")
+        printed = iter(outputs)
+
+        def with_output(block):
+            text = next(printed)
+            return f"{block[0]}\n```text\n{text.strip()}\n```\n" if text.strip() and block[2] is None else block[0]
+
+        source[0] = re.sub(
+            r"^```python\n(.*?)^```\n(\n```text)?", with_output, source[0], flags=re.MULTILINE | re.DOTALL
+        )
+
+
 def show_live(_app, _name, source):
     """In the place of ``<!-- shown here: EXPRESSION -->`` its value, as a notebook shows it."""
     mark = re.search(r"^<!-- shown here: (.+?) -->$", source[0], flags=re.MULTILINE)
     if mark is not None:
-        value = run_program(source[0][: mark.start()] + f"```python\nshown = {mark[1]}\n```\n")["shown"]
-        source[0] = source[0].replace(mark[0], f"```{{raw}} html\n{value._repr_html_()}\n```")
+        names, _ = run_program(source[0][: mark.start()] + f"```python\nshown = {mark[1]}\n```\n")
+        source[0] = source[0].replace(mark[0], f"```{{raw}} html\n{names['shown']._repr_html_()}\n```")
 
 
 def run_program(text):
-    """Run the programs of a page, quietly, in a folder of their own; return what they define."""
+    """Run the programs of a page in a folder of their own; return what they define, and what each prints."""
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        Path("page.py").write_text("\n".join(blocks), encoding="utf-8")
-        return runpy.run_path("page.py")
+    said = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(said):
+        Path("page.py").write_text(f"\nprint({BREAK!r})\n".join(blocks), encoding="utf-8")
+        names = runpy.run_path("page.py")
+    return names, said.getvalue().split(BREAK)
 
 
 def show_demo(_app, name, source):
@@ -219,4 +240,5 @@ def setup(app):
     app.connect("source-read", show_demo)
     app.connect("source-read", show_drawn)
     app.connect("source-read", show_live)
+    app.connect("source-read", show_printed)
     app.connect("source-read", show_pictures)

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Flat classes, compiled, with every verb of the C contract: see docs/oracles.md, "The C contract".
+"""Flat classes, compiled, with every verb of the C contract: see docs/oracles/c-contract.md.
 
 x is in R^d, y one of K classes; Psi(x, y) is x in block y of w, the loss 0 or 1. The problem's encodings are its own:
 

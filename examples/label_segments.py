@@ -4,7 +4,8 @@ Should I label tokens, or whole names?
 
 Segments: chunks as wholes.
 
-Learn to find named spans: with whole segments, and token by token.
+Learn to find named spans: with whole segments, and token by token. Titles are runs of two or four capitals here; a
+chain of labels cannot count them, a segment has a length.
 
 Run it: python examples/label_segments.py
 """
@@ -16,17 +17,18 @@ from structsvm.tasks import SequenceLabeler
 
 
 def sentences(n, rng):
-    """Words, and the spans of titles: runs of 2 to 4 capitals between words that may be capitals as well."""
+    """Words, and the spans of titles: runs of two or four capitals, where others are none."""
     X, y = [], []
     for _ in range(n):
         words, spans = [], []
         for _ in range(rng.integers(3, 6)):
             words += [str(rng.choice(["the", "He", "said", "of", "Now"])) for _ in range(rng.integers(1, 4))]
-            length = int(rng.integers(1, 5))
-            if length > 1:
+            length = int(rng.integers(1, 6))
+            if length in (2, 4):
                 spans.append((len(words), len(words) + length, "TITLE"))
             words += [f"{rng.choice(list('ABCD'))}{rng.choice(['an', 'el', 'or'])}" for _ in range(length)]
-        X.append([{"word": word, "capital": word[0].isupper()} for word in words])
+        capital = [False, *(word[0] in "ABCD" for word in words), False]
+        X.append([{"capital": "".join("xX"[c] for c in capital[k : k + 3])} for k in range(len(words))])
         y.append(spans)
     return X, y
 
@@ -47,7 +49,8 @@ def main():
     }
     print(f"F1 of a chain: {scores['tokens']:.3f}")
     print(f"F1 of segments: {scores['segments']:.3f}")
-    print(segments.predict_spans(X_test[:1], probabilities=True)[0])
+    titled = next(k for k, spans in enumerate(y_test) if spans)
+    print(segments.predict_spans(X_test[titled : titled + 1], probabilities=True)[0])
 
     import matplotlib.pyplot as plt
 

@@ -131,8 +131,8 @@ def bags(ink: Ink) -> None:
     model = AmbiguousClassifier(C=1.0, random_state=0).fit(
         X, [{int(a), int(b)} for a, b in zip(truth, other, strict=True)]
     )
-    grid = np.stack(np.meshgrid(np.linspace(-3.4, 3.4, 120), np.linspace(-3, 3.6, 120)), axis=-1)
-    found = np.asarray(model.predict(grid.reshape(-1, 2))).reshape(120, 120)
+    grid = np.stack(np.meshgrid(np.linspace(-3.4, 3.4, 80), np.linspace(-3, 3.6, 80)), axis=-1)
+    found = np.asarray(model.predict(grid.reshape(-1, 2))).reshape(80, 80)
     colors = [ink.blue, ink.orange, ink.green]
     left, right = axes(height=3.3, columns=2)
     for ax in (left, right):

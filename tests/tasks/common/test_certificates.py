@@ -10,7 +10,7 @@ from cases import TABLE
 
 from structsvm.tasks.registry import ESTIMATORS
 
-PAGE = Path(__file__).parents[3] / "docs" / "solvers.md"
+PAGE = Path(__file__).parents[3] / "docs" / "solvers" / "certificates.md"
 CASES = {case.kind.__name__: case for case in reversed(TABLE.values())}
 
 
