@@ -28,8 +28,8 @@ from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of, solver_for
-from structsvm.tasks.sequence.portable import runtime_files
-from structsvm.tasks.sequence.portable_json import json_files
+from structsvm.tasks.sequence.portable.binary import runtime_files
+from structsvm.tasks.sequence.portable.plain import json_files
 from structsvm.tasks.sequence.questions.growth import grown, labels_in
 from structsvm.tasks.sequence.questions.sentences import SentenceReader
 from structsvm.tasks.sequence.templates import USUAL
