@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from numbers import Real
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
+from structsvm.parameters import Interval, validate
 from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_temperature, held_out
 
 T = TypeVar("T")
@@ -83,6 +86,11 @@ def calibrate_on(model: Any, problem: Any) -> None:
     """Fit the temperature of a model to the examples of a problem, none of which it was trained on."""
     check_evidence(problem.n_samples)
     model.temperature = model.calibration.temperature(model, [(model, np.arange(problem.n_samples))], problem, None)
+
+
+def check_least(least: float, asked: str) -> None:
+    """Raise ValueError unless the least probability that is asked for is over 0, and at most 1."""
+    validate(SimpleNamespace(least=least), {"least": (Interval(Real, 0.0, 1.0, closed="right"),)}, asked)
 
 
 def check_sums(model: TaskModel, asked: str) -> None:

@@ -20,6 +20,7 @@ from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import agreement, check_stream_weight
+from structsvm.tasks.common.likelihood import check_least
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.sequence.compaction import compacted
 from structsvm.tasks.sequence.constraints import allowed_masks
@@ -370,7 +371,12 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         return model.predict_kbest(X, k, lengths=lengths, allowed=masks, probabilities=probabilities)
 
     def predict_spans(
-        self, X: SequencesLike, *, lengths: ArrayLike | None = None, probabilities: bool = False
+        self,
+        X: SequencesLike,
+        *,
+        lengths: ArrayLike | None = None,
+        probabilities: bool = False,
+        least: float | None = None,
     ) -> list[list[Any]]:
         """Return the spans ``(start, stop, label)`` of each sequence.
 
@@ -378,8 +384,17 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
         scheme, as of fields of a record, make a span of each run of one label but O. With `probabilities` a fourth
         entry is the probability that exactly this span is a true one: the sum over all labellings that have it (see
         `predict_marginals`).
+
+        With `probabilities` and `least`, over 0 and up to 1, the spans are not those of the best labelling, but all
+        that have at least this probability, by place. The lower, the more true spans are found, and the more of the
+        spans are wrong; those of more than one half never overlap.
+        `structsvm.risk.LossController` finds the number that keeps either share.
         """
-        return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities)
+        if least is not None:
+            check_least(least, "SequenceLabeler.predict_spans")
+            if not probabilities:
+                raise ValueError("least is a probability: it needs probabilities=True")
+        return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities, least=least)
 
     def decision_function(self, X: SequencesLike, *, lengths: ArrayLike | None = None) -> list[Floats]:
         """Return per sequence an array (length, n_labels) of what each label would cost at each token.

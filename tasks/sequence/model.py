@@ -73,7 +73,7 @@ from structsvm.tasks.sequence.chains import (
     nothing_left,
     weights_of,
 )
-from structsvm.tasks.sequence.chances import chance_of_chunk, parts_by
+from structsvm.tasks.sequence.chances import Chances, ChancesOfLabels, ChancesOfSegments, parts_by
 from structsvm.tasks.sequence.compaction import report_from
 from structsvm.tasks.sequence.constraints import (
     broken_rule,
@@ -407,13 +407,20 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return found
 
     def predict_spans(
-        self, X: SequencesLike, *, lengths: ArrayLike | None = None, probabilities: bool = False
+        self,
+        X: SequencesLike,
+        *,
+        lengths: ArrayLike | None = None,
+        probabilities: bool = False,
+        least: float | None = None,
     ) -> list[list[Any]]:
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
         if probabilities:
             check_sums(self, "predict_spans")
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
+        if least is not None:
+            return self._likely_spans(tokens, weights, least)
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
@@ -423,11 +430,25 @@ class SequenceModel(TaskModel[LabeledSequences]):
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
         ]
 
+    def _likely_spans(self, tokens: Tokens, weights: Floats, least: float) -> list[list[tuple[int, int, str, float]]]:
+        """All spans that have at least this probability, by place."""
+        decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
+        for n, marginals in zip(tokens.lengths.tolist(), marginals_of(self.oracle, weights, tokens), strict=True):
+            likely = self._chances(decoder, weights, place, n).likely(marginals, least) if n else ()
+            found.append(sorted(likely, key=lambda span: (*span[:2], str(span[2]))))
+            place += n > 0
+        return found
+
     def _with_chances(
         self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]
     ) -> list[tuple[int, int, str, float]]:
         """Spans with their probabilities: the share of the labellings that have them."""
-        total = decoder.expect(weights, place)[0]
+        chances = self._chances(decoder, weights, place, length)
+        return [(*span, chances.of(span)) for span in spans]
+
+    def _chances(self, decoder: LabelLattice, weights: Any, place: int, length: int) -> Chances:
+        """Probabilities of the chunks of the sequence at a place of a decoder."""
+        total, n_labels = decoder.expect(weights, place)[0], len(self.labels)
 
         def share(mask: NDArray[np.bool_]) -> float:
             if not mask.any(axis=1).all():
@@ -435,16 +456,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return float(np.exp(min(decoder.expect(weights, place, mask)[0] - total, 0.0)))
 
         if self.segments is None:
-            return [(*span, chance_of_chunk(share, self.parts_of_tags, length, span)) for span in spans]
-        tags, chances = self.tags_of_kinds, []
-        for start, stop, kind in spans:
-            first, inside, last, single = tags[kind]
-            ids = [single] if stop == start + 1 else [first, *[inside] * (stop - start - 2), last]
-            may = np.ones((length, len(self.labels)), dtype=bool)
-            may[start:stop] = False
-            may[range(start, stop), ids] = True
-            chances.append(share(may))
-        return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
+            return ChancesOfLabels(share, length, n_labels, self.parts_of_tags)
+        return ChancesOfSegments(share, length, n_labels, self.tags_of_kinds)
 
     def as_tags(
         self, y: LabelsLike, predicted: list[list[Span]], X: SequencesLike, lengths: ArrayLike | None

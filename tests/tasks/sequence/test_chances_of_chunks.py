@@ -1,5 +1,6 @@
 """Probabilities of chunks of labels, against the enumeration of all labellings."""
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -47,6 +48,13 @@ def test_chances_by_enumeration(name, params):
         assert [span[:3] for span in spans] == chunks(labels)
         for *span, p in spans:
             assert p == pytest.approx(sum(own for one, own in all_of if tuple(span) in chunks(one)), abs=1e-5)
+    for found, all_of in zip(model.predict_spans(short, probabilities=True, least=0.05), every, strict=True):
+        chances = Counter()
+        for one, own in all_of:
+            chances.update(dict.fromkeys(scheme.chunks(one) if scheme else runs(one), own))
+        likely = {span: p for span, p in chances.items() if p > 0.05 + 1e-4}
+        assert likely.keys() <= {span[:3] for span in found} and found == sorted(found)
+        assert all(p == pytest.approx(chances[tuple(span)], abs=1e-5) and p >= 0.05 for *span, p in found)
 
 
 def test_what_has_no_sums():
@@ -57,3 +65,9 @@ def test_what_has_no_sums():
         greedy.predict_spans(WORDS, probabilities=True)
     model = SequenceLabeler(loss="log", C=0.1, random_state=0).fit(WORDS, y)
     assert model.predict_spans([[]], probabilities=True) == [[]]
+    assert model.predict_spans([[], WORDS[0]], probabilities=True, least=1e-3)[0] == []
+    for least in (0.0, 1.5, "high"):
+        with pytest.raises(ValueError, match=r"The 'least' parameter of SequenceLabeler.predict_spans must be"):
+            model.predict_spans(WORDS, probabilities=True, least=least)
+    with pytest.raises(ValueError, match="it needs probabilities=True"):
+        model.predict_spans(WORDS, least=0.5)
