@@ -40,9 +40,10 @@ class Promise(BaseEstimator, ABC):
     held_out: float
     random_state: Any
     estimator_: Any
-    threshold_: float
+    threshold_: Any
     coverage_: float
     risk_: float
+    size_: float
     quantile_: Any
     folds_: list[tuple[Any, Floats]]
     n_calibration_: int

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 # The part's name in the header.
 KEY = "guarantee"
 # The classes and the modules below `structsvm.risk` that define them.
-PROMISES = {"RiskController": "controller", "ConformalSets": "sets", "ConformalOutputs": "best_outputs"}
+PROMISES = {
+    "RiskController": "controller",
+    "ConformalSets": "sets",
+    "ConformalSpans": "spans",
+    "ConformalOutputs": "best_outputs",
+    "LossController": "loss_controller",
+}
+# Names of groups and labels that JSON has; None: all others.
+NAMES = (str, int, float, bool, type(None))
 # Parameters that are not stored: the estimator is the rest of the file, and nothing is drawn after `fit`.
 APART = ("estimator", "random_state")
 
@@ -41,8 +49,8 @@ def numbers_to_json(value: Any) -> Any:
     """A number, or those of groups as pairs; TypeError for names of groups that JSON does not have."""
     if not isinstance(value, dict):
         return number_to_json(value)
-    strange = next((name for name in value if type(name) not in (str, int, float, bool)), None)
-    if strange is not None:
+    strange = next((name for name in value if type(name) not in NAMES), ...)
+    if strange is not ...:
         raise TypeError(f"a model file holds groups that are strings or numbers, not {strange!r:.80}")
     return [[name, number_to_json(own)] for name, own in value.items()]
 
@@ -53,7 +61,7 @@ def numbers_from_json(value: Any) -> Any:
         return number_from_json(value)
     found: dict[Hashable, float] = {}
     for pair in value:
-        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in (str, int, float, bool):
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in NAMES:
             raise ValueError(f"a name and a number must stand here, got {pair!r:.80}")
         found[pair[0]] = number_from_json(pair[1])
     return found
@@ -73,8 +81,16 @@ RECORDS = {
             "n_calibration": Count(1, of="n_calibration_"),
         }
     ),
+    "LossController": Record(
+        {
+            "threshold": Value(read=numbers_from_json, write=numbers_to_json, of="threshold_"),
+            "risk": number("risk_"),
+            "size": number("size_"),
+            "n_calibration": Count(1, of="n_calibration_"),
+        }
+    ),
     **dict.fromkeys(
-        ("ConformalSets", "ConformalOutputs"),
+        ("ConformalSets", "ConformalSpans", "ConformalOutputs"),
         Record(
             {
                 "quantile": Value(read=numbers_from_json, write=numbers_to_json, of="quantile_"),

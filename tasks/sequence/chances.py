@@ -124,7 +124,7 @@ class ChancesOfLabels(Chances):
         return mask
 
     def _before(self, mask: NDArray[np.bool_], start: int, kind: str) -> NDArray[np.bool_]:
-        """Those of a mask in which the chunk at `start` begins before."""
+        """The labellings of a mask in which the chunk at `start` begins before."""
         before = mask.copy()
         before[start - 1] &= self._roles(kind, OPEN)
         before[start] &= self._roles(kind, INSIDE)
