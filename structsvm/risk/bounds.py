@@ -214,7 +214,7 @@ def controlled_step(losses: NDArray[np.float64], alpha: float, weights: Floats |
     return int(np.searchsorted(bound, alpha + 1e-9, side="right")) - 1
 
 
-def tested_step(losses: NDArray[np.float64], alpha: float, delta: float, weights: Floats | None = None) -> int:
+def certified_step(losses: NDArray[np.float64], alpha: float, delta: float, weights: Floats | None = None) -> int:
     """The last step whose expected loss is at most alpha, with probability 1 - delta (learn then test).
 
     Steps are tested from the first on, each at level delta, and the first one that fails ends the tests: a fixed

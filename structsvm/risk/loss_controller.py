@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.parameters import CALLABLE, FLAG, NONE, RANDOM_STATE, Constraints, Options, declared, parameter
 from structsvm.risk.base import SHARE, Promise, generator
-from structsvm.risk.bounds import controlled_step, needed_for_quantile, needed_for_threshold, tested_step
+from structsvm.risk.bounds import certified_step, controlled_step, needed_for_quantile, needed_for_threshold
 from structsvm.risk.losses import LOSSES, Safe
 from structsvm.risk.outputs import n_inputs, unwrapped
 from structsvm.risk.parts import parts_of
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Floats
     from structsvm.risk.parts import Likely, Parts, Truth
-    from structsvm.risk.steps import OwnLoss
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
 
 
@@ -30,10 +29,10 @@ class LossController(Promise):
     """Predicts the parts of an output above a threshold, at which the expected loss is at most `alpha`.
 
     Parts are entities and other spans, brackets of trees, arcs, labels of nodes and of sets, nodes of a taxonomy. On
-    outputs that the estimator has not seen, `calibrate` finds the threshold of their probabilities: with ``loss="missed"``
-    the highest one at which the expected share of missed parts (false negatives) is at most `alpha`, with ``"wrong"``
-    the lowest one at which the share of wrong parts is. It assumes that later outputs are drawn as the held-out ones
-    were.
+    outputs that the estimator has not seen, `calibrate` finds the threshold of their probabilities: with
+    ``loss="missed"`` the highest one at which the expected share of missed parts (false negatives) is at most `alpha`,
+    with ``"wrong"`` the lowest one at which the share of wrong parts is. It assumes that later outputs are drawn as the
+    held-out ones were.
 
     Without `delta`, the mean over calibrations is promised, ``E[loss] <= alpha`` (conformal risk control: Angelopoulos,
     Bates, Fisch, Lei and Schuster 2022); with it, that the loss expected of later outputs is at most `alpha` with
@@ -46,7 +45,7 @@ class LossController(Promise):
         `SequenceLabeler`, `GrammarParser`, `DependencyParser`, `GraphLabeler`, `MultilabelClassifier`,
         `TaxonomyClassifier` or another classifier, with probabilities, or a pipeline that ends in one. `calibrate`
         takes it fitted; `fit` trains a clone.
-    loss : {"missed", "wrong", "f1", "tree"} or callable, default="missed"
+    loss : {"missed", "wrong", "f1", "path"} or callable, default="missed"
         The loss of an output: the share of its true parts that are missed; the share of the found ones that are wrong
         (0 if none is found); 1 - F1; or the edges between the true node of a taxonomy and the found one, as a share of
         the most that there can be. Or ``loss(true, found)`` of two sets of parts, a number from 0 to 1. The last three
@@ -90,7 +89,7 @@ class LossController(Promise):
     """
 
     estimator: object = parameter(kw_only=False)
-    loss: Literal["missed", "wrong", "f1", "tree"] | Callable[[frozenset[Hashable], frozenset[Hashable]], float] = (
+    loss: Literal["missed", "wrong", "f1", "path"] | Callable[[frozenset[Hashable], frozenset[Hashable]], float] = (
         parameter(Options(*LOSSES), CALLABLE, default="missed")
     )
     alpha: float = parameter(SHARE, default=0.1)
@@ -132,8 +131,8 @@ class LossController(Promise):
                 f"loss={self.loss!r:.60} falls neither towards more parts nor towards fewer: its expectation is "
                 "controlled with probability 1 - delta; give delta, such as 0.1"
             )
-        if self.loss == "tree" and not hasattr(estimator, "taxonomy_"):
-            raise ValueError(f"loss='tree' is for nodes of a taxonomy, not for {type(estimator).__name__}")
+        if self.loss == "path" and not hasattr(estimator, "taxonomy_"):
+            raise ValueError(f"loss='path' is for nodes of a taxonomy, not for {type(estimator).__name__}")
         if self.by_label and (callable(self.loss) or parts.label is None):
             what = "a loss that is a function" if callable(self.loss) else "arcs, which have no labels"
             raise ValueError(f"by_label=True is not for {what}")
@@ -158,7 +157,7 @@ class LossController(Promise):
     def _losses(self, steps: Steps, likely: Likely, true: Truth, most: int) -> NDArray[np.float64]:
         """Losses of outputs along steps."""
         if callable(self.loss):
-            return own_losses_along(steps, likely, true, cast("OwnLoss", self.loss))
+            return own_losses_along(steps, likely, true, self.loss)
         return losses_along(steps, likely, true, LOSSES[self.loss].of, most)
 
     def _step(self, losses: NDArray[np.float64], weight: Floats | None) -> int:
@@ -168,7 +167,7 @@ class LossController(Promise):
         if self.delta is None:
             last = controlled_step(ordered, self.alpha, weight)
         else:
-            last = tested_step(ordered, self.alpha, self.delta, weight)
+            last = certified_step(ordered, self.alpha, self.delta, weight)
         if last < 0:
             least = float(np.average(losses, axis=0, weights=weight).min())
             raise ValueError(

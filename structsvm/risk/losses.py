@@ -52,7 +52,7 @@ def f1(counts: Counts) -> Floats:
     return 1.0 - 2.0 * counts.right / both.clip(1) - (both == 0)
 
 
-def tree(counts: Counts) -> Floats:
+def path(counts: Counts) -> Floats:
     """The edges between a found node of a taxonomy and the true one, as a share of the most that there can be."""
     return np.minimum((counts.found + counts.true - 2 * counts.right) / max(counts.most, 1), 1.0)
 
@@ -65,4 +65,4 @@ class Loss:
     safe: Safe
 
 
-LOSSES = {"missed": Loss(missed, "all"), "wrong": Loss(wrong, "none"), "f1": Loss(f1, None), "tree": Loss(tree, None)}
+LOSSES = {"missed": Loss(missed, "all"), "wrong": Loss(wrong, "none"), "f1": Loss(f1, None), "path": Loss(path, None)}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
+    from structsvm.tasks.grammar.parameters import GrammarParserParameters
 
 # Per output, its parts with their probabilities; and its true parts.
 Likely: TypeAlias = "list[dict[Hashable, float]]"
@@ -73,7 +74,7 @@ def check_known(y: Iterable[Iterable[object]], mark: object) -> None:
 
 def true_brackets(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
     """Brackets of true trees; ValueError for one that is known in part."""
-    trees = trees_of(X, y, estimator)
+    trees = trees_of(X, y, cast("GrammarParserParameters", estimator))
     check_whole(trees, "a promise")
     return [frozenset(estimator.model_.brackets_of(tree)) for tree in trees]
 

@@ -87,6 +87,7 @@ from structsvm.tasks.sequence.constraints import (
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
+from structsvm.tasks.sequence.likely import is_markov, likely_chunks
 from structsvm.tasks.sequence.parameters import (
     RIVAL,
     USUAL_SOLVER,
@@ -419,7 +420,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             check_sums(self, "predict_spans")
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
-        if least is not None:
+        if least is not None and weights is not None:
             return self._likely_spans(tokens, weights, least)
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
@@ -432,6 +433,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def _likely_spans(self, tokens: Tokens, weights: Floats, least: float) -> list[list[tuple[int, int, str, float]]]:
         """All spans that have at least this probability, by place."""
+        if self.segments is None and is_markov(self.oracle):
+            full = iter(likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least))
+            return [next(full) if n else [] for n in tokens.lengths.tolist()]
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
         for n, marginals in zip(tokens.lengths.tolist(), marginals_of(self.oracle, weights, tokens), strict=True):
             likely = self._chances(decoder, weights, place, n).likely(marginals, least) if n else ()

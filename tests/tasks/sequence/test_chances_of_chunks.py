@@ -6,8 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from structsvm.datasets import make_sequences
 from structsvm.metrics import scheme_of
+from structsvm.structures.languages import max_length
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.likely import is_markov
 
 RNG = np.random.default_rng(0)
 WORDS = [[f"w{RNG.integers(0, 5)}" for _ in range(RNG.integers(3, 6))] for _ in range(30)]
@@ -55,6 +58,33 @@ def test_chances_by_enumeration(name, params):
         likely = {span: p for span, p in chances.items() if p > 0.05 + 1e-4}
         assert likely.keys() <= {span[:3] for span in found} and found == sorted(found)
         assert all(p == pytest.approx(chances[tuple(span)], abs=1e-5) and p >= 0.05 for *span, p in found)
+
+
+@pytest.mark.parametrize("case", ["masks", "pairs of labels", "numbers", "an automaton"])
+def test_both_ways_to_probable_chunks(case):
+    """Many sequences at once, from neighbouring labels, and one after another, from masks: the same chunks."""
+    X, y = make_sequences(60, mean_length=5.0, random_state=0)
+    params = {
+        "masks": {"constraints": "bio"},
+        "pairs of labels": {"templates": "U00:%x[0,0]\nB00:%x[0,0]\n"},
+        "numbers": {},
+        "an automaton": {"constraints": max_length("NP", 2)},
+    }[case]
+    if case == "numbers":
+        X = [np.random.default_rng(0).normal(size=(len(x), 3)) for x in X]
+    model = SequenceLabeler(loss="log", C=1.0, broken="predict", random_state=0, **params).fit(X[:50], y[:50]).model_
+    assert (model.oracle.n_bigrams > 0) == (case == "pairs of labels") and is_markov(model.oracle) == (
+        "auto" not in case
+    )
+    tokens, fast = model.encode(X), model.predict_spans(X, probabilities=True, least=0.02)
+    decoder, n = model.oracle.chain(tokens), 0
+    for i, (own, marginals) in enumerate(zip(fast, model.marginals(X), strict=True)):
+        slow = {
+            span[:3]: span[3] for span in model._chances(decoder, model.weights, i, len(X[i])).likely(marginals, 0.02)
+        }
+        assert {span[:3]: span[3] for span in own} == pytest.approx(slow, abs=2e-5)
+        n += len(own)
+    assert n > 100
 
 
 def test_what_has_no_sums():
