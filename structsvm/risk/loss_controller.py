@@ -116,7 +116,8 @@ class LossController(Promise):
         steps = self._steps(parts, most_of(estimator), *show)
         losses = self._losses(steps, test[0], test[1], most_of(estimator))
         step = self._step(losses, test[2])
-        found = np.array([steps[step].found(own).sum() for own in test[0]])
+        chosen = steps.only(step)
+        found = np.array([chosen.found(own).sum() for own in test[0]])
         return {
             "threshold_": self._threshold(steps, step),
             "risk_": float(np.average(losses[:, step], weights=test[2])),
@@ -152,7 +153,7 @@ class LossController(Promise):
         if self._safe is not None:
             return steps
         risks = np.average(self._losses(steps, likely, true, most), axis=0, weights=weight)
-        return steps[int(risks.argmin())]
+        return steps.only(int(risks.argmin()))
 
     def _losses(self, steps: Steps, likely: Likely, true: Truth, most: int) -> NDArray[np.float64]:
         """Losses of outputs along steps."""

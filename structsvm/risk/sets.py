@@ -250,7 +250,7 @@ class ConformalSets(Promise):
         Columns are in the order of the estimator's labels, for heads from 0, the root; for rows and sets of labels one
         array (n_inputs, n_labels).
         """
-        masks, _, units, _ = self._masks(X, groups)
+        masks, _, units, _ = self._masks(X, groups, *self._inputs(X))
         return np.concatenate(masks) if units.is_row and masks else masks
 
     def predict(self, X: Any, *, groups: ArrayLike | None = None) -> list[Any]:
@@ -259,9 +259,9 @@ class ConformalSets(Promise):
         For rows a list of classes; of sets of labels, all that may be in it; of a taxonomy, the node above the labels.
         What `SequenceLabeler.predict` takes as ``allowed`` has the same form.
         """
-        masks, strange, units, names = self._masks(X, groups)
+        estimator, inputs = self._inputs(X)
+        masks, strange, units, names = self._masks(X, groups, estimator, inputs)
         if units is SUBTREES:
-            estimator, inputs = self._inputs(X)
             return [
                 top_of(estimator.taxonomy_, node, {names[k] for k in np.flatnonzero(mask[0])})
                 for node, mask in zip(estimator.predict(inputs).tolist(), masks, strict=True)
@@ -272,9 +272,10 @@ class ConformalSets(Promise):
         ]
         return [own[0] for own in found] if units.is_row else found
 
-    def _masks(self, X: Any, groups: ArrayLike | None) -> tuple[list[NDArray[np.bool_]], Strange, Units, list[Any]]:
-        """Masks, strangeness, units and names of the labels."""
-        estimator, inputs = self._inputs(X)
+    def _masks(
+        self, X: Any, groups: ArrayLike | None, estimator: Any, inputs: Any
+    ) -> tuple[list[NDArray[np.bool_]], Strange, Units, list[Any]]:
+        """Masks, strangeness, units and names of the labels; X are the inputs of the estimators of folds."""
         units, n = self._units(estimator), n_inputs(inputs)
         names = [] if units.names is None else units.names(estimator)
         if (groups is None) == (isinstance(self.quantile_, dict) and not self.by_label):
@@ -320,8 +321,8 @@ class ConformalSets(Promise):
         """Return the share of outputs that have all true labels in their sets."""
         check_is_fitted(self)
         X, y, weight = self._read(self.estimator_, X, y, sample_weight)
-        masks, _, units, _ = self._masks(X, None)
         estimator, inputs = self._inputs(X)
+        masks, _, units, _ = self._masks(X, None, estimator, inputs)
         pairs = zip(masks, units.true(estimator, inputs, y), strict=True)
         inside = [not np.isinf(values_at(np.where(mask, 0.0, NEVER), true)).any() for mask, true in pairs]
         return float(np.average(inside, weights=weight))

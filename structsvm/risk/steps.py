@@ -49,9 +49,9 @@ class Steps:
     def __len__(self) -> int:
         return len(self.thresholds)
 
-    def __getitem__(self, which: int | slice | NDArray[np.int64]) -> Steps:
-        own = self.thresholds[which]
-        return Steps(own.reshape(-1, self.thresholds.shape[1]), self.labels, self.label)
+    def only(self, step: int) -> Steps:
+        """One step alone."""
+        return Steps(self.thresholds[step][None], self.labels, self.label)
 
     def columns(self, parts: Sequence[Hashable]) -> NDArray[np.int64]:
         """The column of each part."""

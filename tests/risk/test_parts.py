@@ -87,7 +87,7 @@ def test_the_loss_of_a_path_is_that_of_metrics():
     for a in taxonomy.nodes:
         for b in taxonomy.nodes:
             true, found = (frozenset(taxonomy.ancestors(node)) for node in (a, b))
-            counts = counts_of(grid()[-1:], dict.fromkeys(found, 1.0), true, 2 * int(taxonomy.depth.max()))
+            counts = counts_of(grid().only(-1), dict.fromkeys(found, 1.0), true, 2 * int(taxonomy.depth.max()))
             share = path_loss([a], [b], taxonomy) / (2 * int(taxonomy.depth.max()))
             assert LOSSES["path"].of(counts)[0] == pytest.approx(share)
 
