@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.parameters import RANDOM_STATE, Constraints, Interval, declared, parameter
 from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import conformal_quantile
-from structsvm.risk.outputs import has_probabilities, kind_of, outputs_of, unwrapped
+from structsvm.risk.outputs import kind_of, right_of, unwrapped
+from structsvm.tasks.common.inspection.confidence import has_probabilities
 
 if TYPE_CHECKING:
     from structsvm.arrays import Floats
@@ -113,7 +114,7 @@ def ranked(estimator: Any, X: Any, k: int) -> list[list[tuple[Any, float]]]:
 def strangeness_of_truth(estimator: Any, X: Any, y: Any, k: int) -> Floats:
     """The strangeness of each true output; infinity where it is none of the k best."""
     best = ranked(estimator, X, k)
-    found, right = np.full(len(best), np.inf), outputs_of(estimator).right
+    found, right = np.full(len(best), np.inf), right_of(estimator)
     is_meaning = kind_of(estimator) == "semantics"
     for rank in range(max(map(len, best), default=0)):
         here = [own[min(rank, len(own) - 1)] if own else (None, 0.0) for own in best]

@@ -13,7 +13,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.parameters import CALLABLE, RANDOM_STATE, Constraints, Options, declared, parameter
 from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import selective_threshold
-from structsvm.risk.outputs import n_inputs, outputs_of, unwrapped
+from structsvm.risk.outputs import confidence, n_inputs, right_of, unwrapped
 
 if TYPE_CHECKING:
     from structsvm.arrays import Floats
@@ -153,7 +153,7 @@ class RiskController(Promise):
     def _sure(self, estimator: Any, X: Any, predicted: Any) -> Floats:
         """The confidence of each output; ValueError unless these are numbers, one per input."""
         if self.confidence == "auto":
-            found = outputs_of(estimator).confidence(estimator, X, predicted)
+            found = confidence(estimator, X, predicted)
         else:
             found = self.confidence(estimator, X)
         sure = np.asarray(found, dtype=np.float64)
@@ -167,7 +167,7 @@ class RiskController(Promise):
     def _losses(self, estimator: Any, X: Any, y: Any, predicted: Any) -> Floats:
         """The loss of each output; ValueError unless from 0 to 1."""
         if self.loss == "wrong":
-            return 1.0 - outputs_of(estimator).right(estimator, X, y, predicted)
+            return 1.0 - right_of(estimator)(estimator, X, y, predicted)
         pairs = zip(list(y), list(predicted), strict=True)
         losses = np.array([self.loss(true, found) for true, found in pairs], dtype=np.float64)
         if (bad := ~((losses >= 0.0) & (losses <= 1.0))).any():

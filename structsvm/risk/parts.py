@@ -15,8 +15,9 @@ import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._schemes import chunks_of
-from structsvm.risk.outputs import has_probabilities, kind_of, known_classes, listed
+from structsvm.risk.outputs import kind_of, known_classes, listed
 from structsvm.risk.strangeness import UNSEEN, numbers, true_heads, true_members, true_nodes, true_rows
+from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
 from structsvm.tasks.multilabel.model import without_unseen
 from structsvm.tasks.sequence.chances import parts_by

@@ -14,7 +14,8 @@ import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._graphs import by_node
-from structsvm.risk.outputs import has_probabilities, kind_of, known_classes
+from structsvm.risk.outputs import kind_of, known_classes
+from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.dependency.model import known_arcs_of
 from structsvm.tasks.multilabel.model import read_sets
 

@@ -23,6 +23,8 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from structsvm._problem import Problem
     from structsvm.arrays import Floats, Integers, Weights
     from structsvm.tasks.common.model import TaskModel
@@ -86,6 +88,13 @@ def calibrate_on(model: Any, problem: Any) -> None:
     """Fit the temperature of a model to the examples of a problem, none of which it was trained on."""
     check_evidence(problem.n_samples)
     model.temperature = model.calibration.temperature(model, [(model, np.arange(problem.n_samples))], problem, None)
+
+
+def probabilities_in(model: Any, problem: Any) -> NDArray[np.float64]:
+    """The probability of what is known of each output of a problem: of all outputs that agree with it, together."""
+    weights = probable_weights(model, "probability_of")
+    losses = log_losses(model.incomplete(problem), weights, np.arange(problem.n_samples))[0]
+    return np.exp(-np.maximum(losses, 0.0))
 
 
 def check_least(least: float, asked: str) -> None:

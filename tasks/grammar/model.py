@@ -326,8 +326,12 @@ class GrammarModel(TaskModel[Trees]):
 
     def calibrate(self, trees: Iterable[Tree]) -> None:
         """Fit the temperature to trees that the model was not trained on."""
+        calibrate_on(self, self.known_problem(trees))
+
+    def known_problem(self, trees: Iterable[Tree]) -> BoundProblem:
+        """The problem of sentences with what is known of their trees."""
         encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
-        calibrate_on(self, self.oracle.bind(None, encoded, rescaling=None))
+        return self.oracle.bind(None, encoded, rescaling=None)
 
     # ---- prediction -----------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from structsvm.parameters import NONE, Interval, Options, declared, validate
 from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.confidence import of_labelling
 from structsvm.tasks.common.labels import agreement, check_stream_weight
 from structsvm.tasks.common.likelihood import check_least
 from structsvm.tasks.common.outputs import Outputs
@@ -174,6 +175,7 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
     [['DT', 'NN', 'VB']]
     """
 
+    _confidence = of_labelling
     _model_class = SequenceModel
     _reader = "features.columns.read_columns"
     # A 2-D array alone does not say where sequences end; one of 3 dimensions does.
@@ -395,6 +397,21 @@ class SequenceLabeler(SequenceLabelerParameters, StructureEstimator):
             if not probabilities:
                 raise ValueError("least is a probability: it needs probabilities=True")
         return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities, least=least)
+
+    def probability_of(
+        self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return the probability of given labellings: array (n_sequences,), float64.
+
+        A labelling that is known in part (see `fit`) has the sum over all labellings that agree with it: so has a field
+        of a record, whose tokens alone are known, and what an annotator doubts. An empty sequence has 1.
+
+        Raises
+        ------
+        ValueError
+            If there are no probabilities (`temperature_` is None), and as `calibrate` does.
+        """
+        return self._fitted().probability_of(X, y, lengths=lengths)
 
     def decision_function(self, X: SequencesLike, *, lengths: ArrayLike | None = None) -> list[Floats]:
         """Return per sequence an array (length, n_labels) of what each label would cost at each token.

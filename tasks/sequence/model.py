@@ -49,6 +49,7 @@ from structsvm.tasks.common.likelihood import (
     StructureCalibration,
     calibrate_on,
     check_sums,
+    probabilities_in,
     probable_weights,
     ranking_weights,
     temperature_of_loss,
@@ -349,6 +350,12 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def calibrate(self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
         check_sums(self, "calibrate")
+        calibrate_on(self, self.known_problem(X, y, lengths=lengths)[0])
+
+    def known_problem(
+        self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None
+    ) -> tuple[BoundProblem, NDArray[np.int64]]:
+        """The problem of sequences, empty ones left out, with what is known of their labels; and their lengths."""
         tokens = self.encode(X, lengths)
         if self.segments is not None:
             y, form = given(y, tokens.lengths, before=self.segments, unknown=self.unknown)
@@ -356,7 +363,17 @@ class SequenceModel(TaskModel[LabeledSequences]):
         _, label_ids, sets = encode_known(y, tokens, self.labels, self.unknown)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
-        calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
+        return self.oracle.bind(tokens.without_empty(), known, rescaling=None), tokens.lengths
+
+    def probability_of(
+        self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """The probability of each labelling; see `SequenceLabeler.probability_of`."""
+        probable_weights(self, "probability_of")
+        problem, sizes = self.known_problem(X, y, lengths=lengths)
+        found = np.ones(len(sizes))
+        found[sizes > 0] = probabilities_in(self, problem)
+        return found
 
     def marginals(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: Masks | None = None
