@@ -230,6 +230,7 @@ def check_columns(task: Task, given: dict[str, Any]) -> None:
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
 @click.option("--abstain", is_flag=True, help="Write _ where the model is not sure enough: see calibrate.")
+@click.option("--abstain-below", type=float, help="Write _ where an output's probability, or margin, is lower.")
 @click.option(
     "--constraints",
     type=FILE,
@@ -238,12 +239,24 @@ def check_columns(task: Task, given: dict[str, Any]) -> None:
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @ENCODING
 @of_columns
-def predict(model: Any, input: Any, output: str | None, quiet: bool, abstain: bool, **wanted: Any) -> None:
+def predict(
+    model: Any,
+    input: Any,
+    output: str | None,
+    quiet: bool,
+    abstain: bool,
+    abstain_below: float | None,
+    **wanted: Any,
+) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
     path = model
     task, model = opened(path)
-    if abstain and (wanted["kbest"] or wanted["confidence"] or wanted["pretty"] or wanted["constraints"]):
-        raise click.UsageError("--abstain goes without --kbest, --confidence, --pretty and --constraints")
+    if abstain and abstain_below is not None:
+        raise click.UsageError("--abstain and --abstain-below do not go together")
+    selects = abstain or abstain_below is not None
+    if selects and (wanted["kbest"] or wanted["confidence"] or wanted["pretty"] or wanted["constraints"]):
+        name = "--abstain" if abstain else "--abstain-below"
+        raise click.UsageError(f"{name} goes without --kbest, --confidence, --pretty and --constraints")
     if wanted["pretty"] and not task.has_trees:
         raise click.UsageError("--pretty is for models that predict trees")
     if wanted["constraints"] and not task.has_constraints:
@@ -254,10 +267,10 @@ def predict(model: Any, input: Any, output: str | None, quiet: bool, abstain: bo
         raise click.UsageError("--confidence is for models that have probabilities")
     check_columns(task, wanted)
     with brief_warnings(quiet), writing(output) as stream, naming(input), product_threads(wanted["jobs"]):
-        if abstain:
+        if selects:
             from structsvm.cli.promises import selective
 
-            stream.writelines(selective(path, input))
+            stream.writelines(selective(path, input, abstain_below))
         else:
             stream.writelines(task.predict(model, input, Wanted(**wanted)))
 
