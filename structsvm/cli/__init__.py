@@ -306,6 +306,7 @@ def calibrate(model: Any, input: Any, risk: float, delta: float, output: str | N
 @click.option("-q", "--quiet", is_flag=True, help="Print only the scores: no warnings, no path of a picture.")
 @click.option("--query", type=FILE, help="Rankings: query sizes of INPUT, one per line.  [default: INPUT.query]")
 @click.option("--unknown", type=Mark(), help="Mark of labels that are not known.  [default: the model's]")
+@click.option("--constraints", type=FILE, help="Rules that predicted labels meet: see predict.")
 @ENCODING
 @of_columns
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
@@ -314,14 +315,19 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
+    if given["constraints"] and not task.has_constraints:
+        raise click.UsageError("--constraints is for models that label sequences or graphs")
     check_columns(task, given)
     mark = given.pop("unknown")
+    own = {
+        name: given[name] for name in ("query", "constraints") if given[name] or (name == "query" and task.has_queries)
+    }
     if click.get_current_context().get_parameter_source("unknown") is not click.core.ParameterSource.DEFAULT:
         if not task.has_unknown:
             raise click.UsageError("--unknown is for models whose labels may be unknown")
         model.set_params(unknown=mark) if hasattr(model, "set_params") else model.params.update(unknown=mark)
     with naming(input), brief_warnings(quiet), product_threads(jobs):
-        scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
+        scores, text, draw = task.evaluate(model, input, jobs, **own)
         click.echo(json.dumps(scores) if as_json else text)
         if plot:
             save(draw(), plot, say=(lambda _: None) if quiet else partial(click.echo, err=True))
@@ -341,19 +347,38 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None, q
     task, model = opened(path, plot)
     figure = task.picture(model) if plot else None
     with naming(path), brief_warnings(quiet):
+        promise = promise_in(path)
         if as_json:
             of = task.contents or contents
-            click.echo(json.dumps(of(getattr(model, "model_", model), top, label)))
+            found = of(getattr(model, "model_", model), top, label)
+            click.echo(json.dumps(found if promise is None else found | {"promise": promise}))
         else:
             task.inspect(model, top, label)
+            if promise is not None:
+                click.echo(f"\n{said(promise)}")
         if plot:
             save(figure, plot, say=(lambda _: None) if quiet else click.echo)
+
+
+def promise_in(path: str) -> Any:
+    """The promise that a model file has, as its header names it; None without one, and of other programs' files."""
+    found = None if kind_by_content(path) else read_model(path, mmap=True).meta.get("guarantee")
+    return found if isinstance(found, dict) else None
+
+
+def said(promise: Any) -> str:
+    """A promise as text: its class, parameters and what was found on how many held-out outputs."""
+    params = ", ".join(f"{name}={value!r}" for name, value in promise["params"].items() if value is not None)
+    values = ", ".join(f"{name} {value}" for name, value in promise["values"].items())
+    return f"promise: {promise['promise']}({params}): {values}"
 
 
 def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
     """Contents that `inspect --json` prints of a model; without weights if features have no names."""
     found: dict[str, Any] = {"task": model.kind, "estimator": model.estimator, "C": model.C}
     found["params"] = {name: plain(value) for name, value in model.params.items()}
+    if rules := getattr(model, "rules", None):
+        found["rules"] = [{"rule": words, "states": n_states} for words, n_states in rules]
     found["result"] = None
     if model.result is not None:
         names = ("primal", "dual", "gap", "n_iter", "n_argmax", "n_support", "seconds", "status")

@@ -81,6 +81,7 @@ from structsvm.tasks.sequence.constraints import (
     check_allowed,
     constrained,
     is_scheme,
+    languages,
     repair,
     scheme_among,
     stored_constraints,
@@ -548,6 +549,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
         model = self.copy()
         model.oracle = under(self.oracle, constraints, self.labels)
         return model
+
+    @property
+    def rules(self) -> list[tuple[str, int]]:
+        """The constraints that the model keeps: each in words, with the number of states of its automaton."""
+        given = self.params.get("constraints")
+        found = [] if given is None else languages(given, self.labels)
+        return [(words, one.n_states) for words, one in found]
 
     def predict_tokens(self, tokens: Tokens, *, allowed: Masks | None = None) -> NDArray[np.int32]:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""

@@ -52,6 +52,9 @@ def test_every_task(tmp_path, name):
         ]
     elif careful.coverage_ == 1.0:
         assert answers == plain
+    assert "promise: RiskController(alpha=0.5" in run(tmp_path, "inspect", "m", "-q")[0]
+    promise = json.loads(run(tmp_path, "inspect", "m", "--json", "-q")[0])["promise"]
+    assert promise["values"]["n_calibration"] == careful.n_calibration_ and promise["params"]["delta"] == 0.3
     # All else in the file is as it was, and a second promise replaces the first.
     after = read_model(tmp_path / "m")
     assert {key: value for key, value in after.meta.items() if key != "guarantee"} == before.meta
