@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from structsvm import tasks
 from structsvm.model_file import ModelFileError, name_of, read_model, unsound, whole, write_model
@@ -14,6 +14,7 @@ from structsvm.tasks.registry import ESTIMATORS, names_of
 
 if TYPE_CHECKING:
     from structsvm.model_file import Destination, Origin
+    from structsvm.risk.wrapped import Estimator
 
 # The part's name in the header.
 KEY = "guarantee"
@@ -31,6 +32,15 @@ NAMES = (str, int, float, bool, type(None))
 APART = ("estimator", "random_state")
 
 
+class Promised(Protocol):
+    """A promise, as files have it."""
+
+    estimator_: Estimator
+
+    def get_params(self, deep: bool = True) -> dict[str, object]: ...
+    def restore(self, values: dict[str, object], estimator: Estimator) -> None: ...
+
+
 def number_to_json(value: float) -> float | str:
     """A number, or the name of one that JSON does not have."""
     return float(value) if math.isfinite(value) else str(float(value))
@@ -45,7 +55,7 @@ def number_from_json(value: object) -> float:
     raise ValueError(f"a number must stand here, got {value!r:.80}")
 
 
-def numbers_to_json(value: Any) -> Any:
+def numbers_to_json(value: float | dict[Hashable, float]) -> object:
     """A number, or those of groups as pairs; TypeError for names of groups that JSON does not have."""
     if not isinstance(value, dict):
         return number_to_json(value)
@@ -55,7 +65,7 @@ def numbers_to_json(value: Any) -> Any:
     return [[name, number_to_json(own)] for name, own in value.items()]
 
 
-def numbers_from_json(value: Any) -> Any:
+def numbers_from_json(value: object) -> float | dict[Hashable, float]:
     """The inverse of `numbers_to_json`; ValueError for anything else."""
     if not isinstance(value, list):
         return number_from_json(value)
@@ -101,7 +111,7 @@ RECORDS = {
 }
 
 
-def saved(promise: Any, path: Destination, training_state: bool | None) -> None:
+def saved(promise: Promised, path: Destination, training_state: bool | None) -> None:
     """Write an estimator and what is promised of it to one file; TypeError for what no file can contain."""
     estimator = promise.estimator_
     entry = next((entry for entry in ESTIMATORS if entry.name == type(estimator).__name__), None)
@@ -114,13 +124,13 @@ def saved(promise: Any, path: Destination, training_state: bool | None) -> None:
     write_model(path, entry.kind, header | {KEY: part_of(promise)}, arrays)
 
 
-def with_promise(path: Origin, output: Destination, promise: Any) -> None:
+def with_promise(path: Origin, output: Destination, promise: Promised) -> None:
     """Write a model file with a promise of its estimator's, and all else as it is."""
     file = read_model(path)
     write_model(output, file.kind, file.meta | {KEY: part_of(promise)}, file.arrays)
 
 
-def part_of(promise: Any) -> dict[str, Any]:
+def part_of(promise: Promised) -> dict[str, object]:
     """The header's part; TypeError for parameters that no file can contain."""
     name = type(promise).__name__
     params = {key: value for key, value in promise.get_params(deep=False).items() if key not in APART}
@@ -129,7 +139,7 @@ def part_of(promise: Any) -> dict[str, Any]:
     return {"promise": name, "params": params, "values": RECORDS[name].write(promise)[0]}
 
 
-def opened(path: Origin, *, mmap: bool = False, trusted: bool = False) -> Any:
+def opened(path: Origin, *, mmap: bool = False, trusted: bool = False) -> Promised:
     """The promise of a file that `saved` has written; ModelFileError for one that cannot be of it."""
     path = whole(path)
     file = read_model(path, mmap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -113,7 +113,7 @@ class ConformalSpans(Promise):
         most = self.quantile_
         if isinstance(most, dict):
             return [span for span, p in likely.items() if 1.0 - p <= most.get(last(span), np.inf)]
-        return [span for span, p in likely.items() if 1.0 - p <= most]
+        return [span for span, p in likely.items() if 1.0 - p <= cast("float", most)]
 
     def predict(self, X: Inputs) -> list[list[Hashable]]:
         """Return per input the spans of its set, as ``(start, stop, label)``, by place."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats, LabelArray
+    from structsvm.arrays import AnyArray, Floats, LabelArray
     from structsvm.metrics import Scheme
     from structsvm.structures.taxonomy import Taxonomy
     from structsvm.structures.trees import Tree
@@ -48,6 +48,7 @@ class Estimator(Protocol):
     unknown: object
     terminals: str
 
+    def contents(self, *, training_state: bool | None = None) -> tuple[dict[str, object], dict[str, AnyArray]]: ...
     def fit(self, X: Inputs, y: Outputs | None = None, **options: object) -> Self: ...
     def predict(self, X: Inputs) -> Outputs: ...
     def predict_proba(self, X: Inputs) -> Floats: ...

@@ -32,8 +32,8 @@ class LabelerComponent:
         Where labels go: "ents" (of labels in a scheme such as BIO, as `Doc.ents`), an attribute such as "tag_" or
         "pos_", or an extension, "_.chunk".
     probabilities : bool, default=False
-        Whether each entity, or token, has the probability that it is right as its extension ``_.probability``; ValueError
-        for a model without probabilities.
+        Whether each entity, or token, has the probability that it is right as its extension ``_.probability``;
+        ValueError for a model without probabilities.
     """
 
     def __init__(
