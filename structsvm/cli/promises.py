@@ -163,7 +163,8 @@ def graphs(estimator: Any, path: str) -> Examples:
 
 def alignments(estimator: Any, path: str) -> Examples:
     """Pairs of rows, as A2M or as lines of words."""
-    from structsvm.cli.alignment import has_words, read, to_a2m, to_words
+    from structsvm.cli.alignment import has_words, read
+    from structsvm.tasks.alignment.files import to_a2m, to_words
 
     of_words = has_words(estimator.model_)
     file = read(path, of_words=of_words)
