@@ -125,6 +125,13 @@ class LossController(Promise):
             "n_calibration_": len(true),
         }
 
+    def restore(self, values: dict[str, object], estimator: Estimator) -> None:
+        """Become what a file contains; ValueError for parameters out of range, or thresholds of another form."""
+        found = values.get("threshold_")
+        if isinstance(found, dict) != self.by_label or (isinstance(found, dict) and None not in found):
+            raise ValueError("a threshold for each label, and for others, goes with by_label, and one with its absence")
+        super().restore(values, estimator)
+
     def _check(self, estimator: Estimator, parts: Parts, n: int) -> None:
         """Raise ValueError for parameters that do not go together, and for too few outputs."""
         if self._safe is None and self.delta is None:

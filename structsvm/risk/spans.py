@@ -84,6 +84,12 @@ class ConformalSpans(Promise):
             quantile = self._quantile(likely, true, weight)
         return {"quantile_": quantile, "n_calibration_": len(true)}
 
+    def restore(self, values: dict[str, object], estimator: Estimator) -> None:
+        """Become what a file contains; ValueError for parameters out of range, or quantiles of another form."""
+        if isinstance(values.get("quantile_"), dict) != self.by_label:
+            raise ValueError("a quantile for each label goes with by_label, and one with its absence")
+        super().restore(values, estimator)
+
     def _quantile(
         self,
         likely: Likely,
