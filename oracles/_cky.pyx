@@ -88,7 +88,8 @@ cdef extern from "cky_sums.h" nogil:
         int32_t* chain
         int32_t* chain_top
     ctypedef struct cky_sums:
-        pass
+        double* spans
+        int has_tags
     ctypedef struct cky_kernels:
         int (*inside)(cky_chart* h) except -1 nogil
         int (*sums_inside)(cky_chart* h, cky_sums* f, double* log_sum) except -1 nogil
@@ -491,6 +492,35 @@ cdef class Parser:
             if found > -INFINITY:
                 KERNELS.sums_outside(&self.chart, &self.sums, found, &psi[0])
         return found, np.asarray(psi)
+
+    def brackets(self, words, const double[::1] w, bint has_tags):
+        """The expected number of nodes of each category over each span, under p(tree) ~ exp(score).
+
+        Parameters
+        ----------
+        words, w : as `parse` takes them
+        has_tags : bool
+            Whether a node right above a word is a tag; tags are not counted.
+
+        Returns
+        -------
+        float64 array (n, n + 1, n_categories)
+            By begin and end; zeros where the grammar has no tree.
+        """
+        cdef const double* weights = self.weights(w)
+        cdef Py_ssize_t n = self.check(words)
+        cdef double[::1] psi = np.zeros(self.n_features)
+        cdef double[:, :, ::1] spans = np.zeros((n, n + 1, self.grammar.n_categories))
+        cdef double found
+        try:
+            self.sums.spans, self.sums.has_tags = &spans[0, 0, 0], has_tags
+            with nogil:
+                found = self.log_sum(&self.words[0], self.key(), n, weights)
+                if found > -INFINITY:
+                    KERNELS.sums_outside(&self.chart, &self.sums, found, &psi[0])
+        finally:
+            self.sums.spans = NULL
+        return np.asarray(spans)
 
     # ---- the chart of the last sentence, for k-best search ---------------------------------------
 

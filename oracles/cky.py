@@ -323,6 +323,23 @@ class CKYOracle(Oracle):
         coded = self.words(x)
         return -np.inf if coded is None else (parser or self.parser()).total(coded, self._weights(w, parser))
 
+    def brackets(
+        self, x: Sequence[str], w: ArrayLike, least: float, *, has_tags: bool = False, parser: Parser | None = None
+    ) -> list[tuple[int, int, str, float]]:
+        """Labelled spans with their probabilities under p(tree) ~ exp(score), those of at least `least`, by place.
+
+        A label that trees have twice over one span, in a chain, counts with the expected number of its nodes there, up
+        to 1. `has_tags`: nodes right above words are tags, and left out. Empty where the grammar has no tree.
+        """
+        coded = self.words(x)
+        if coded is None:
+            return []
+        chances = (parser or self.parser()).brackets(coded, self._weights(w, parser), has_tags)
+        begins, ends, labels = np.nonzero(chances >= least)
+        names, values = self.grammar.categories, np.minimum(chances[begins, ends, labels], 1.0)
+        rows = zip(begins.tolist(), ends.tolist(), labels.tolist(), values.tolist(), strict=True)
+        return [(i, j, names[k], p) for i, j, k, p in rows if names[k] not in self.grammar.uncounted]
+
     # ---- parsing --------------------------------------------------------------------------------
 
     def parse(

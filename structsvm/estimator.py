@@ -18,6 +18,7 @@ from structsvm.solvers import LaRank, Solver
 from structsvm.stored_values import Array, Record, Stored, Text
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
+from structsvm.tasks.common.inspection.confidence import without
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.outputs import Outputs
@@ -99,6 +100,7 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
     oracle: Oracle | None = parameter(default=None, kw_only=False)  # `fit` refuses None
     solver: Solver | None = parameter(Kind(Solver, "a Solver"), NONE, default=None, kw_only=False)
 
+    _confidence = without
     _model_class = StructuredModel
 
     @with_callbacks

@@ -16,7 +16,7 @@ from structsvm.datasets import (
     fetch_multilabel_yeast,
     fetch_ocr_letters,
 )
-from structsvm.risk.outputs import outputs_of
+from structsvm.risk.outputs import confidence, right_of
 from structsvm.risk.strangeness import SUBTREES, units_of, values_at
 from structsvm.tasks import MultilabelClassifier, SequenceLabeler, TaxonomyClassifier
 
@@ -42,9 +42,9 @@ class Pool:
     y: Any
 
     def __post_init__(self):
-        predicted, kind = self.estimator.predict(self.X), outputs_of(self.estimator)
-        self.sure = kind.confidence(self.estimator, self.X, predicted)
-        self.wrong = 1.0 - kind.right(self.estimator, self.X, self.y, predicted)
+        predicted = self.estimator.predict(self.X)
+        self.sure = confidence(self.estimator, self.X, predicted)
+        self.wrong = 1.0 - right_of(self.estimator)(self.estimator, self.X, self.y, predicted)
 
     def __len__(self):
         return len(self.sure)

@@ -27,6 +27,8 @@ typedef struct cky_sums {
     double *base;               /* as h->base */
     double *link;               /* (n_chains) scratch */
     double *seen;               /* as h->worth: expected numbers of nodes that see a word */
+    double *spans;              /* (n, n + 1, n_categories), the caller's: expected numbers of nodes above the tags; or NULL */
+    int has_tags;               /* whether a node right above a terminal is a tag, which `spans` leaves out */
 } cky_sums;
 
 static void cky_sums_free(cky_sums *f) {
@@ -271,6 +273,11 @@ static __attribute__((noinline)) void cky_expected_span(const cky_chart *h, cky_
     for (int64_t t = 0; t < g->n_spans; t++) psi[cky_span_row(g, h->keys, t, i, k) + g->category[h->symbol[s]]] += chance;
 }
 
+static inline void cky_count_span(const cky_chart *h, cky_sums *f, int64_t s, int64_t i, int64_t k, double chance) {
+    const cky_grammar *g = h->g;
+    if (f->spans != NULL) f->spans[(i * (h->n + 1) + k) * g->n_categories + g->category[h->symbol[s]]] += chance;
+}
+
 /* The reverse of cky_sums_close: from the chances of nodes over (i, k) to those of their chains and bases. */
 static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, double *psi) {
     const cky_grammar *g = h->g;
@@ -297,6 +304,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
         if (link[r] == 0.0) continue;
         if (feature >= 0) psi[feature] += link[r];
         cky_expected_span(h, f, h->chain_top[r], i, k, link[r], psi);
+        cky_count_span(h, f, h->chain_top[r], i, k, link[r]);
         if (h->chain_below[r] < 0) below[h->chain_bottom[r]] += link[r];
         else link[h->chain_below[r]] += link[r];
     }
@@ -306,6 +314,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
         f->sum[at] = base[s] > -INFINITY ? base[s] - e[s] : INFINITY;
         f->chance[at] = below[s];
         if (below[s] > 0.0) cky_expected_span(h, f, s, i, k, below[s], psi);
+        if (k > i + 1 || !f->has_tags) cky_count_span(h, f, s, i, k, below[s]);
     }
     if (h->mask != NULL)
         for (int64_t s = h->n_nodes; s < h->m; s++)

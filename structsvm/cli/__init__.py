@@ -230,9 +230,9 @@ def pop_columns(given: dict[str, Any]) -> list[str]:
     return [name for name in ("columns", "label", "sequence", "sentence_end") if given.pop(name) is not None]
 
 
-def labels_alone(path: str, *, abstain: bool, confidence: bool, **wanted: Any) -> Any:
+def labels_alone(path: str, *, confidence: bool, **wanted: Any) -> Any:
     """The function that writes labels by a chain, without what trains; None where more is wanted, or another model."""
-    if abstain or any(wanted[name] for name in ("kbest", "pretty", "constraints")):
+    if any(wanted[name] for name in ("kbest", "pretty", "constraints")):
         return None
     check_files()
     if kind_by_content(path) is not None or read_model(path, mmap=True).kind != "sequence":
@@ -242,10 +242,14 @@ def labels_alone(path: str, *, abstain: bool, confidence: bool, **wanted: Any) -
     return None if model is None else partial(prediction.predict, model)
 
 
-def check_wanted(task: Task, *, abstain: bool, **wanted: Any) -> None:
+def check_wanted(task: Task, *, abstain: bool, abstain_below: float | None, **wanted: Any) -> None:
     """Raise UsageError for what models of a task do not write."""
-    if abstain and (wanted["kbest"] or wanted["confidence"] or wanted["pretty"] or wanted["constraints"]):
-        raise click.UsageError("--abstain goes without --kbest, --confidence, --pretty and --constraints")
+    if abstain and abstain_below is not None:
+        raise click.UsageError("--abstain and --abstain-below do not go together")
+    selects = abstain or abstain_below is not None
+    if selects and (wanted["kbest"] or wanted["confidence"] or wanted["pretty"] or wanted["constraints"]):
+        name = "--abstain" if abstain else "--abstain-below"
+        raise click.UsageError(f"{name} goes without --kbest, --confidence, --pretty and --constraints")
     if wanted["pretty"] and not task.has_trees:
         raise click.UsageError("--pretty is for models that predict trees")
     if wanted["constraints"] and not task.has_constraints:
@@ -265,6 +269,7 @@ def check_wanted(task: Task, *, abstain: bool, **wanted: Any) -> None:
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
 @click.option("--abstain", is_flag=True, help="Write _ where the model is not sure enough: see calibrate.")
+@click.option("--abstain-below", type=float, help="Write _ where an output's probability, or margin, is lower.")
 @click.option(
     "--constraints",
     type=FILE,
@@ -273,21 +278,30 @@ def check_wanted(task: Task, *, abstain: bool, **wanted: Any) -> None:
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @ENCODING
 @of_columns
-def predict(model: Any, input: Any, output: str | None, quiet: bool, abstain: bool, **wanted: Any) -> None:
+def predict(
+    model: Any,
+    input: Any,
+    output: str | None,
+    quiet: bool,
+    abstain: bool,
+    abstain_below: float | None,
+    **wanted: Any,
+) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
-    path, write = model, labels_alone(model, abstain=abstain, **wanted)
+    selects = abstain or abstain_below is not None
+    path, write = model, None if selects else labels_alone(model, **wanted)
     if write is None:
         task, model = opened(path)
-        check_wanted(task, abstain=abstain, **wanted)
+        check_wanted(task, abstain=abstain, abstain_below=abstain_below, **wanted)
         write = partial(task.predict, model)
         check_columns(task, wanted)
     else:
         pop_columns(wanted)
     with brief_warnings(quiet), writing(output) as stream, naming(input), product_threads(wanted["jobs"]):
-        if abstain:
+        if selects:
             from structsvm.cli.promises import selective
 
-            stream.writelines(selective(path, input))
+            stream.writelines(selective(path, input, abstain_below))
         else:
             stream.writelines(write(input, Wanted(**wanted)))
 
@@ -323,6 +337,7 @@ def calibrate(model: Any, input: Any, risk: float, delta: float, output: str | N
 @click.option("-q", "--quiet", is_flag=True, help="Print only the scores: no warnings, no path of a picture.")
 @click.option("--query", type=FILE, help="Rankings: query sizes of INPUT, one per line.  [default: INPUT.query]")
 @click.option("--unknown", type=Mark(), help="Mark of labels that are not known.  [default: the model's]")
+@click.option("--constraints", type=FILE, help="Rules that predicted labels meet: see predict.")
 @ENCODING
 @of_columns
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
@@ -331,14 +346,19 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
+    if given["constraints"] and not task.has_constraints:
+        raise click.UsageError("--constraints is for models that label sequences or graphs")
     check_columns(task, given)
     mark = given.pop("unknown")
+    own = {
+        name: given[name] for name in ("query", "constraints") if given[name] or (name == "query" and task.has_queries)
+    }
     if click.get_current_context().get_parameter_source("unknown") is not click.core.ParameterSource.DEFAULT:
         if not task.has_unknown:
             raise click.UsageError("--unknown is for models whose labels may be unknown")
         model.set_params(unknown=mark) if hasattr(model, "set_params") else model.params.update(unknown=mark)
     with naming(input), brief_warnings(quiet), product_threads(jobs):
-        scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
+        scores, text, draw = task.evaluate(model, input, jobs, **own)
         click.echo(json.dumps(scores) if as_json else text)
         if plot:
             save(draw(), plot, say=(lambda _: None) if quiet else partial(click.echo, err=True))
@@ -359,21 +379,41 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None, q
     sizes = None if kind_by_content(path) else read_model(path, mmap=True).sizes
     figure = task.picture(model) if plot else None
     with naming(path), brief_warnings(quiet):
+        promise = promise_in(path)
         if as_json:
-            found = (task.contents or contents)(getattr(model, "model_", model), top, label)
-            click.echo(json.dumps(found if sizes is None else found | {"bytes": sizes}))
+            of = task.contents or contents
+            found = of(getattr(model, "model_", model), top, label)
+            more = {"promise": promise, "bytes": sizes}
+            click.echo(json.dumps(found | {name: value for name, value in more.items() if value is not None}))
         else:
             task.inspect(model, top, label)
+            if promise is not None:
+                click.echo(f"\n{said(promise)}")
             if sizes is not None:
                 click.echo(f"\nbytes: {', '.join(f'{name} {size:,}' for name, size in sizes.items())}")
         if plot:
             save(figure, plot, say=(lambda _: None) if quiet else click.echo)
 
 
+def promise_in(path: str) -> Any:
+    """The promise that a model file has, as its header names it; None without one, and of other programs' files."""
+    found = None if kind_by_content(path) else read_model(path, mmap=True).meta.get("guarantee")
+    return found if isinstance(found, dict) else None
+
+
+def said(promise: Any) -> str:
+    """A promise as text: its class, parameters and what was found on how many held-out outputs."""
+    params = ", ".join(f"{name}={value!r}" for name, value in promise["params"].items() if value is not None)
+    values = ", ".join(f"{name} {value}" for name, value in promise["values"].items())
+    return f"promise: {promise['promise']}({params}): {values}"
+
+
 def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
     """Contents that `inspect --json` prints of a model; without weights if features have no names."""
     found: dict[str, Any] = {"task": model.kind, "estimator": model.estimator, "C": model.C}
     found["params"] = {name: plain(value) for name, value in model.params.items()}
+    if rules := getattr(model, "rules", None):
+        found["rules"] = [{"rule": words, "states": n_states} for words, n_states in rules]
     found["result"] = None
     if model.result is not None:
         names = ("primal", "dual", "gap", "n_iter", "n_argmax", "n_support", "seconds", "status")

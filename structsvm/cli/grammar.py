@@ -120,6 +120,11 @@ def read_sentences(path: str, terminals: str) -> Any:
 
     ``word/TAG`` is a pair where the grammar's terminals are both, or if the file holds nothing else.
     """
+    return read_examples(path, terminals)[0]
+
+
+def read_examples(path: str, terminals: str) -> tuple[Any, Any]:
+    """Sentences of a file as of `read_sentences`, and their trees; None for a file of sentences alone."""
     text, name = load_text(out.source(path), ValueError)
     lines = [line.split() for line in text.splitlines()]
     first = next(filter(None, lines), None)
@@ -128,9 +133,10 @@ def read_sentences(path: str, terminals: str) -> Any:
     pairs = [[_pair(token) for token in line] for line in lines]
     body = after_comments(text)
     if TREE.match(body) and isinstance(_pair(body.split(maxsplit=1)[0]), str):
-        return [tree.tokens() for tree in as_trees(parse_trees(text, name), clean=True)]
+        trees = as_trees(parse_trees(text, name), clean=True)
+        return [tree.tokens() for tree in trees], trees
     are_pairs = terminals == "both" or not any(isinstance(token, str) for line in pairs for token in line)
-    return pairs if are_pairs else lines
+    return (pairs if are_pairs else lines), None
 
 
 def _pair(token: str) -> str | tuple[str, str]:

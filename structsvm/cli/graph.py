@@ -80,7 +80,7 @@ def read_rules(path: str, ids: Any) -> list[Any]:
     return found
 
 
-def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+def evaluate(model: Any, path: str, jobs: int, *, constraints: str | None = None) -> tuple[dict[str, Any], str, Any]:
     """Accuracy and intersection over union per label; the picture is the confusion matrix."""
     lines = read(path, model.label)
     unknown = mark_for(model.unknown, model.labels)
@@ -88,7 +88,8 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     known = [[k for k, label in enumerate(labels) if label is not None] for labels in y]
     if not any(known):
         raise ValueError(f"{path}: its nodes have no label, to compare with")
-    predicted = model.predict(lines.X, n_jobs=jobs)
+    rules = None if constraints is None else read_rules(constraints, lines.ids)
+    predicted = model.predict(lines.X, constraints=rules, n_jobs=jobs)
     scores = graph_scores(y, predicted, model.labels)
 
     def drawn() -> Any:

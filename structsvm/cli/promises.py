@@ -21,11 +21,15 @@ NOTHING = "_"
 
 
 class Examples(NamedTuple):
-    """Inputs and true outputs (None: the file has none), and the text of outputs, of which those not given are None."""
+    """Inputs and true outputs (None: the file has none), and the text of outputs, of which those not given are None.
+
+    ``check()`` raises ValueError for true outputs that are none, where reading alone does not say so.
+    """
 
     X: Any
     y: Any
     text: Callable[[Sequence[Any]], Iterator[str]]
+    check: Callable[[], object] = bool
 
 
 def labels_text(outputs: Sequence[Any]) -> Iterator[str]:
@@ -130,6 +134,51 @@ def meanings(estimator: Any, path: str) -> Examples:
     return Examples(lines.sentences, lines.bags if has_bags else None, text)
 
 
+def trees_of_words(estimator: Any, path: str) -> Examples:
+    """Trees, one per line; blank lines stay."""
+    from structsvm.cli.grammar import read_examples
+
+    sentences, trees = read_examples(path, estimator.model_.terminals.kind)
+
+    def text(outputs: Sequence[Any]) -> Iterator[str]:
+        for sentence, tree in zip(sentences, outputs, strict=True):
+            yield f"{NOTHING if tree is None else tree}\n" if sentence else "\n"
+
+    return Examples(sentences, trees, text)
+
+
+def graphs(estimator: Any, path: str) -> Examples:
+    """Labels of the nodes of graphs, as JSON lines; null for a graph without an output."""
+    from structsvm.cli.graph import named, read
+
+    lines = read(path, estimator.model_.label)
+    known = all(label is not None for labels in lines.y for label in labels)
+
+    def text(outputs: Sequence[Any]) -> Iterator[str]:
+        for own, ids in zip(outputs, lines.ids, strict=True):
+            yield json.dumps({"labels": None if own is None else named(own, ids)}) + "\n"
+
+    return Examples(lines.X, lines.y if known else None, text)
+
+
+def alignments(estimator: Any, path: str) -> Examples:
+    """Pairs of rows, as A2M or as lines of words."""
+    from structsvm.cli.alignment import has_words, read
+    from structsvm.tasks.alignment.files import to_a2m, to_words
+
+    of_words = has_words(estimator.model_)
+    file = read(path, of_words=of_words)
+
+    def text(outputs: Sequence[Any]) -> Iterator[str]:
+        for name, rows in zip(file.names, outputs, strict=True):
+            if rows is None:
+                yield f"{NOTHING}\n" if of_words else f">{name}\n{NOTHING}\n"
+            else:
+                yield f"{to_words(rows)}\n" if of_words else to_a2m(name, rows)
+
+    return Examples(file.pairs, file.rows, text, lambda: file.check_aligned(path))
+
+
 READERS: dict[str, Callable[[Any, str], Examples]] = {
     "sequence": sequences,
     "multiclass": rows,
@@ -138,6 +187,9 @@ READERS: dict[str, Callable[[Any, str], Examples]] = {
     "multilabel": sets,
     "dependency": sentences_of_words,
     "semantics": meanings,
+    "grammar": trees_of_words,
+    "graph": graphs,
+    "alignment": alignments,
 }
 
 
@@ -158,6 +210,7 @@ def calibrated(path: str, input: str, output: str, alpha: float, delta: float) -
     examples = reader_of(path, estimator)(estimator, input)
     if examples.y is None:
         raise ValueError(f"{input}: has no true outputs to calibrate on, or not all of them")
+    examples.check()
     careful = RiskController(estimator, alpha=alpha, delta=delta).calibrate(examples.X, examples.y)
     with_promise(path, output, careful)
     wrong = f", {100.0 * careful.risk_:.3g} % of these wrong" if careful.coverage_ else ""
@@ -167,10 +220,16 @@ def calibrated(path: str, input: str, output: str, alpha: float, delta: float) -
     )
 
 
-def selective(path: str, input: str) -> Iterator[str]:
-    """The answers of a model with a promise."""
+def selective(path: str, input: str, abstain_below: float | None = None) -> Iterator[str]:
+    """The answers of a model with a promise; or of any model, with a number that its confidence must not be below."""
     import structsvm
 
+    if abstain_below is not None:
+        estimator = structsvm.load(path)
+        estimator = getattr(estimator, "estimator_", estimator)
+        examples = reader_of(path, estimator)(estimator, input)
+        yield from examples.text(estimator.predict_selective(examples.X, abstain_below=abstain_below))
+        return
     careful = structsvm.load(path)
     if not isinstance(careful, RiskController):
         raise click.UsageError(

@@ -2,7 +2,7 @@
 
 from structsvm.layers.alignment import Alignment
 from structsvm.layers.assignment import Assignment
-from structsvm.layers.chain import Chain, scheme_masks
+from structsvm.layers.chain import Chain, label_language, scheme_masks
 from structsvm.layers.label_sets import LabelSets
 from structsvm.layers.losses import (
     hinge,
@@ -35,6 +35,7 @@ __all__ = [
     "Taxonomy",
     "hinge",
     "kl_divergence",
+    "label_language",
     "log_loss",
     "minimum_risk",
     "perturbed",

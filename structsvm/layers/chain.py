@@ -2,7 +2,8 @@
 
 Log partition, marginals and the best labelling are compiled and run in threads (see potentials.h); the k best,
 max-marginals and samples are for looking at single entries, and loop over tokens in NumPy. A chain of order 2 is one of
-states, pairs of neighbouring labels: all verbs work on states, and labels are read off them.
+states, pairs of neighbouring labels, and a chain under a language one of nodes, pairs of a label and a state of the
+language's automaton: all verbs work on states, and labels are read off them.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ from structsvm.layers.structure import (
     over_batch,
     possible,
 )
-from structsvm.metrics._schemes import scheme_for
+from structsvm.metrics._schemes import TAGGED, scheme_for, scheme_of
 from structsvm.parameters import checked_count, checked_k
+from structsvm.structures.languages import Automaton, Rule
+from structsvm.structures.languages.expressions import automaton_of, parse
+from structsvm.structures.languages.nodes import Nodes, nodes_of
+from structsvm.structures.languages.rules import rule_of
 
 Reduce = Callable[[Floats, int], Floats]
 
@@ -58,6 +63,9 @@ class Chain(Structure):
     ----------
     order : {1, 2}, default=1
         On how many labels before it a label depends.
+    language : Automaton, optional
+        Labellings that there are, for order 1: all others have no score, and no probability. `label_language` compiles
+        rules and expressions. y of a loss must belong to it.
     n_threads : int, default=1
         The batch is split among them; results are bit-identical for every number.
 
@@ -81,9 +89,13 @@ class Chain(Structure):
 
     part_names: ClassVar[tuple[str, ...]] = ("emissions", "transitions", "start", "end", "pairs")
 
-    def __init__(self, *, order: int = 1, n_threads: int = 1) -> None:
+    def __init__(self, *, order: int = 1, language: Automaton | None = None, n_threads: int = 1) -> None:
         if order not in (1, 2):
             raise ValueError(f"order must be 1 or 2. Got {order!r}.")
+        if language is not None and order == 2:
+            raise ValueError("language is for chains of order 1. Got order=2.")
+        self.language = None if language is None else language.minimal()
+        self._nodes = None if self.language is None else nodes_of(self.language, 1)
         self.order, self.n_threads = order, checked_count("n_threads", n_threads, 1)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
@@ -94,6 +106,8 @@ class Chain(Structure):
         if emissions.ndim != 3 or emissions.shape[2] == 0:
             raise ValueError(f"emissions must have shape (B, T, K), with K >= 1. Got {emissions.shape}.")
         n, longest, K = emissions.shape
+        if self.language is not None and self.language.n_labels != K:
+            raise ValueError(f"emissions have {K} labels, and language has {self.language.n_labels}.")
         sizes = check_lengths(lengths, n, longest)
         check_values("emissions", emissions, np.arange(longest) < sizes[:, None])
         tables = [_steps("transitions", present["transitions"], self.order, K, sizes, longest)]
@@ -123,7 +137,17 @@ class Chain(Structure):
                 f"y must contain labels from 0 to {K - 1}{unknown}. Got {found[entry, token]} at batch entry {entry}, "
                 f"token {token}; leave out what does not count by `lengths`."
             )
-        return np.where(inside, found, -1).astype(np.int32)
+        labels = np.where(inside, found, -1).astype(np.int32)
+        if self.language is not None:
+            self._check_language(labels, scores, self.language)
+        return labels
+
+    def _check_language(self, labels: Labels, scores: Scores, language: Automaton) -> None:
+        """Raise ValueError for the first labelling, of those that are whole, that the language does not have."""
+        for entry, length in enumerate(scores.lengths.tolist()):
+            own = labels[entry, :length].tolist()
+            if -1 not in own and not language.accepts(own):
+                raise ValueError(f"y at batch entry {entry} is no labelling of the language.")
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
         counts = _zeros_like(scores)
@@ -194,7 +218,7 @@ class Chain(Structure):
             raise NoOutput(int(empty[0]))
         counts = _zeros_like(scores)
         counts[0] = self._per_label(nodes, scores, np.sum, 0.0)
-        counts[1] = steps.reshape(counts[1].shape)
+        counts[1] = self._per_pair(steps, counts[1])
         if self.order == 2:
             several = np.where(scores.lengths > 1, 1, 0).reshape(-1, 1, 1, 1).astype(nodes.dtype)
             both = several * nodes.reshape(*nodes.shape[:2], *counts[4].shape[2:])
@@ -247,6 +271,8 @@ class Chain(Structure):
 
     def _states(self, scores: Scores) -> Scores:
         """The same scores as those of a chain of order 1, whose states K others may follow (see potentials.h)."""
+        if self._nodes is not None:
+            return nodes_under(scores, self._nodes)
         if self.order == 1:
             return scores
         emissions, triples, start, end, pairs = scores.parts
@@ -267,6 +293,8 @@ class Chain(Structure):
 
     def _labels(self, paths: Labels, scores: Scores) -> Labels:
         """Labellings (B, ..., T) of paths of states."""
+        if self._nodes is not None:
+            return np.where(paths < 0, -1, self._nodes.labels[paths]).astype(np.int32)
         if self.order == 1:
             return paths
         _, longest, K = _emissions(scores).shape
@@ -279,6 +307,11 @@ class Chain(Structure):
 
     def _per_label(self, nodes: Floats, scores: Scores, reduce: Reduce, nothing: float) -> Floats:
         """Reduce what is known of states (B, T', S) to labels (B, T, K); `nothing` beyond the lengths."""
+        if self._nodes is not None:
+            own = np.full(_emissions(scores).shape, nothing, nodes.dtype)
+            for label in np.unique(self._nodes.labels).tolist():
+                own[:, :, label] = reduce(nodes[:, :, self._nodes.labels == label], 2)
+            return own
         if self.order == 1:
             return nodes
         n, longest, K = _emissions(scores).shape
@@ -288,6 +321,34 @@ class Chain(Structure):
             own[:, 0] = np.where(scores.lengths[:, None] == 1, both[:, 0, 0], reduce(both[:, 0], 2))
         own[np.arange(longest) >= scores.lengths[:, None]] = nothing
         return own
+
+    def _per_pair(self, steps: Floats, table: Floats) -> Floats:
+        """Add up what is expected of steps between states to pairs, or triples, of labels, in the form of `table`."""
+        if self._nodes is None:
+            return steps.reshape(table.shape)
+        own = np.zeros_like(table)
+        labels = self._nodes.labels
+        for a, b in zip(*np.nonzero(leads(self._nodes)), strict=True):
+            own[..., labels[a], labels[b]] += steps[..., a, b]
+        return own
+
+
+def leads(nodes: Nodes) -> NDArray[np.bool_]:
+    """Whether a node may follow another one: bool array (n_nodes, n_nodes)."""
+    found: NDArray[np.bool_] = nodes.following[nodes.group][:, nodes.labels] == np.arange(len(nodes.labels))
+    return found
+
+
+def nodes_under(scores: Scores, nodes: Nodes) -> Scores:
+    """Scores of labels as those of the nodes of a language, which have them: -inf where it allows no step."""
+    emissions, transitions, start, end = scores.parts
+    labels, dtype = nodes.labels, emissions.dtype.type
+    nothing = dtype(-np.inf)
+    own = np.ascontiguousarray(emissions[:, :, labels])
+    steps = np.where(leads(nodes), transitions[..., labels[:, None], labels], nothing)
+    begin = np.where(nodes.first[labels] == np.arange(len(labels)), start[:, labels], nothing)
+    last = np.where(nodes.ends > 0, end[:, labels], nothing)
+    return Scores((own, *map(np.ascontiguousarray, (steps, begin, last))), scores.shapes, scores.lengths)
 
 
 def scheme_masks(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats, Floats]:
@@ -323,6 +384,46 @@ def scheme_masks(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats, Fl
         np.where(allowed, 0.0, -np.inf).astype(np.float32) for allowed in scheme_for(labels, scheme).masks(labels)
     )
     return transitions, start, end
+
+
+def label_language(labels: Sequence[str], *constraints: str | Rule) -> Automaton:
+    """Return the labellings that meet rules and expressions, for `Chain`; see "Valid by construction" in the docs.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The names of labels 0 .. K - 1.
+    constraints : str or Rule
+        A rule such as `structsvm.structures.languages.at_most_once`, as an object or as text, or a regular expression
+        over labels. All of them hold.
+
+    Raises
+    ------
+    ValueError
+        A constraint names no label, no labelling meets them, or their automaton is too large.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.layers import Chain, label_language
+    >>> once = label_language(["street", "city"], "at_most_once(street, city)")
+    >>> scores = np.array([[[1.0, 0.0], [0.0, 1.5], [1.0, 0.0]]])
+    >>> Chain(language=once).argmax(scores, np.zeros((2, 2))).tolist()
+    [[0, 1, 1]]
+    """
+    names = [str(label) for label in labels]
+    tagged = {name for name in names if TAGGED.fullmatch(name)} | {"O"}
+    scheme = scheme_of(sorted(tagged))
+    roles = [scheme.part(name) if scheme is not None and name in tagged else None for name in names]
+    found = Automaton.of_masks(None, None, None, n_labels=len(names))
+    for part in constraints:
+        rule = rule_of(part) if isinstance(part, str) else part
+        for one in [None] if rule is None else rule.each():
+            own = automaton_of(parse(str(part), names), len(names)) if one is None else one.automaton(names, roles)
+            found &= own
+            if found.is_empty:
+                raise ValueError(f"no labelling meets {one or part} and what is before it")
+    return found.minimal()
 
 
 def _emissions(scores: Scores) -> Floats:

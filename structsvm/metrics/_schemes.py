@@ -12,6 +12,7 @@ it is named: one tag alone without types (a part of speech "B"), and types that 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ SCHEMES = {
     "ioe2": Rules("IE", "IE", "", "I"),
     "io": Rules("I", "I"),
 }
+# Labels that have the form of a scheme's.
+TAGGED = re.compile("[BIESLUMW][-_].+|.+[-_][BIESLUMW]|[BIESLUMW]")
 # In the order in which labels are tried.
 READ = ("bio", "ioe2", "bioes", "bilou", "bmes", "bmewo")
 _BY_LETTERS = {frozenset(name) | {"o"}: name for name in ("bio", "bioes", "bilou", "bmes", "bmewo", "io")}

@@ -6,6 +6,8 @@ are drawn as the held-out ones were.
 
 from structsvm.risk.best_outputs import ConformalOutputs
 from structsvm.risk.controller import RiskController, RiskCurve
+from structsvm.risk.loss_controller import LossController
 from structsvm.risk.sets import ConformalSets
+from structsvm.risk.spans import ConformalSpans
 
-__all__ = ["ConformalOutputs", "ConformalSets", "RiskController", "RiskCurve"]
+__all__ = ["ConformalOutputs", "ConformalSets", "ConformalSpans", "LossController", "RiskController", "RiskCurve"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,8 +22,12 @@ from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 
 if TYPE_CHECKING:
-    from structsvm.arrays import Floats
+    from numpy.typing import NDArray
+    from sklearn.utils import Tags
+
+    from structsvm.arrays import Floats, LabelArray
     from structsvm.model_file import Destination, Origin
+    from structsvm.risk.wrapped import Estimator, Inputs, Outputs
 
 SHARE = Interval(Real, 0.0, 1.0, closed="neither")
 
@@ -36,18 +40,19 @@ class Promise(BaseEstimator, ABC):
     """
 
     _constraints: ClassVar[Constraints]
-    estimator: Any
+    estimator: object
     held_out: float
-    random_state: Any
-    estimator_: Any
-    threshold_: float
+    random_state: int | np.random.RandomState | None
+    estimator_: Estimator
+    threshold_: float | dict[Hashable, float]
     coverage_: float
     risk_: float
-    quantile_: Any
-    folds_: list[tuple[Any, Floats]]
+    size_: float
+    quantile_: float | dict[Hashable, float] | None
+    folds_: list[tuple[Estimator, Floats]]
     n_calibration_: int
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train a clone of the estimator on a part of the examples, and calibrate on the others.
 
         Parameters
@@ -67,16 +72,15 @@ class Promise(BaseEstimator, ABC):
         held = np.zeros(n, dtype=bool)
         held[generator(self.random_state).permutation(n)[: max(round(self.held_out * n), 1)]] = True
         rest, own = (
-            [None if data is None else _safe_indexing(data, np.flatnonzero(part)) for data in (X, y, weight)]
+            (chosen(X, part), None if y is None else chosen(y, part), None if weight is None else weight[part])
             for part in (~held, held)
         )
-        options = {} if weight is None else {"sample_weight": rest[2]}
-        trained = clone(self.estimator).fit(*rest[: 1 if y is None else 2], **options)
-        found = self._calibrate(trained, *self._read(trained, own[0], own[1], own[2]))
+        trained = trained_on(fresh(self.estimator), *rest)
+        found = self._calibrate(trained, *self._read(trained, *own))
         self._store(found, trained)
         return self
 
-    def calibrate(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def calibrate(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Settle what is promised, on examples that the estimator has not seen.
 
         Nothing may have been learnt from them: no weights, no C, no temperature. What holds, holds for later examples
@@ -106,11 +110,11 @@ class Promise(BaseEstimator, ABC):
         self._store(self._calibrate(estimator, *self._read(estimator, X, y, sample_weight)), estimator)
         return self
 
-    def _trained(self) -> Any:
+    def _trained(self) -> Estimator:
         """The estimator that `fit` has trained of `estimator`, or `estimator` itself."""
         own = vars(self)
         if "estimator_" in own and own["_template"] is self.estimator:
-            return own["estimator_"]
+            return self.estimator_
         try:
             check_is_fitted(self.estimator)
         except NotFittedError:
@@ -118,9 +122,11 @@ class Promise(BaseEstimator, ABC):
                 f"{type(self).__name__} calibrates an estimator that is fitted, and this "
                 f"{type(self.estimator).__name__} is not: call fit, which trains it on a part of the examples"
             ) from None
-        return self.estimator
+        return cast("Estimator", self.estimator)
 
-    def _read(self, estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Any]:
+    def _read(
+        self, estimator: Estimator, X: Inputs, y: Outputs | None, sample_weight: ArrayLike | None
+    ) -> tuple[Inputs, Outputs, Floats | None]:
         """Inputs, true outputs and weights, checked; trees alone are split into sentences and trees."""
         X = list(X) if isinstance(X, Iterator) else X
         X, y = sentences_of(estimator, X, y)
@@ -130,18 +136,18 @@ class Promise(BaseEstimator, ABC):
         return X, y, checked_sample_weight(sample_weight, n)
 
     @abstractmethod
-    def _calibrate(self, estimator: Any, X: Any, y: Any, weight: Floats | None) -> dict[str, Any]:
+    def _calibrate(self, estimator: Estimator, X: Inputs, y: Outputs, weight: Floats | None) -> dict[str, object]:
         """Return the fitted attributes."""
 
-    def _store(self, found: dict[str, Any], estimator: Any) -> None:
+    def _store(self, found: dict[str, object], estimator: Estimator) -> None:
         self.__dict__.update(found, estimator_=estimator, _template=self.estimator)
 
-    def restore(self, values: dict[str, Any], estimator: Any) -> None:
+    def restore(self, values: dict[str, object], estimator: Estimator) -> None:
         """Become what a file contains; ValueError for parameters out of range."""
         validate(self, self._constraints)
         self._store(values, estimator)
 
-    def _inputs(self, X: Any) -> tuple[Any, Any]:
+    def _inputs(self, X: Inputs) -> tuple[Estimator, Inputs]:
         """The estimator behind pipelines, and its inputs; NotFittedError before `calibrate`."""
         check_is_fitted(self)
         return unwrapped(self.estimator_, list(X) if isinstance(X, Iterator) else X)
@@ -181,15 +187,32 @@ class Promise(BaseEstimator, ABC):
         return found
 
     @property
-    def classes_(self) -> Any:
+    def classes_(self) -> LabelArray:
         """The estimator's labels."""
         check_is_fitted(self)
         return self.estimator_.classes_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.estimator_type, tags.target_tags, tags.input_tags = None, own.target_tags, own.input_tags
         return tags
+
+
+def fresh(estimator: object) -> Estimator:
+    """A copy of an estimator that is not fitted."""
+    return cast("Estimator", clone(estimator))
+
+
+def chosen(data: Inputs, part: NDArray[np.bool_]) -> Inputs:
+    """Some of the inputs, or outputs."""
+    return cast("Inputs", _safe_indexing(data, np.flatnonzero(part)))
+
+
+def trained_on(estimator: Estimator, X: Inputs, y: Outputs | None, weight: Floats | None = None) -> Estimator:
+    """Train an estimator; trees may be inputs and outputs at once, without y."""
+    if weight is None:
+        return estimator.fit(X) if y is None else estimator.fit(X, y)
+    return estimator.fit(X, sample_weight=weight) if y is None else estimator.fit(X, y, sample_weight=weight)
 
 
 def generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,11 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.parameters import RANDOM_STATE, Constraints, Interval, declared, parameter
 from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import conformal_quantile
-from structsvm.risk.outputs import has_probabilities, kind_of, outputs_of, unwrapped
+from structsvm.risk.outputs import kind_of, right_of, unwrapped
+from structsvm.tasks.common.inspection.confidence import has_probabilities
 
 if TYPE_CHECKING:
-    from structsvm.arrays import Floats
+    from numpy.typing import ArrayLike
 
+    from structsvm.arrays import Floats
+    from structsvm.risk.wrapped import Estimator, Inputs, Outputs
+
+# An output and its strangeness.
+Ranked: TypeAlias = "tuple[object, float]"
 # Kinds whose k best outputs always come with probabilities.
 CERTAIN = ("semantics", "taxonomy")
 
@@ -63,14 +69,14 @@ class ConformalOutputs(Promise):
     True
     """
 
-    estimator: Any = parameter(kw_only=False)
+    estimator: object = parameter(kw_only=False)
     alpha: float = parameter(SHARE, default=0.1)
     k: int = parameter(Interval(Integral, 1), default=20)
     held_out: float = parameter(SHARE, default=0.3)
     random_state: int | np.random.RandomState | None = parameter(*RANDOM_STATE, default=None)
     _constraints: ClassVar[Constraints]
 
-    def _calibrate(self, estimator: Any, X: Any, y: Any, weight: Floats | None) -> dict[str, Any]:
+    def _calibrate(self, estimator: Estimator, X: Inputs, y: Outputs, weight: Floats | None) -> dict[str, object]:
         estimator, X = unwrapped(estimator, X)
         strange = strangeness_of_truth(estimator, X, y, self.k)
         quantile = conformal_quantile(strange, self.alpha, weight)
@@ -82,27 +88,29 @@ class ConformalOutputs(Promise):
             )
         return {"quantile_": quantile, "n_calibration_": len(strange)}
 
-    def predict(self, X: Any) -> list[list[Any]]:
+    def predict(self, X: Inputs) -> list[list[object]]:
         """Return per input the outputs of its set, the best one first."""
         estimator, X = self._inputs(X)
-        return [[one for one, strange in own if strange <= self.quantile_] for own in ranked(estimator, X, self.k)]
+        most = cast("float", self.quantile_)
+        return [[one for one, strange in own if strange <= most] for own in ranked(estimator, X, self.k)]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of inputs that have their true output in their set."""
         check_is_fitted(self)
         X, y, weight = self._read(self.estimator_, X, y, sample_weight)
         estimator, X = self._inputs(X)
-        return float(np.average(strangeness_of_truth(estimator, X, y, self.k) <= self.quantile_, weights=weight))
+        inside = strangeness_of_truth(estimator, X, y, self.k) <= cast("float", self.quantile_)
+        return float(np.average(inside, weights=weight))
 
 
-def ranked(estimator: Any, X: Any, k: int) -> list[list[tuple[Any, float]]]:
+def ranked(estimator: Estimator, X: Inputs, k: int) -> list[list[Ranked]]:
     """The k best outputs of each input with their strangeness: the probability of all better ones, or the margin."""
     if not hasattr(estimator, "predict_kbest"):
         raise TypeError(f"{type(estimator).__name__} has no k best outputs, only a best one")
     always = kind_of(estimator) in CERTAIN
     has_chances = always or has_probabilities(estimator)
     best = estimator.predict_kbest(X, k, **({"probabilities": True} if has_chances and not always else {}))
-    found = []
+    found = list[list[Ranked]]()
     for own in best:
         scores = np.array([score for _, score in own])
         strange = np.cumsum(scores) - scores if has_chances else scores[:1] - scores
@@ -110,10 +118,10 @@ def ranked(estimator: Any, X: Any, k: int) -> list[list[tuple[Any, float]]]:
     return found
 
 
-def strangeness_of_truth(estimator: Any, X: Any, y: Any, k: int) -> Floats:
+def strangeness_of_truth(estimator: Estimator, X: Inputs, y: Outputs, k: int) -> Floats:
     """The strangeness of each true output; infinity where it is none of the k best."""
     best = ranked(estimator, X, k)
-    found, right = np.full(len(best), np.inf), outputs_of(estimator).right
+    found, right = np.full(len(best), np.inf), right_of(estimator)
     is_meaning = kind_of(estimator) == "semantics"
     for rank in range(max(map(len, best), default=0)):
         here = [own[min(rank, len(own) - 1)] if own else (None, 0.0) for own in best]

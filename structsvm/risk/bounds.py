@@ -187,3 +187,54 @@ def mean_quantile(scores: Floats, shares: Floats, n: float, alpha: float) -> flo
     # The q of rank k from the top misses the k units above it, fewer where others equal it.
     allowed = int(np.searchsorted(above, limit, side="right")) - 1
     return float(scores[order[allowed]]) if allowed < len(scores) else -np.inf
+
+
+def controlled_step(losses: NDArray[np.float64], alpha: float, weights: Floats | None = None) -> int:
+    """The last step at which the loss expected of one more output is at most alpha, by conformal risk control.
+
+    Each output's loss is raised to its greatest one at the steps before, so that it does not fall; ``n / (n + 1)
+    mean(step) + 1 / (n + 1) <= alpha`` is what holds at the step (Angelopoulos et al. 2022).
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n, n_steps)
+        From 0 to 1, by steps from the safest on, which no output of these has settled.
+    alpha : float
+    weights : ndarray of shape (n,), optional
+        As of `conformal_quantile`.
+
+    Returns
+    -------
+    int
+        -1 if there is none.
+    """
+    own = np.ones(len(losses)) if weights is None else weights
+    raised = np.maximum.accumulate(losses, axis=1)
+    bound = (own @ raised + own.max()) / (own.sum() + own.max())
+    return int(np.searchsorted(bound, alpha + 1e-9, side="right")) - 1
+
+
+def certified_step(losses: NDArray[np.float64], alpha: float, delta: float, weights: Floats | None = None) -> int:
+    """The last step whose expected loss is at most alpha, with probability 1 - delta (learn then test).
+
+    Steps are tested from the first on, each at level delta, and the first one that fails ends the tests: a fixed
+    sequence (Angelopoulos et al. 2021). Losses may rise and fall.
+
+    Parameters
+    ----------
+    losses, alpha, weights
+        As of `controlled_step`.
+    delta : float
+
+    Returns
+    -------
+    int
+        -1 if there is none.
+    """
+    lost = losses
+    if weights is not None:  # the mean of these is at most alpha where the weighted mean of the losses is
+        lost = (weights / weights.max())[:, None] * (losses - alpha) + alpha
+    n = np.full(lost.shape[1], len(lost), dtype=np.int64)
+    binary = bool(np.isin(lost, (0.0, 1.0)).all())
+    passes = p_values(lost.sum(axis=0), n, alpha, binary=binary) <= delta
+    return int(np.argmin(np.append(passes, False))) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,10 +13,13 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.parameters import CALLABLE, RANDOM_STATE, Constraints, Options, declared, parameter
 from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import selective_threshold
-from structsvm.risk.outputs import n_inputs, outputs_of, unwrapped
+from structsvm.risk.outputs import confidence, n_inputs, right_of, unwrapped
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from structsvm.arrays import Floats
+    from structsvm.risk.wrapped import Estimator, Inputs, Outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,16 +115,18 @@ class RiskController(Promise):
     (100, True)
     """
 
-    estimator: Any = parameter(kw_only=False)
+    estimator: object = parameter(kw_only=False)
     alpha: float = parameter(SHARE, default=0.01)
     delta: float = parameter(SHARE, default=0.05)
-    confidence: Literal["auto"] | Callable[[Any, Any], Any] = parameter(Options("auto"), CALLABLE, default="auto")
-    loss: Literal["wrong"] | Callable[[Any, Any], float] = parameter(Options("wrong"), CALLABLE, default="wrong")
+    confidence: Literal["auto"] | Callable[[Estimator, Inputs], ArrayLike] = parameter(
+        Options("auto"), CALLABLE, default="auto"
+    )
+    loss: Literal["wrong"] | Callable[[object, object], float] = parameter(Options("wrong"), CALLABLE, default="wrong")
     held_out: float = parameter(SHARE, default=0.3)
     random_state: int | np.random.RandomState | None = parameter(*RANDOM_STATE, default=None)
     _constraints: ClassVar[Constraints]
 
-    def _calibrate(self, estimator: Any, X: Any, y: Any, weight: Floats | None) -> dict[str, Any]:
+    def _calibrate(self, estimator: Estimator, X: Inputs, y: Outputs, weight: Floats | None) -> dict[str, object]:
         estimator, X = unwrapped(estimator, X)
         predicted = estimator.predict(X)
         sure = self._sure(estimator, X, predicted)
@@ -139,6 +144,11 @@ class RiskController(Promise):
             "curve_": curve,
         }
 
+    @property
+    def _least(self) -> float:
+        """The confidence above which outputs are given."""
+        return cast("float", self.threshold_)
+
     def _say_nothing_passes(self, curve: RiskCurve) -> None:
         """Warn that no output is sure enough."""
         least = int(np.argmin(curve.risk[::-1]))
@@ -150,12 +160,10 @@ class RiskController(Promise):
             AdviceWarning,
         )
 
-    def _sure(self, estimator: Any, X: Any, predicted: Any) -> Floats:
+    def _sure(self, estimator: Estimator, X: Inputs, predicted: Outputs) -> Floats:
         """The confidence of each output; ValueError unless these are numbers, one per input."""
-        if self.confidence == "auto":
-            found = outputs_of(estimator).confidence(estimator, X, predicted)
-        else:
-            found = self.confidence(estimator, X)
+        own = self.confidence
+        found: ArrayLike = confidence(estimator, X, predicted) if own == "auto" else own(estimator, X)
         sure = np.asarray(found, dtype=np.float64)
         if sure.shape != (n_inputs(X),) or np.isnan(sure).any():
             raise ValueError(
@@ -164,10 +172,10 @@ class RiskController(Promise):
             )
         return sure
 
-    def _losses(self, estimator: Any, X: Any, y: Any, predicted: Any) -> Floats:
+    def _losses(self, estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> Floats:
         """The loss of each output; ValueError unless from 0 to 1."""
         if self.loss == "wrong":
-            return 1.0 - outputs_of(estimator).right(estimator, X, y, predicted)
+            return 1.0 - right_of(estimator)(estimator, X, y, predicted)
         pairs = zip(list(y), list(predicted), strict=True)
         losses = np.array([self.loss(true, found) for true, found in pairs], dtype=np.float64)
         if (bad := ~((losses >= 0.0) & (losses <= 1.0))).any():
@@ -175,31 +183,32 @@ class RiskController(Promise):
             raise ValueError(f"loss must return a number from 0 to 1, got {losses[i]:g} for output {i}")
         return losses
 
-    def predict(self, X: Any) -> list[Any]:
+    def predict(self, X: Inputs) -> list[object]:
         """Return per input the estimator's output, or None where it is not sure enough; see `reasons_`."""
         estimator, X = self._inputs(X)
         predicted = estimator.predict(X)
-        sure = self._sure(estimator, X, predicted)
-        self.reasons_ = [None if own > self.threshold_ else self._reason(own) for own in sure.tolist()]
-        outputs = predicted.tolist() if getattr(predicted, "ndim", 0) == 1 else list(predicted)
+        sure, least = self._sure(estimator, X, predicted), self._least
+        self.reasons_ = [None if own > least else self._reason(own) for own in sure.tolist()]
+        is_row = isinstance(predicted, np.ndarray) and predicted.ndim == 1
+        outputs = predicted.tolist() if is_row else list(predicted)  # type: ignore[attr-defined]  # an array's
         return [output if own is None else None for output, own in zip(outputs, self.reasons_, strict=True)]
 
     def _reason(self, sure: float) -> str:
         """Why an output is not given."""
-        if self.threshold_ == np.inf:
+        if self._least == np.inf:
             return f"no confidence is high enough for alpha={self.alpha:g}"
-        return f"its confidence {sure:.4g} is not above {self.threshold_:.4g}, as alpha={self.alpha:g} asks"
+        return f"its confidence {sure:.4g} is not above {self._least:.4g}, as alpha={self.alpha:g} asks"
 
-    def predict_confidence(self, X: Any) -> Floats:
+    def predict_confidence(self, X: Inputs) -> Floats:
         """Return how sure the estimator is of each output: array (n_inputs,)."""
         estimator, X = self._inputs(X)
         return self._sure(estimator, X, estimator.predict(X))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of inputs that are answered rightly; with `loss` the mean of 1 less it, of None 0."""
         check_is_fitted(self)
         X, y, weight = self._read(self.estimator_, X, y, sample_weight)
         estimator, X = self._inputs(X)
         predicted = estimator.predict(X)
-        passed = self._sure(estimator, X, predicted) > self.threshold_
+        passed = self._sure(estimator, X, predicted) > self._least
         return float(np.average(passed * (1.0 - self._losses(estimator, X, y, predicted)), weights=weight))

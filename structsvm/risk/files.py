@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from structsvm import tasks
 from structsvm.model_file import ModelFileError, name_of, read_model, unsound, whole, write_model
@@ -14,13 +14,31 @@ from structsvm.tasks.registry import ESTIMATORS, names_of
 
 if TYPE_CHECKING:
     from structsvm.model_file import Destination, Origin
+    from structsvm.risk.wrapped import Estimator
 
 # The part's name in the header.
 KEY = "guarantee"
 # The classes and the modules below `structsvm.risk` that define them.
-PROMISES = {"RiskController": "controller", "ConformalSets": "sets", "ConformalOutputs": "best_outputs"}
+PROMISES = {
+    "RiskController": "controller",
+    "ConformalSets": "sets",
+    "ConformalSpans": "spans",
+    "ConformalOutputs": "best_outputs",
+    "LossController": "loss_controller",
+}
+# Names of groups and labels that JSON has; None: all others.
+NAMES = (str, int, float, bool, type(None))
 # Parameters that are not stored: the estimator is the rest of the file, and nothing is drawn after `fit`.
 APART = ("estimator", "random_state")
+
+
+class Promised(Protocol):
+    """A promise, as files have it."""
+
+    estimator_: Estimator
+
+    def get_params(self, deep: bool = True) -> dict[str, object]: ...
+    def restore(self, values: dict[str, object], estimator: Estimator) -> None: ...
 
 
 def number_to_json(value: float) -> float | str:
@@ -37,23 +55,23 @@ def number_from_json(value: object) -> float:
     raise ValueError(f"a number must stand here, got {value!r:.80}")
 
 
-def numbers_to_json(value: Any) -> Any:
+def numbers_to_json(value: float | dict[Hashable, float]) -> object:
     """A number, or those of groups as pairs; TypeError for names of groups that JSON does not have."""
     if not isinstance(value, dict):
         return number_to_json(value)
-    strange = next((name for name in value if type(name) not in (str, int, float, bool)), None)
-    if strange is not None:
+    strange = next((name for name in value if type(name) not in NAMES), ...)
+    if strange is not ...:
         raise TypeError(f"a model file holds groups that are strings or numbers, not {strange!r:.80}")
     return [[name, number_to_json(own)] for name, own in value.items()]
 
 
-def numbers_from_json(value: Any) -> Any:
+def numbers_from_json(value: object) -> float | dict[Hashable, float]:
     """The inverse of `numbers_to_json`; ValueError for anything else."""
     if not isinstance(value, list):
         return number_from_json(value)
     found: dict[Hashable, float] = {}
     for pair in value:
-        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in (str, int, float, bool):
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in NAMES:
             raise ValueError(f"a name and a number must stand here, got {pair!r:.80}")
         found[pair[0]] = number_from_json(pair[1])
     return found
@@ -73,8 +91,16 @@ RECORDS = {
             "n_calibration": Count(1, of="n_calibration_"),
         }
     ),
+    "LossController": Record(
+        {
+            "threshold": Value(read=numbers_from_json, write=numbers_to_json, of="threshold_"),
+            "risk": number("risk_"),
+            "size": number("size_"),
+            "n_calibration": Count(1, of="n_calibration_"),
+        }
+    ),
     **dict.fromkeys(
-        ("ConformalSets", "ConformalOutputs"),
+        ("ConformalSets", "ConformalSpans", "ConformalOutputs"),
         Record(
             {
                 "quantile": Value(read=numbers_from_json, write=numbers_to_json, of="quantile_"),
@@ -85,7 +111,7 @@ RECORDS = {
 }
 
 
-def saved(promise: Any, path: Destination, training_state: bool | None) -> None:
+def saved(promise: Promised, path: Destination, training_state: bool | None) -> None:
     """Write an estimator and what is promised of it to one file; TypeError for what no file can contain."""
     estimator = promise.estimator_
     entry = next((entry for entry in ESTIMATORS if entry.name == type(estimator).__name__), None)
@@ -98,13 +124,13 @@ def saved(promise: Any, path: Destination, training_state: bool | None) -> None:
     write_model(path, entry.kind, header | {KEY: part_of(promise)}, arrays)
 
 
-def with_promise(path: Origin, output: Destination, promise: Any) -> None:
+def with_promise(path: Origin, output: Destination, promise: Promised) -> None:
     """Write a model file with a promise of its estimator's, and all else as it is."""
     file = read_model(path)
     write_model(output, file.kind, file.meta | {KEY: part_of(promise)}, file.arrays)
 
 
-def part_of(promise: Any) -> dict[str, Any]:
+def part_of(promise: Promised) -> dict[str, object]:
     """The header's part; TypeError for parameters that no file can contain."""
     name = type(promise).__name__
     params = {key: value for key, value in promise.get_params(deep=False).items() if key not in APART}
@@ -113,7 +139,7 @@ def part_of(promise: Any) -> dict[str, Any]:
     return {"promise": name, "params": params, "values": RECORDS[name].write(promise)[0]}
 
 
-def opened(path: Origin, *, mmap: bool = False, trusted: bool = False) -> Any:
+def opened(path: Origin, *, mmap: bool = False, trusted: bool = False) -> Promised:
     """The promise of a file that `saved` has written; ModelFileError for one that cannot be of it."""
     path = whole(path)
     file = read_model(path, mmap=True)

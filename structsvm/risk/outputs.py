@@ -1,12 +1,12 @@
 """Outputs of any estimator: how sure it is of each, and whether each is right.
 
-A table by the kinds of models says both; an estimator of another kind is a classifier in scikit-learn's form.
+Estimators of `structsvm.tasks` say the one themselves, and a table by the kinds of their models the other; an estimator
+of another kind is a classifier in scikit-learn's form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from structsvm.metrics._graphs import by_node
 from structsvm.structures.meanings import as_meaning, in_one_order
 from structsvm.structures.taxonomy import joined_levels, rows_of_levels
 from structsvm.tasks.ambiguous.model import as_bags
+from structsvm.tasks.common.inspection.confidence import of_class
 from structsvm.tasks.common.labels import agreement, check_labelled
 from structsvm.tasks.dependency.model import known_arcs_of
 from structsvm.tasks.dependency.words import words_of
@@ -59,76 +60,6 @@ def kind_of(estimator: Any) -> str | None:
 def n_inputs(X: Any) -> int:
     """The number of inputs."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-# ---- how sure an estimator is ---------------------------------------------------------------------
-
-
-def has_probabilities(estimator: Any) -> bool:
-    """Whether an estimator's scores can become probabilities; those of another library say so by their methods."""
-    return getattr(estimator, "temperature_", 1.0) is not None
-
-
-def of_class(estimator: Any, X: Any, predicted: Any) -> Floats:
-    """The probability of each predicted class, or how far its score is above the next one."""
-    if hasattr(estimator, "predict_proba") and has_probabilities(estimator):
-        at = {label: k for k, label in enumerate(np.asarray(estimator.classes_).tolist())}
-        rows = np.asarray(estimator.predict_proba(X))
-        sure: Floats = rows[np.arange(len(rows)), [at[label] for label in np.asarray(predicted).tolist()]]
-        return sure
-    if not hasattr(estimator, "decision_function"):
-        raise TypeError(
-            f"{type(estimator).__name__} has neither probabilities nor scores of its outputs: give confidence=, a "
-            "function of it and X"
-        )
-    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
-    if scores.ndim == 1:
-        return np.abs(scores)
-    best = np.partition(scores, -2, axis=1)[:, -2:]
-    return best[:, 1] - best[:, 0]
-
-
-def of_set(estimator: Any, X: Any, predicted: Any) -> Floats:
-    """The least certain label of each predicted set: its probability to be as predicted, or its margin."""
-    if has_probabilities(estimator):
-        p = estimator.predict_proba(X)
-        worst: Floats = np.maximum(p, 1.0 - p).min(axis=1)
-        return worst
-    margins: Floats = np.abs(estimator.decision_function(X)).min(axis=1)
-    return margins
-
-
-def of_structure(estimator: Any, X: Any, predicted: Any) -> Floats:
-    """The probability of each best output, or how far its score is above the next one's."""
-    if has_probabilities(estimator):
-        ranked = estimator.predict_kbest(X, 1, probabilities=True)
-        return np.array([found[0][1] if len(found) else 1.0 for found in ranked], dtype=np.float64)
-    ranked = estimator.predict_kbest(X, 2)
-    margins = [found[0][1] - found[1][1] if len(found) > 1 else np.inf for found in ranked]
-    return np.array([-np.inf if np.isnan(margin) else margin for margin in margins], dtype=np.float64)
-
-
-def of_labelling(estimator: Any, X: Any, predicted: Any) -> Floats:
-    """As `of_structure`; of greedy inference the least margin of a token."""
-    if not estimator.model_.is_greedy:
-        return of_structure(estimator, X, predicted)
-    scores = estimator.decision_function(X)
-    return np.array([-np.partition(own, -2, axis=1)[:, -2].max() if len(own) else np.inf for own in scores])
-
-
-def of_meaning(estimator: Any, X: Any, predicted: Any) -> Floats:
-    """The probability of each best meaning; 0 where there is none."""
-    if estimator.model_.method == "ospas":
-        return without(estimator, X, predicted)
-    return np.array([found[0][1] if found else 0.0 for found in estimator.predict_kbest(X, 1)], dtype=np.float64)
-
-
-def without(estimator: Any, X: Any, predicted: Any) -> Floats:
-    """Raise TypeError: outputs have no confidence."""
-    raise TypeError(
-        f"{type(estimator).__name__} has no probability or score of a whole output: give confidence=, a function of "
-        "the estimator and X"
-    )
 
 
 # ---- whether its outputs are right ----------------------------------------------------------------
@@ -178,6 +109,11 @@ def right_trees(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bo
     """Whether each whole tree is right."""
     trees = trees_of(X, y, estimator)
     return np.array([str(a) == str(b) for a, b in zip(trees, predicted, strict=True)], dtype=bool)
+
+
+def known_arcs(X: Any, y: Any) -> list[list[tuple[int, str]]]:
+    """The head and the relation of all words of true trees; ValueError for one that is not known."""
+    return known_arcs_of(X, y)
 
 
 def right_arcs(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
@@ -254,36 +190,36 @@ def right_classes(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.
     return np.array([label in own if isinstance(own, SETS) else own == label for own, label in zip(true, found)])
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Outputs of one kind: ``confidence(estimator, X, predicted)`` and ``right(estimator, X, y, predicted)``."""
+def confidence(estimator: Any, X: Any, predicted: Any) -> Floats:
+    """How sure an estimator is of each of its outputs."""
+    own = getattr(estimator, "predict_confidence", None)
+    found: Floats = of_class(estimator, X, predicted) if own is None else own(X, predicted)
+    return found
 
-    confidence: Callable[[Any, Any, Any], Floats]
-    right: Callable[[Any, Any, Any, Any], NDArray[np.bool_]]
 
-
-CLASSES = Kind(of_class, right_classes)
-KINDS = {
-    "sequence": Kind(of_labelling, right_labellings),
-    "grammar": Kind(of_structure, right_trees),
-    "dependency": Kind(of_structure, right_arcs),
-    "alignment": Kind(of_structure, right_lists),
-    "semantics": Kind(of_meaning, right_meanings),
-    "concepts": Kind(without, right_lists),
-    "graph": Kind(of_structure, right_graphs),
-    "ordering": Kind(of_structure, right_orders),
-    "multilabel": Kind(of_set, right_sets),
-    "ambiguous": Kind(of_class, right_candidates),
-    "structured": Kind(without, right_lists),
+Right = Callable[[Any, Any, Any, Any], "NDArray[np.bool_]"]
+# By kind ``right(estimator, X, y, predicted)``; all others have classes.
+KINDS: dict[str, Right] = {
+    "sequence": right_labellings,
+    "grammar": right_trees,
+    "dependency": right_arcs,
+    "alignment": right_lists,
+    "semantics": right_meanings,
+    "concepts": right_lists,
+    "graph": right_graphs,
+    "ordering": right_orders,
+    "multilabel": right_sets,
+    "ambiguous": right_candidates,
+    "structured": right_lists,
 }
 
 
-def outputs_of(estimator: Any) -> Kind:
-    """The outputs of an estimator; TypeError for one that ranks."""
+def right_of(estimator: Any) -> Right:
+    """The test whether an estimator's outputs are right; TypeError for one that ranks."""
     kind = kind_of(estimator)
     if kind == "ranking":
         raise TypeError(f"{type(estimator).__name__} predicts scores to sort by, and none of them is right or wrong")
-    return CLASSES if kind is None else KINDS.get(kind, CLASSES)
+    return right_classes if kind is None else KINDS.get(kind, right_classes)
 
 
 def sentences_of(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.parameters import FLAG, NONE, RANDOM_STATE, Constraints, Interval, Options, declared, parameter, validate
-from structsvm.risk.base import SHARE, Promise, generator
+from structsvm.risk.base import SHARE, Promise, chosen, fresh, generator, trained_on
 from structsvm.risk.bounds import conformal_quantile, conformal_rank, mean_quantile, needed_for_quantile
 from structsvm.risk.outputs import kind_of, n_inputs, unwrapped
 from structsvm.risk.strangeness import ROWS, SUBTREES, UNSEEN, Units, classes, path_of, units_of, values_at
@@ -21,9 +19,11 @@ from structsvm.risk.strangeness import ROWS, SUBTREES, UNSEEN, Units, classes, p
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats
+    from structsvm.arrays import Floats, LabelArray
     from structsvm.model_file import Destination
     from structsvm.risk.strangeness import Strange
+    from structsvm.risk.wrapped import Estimator, Inputs, Outputs
+    from structsvm.structures.taxonomy import Taxonomy
 
 # Entries of labels that an estimator of a fold does not know.
 NEVER = np.inf
@@ -85,7 +85,7 @@ class ConformalSets(Promise):
     (True, True)
     """
 
-    estimator: Any = parameter(kw_only=False)
+    estimator: object = parameter(kw_only=False)
     alpha: float = parameter(SHARE, default=0.1)
     cover: Literal["output", "unit"] = parameter(Options("output", "unit"), default="output")
     subtree: bool | Literal["auto"] = parameter(FLAG, Options("auto"), default="auto")
@@ -97,7 +97,7 @@ class ConformalSets(Promise):
 
     # ---- calibration ------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train clones of the estimator, and calibrate on the examples that each has not seen.
 
         Parameters
@@ -121,16 +121,14 @@ class ConformalSets(Promise):
             raise ValueError(f"alpha={self.alpha:g} needs at least {needed_for_quantile(self.alpha)} examples, got {n}")
         fold, parts = generator(self.random_state).permutation(n) % self.cv, []
         for k in range(self.cv):
-            X_known, X_own, y_known, y_own = (
-                None if data is None else _safe_indexing(data, np.flatnonzero(part))
-                for data in (X, y)
-                for part in (fold != k, fold == k)
+            (X_known, y_known), (X_held, y_held) = (
+                (chosen(X, part), None if y is None else chosen(y, part)) for part in (fold != k, fold == k)
             )
-            trained = clone(self.estimator).fit(*[X_known, y_known][: 1 if y is None else 2])
-            X_own, y_own, _ = self._read(trained, X_own, y_own, None)
+            trained = trained_on(fresh(self.estimator), X_known, y_known)
+            X_own, y_own, _ = self._read(trained, X_held, y_held, None)
             estimator, inputs = unwrapped(trained, X_own)
             parts.append((trained, np.sort(worst_of(self._values(estimator, inputs, y_own)))))
-        trained = clone(self.estimator).fit(*[X, y][: 1 if y is None else 2])
+        trained = trained_on(fresh(self.estimator), X, y)
         self._store({"folds_": parts, "quantile_": None, "n_calibration_": n}, trained)
         return self
 
@@ -144,7 +142,12 @@ class ConformalSets(Promise):
         super().save(path, training_state=training_state)
 
     def calibrate(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+        self,
+        X: Inputs,
+        y: Outputs | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Settle the sets, on examples that the estimator has not seen.
 
@@ -174,8 +177,8 @@ class ConformalSets(Promise):
         return self
 
     def _calibrate(
-        self, estimator: Any, X: Any, y: Any, weight: Floats | None, groups: ArrayLike | None = None
-    ) -> dict[str, Any]:
+        self, estimator: Estimator, X: Inputs, y: Outputs, weight: Floats | None, groups: ArrayLike | None = None
+    ) -> dict[str, object]:
         estimator, X = unwrapped(estimator, X)
         n = n_inputs(X)
         names = None if groups is None else group_of_each(groups, n)
@@ -183,7 +186,7 @@ class ConformalSets(Promise):
             names = self._classes_of(estimator, X, y, names)
         values = self._values(estimator, X, y)
         if names is None:
-            quantile: Any = self._quantile(values, weight)
+            quantile: float | dict[Hashable, float] = self._quantile(values, weight)
         else:
             quantile = {}
             for name in dict.fromkeys(names):
@@ -212,20 +215,20 @@ class ConformalSets(Promise):
             )
         return quantile
 
-    def _units(self, estimator: Any) -> Units:
+    def _units(self, estimator: Estimator) -> Units:
         """The units that have sets."""
         is_taxonomy = kind_of(estimator) == "taxonomy"
         if self.subtree is True and not is_taxonomy:
             raise ValueError(f"subtree=True is for a TaxonomyClassifier, and this is {type(estimator).__name__}")
         return SUBTREES if self.subtree and is_taxonomy else units_of(estimator)
 
-    def _values(self, estimator: Any, X: Any, y: Any) -> list[Floats]:
+    def _values(self, estimator: Estimator, X: Inputs, y: Outputs) -> list[Floats]:
         """Per output, the strangeness of its true labels."""
         units = self._units(estimator)
         pairs = zip(units.strange(estimator, X), units.true(estimator, X, y), strict=True)
         return [values_at(strange, true) for strange, true in pairs]
 
-    def _classes_of(self, estimator: Any, X: Any, y: Any, groups: list[Hashable] | None) -> list[Hashable]:
+    def _classes_of(self, estimator: Estimator, X: Inputs, y: Outputs, groups: list[Hashable] | None) -> list[Hashable]:
         """The true class of each row; ValueError where outputs are no classes."""
         if groups is not None:
             raise ValueError("groups and by_label do not go together")
@@ -244,37 +247,40 @@ class ConformalSets(Promise):
 
     # ---- prediction -------------------------------------------------------------------------------
 
-    def predict_masks(self, X: Any, *, groups: ArrayLike | None = None) -> Any:
+    def predict_masks(
+        self, X: Inputs, *, groups: ArrayLike | None = None
+    ) -> list[NDArray[np.bool_]] | NDArray[np.bool_]:
         """Return which labels are in the sets: per input a bool array (n_units, n_labels).
 
         Columns are in the order of the estimator's labels, for heads from 0, the root; for rows and sets of labels one
         array (n_inputs, n_labels).
         """
-        masks, _, units, _ = self._masks(X, groups)
+        masks, _, units, _ = self._masks(X, groups, *self._inputs(X))
         return np.concatenate(masks) if units.is_row and masks else masks
 
-    def predict(self, X: Any, *, groups: ArrayLike | None = None) -> list[Any]:
+    def predict(self, X: Inputs, *, groups: ArrayLike | None = None) -> list[object]:
         """Return the sets: per input a list of labels for each token, node or word, the best label first.
 
         For rows a list of classes; of sets of labels, all that may be in it; of a taxonomy, the node above the labels.
         What `SequenceLabeler.predict` takes as ``allowed`` has the same form.
         """
-        masks, strange, units, names = self._masks(X, groups)
+        estimator, inputs = self._inputs(X)
+        masks, strange, units, names = self._masks(X, groups, estimator, inputs)
         if units is SUBTREES:
-            estimator, inputs = self._inputs(X)
             return [
                 top_of(estimator.taxonomy_, node, {names[k] for k in np.flatnonzero(mask[0])})
-                for node, mask in zip(estimator.predict(inputs).tolist(), masks, strict=True)
+                for node, mask in zip(cast("LabelArray", estimator.predict(inputs)).tolist(), masks, strict=True)
             ]
         found = [
             [in_order_of(each, mask, names) for mask, each in zip(own, values, strict=True)]
             for own, values in zip(masks, strange, strict=True)
         ]
-        return [own[0] for own in found] if units.is_row else found
+        return [own[0] for own in found] if units.is_row else list(found)
 
-    def _masks(self, X: Any, groups: ArrayLike | None) -> tuple[list[NDArray[np.bool_]], Strange, Units, list[Any]]:
-        """Masks, strangeness, units and names of the labels."""
-        estimator, inputs = self._inputs(X)
+    def _masks(
+        self, X: Inputs, groups: ArrayLike | None, estimator: Estimator, inputs: Inputs
+    ) -> tuple[list[NDArray[np.bool_]], Strange, Units, list[Hashable]]:
+        """Masks, strangeness, units and names of the labels; X are the inputs of the estimators of folds."""
         units, n = self._units(estimator), n_inputs(inputs)
         names = [] if units.names is None else units.names(estimator)
         if (groups is None) == (isinstance(self.quantile_, dict) and not self.by_label):
@@ -283,13 +289,14 @@ class ConformalSets(Promise):
         if self.quantile_ is None:
             masks = self._masks_of_folds(X, units, names)
         elif self.by_label:
-            most = np.array([self.quantile_.get(name, np.inf) for name in names])
+            each = cast("dict[Hashable, float]", self.quantile_)
+            most = np.array([each.get(name, np.inf) for name in names])
             masks = [own <= most for own in strange]
         elif groups is not None:
             most_of = [self._of_group(name) for name in group_of_each(groups, n)]
             masks = [own <= most for own, most in zip(strange, most_of, strict=True)]
         else:
-            masks = [own <= self.quantile_ for own in strange]
+            masks = [own <= cast("float", self.quantile_) for own in strange]
         if not units.many:
             for mask, own in zip(masks, strange, strict=True):
                 mask[np.arange(len(own)), own.argmin(axis=1)] = True
@@ -297,13 +304,14 @@ class ConformalSets(Promise):
 
     def _of_group(self, name: Hashable) -> float:
         """The greatest strangeness in a group; ValueError for one without."""
-        if name not in self.quantile_:
-            raise ValueError(f"groups: {name!r} is none of the groups of calibrate, {list(self.quantile_)!r:.200}")
-        return float(self.quantile_[name])
+        known = cast("dict[Hashable, float]", self.quantile_)
+        if name not in known:
+            raise ValueError(f"groups: {name!r} is none of the groups of calibrate, {list(known)!r:.200}")
+        return float(known[name])
 
-    def _masks_of_folds(self, X: Any, units: Units, names: list[Any]) -> list[NDArray[np.bool_]]:
+    def _masks_of_folds(self, X: Inputs, units: Units, names: list[Hashable]) -> list[NDArray[np.bool_]]:
         """Labels stranger than fewer held-out truths than the rank, each by the estimator that had not seen it."""
-        counts: list[Any] = []
+        counts: list[NDArray[np.int64]] = []
         for trained, scores in self.folds_:
             estimator, inputs = unwrapped(trained, X)
             strange = units.strange(estimator, inputs)
@@ -316,12 +324,12 @@ class ConformalSets(Promise):
         rank = conformal_rank(self.n_calibration_, self.alpha)
         return [own < rank for own in counts]
 
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of outputs that have all true labels in their sets."""
         check_is_fitted(self)
         X, y, weight = self._read(self.estimator_, X, y, sample_weight)
-        masks, _, units, _ = self._masks(X, None)
         estimator, inputs = self._inputs(X)
+        masks, _, units, _ = self._masks(X, None, estimator, inputs)
         pairs = zip(masks, units.true(estimator, inputs, y), strict=True)
         inside = [not np.isinf(values_at(np.where(mask, 0.0, NEVER), true)).any() for mask, true in pairs]
         return float(np.average(inside, weights=weight))
@@ -340,13 +348,13 @@ def group_of_each(groups: ArrayLike, n: int) -> list[Hashable]:
     return found
 
 
-def in_order_of(strange: Floats, mask: NDArray[np.bool_], names: list[Any]) -> list[Any]:
+def in_order_of(strange: Floats, mask: NDArray[np.bool_], names: list[Hashable]) -> list[Hashable]:
     """The labels of a mask, the least strange first, by name or number."""
     order = np.argsort(strange, kind="stable")
     return [names[k] if names else k for k in order[mask[order]].tolist()]
 
 
-def top_of(taxonomy: Any, node: Any, labels: set[Any]) -> Any:
+def top_of(taxonomy: Taxonomy, node: Hashable, labels: set[Hashable]) -> Hashable:
     """The first node from a node up to the root that all labels are or lie below."""
     return next(
         top

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._graphs import by_node
-from structsvm.risk.outputs import has_probabilities, kind_of, known_classes
-from structsvm.tasks.dependency.model import known_arcs_of
+from structsvm.risk.outputs import kind_of, known_arcs, known_classes
+from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.multilabel.model import read_sets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats
+    from structsvm.arrays import Floats, LabelArray
+    from structsvm.risk.wrapped import Estimator, Inputs, Outputs
+    from structsvm.structures.taxonomy import Taxonomy
 
 # Per input, an array (n_units, n_labels); and per output, the labels that its set has to have: arrays of (unit, label).
 Strange: TypeAlias = "list[NDArray[np.float64]]"
@@ -32,7 +34,7 @@ WHOLE = ("grammar", "alignment", "semantics", "ordering", "concepts", "ranking",
 UNSEEN = -1
 
 
-def of_rows(estimator: Any, X: Any) -> Strange:
+def of_rows(estimator: Estimator, X: Inputs) -> Strange:
     """Classes of rows."""
     if hasattr(estimator, "predict_proba") and has_probabilities(estimator):
         return list(1.0 - np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, None])
@@ -42,14 +44,14 @@ def of_rows(estimator: Any, X: Any) -> Strange:
     return list((scores.max(axis=1, keepdims=True) - scores)[:, None])
 
 
-def of_members(estimator: Any, X: Any) -> Strange:
+def of_members(estimator: Estimator, X: Inputs) -> Strange:
     """Labels of sets: a set has to have all that are true."""
     if has_probabilities(estimator):
         return list(1.0 - estimator.predict_proba(X)[:, None])
     return list(-np.asarray(estimator.decision_function(X), dtype=np.float64)[:, None])
 
 
-def of_tokens(estimator: Any, X: Any) -> Strange:
+def of_tokens(estimator: Estimator, X: Inputs) -> Strange:
     """Labels of tokens or nodes."""
     n_labels = len(estimator.model_.labels)
     if has_probabilities(estimator) and not getattr(estimator.model_, "is_greedy", False):
@@ -58,7 +60,7 @@ def of_tokens(estimator: Any, X: Any) -> Strange:
     return [own.max(axis=1, keepdims=True, initial=-np.inf) - own for own in costs]
 
 
-def of_heads(estimator: Any, X: Any) -> Strange:
+def of_heads(estimator: Estimator, X: Inputs) -> Strange:
     """Heads of words, 0 the root."""
     if not has_probabilities(estimator):
         raise TypeError(
@@ -68,7 +70,7 @@ def of_heads(estimator: Any, X: Any) -> Strange:
     return [1.0 - own for own in estimator.predict_proba(X)]
 
 
-def of_subtrees(estimator: Any, X: Any) -> Strange:
+def of_subtrees(estimator: Estimator, X: Inputs) -> Strange:
     """Nodes of a taxonomy, so that the labels below a threshold are those of a subtree around the predicted node.
 
     A label's strangeness is the probability of the largest subtree on the path from the predicted node to the root that
@@ -77,9 +79,9 @@ def of_subtrees(estimator: Any, X: Any) -> Strange:
     taxonomy = estimator.taxonomy_
     above = [taxonomy.ancestors(label) | {taxonomy.root} for label in classes(estimator)]
     proba, column = estimator.node_proba(X), {node: k for k, node in enumerate(taxonomy.nodes)}
-    paths: dict[Any, tuple[list[int], NDArray[np.int64]]] = {}
+    paths: dict[Hashable, tuple[list[int], NDArray[np.int64]]] = {}
     found = []
-    for own, node in zip(proba, estimator.predict(X).tolist(), strict=True):
+    for own, node in zip(proba, cast("LabelArray", estimator.predict(X)).tolist(), strict=True):
         if node not in paths:
             path = path_of(taxonomy, node)
             first = np.array([next(k for k, one in enumerate(path) if one in around) for around in above])
@@ -89,7 +91,7 @@ def of_subtrees(estimator: Any, X: Any) -> Strange:
     return found
 
 
-def path_of(taxonomy: Any, node: Any) -> list[Any]:
+def path_of(taxonomy: Taxonomy, node: Hashable) -> list[Hashable]:
     """The nodes from a node up to the root, both included."""
     return [*reversed(taxonomy.path(node)), taxonomy.root]
 
@@ -102,7 +104,7 @@ def in_order(ids: Sequence[int]) -> NDArray[np.int64]:
     return np.stack([np.arange(len(ids)), np.asarray(ids, dtype=np.int64)], axis=1)
 
 
-def numbers(known: Sequence[Hashable], of_each: Iterable[Sequence[Any]], unknown: object, what: str) -> Pairs:
+def numbers(known: Sequence[Hashable], of_each: Iterable[Sequence[Hashable]], unknown: object, what: str) -> Pairs:
     """Pairs of the label of each unit; ValueError for one that is unknown."""
     at, found = {label: k for k, label in enumerate(known)}, []
     for i, own in enumerate(of_each):
@@ -112,30 +114,31 @@ def numbers(known: Sequence[Hashable], of_each: Iterable[Sequence[Any]], unknown
     return found
 
 
-def true_rows(estimator: Any, X: Any, y: Any) -> Pairs:
+def true_rows(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
     """The class of each row."""
     y = known_classes(estimator, y)
     values = y.tolist() if hasattr(y, "tolist") else list(y)
     return numbers(classes(estimator), ([label] for label in values), None, "row")
 
 
-def true_members(estimator: Any, X: Any, y: Any) -> Pairs:
+def true_members(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
     """The labels of each row's set."""
-    truth = read_sets(y, estimator.model_.labels, unknown=estimator.unknown)[2]
+    truth = read_sets(y, list(estimator.model_.labels), unknown=estimator.unknown)[2]
     if (truth < 0).any():
         raise ValueError(f"y: row {int(np.argmax((truth < 0).any(axis=1)))} is not known, or in part: leave it out")
     return [np.stack([np.zeros_like(own), own], axis=1) for own in map(np.flatnonzero, truth)]
 
 
-def true_tokens(estimator: Any, X: Any, y: Any) -> Pairs:
+def true_tokens(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
     """The label of each token; of spans, the tags that they have."""
     model = estimator.model_
     if model.has_spans:
         y = model.as_tags(y, y, X, None)[0]
-    return numbers(model.labels, map(list, y), mark_for(getattr(estimator, "unknown", AUTO), model.labels), "sequence")
+    of_each = (list(cast("Iterable[Hashable]", own)) for own in y)
+    return numbers(model.labels, of_each, mark_for(getattr(estimator, "unknown", AUTO), model.labels), "sequence")
 
 
-def true_nodes(estimator: Any, X: Any, y: Any) -> Pairs:
+def true_nodes(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
     """The label of each node."""
     known = labels(estimator)
     pairs = zip(y, estimator.predict(X), strict=True)
@@ -143,17 +146,17 @@ def true_nodes(estimator: Any, X: Any, y: Any) -> Pairs:
     return numbers(known, of_each, mark_for(getattr(estimator, "unknown", AUTO), known), "graph")
 
 
-def true_heads(estimator: Any, X: Any, y: Any) -> Pairs:
+def true_heads(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
     """The head of each word."""
-    return [in_order([head for head, _ in arcs]) for arcs in known_arcs_of(X, y)]
+    return [in_order([head for head, _ in arcs]) for arcs in known_arcs(X, y)]
 
 
-def classes(estimator: Any) -> list[Any]:
+def classes(estimator: Estimator) -> list[Hashable]:
     """The classes of an estimator."""
     return list(np.asarray(estimator.classes_).tolist())
 
 
-def labels(estimator: Any) -> list[Any]:
+def labels(estimator: Estimator) -> list[Hashable]:
     """The labels of a model; tags, of one of segments."""
     return list(estimator.model_.labels)
 
@@ -176,9 +179,9 @@ class Units:
         Whether a unit has several true labels, or none.
     """
 
-    strange: Callable[[Any, Any], Strange]
-    true: Callable[[Any, Any, Any], Pairs]
-    names: Callable[[Any], list[Any]] | None
+    strange: Callable[[Estimator, Inputs], Strange]
+    true: Callable[[Estimator, Inputs, Outputs], Pairs]
+    names: Callable[[Estimator], list[Hashable]] | None
     is_row: bool = False
     many: bool = False
 
@@ -193,7 +196,7 @@ KINDS = {
 }
 
 
-def units_of(estimator: Any) -> Units:
+def units_of(estimator: Estimator) -> Units:
     """The units of an estimator's outputs; TypeError where these have none."""
     kind = kind_of(estimator)
     if kind in WHOLE:

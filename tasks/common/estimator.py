@@ -13,6 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from inspect import isfunction
+from numbers import Real
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -27,11 +29,12 @@ from structsvm.features.inputs.kinds import numbers_wanted
 from structsvm.features.inputs.masks import reads_masks
 from structsvm.features.inputs.places import PlacedList, located
 from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
-from structsvm.parameters import N_JOBS, Constraints, validate
+from structsvm.parameters import N_JOBS, Constraints, Interval, validate
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.confidence import has_probabilities, of_class, of_structure
 from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import label_array, label_costs, warn_of_odd_labels
 from structsvm.tasks.common.model import TaskModel
@@ -67,6 +70,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     _model_class: type[TaskModel]
     _constraints: Constraints
+    _confidence = of_class
     _reader: str = "features.svmlight.read_svmlight"  # below `structsvm`; empty: no files have its examples
     _takes_one_label: ClassVar[bool] = False
     model_: Any
@@ -325,6 +329,49 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return WeightReport(table, shown, k, heading + ("" if result is None else f"; {result.certificate()}"))
 
     @in_own_threads
+    def predict_confidence(self, X: Any, predicted: Any = None) -> NDArray[np.float64]:
+        """Return how sure the estimator is of each output: array (n_inputs,), float64, the greater the surer.
+
+        The probability of the output where there are probabilities (of a set of labels, that of its least certain
+        label), otherwise how far its score is above the next one's. `structsvm.risk.RiskController` finds out from
+        which number on few outputs are wrong.
+
+        Parameters
+        ----------
+        X
+            As `predict` takes them, but no iterator.
+        predicted
+            What `predict` returns for X, if it is at hand.
+
+        Raises
+        ------
+        TypeError
+            For an estimator whose outputs have neither probabilities nor scores.
+        """
+        found = self._confidence(X, self.predict(X) if predicted is None else predicted)  # type: ignore[attr-defined]
+        return np.asarray(found, dtype=np.float64)
+
+    @in_own_threads
+    def predict_selective(self, X: Any, *, abstain_below: float) -> list[Any]:
+        """Return per input what `predict` does, or None where its confidence is less than `abstain_below`.
+
+        See `predict_confidence`. How often the others are right is not promised: `structsvm.risk.RiskController` finds
+        the number that keeps a promise.
+
+        Raises
+        ------
+        ValueError
+            If `abstain_below` is no number, or a probability is asked for that is not from 0 to 1.
+        """
+        least = Interval(Real, 0.0, 1.0, closed="both") if has_probabilities(self) else Interval(Real, -np.inf)
+        given = SimpleNamespace(abstain_below=abstain_below)
+        validate(given, {"abstain_below": (least,)}, f"{type(self).__name__}.predict_selective")
+        predicted = self.predict(X)  # type: ignore[attr-defined]
+        sure = self.predict_confidence(X, predicted) >= abstain_below
+        outputs = predicted.tolist() if getattr(predicted, "ndim", 0) == 1 else list(predicted)
+        return [output if own else None for output, own in zip(outputs, sure.tolist(), strict=True)]
+
+    @in_own_threads
     def explain(self, x: Any) -> Explanation:
         """Why the best output of one input beats the second best: an `Explanation`, to print.
 
@@ -413,6 +460,7 @@ class StructureEstimator(TaskEstimator):
     A subclass declares its kinds of inputs with scikit-learn's tags.
     """
 
+    _confidence = of_structure
     _inputs: tuple[str, ...] = ("string",)
     _requires_y = True
 

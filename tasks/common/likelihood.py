@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from numbers import Real
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
+from structsvm.parameters import Interval, validate
 from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_temperature, held_out
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from structsvm._problem import Problem
     from structsvm.arrays import Floats, Integers, Weights
@@ -83,6 +88,18 @@ def calibrate_on(model: Any, problem: Any) -> None:
     """Fit the temperature of a model to the examples of a problem, none of which it was trained on."""
     check_evidence(problem.n_samples)
     model.temperature = model.calibration.temperature(model, [(model, np.arange(problem.n_samples))], problem, None)
+
+
+def probabilities_in(model: Any, problem: Any) -> NDArray[np.float64]:
+    """The probability of what is known of each output of a problem: of all outputs that agree with it, together."""
+    weights = probable_weights(model, "probability_of")
+    losses = log_losses(model.incomplete(problem), weights, np.arange(problem.n_samples))[0]
+    return np.exp(-np.maximum(losses, 0.0))
+
+
+def check_least(least: float, asked: str) -> None:
+    """Raise ValueError unless the least probability that is asked for is over 0, and at most 1."""
+    validate(SimpleNamespace(least=least), {"least": (Interval(Real, 0.0, 1.0, closed="right"),)}, asked)
 
 
 def check_sums(model: TaskModel, asked: str) -> None:

@@ -25,6 +25,7 @@ from structsvm.parameters import (
 )
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.confidence import without
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import Running
@@ -131,6 +132,7 @@ class ConceptLabeler(Seed, Running, StructureEstimator):
     max_iter: int | None = parameter(COUNT, NONE, default=None)
     lowercase: bool = parameter(FLAG, default=True)
 
+    _confidence = without
     _model_class = ConceptModel
     _reader = ""
     # ---- training -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from structsvm.features.inputs.places import located
 from structsvm.metrics import dependency_scores
 from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
+from structsvm.tasks.common.likelihood import probabilities_in
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare, single_rooted
@@ -233,6 +234,20 @@ class DependencyParser(DependencyParserParameters, LearningLoop, StructureEstima
         Column 0 is the root. Sums over all trees, scored by arcs alone, at `temperature_`; ValueError without one.
         """
         return list(self._fitted().head_chances(X))
+
+    def probability_of(self, X: Collection[SentenceLike], y: Collection[ArcsLike] | None = None) -> NDArray[np.float64]:
+        """Return the probability of given trees: array (n_sentences,), float64.
+
+        Among all trees of each sentence, with their relations; X and y are those of `fit`, and each tree is whole.
+
+        Raises
+        ------
+        ValueError
+            If there are no probabilities (`temperature_` is None), and as `calibrate` does.
+        """
+        model = self._fitted()
+        problem = model.known_problem(X, single_rooted(arcs_of(X, y)), "probability_of")
+        return probabilities_in(model, problem)
 
     def score(self, X: Collection[SentenceLike], y: Collection[ArcsLike] | None = None) -> float:
         """Return the unlabelled attachment score of predictions: the share of words with the right head."""

@@ -223,12 +223,16 @@ class DependencyModel(TaskModel[ParsedSentences]):
 
     def calibrate(self, X: Collection[SentenceLike], arcs: Sequence[Arcs]) -> None:
         """Fit the temperature to sentences that the model was not trained on."""
+        calibrate_on(self, self.known_problem(X, arcs, "calibrate"))
+
+    def known_problem(self, X: Collection[SentenceLike], arcs: Sequence[Arcs], asked: str) -> BoundProblem:
+        """The problem of sentences with their trees; ValueError, naming what asks, for one that is known in part."""
         codes, offsets = self.as_trained(*encoded(X, self.own))
         examples = ParsedSentences(codes, offsets, outputs_of(arcs, offsets, self.labels, self.subtypes))
         open_ones = np.setdiff1d(np.arange(len(examples)), examples.whole)
         if len(open_ones):
-            raise ValueError(f"sentence {open_ones[0]}: its tree is known in part, and calibrate needs whole ones")
-        calibrate_on(self, examples.bound(self.oracle, rescaling=None))
+            raise ValueError(f"sentence {open_ones[0]}: its tree is known in part, and {asked} needs whole ones")
+        return examples.bound(self.oracle, rescaling=None)
 
     def head_chances(self, X: Collection[SentenceLike]) -> Iterator[NDArray[np.float64]]:
         """Yield per sentence an array (n_words, n_words + 1): the probability of each head of each word."""

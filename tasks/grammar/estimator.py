@@ -15,6 +15,7 @@ from structsvm.structures.rules import format_rule
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.examples import check_no_words, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.likelihood import check_least, probabilities_in
 from structsvm.tasks.common.parameters import snapshot
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.grammar.model import GrammarModel, pcfg, prepare
@@ -24,12 +25,14 @@ from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from structsvm.arrays import Floats
     from structsvm.solvers import Solver
     from structsvm.structures.rules import Rule
     from structsvm.structures.trees import Tree
     from structsvm.tasks.common.model import TaskModel
-    from structsvm.tasks.grammar.model import Trees
+    from structsvm.tasks.grammar.model import Bracket, Trees
     from structsvm.tasks.grammar.trees import SentenceLike, TreeLike
 
 
@@ -305,6 +308,46 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
             [(model.fallback(X[i], self.on_no_parse), trees[0][1])] if i in without else trees
             for i, trees in enumerate(ranked)
         ]
+
+    def probability_of(
+        self, X: Iterable[TreeLike | SentenceLike], y: Iterable[TreeLike] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the probability of given trees: array (n_trees,), float64.
+
+        Among all trees of the grammar, for their sentence; X and y are those of `fit`. A tree that is known in part has
+        the sum over all trees that agree with it: so does a bracket.
+
+        Raises
+        ------
+        ValueError
+            If there are no probabilities (`temperature_` is None), and as `calibrate` does.
+        """
+        model = self._fitted()
+        return probabilities_in(model, model.known_problem(trees_of(X, y, self)))
+
+    def predict_spans(self, X: Iterable[SentenceLike], *, least: float = 0.5) -> list[list[Bracket]]:
+        """Return per sentence the brackets that are probable, as ``(start, stop, label, probability)``, by place.
+
+        A bracket's probability is that of all trees of the grammar that have it, at `temperature_`: it is computed by
+        inside and outside. Brackets are nodes above the tags, without those that EVALB leaves out (TOP, punctuation).
+        Brackets of more than half are never across one another.
+
+        Parameters
+        ----------
+        X : list of sentences
+            See `predict`. A sentence that the grammar does not cover has no brackets.
+        least : float, default=0.5
+            The least probability, over 0.
+
+        Raises
+        ------
+        ValueError
+            If there are no probabilities (`temperature_` is None), or for a `least` out of range.
+        """
+        check_least(least, "GrammarParser.predict_spans")
+        model, X = self._fitted(), as_list(X, "sentences")
+        check_no_words(X)
+        return model.predict_spans(X, least)
 
     def score(self, X: Iterable[TreeLike | SentenceLike], y: Iterable[TreeLike] | None = None) -> float:
         """Return the bracketing F1, as EVALB counts it, of the predictions for the sentences of trees: X, or y."""

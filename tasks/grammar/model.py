@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from structsvm.tasks.grammar.parameters import Params
     from structsvm.tasks.grammar.trees import SentenceLike
 
+# Begin, end and label of a bracket, and its probability.
+Bracket = tuple[int, int, str, float]
 FRAGMENTS = "fragments"
 # The cost of a bracket where the likeliest brackets are wanted: half of the F1 that parsers have, about.
 COST = 0.45
@@ -324,8 +326,12 @@ class GrammarModel(TaskModel[Trees]):
 
     def calibrate(self, trees: Iterable[Tree]) -> None:
         """Fit the temperature to trees that the model was not trained on."""
+        calibrate_on(self, self.known_problem(trees))
+
+    def known_problem(self, trees: Iterable[Tree]) -> BoundProblem:
+        """The problem of sentences with what is known of their trees."""
         encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
-        calibrate_on(self, self.oracle.bind(None, encoded, rescaling=None))
+        return self.oracle.bind(None, encoded, rescaling=None)
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -421,6 +427,29 @@ class GrammarModel(TaskModel[Trees]):
                 yield [(self._plain(tree), score) for tree, score in ranked]
             else:
                 yield [(self._without_parse(i, sentence, on_no_parse), 0.0 if probabilities else -np.inf)]
+
+    def predict_spans(self, sentences: Iterable[SentenceLike], least: float) -> list[list[Bracket]]:
+        """The brackets of each sentence that have at least this probability; see `GrammarParser.predict_spans`."""
+        sentences = list(sentences)
+        self.check_words(sentences)
+        parser, found = self.oracle.parser(), list[list[Bracket]]()
+        weights = self.oracle.check_weights(probable_weights(self, "predict_spans"))
+        has_tags = self.terminals.kind == "words"
+        for i, sentence in enumerate(sentences):
+            with _naming(i):
+                terminals = [] if is_nothing(sentence) else self._encoded(sentence)[0]
+                found.append(
+                    self.oracle.brackets(terminals, weights, least, has_tags=has_tags, parser=parser)
+                    if terminals
+                    else []
+                )
+        return found
+
+    def brackets_of(self, tree: Tree) -> set[tuple[int, int, str]]:
+        """The brackets of a tree that `predict_spans` knows of: the nodes above the tags that are counted."""
+        spans = zip(tree.preorder(), tree.spans(), strict=True)
+        every = {(i, j, label) for node, (label, i, j) in spans if not node.is_preterminal}
+        return {bracket for bracket in every if bracket[2] not in self.oracle.grammar.uncounted}
 
     def _plain(self, tree: Tree) -> Tree:
         """The tree without ancestors in its labels."""

@@ -13,6 +13,7 @@ from structsvm.parameters import declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
+from structsvm.tasks.common.likelihood import probabilities_in
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.graph.labels import by_node, encode_labels
 from structsvm.tasks.graph.model import GraphModel, prepare
@@ -250,6 +251,19 @@ class GraphLabeler(GraphLabelerParameters, StructureEstimator):
             impossible; the message names it.
         """
         return self._fitted().marginals(X)
+
+    def probability_of(self, X: GraphsLike, y: GraphLabels) -> NDArray[np.float64]:
+        """Return the probability of given labellings: array (n_graphs,), float64.
+
+        A labelling that is known in part (see `fit`) has the sum over all labellings that agree with it.
+
+        Raises
+        ------
+        ValueError
+            If there are no probabilities (`temperature_` is None), and as `calibrate` does.
+        """
+        model = self._fitted()
+        return probabilities_in(model, model.known_problem(X, y))
 
     def predict_kbest(self, X: GraphsLike, k: int, *, probabilities: bool = False) -> Any:
         """Return per graph its k best labellings: a list of ``(labels, score)``, best first, labels as of `predict`.

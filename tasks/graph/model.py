@@ -327,10 +327,14 @@ class GraphModel(TaskModel[LabeledGraphs]):
 
     def calibrate(self, X: GraphsLike, y: GraphLabels) -> None:
         """Fit the temperature to graphs that the model was not trained on."""
+        calibrate_on(self, self.known_problem(X, y))
+
+    def known_problem(self, X: GraphsLike, y: GraphLabels) -> BoundProblem:
+        """The problem of graphs with what is known of their labels."""
         inputs, is_one = self.inputs(X)
         found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
         own = encode_labels(found, self.labels, self.unknown)[1:]
-        calibrate_on(self, LabeledGraphs(self.encode(inputs), *own).bound(self.oracle, rescaling=None))
+        return LabeledGraphs(self.encode(inputs), *own).bound(self.oracle, rescaling=None)
 
     def marginals(self, X: GraphsLike) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Per graph an array (n_nodes, n_labels): the probability of each label of each node."""

@@ -15,6 +15,7 @@ from structsvm.solvers import Solver
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.estimator import TaskEstimator, share_of
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.confidence import of_set
 from structsvm.tasks.common.parameters import MARK, OF_C, OF_SOLVER, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
@@ -109,6 +110,7 @@ class MultilabelClassifier(Training, ClassifierMixin, TaskEstimator):
     probability: bool = parameter(FLAG, default=False)
     unknown: object = parameter(*MARK, default=AUTO)
 
+    _confidence = of_set
     _model_class = MultilabelModel
     _takes_one_label = True
     # ---- training -------------------------------------------------------------------------------

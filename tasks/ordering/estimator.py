@@ -15,6 +15,7 @@ from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, as_list, share_of
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.likelihood import probabilities_in
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Probability, Standardize, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
@@ -213,6 +214,19 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         model = self._fitted()
         known = None if known is None else as_list(known, "orders", "known")
         return Outputs(model.predict(as_list(X, "sets of items"), known, self._threads))
+
+    def probability_of(self, X: Iterable[Items], y: Iterable[Order]) -> NDArray[np.float64]:
+        """Return the probability of given orders: array (n_sets,), float64.
+
+        An order that is known in part has the sum over all orders that agree with it.
+
+        Raises
+        ------
+        ValueError
+            If there are no probabilities (`temperature_` is None), and as `calibrate` does.
+        """
+        model = self._fitted()
+        return probabilities_in(model, model.known_problem(as_list(X, "sets of items"), as_list(y, "orders", "y")))
 
     def predict_kbest(
         self, X: Iterable[Items], k: int, *, probabilities: bool = False

@@ -252,8 +252,12 @@ class OrderingModel(TaskModel[OrderedSets]):
 
     def calibrate(self, X: Sequence[Items], y: Sequence[Order]) -> None:
         """Fit the temperature to sets that the model was not trained on."""
+        calibrate_on(self, self.known_problem(X, y))
+
+    def known_problem(self, X: Sequence[Items], y: Sequence[Order]) -> OrderingProblem:
+        """The problem of sets with what is known of their orders."""
         sets = self.in_units(self.item_sets(X))
-        calibrate_on(self, self.oracle.bind(sets, read_orders(y, len(sets)), rescaling=None))
+        return self.oracle.bind(sets, read_orders(y, len(sets)), rescaling=None)
 
     def proba(self, X: Sequence[Items]) -> list[NDArray[np.float64]]:
         """Per set the probability that one item, the row, comes before another, the column."""

@@ -14,6 +14,7 @@ from structsvm.structures.queries import query_bounds
 from structsvm.tasks.common.classifier import ACCEPTED
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.confidence import without
 from structsvm.tasks.common.inspection.inputs import depth, refuse
 from structsvm.tasks.common.labels import check_no_classes, check_no_dates
 from structsvm.tasks.common.solver import make_solver
@@ -86,6 +87,7 @@ class Ranker(RankerParameters, TaskEstimator):
     [2, 1, 0]
     """
 
+    _confidence = without
     _model_class = RankerModel
     _reader = "structures.queries.read_queries"
     # ---- training -------------------------------------------------------------------------------

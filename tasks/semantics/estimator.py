@@ -11,6 +11,7 @@ from structsvm.metrics import meaning_scores
 from structsvm.parameters import checked_k, declared
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
+from structsvm.tasks.common.inspection.confidence import of_meaning
 from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.outputs import Outputs
@@ -101,6 +102,7 @@ class SemanticParser(SemanticParserParameters, LearningLoop, StructureEstimator)
     [['get(john,toy,table)']]
     """
 
+    _confidence = of_meaning
     _model_class = BagModel
     _reader = "structures.bag_lines.read_bags"
     # ---- training -------------------------------------------------------------------------------

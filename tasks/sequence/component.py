@@ -31,10 +31,27 @@ class LabelerComponent:
     target : str
         Where labels go: "ents" (of labels in a scheme such as BIO, as `Doc.ents`), an attribute such as "tag_" or
         "pos_", or an extension, "_.chunk".
+    probabilities : bool, default=False
+        Whether each entity, or token, has the probability that it is right as its extension ``_.probability``;
+        ValueError for a model without probabilities.
     """
 
-    def __init__(self, name: str, labeler: SequenceLabeler | None, columns: Sequence[str], target: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        labeler: SequenceLabeler | None,
+        columns: Sequence[str],
+        target: str,
+        probabilities: bool = False,
+    ) -> None:
         self.name, self.labeler, self.columns, self.target = name, labeler, list(columns), target
+        self.probabilities = probabilities
+        if probabilities:
+            from spacy.tokens import Token
+
+            for owner in (Span, Token):
+                if not owner.has_extension("probability"):
+                    owner.set_extension("probability", default=None)
         if target.startswith("_."):
             from spacy.tokens import Token
 
@@ -59,18 +76,41 @@ class LabelerComponent:
         if spans:
             rows = [[tuple(str(getattr(token, c)) for c in self.columns) for token in span] for span in spans]
             found: dict[int, list[Span]] = {id(doc): [] for doc in docs}
-            for span, labels in zip(spans, self.labeler.predict(Columns.from_sequences(rows)), strict=True):
-                self._write(span, labels, found[id(span.doc)])
+            X = Columns.from_sequences(rows)
+            predicted = self.labeler.predict(X)
+            chances = self._chances(X, predicted)
+            for span, labels, own in zip(spans, predicted, chances, strict=True):
+                self._write(span, labels, own, found[id(span.doc)])
             if self.target == "ents":
                 for doc in docs:
                     doc.set_ents(found[id(doc)])
         return docs
 
-    def _write(self, span: Span, labels: Iterable[object], entities: list[Span]) -> None:
+    def _chances(self, X: Columns, predicted: Sequence[Sequence[object]]) -> Sequence[Sequence[float] | None]:
+        """Probabilities of the entities, or of the tokens' labels, of each sentence; None without them."""
+        if not self.probabilities or self.labeler is None:
+            return [None] * len(predicted)
+        if self.target == "ents":
+            return [[span[3] for span in own] for own in self.labeler.predict_spans(X, probabilities=True)]
+        at = {label: k for k, label in enumerate(self.labeler.model_.shown)}
+        tables = self.labeler.predict_marginals(X)
+        return [
+            [float(row[at[label]]) for row, label in zip(table, labels, strict=True)]
+            for table, labels in zip(tables, predicted, strict=True)
+        ]
+
+    def _write(
+        self, span: Span, labels: Iterable[object], chances: Sequence[float] | None, entities: list[Span]
+    ) -> None:
         if self.target == "ents":
             chunks = self._scheme().chunks(labels)
-            entities += [Span(span.doc, span.start + a, span.start + b, kind) for a, b, kind in chunks]
+            own = [Span(span.doc, span.start + a, span.start + b, kind) for a, b, kind in chunks]
+            for entity, p in zip(own, chances or (), strict=chances is not None):
+                entity._.probability = p
+            entities += own
             return
+        for token, p in zip(span, chances or (), strict=chances is not None):
+            token._.probability = p
         for token, label in zip(span, labels, strict=True):
             if self.target.startswith("_."):
                 token._.set(self.target[2:], label)
@@ -114,8 +154,12 @@ class LabelerComponent:
             return self.from_disk(folder)
 
 
-@Language.factory("structsvm", default_config={"model": None, "columns": ["text"], "target": "ents"})
-def make_component(nlp: Language, name: str, model: str | None, columns: list[str], target: str) -> LabelerComponent:
+@Language.factory(
+    "structsvm", default_config={"model": None, "columns": ["text"], "target": "ents", "probabilities": False}
+)
+def make_component(
+    nlp: Language, name: str, model: str | None, columns: list[str], target: str, probabilities: bool
+) -> LabelerComponent:
     """The component of a model file: ``nlp.add_pipe("structsvm", config={"model": PATH})``."""
     labeler = None if model is None else SequenceLabeler.load(model)
-    return LabelerComponent(name, labeler, columns, target)
+    return LabelerComponent(name, labeler, columns, target, probabilities)

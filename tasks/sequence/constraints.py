@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.sources import load_text, numbered_lines
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
-from structsvm.metrics._schemes import SCHEMES, Scheme, scheme_for, scheme_name, scheme_of
+from structsvm.metrics._schemes import SCHEMES, TAGGED, Scheme, scheme_for, scheme_name, scheme_of
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.structures.languages import Automaton, Rule
 from structsvm.structures.languages.automaton import TooLarge
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 
 NO_MASKS = (None, None, None)
-TAGGED = re.compile("[BIESLUMW][-_].+|.+[-_][BIESLUMW]|[BIESLUMW]")
 
 
 def is_scheme(constraints: ConstraintsLike) -> bool:

@@ -20,7 +20,9 @@ from structsvm.parameters import NONE, Interval, Options, declared, validate
 from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.tasks.common.inspection.confidence import of_labelling
 from structsvm.tasks.common.labels import agreement, check_stream_weight
+from structsvm.tasks.common.likelihood import check_least
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.sequence.compaction import compacted
@@ -184,6 +186,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
     [['DT', 'NN', 'VB']]
     """
 
+    _confidence = of_labelling
     _model_class = SequenceModel
     _reader = "features.columns.read_columns"
     # A 2-D array alone does not say where sequences end; one of 3 dimensions does.
@@ -401,7 +404,12 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         return model.predict_kbest(X, k, lengths=lengths, allowed=masks, probabilities=probabilities)
 
     def predict_spans(
-        self, X: SequencesLike, *, lengths: ArrayLike | None = None, probabilities: bool = False
+        self,
+        X: SequencesLike,
+        *,
+        lengths: ArrayLike | None = None,
+        probabilities: bool = False,
+        least: float | None = None,
     ) -> list[list[Any]]:
         """Return the spans ``(start, stop, label)`` of each sequence.
 
@@ -409,8 +417,32 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         scheme, as of fields of a record, make a span of each run of one label but O. With `probabilities` a fourth
         entry is the probability that exactly this span is a true one: the sum over all labellings that have it (see
         `predict_marginals`).
+
+        With `probabilities` and `least`, over 0 and up to 1, the spans are not those of the best labelling, but all
+        that have at least this probability, by place. The lower, the more true spans are found, and the more of the
+        spans are wrong; those of more than one half never overlap.
+        `structsvm.risk.LossController` finds the number that keeps either share.
         """
-        return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities)
+        if least is not None:
+            check_least(least, "SequenceLabeler.predict_spans")
+            if not probabilities:
+                raise ValueError("least is a probability: it needs probabilities=True")
+        return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities, least=least)
+
+    def probability_of(
+        self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return the probability of given labellings: array (n_sequences,), float64.
+
+        A labelling that is known in part (see `fit`) has the sum over all labellings that agree with it: so has a field
+        of a record, whose tokens alone are known, and what an annotator doubts. An empty sequence has 1.
+
+        Raises
+        ------
+        ValueError
+            If there are no probabilities (`temperature_` is None), and as `calibrate` does.
+        """
+        return self._fitted().probability_of(X, y, lengths=lengths)
 
     def decision_function(self, X: SequencesLike, *, lengths: ArrayLike | None = None) -> list[Floats]:
         """Return per sequence an array (length, n_labels) of what each label would cost at each token.

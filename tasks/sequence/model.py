@@ -49,6 +49,7 @@ from structsvm.tasks.common.likelihood import (
     StructureCalibration,
     calibrate_on,
     check_sums,
+    probabilities_in,
     probable_weights,
     ranking_weights,
     temperature_of_loss,
@@ -74,13 +75,14 @@ from structsvm.tasks.sequence.chains import (
     texts_of,
     weights_of,
 )
-from structsvm.tasks.sequence.chances import chance_of_chunk, parts_by
+from structsvm.tasks.sequence.chances import Chances, ChancesOfLabels, ChancesOfSegments, parts_by
 from structsvm.tasks.sequence.compaction import report_from
 from structsvm.tasks.sequence.constraints import (
     broken_rule,
     check_allowed,
     constrained,
     is_scheme,
+    languages,
     repair,
     scheme_among,
     stored_constraints,
@@ -88,6 +90,7 @@ from structsvm.tasks.sequence.constraints import (
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
+from structsvm.tasks.sequence.likely import is_markov, likely_chunks
 from structsvm.tasks.sequence.parameters import (
     RIVAL,
     USUAL_SOLVER,
@@ -353,6 +356,12 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def calibrate(self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
         check_sums(self, "calibrate")
+        calibrate_on(self, self.known_problem(X, y, lengths=lengths)[0])
+
+    def known_problem(
+        self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None
+    ) -> tuple[BoundProblem, NDArray[np.int64]]:
+        """The problem of sequences, empty ones left out, with what is known of their labels; and their lengths."""
         tokens = self.encode(X, lengths)
         if self.segments is not None:
             y, form = given(y, tokens.lengths, before=self.segments, unknown=self.unknown)
@@ -360,7 +369,17 @@ class SequenceModel(TaskModel[LabeledSequences]):
         _, label_ids, sets = encode_known(y, tokens, self.labels, self.unknown)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
-        calibrate_on(self, self.oracle.bind(tokens.without_empty(), known, rescaling=None))
+        return self.oracle.bind(tokens.without_empty(), known, rescaling=None), tokens.lengths
+
+    def probability_of(
+        self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """The probability of each labelling; see `SequenceLabeler.probability_of`."""
+        probable_weights(self, "probability_of")
+        problem, sizes = self.known_problem(X, y, lengths=lengths)
+        found = np.ones(len(sizes))
+        found[sizes > 0] = probabilities_in(self, problem)
+        return found
 
     def marginals(
         self, X: SequencesLike, *, lengths: ArrayLike | None = None, allowed: Masks | None = None
@@ -412,13 +431,20 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return found
 
     def predict_spans(
-        self, X: SequencesLike, *, lengths: ArrayLike | None = None, probabilities: bool = False
+        self,
+        X: SequencesLike,
+        *,
+        lengths: ArrayLike | None = None,
+        probabilities: bool = False,
+        least: float | None = None,
     ) -> list[list[Any]]:
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
         if probabilities:
             check_sums(self, "predict_spans")
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
+        if least is not None and weights is not None:
+            return self._likely_spans(tokens, weights, least)
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
@@ -428,11 +454,28 @@ class SequenceModel(TaskModel[LabeledSequences]):
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
         ]
 
+    def _likely_spans(self, tokens: Tokens, weights: Floats, least: float) -> list[list[tuple[int, int, str, float]]]:
+        """All spans that have at least this probability, by place."""
+        if self.segments is None and is_markov(self.oracle):
+            full = iter(likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least))
+            return [next(full) if n else [] for n in tokens.lengths.tolist()]
+        decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
+        for n, marginals in zip(tokens.lengths.tolist(), marginals_of(self.oracle, weights, tokens), strict=True):
+            likely = self._chances(decoder, weights, place, n).likely(marginals, least) if n else ()
+            found.append(sorted(likely, key=lambda span: (*span[:2], str(span[2]))))
+            place += n > 0
+        return found
+
     def with_chances(
         self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]
     ) -> list[tuple[int, int, str, float]]:
         """Spans with their probabilities: the share of the labellings that have them."""
-        total = decoder.expect(weights, place)[0]
+        chances = self._chances(decoder, weights, place, length)
+        return [(*span, chances.of(span)) for span in spans]
+
+    def _chances(self, decoder: LabelLattice, weights: Any, place: int, length: int) -> Chances:
+        """Probabilities of the chunks of the sequence at a place of a decoder."""
+        total, n_labels = decoder.expect(weights, place)[0], len(self.labels)
 
         def share(mask: NDArray[np.bool_]) -> float:
             if not mask.any(axis=1).all():
@@ -440,16 +483,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return float(np.exp(min(decoder.expect(weights, place, mask)[0] - total, 0.0)))
 
         if self.segments is None:
-            return [(*span, chance_of_chunk(share, self.parts_of_tags, length, span)) for span in spans]
-        tags, chances = self.tags_of_kinds, []
-        for start, stop, kind in spans:
-            first, inside, last, single = tags[kind]
-            ids = [single] if stop == start + 1 else [first, *[inside] * (stop - start - 2), last]
-            may = np.ones((length, len(self.labels)), dtype=bool)
-            may[start:stop] = False
-            may[range(start, stop), ids] = True
-            chances.append(share(may))
-        return [(*span, chance) for span, chance in zip(spans, chances, strict=True)]
+            return ChancesOfLabels(share, length, n_labels, self.parts_of_tags)
+        return ChancesOfSegments(share, length, n_labels, self.tags_of_kinds)
 
     def as_tags(
         self, y: LabelsLike, predicted: list[list[Span]], X: SequencesLike, lengths: ArrayLike | None
@@ -533,6 +568,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
         model = self.copy()
         model.oracle = under(self.oracle, constraints, self.labels)
         return model
+
+    @property
+    def rules(self) -> list[tuple[str, int]]:
+        """The constraints that the model keeps: each in words, with the number of states of its automaton."""
+        given = self.params.get("constraints")
+        found = [] if given is None else languages(given, self.labels)
+        return [(words, one.n_states) for words, one in found]
 
     def predict_tokens(self, tokens: Tokens, *, allowed: Masks | None = None) -> NDArray[np.int32]:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""

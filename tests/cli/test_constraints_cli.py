@@ -1,5 +1,7 @@
 """Rules of label sequences on the command line: in training, and for predictions alone."""
 
+import json
+
 import pytest
 from command_line import run
 
@@ -52,12 +54,30 @@ def test_for_predictions_alone(work):
     assert "empty: has no constraint" in err
 
 
+def test_scores_of_predictions_under_rules(work):
+    (work / "true").write_text("2 NO\nOak STREET\nRome CITY\nStreet CITY\n")
+    free, ruled = (
+        json.loads(run(work, "evaluate", "free", "true", "--json", *more)[0])["accuracy"]
+        for more in ((), ("--constraints", "rules"))
+    )
+    assert (free, ruled) == (0.75, 1.0)
+    (work / "classes").write_text("1 1:1\n2 2:1\n" * 5)
+    run(work, "train", "multiclass", "classes", "-m", "other", "-C", "1", "-q")
+    err = run(work, "evaluate", "other", "classes", "--constraints", "rules", status=2)[1]
+    assert "--constraints is for models that label sequences or graphs" in err
+
+
 def test_in_training(work):
     run(work, "train", "sequence", "train", "-m", "ruled", "-C", "1", "-q", "--constraints", "rules")
     assert labels_of(run(work, "predict", "ruled", "input")[0])[::3] == ["NO", "CITY"]
     lines = [line for line in RULES.split("\n") if line and line[0] != "#"]
     assert structsvm.load(work / "ruled").get_params()["constraints"] == lines
-    assert f"constraints={lines}" in run(work, "inspect", "ruled")[0]
+    shown = run(work, "inspect", "ruled")[0]
+    assert f"constraints={lines}" in shown
+    assert "the rule at_most_once(STREET): 3 states" in shown and "the expression 'NO . .* CITY': 4 states" in shown
+    assert "all rules together: " in shown and "all rules together" not in run(work, "inspect", "free")[0]
+    rules = json.loads(run(work, "inspect", "ruled", "--json")[0])["rules"]
+    assert [rule["states"] for rule in rules] == [3, 3, 4] and rules[0]["rule"] == "the rule at_most_once(STREET)"
     (work / "strict").write_text("NO STREET CITY")
     args = ["train", "sequence", "train", "-m", "no", "-C", "1", "-q", "--constraints"]
     err = run(work, *args, "strict", status=1)[1]

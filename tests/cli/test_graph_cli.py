@@ -108,6 +108,16 @@ def test_the_k_best_and_labels_under_constraints(tmp_path):
     (tmp_path / "rules").write_text(10 * (json.dumps(rules) + "\n"))
     out, _ = run(tmp_path, "predict", "m", "g", "--constraints", "rules")
     assert all(json.loads(line)["labels"].count("warm") == 1 for line in out.splitlines())
+    accuracy = [
+        json.loads(run(tmp_path, "evaluate", "m", "g", "--json", *more)[0])["accuracy"]
+        for more in ((), ("--constraints", "rules"))
+    ]
+    true = [np.where(rows[:, 0] > 0.0, "warm", "cold").tolist() for rows, _ in X]
+    found = [json.loads(line)["labels"] for line in out.splitlines()]
+    assert accuracy[1] == pytest.approx(
+        np.mean([a == b for x, y in zip(true, found, strict=True) for a, b in zip(x, y)])
+    )
+    assert accuracy[0] != accuracy[1]
     most = [["at_most_one", [[v, "warm"] for v in range(4) if X[0][0][v, 0] <= 0.0]]]
     (tmp_path / "known").write_text(json.dumps(most) + 9 * "\n[]")
     run(

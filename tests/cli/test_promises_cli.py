@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from command_line import run
 
@@ -9,6 +10,7 @@ import structsvm
 from structsvm.cli import TASKS
 from structsvm.datasets import make_sequences, write_columns
 from structsvm.model_file import read_model
+from structsvm.risk import RiskController
 
 DATA = {
     "sequence": "the D B\ndog N I\n\na D B\ncat N I\n\n" * 10,
@@ -20,6 +22,11 @@ DATA = {
     "taxonomy": "a\tgreen tree\nb\tblue sky\na\ttall tree\nb\twide sky\n" * 5,
     "semantics": '{"sentence": "john sleeps", "bag": ["sleep(john)"]}\n{"sentence": "al runs", "bag": ["run(al)"]}\n'
     * 10,
+    "grammar": "(S (NP (NN ice)) (VP (VB is)))\n(S (NP (DT a) (NN cat)) (VP (VB eats)))\n" * 10,
+    "graph": "\n".join(
+        ['{"nodes": [{"features": [1, 0], "label": "a"}, {"features": [0, 1], "label": "b"}], "edges": [[0, 1]]}'] * 20
+    ),
+    "alignment": "".join(f">s{k}\nACD-EF\n>t{k}\nACDGEF\n" for k in range(20)),
 }
 OPTIONS = {"semantics": [], "attributes": ["-C", "1", "--format", "crfsuite"]}
 
@@ -45,6 +52,9 @@ def test_every_task(tmp_path, name):
         ]
     elif careful.coverage_ == 1.0:
         assert answers == plain
+    assert "promise: RiskController(alpha=0.5" in run(tmp_path, "inspect", "m", "-q")[0]
+    promise = json.loads(run(tmp_path, "inspect", "m", "--json", "-q")[0])["promise"]
+    assert promise["values"]["n_calibration"] == careful.n_calibration_ and promise["params"]["delta"] == 0.3
     # All else in the file is as it was, and a second promise replaces the first.
     after = read_model(tmp_path / "m")
     assert {key: value for key, value in after.meta.items() if key != "guarantee"} == before.meta
@@ -88,4 +98,44 @@ def test_tasks_without_promises(tmp_path):
     run(tmp_path, "train", "ranking", "d", "-m", "m", "-q")
     _, err = run(tmp_path, "calibrate", "m", "d", status=2)
     assert "a model of the task 'ranking'; promises are for sequence" in err
-    assert set(TASKS) - set(READERS) == {"alignment", "grammar", "graph", "ranking"}
+    assert set(TASKS) - set(READERS) == {"ranking"}
+
+
+def test_outputs_that_are_not_given(tmp_path):
+    """Trees, graphs and alignments without an output; and inputs without true ones."""
+    bare = {
+        "grammar": "NN VB\n\nDT NN VB\n",
+        "graph": '{"nodes": [{"features": [1.0, 0.0]}], "edges": []}\n',
+        "alignment": ">a\nACDEF\n>b\nACDGEF\n",
+    }
+    nothing = {"grammar": "_\n\n_\n", "graph": '{"labels": null}\n', "alignment": ">a\n_\n"}
+    for name, text in bare.items():
+        (tmp_path / "d").write_text(DATA[name])
+        (tmp_path / "bare").write_text(text)
+        run(tmp_path, "train", name, "d", "-m", "m", "-q", "-C", "1")
+        _, err = run(tmp_path, "calibrate", "m", "bare", "--risk", "0.5", status=1)
+        assert "bare" in err and ("no true outputs" in err or "rows" in err or "gap" in err)
+        model = structsvm.load(tmp_path / "m")
+        careful = RiskController(model, alpha=0.5)
+        careful.restore({"threshold_": np.inf, "coverage_": 0.0, "risk_": 0.0, "n_calibration_": 9}, model)
+        careful.save(tmp_path / "none")
+        assert run(tmp_path, "predict", "none", "bare", "--abstain", "-q")[0] == nothing[name]
+
+
+def test_abstain_below(tmp_path):
+    for name, n, seed in (("train", 60, 0), ("new", 30, 2)):
+        write_columns(tmp_path / f"{name}.txt", *make_sequences(n, mean_length=5.0, random_state=seed))
+    run(tmp_path, "train", "sequence", "train.txt", "-m", "m", "-C", "1", "--loss", "log", "-q")
+    plain, answers = (run(tmp_path, "predict", "m", "new.txt", *more)[0] for more in ((), ("--abstain-below", "0.5")))
+    X, _ = make_sequences(30, mean_length=5.0, random_state=2)
+    sure = structsvm.load(tmp_path / "m").predict_confidence(X)
+    for one, other, own in zip(plain.split("\n\n"), answers.split("\n\n"), sure, strict=False):
+        assert (one == other) == (own >= 0.5)
+        assert one == other or {line.split()[-1] for line in other.splitlines()} == {"_"}
+    assert 0 < np.sum(sure < 0.5) < 30
+    _, err = run(tmp_path, "predict", "m", "new.txt", "--abstain-below", "1.5", status=2)
+    assert "--abstain-below of SequenceLabeler.predict_selective must be a float in the range [0.0, 1.0]" in err
+    _, err = run(tmp_path, "predict", "m", "new.txt", "--abstain-below", "0.5", "--abstain", status=2)
+    assert "--abstain and --abstain-below do not go together" in err
+    _, err = run(tmp_path, "predict", "m", "new.txt", "--abstain-below", "0.5", "-k", "2", status=2)
+    assert "--abstain-below goes without --kbest" in err

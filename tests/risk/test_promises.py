@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from structsvm import AdviceWarning, ConvergenceWarning
 from structsvm.datasets import make_dependency_trees, make_orderings, make_sequences, make_treebank
-from structsvm.risk import ConformalOutputs, ConformalSets, RiskController
+from structsvm.risk import ConformalOutputs, ConformalSets, ConformalSpans, LossController, RiskController
 from structsvm.tasks import (
     DependencyParser,
     GrammarParser,
@@ -139,7 +139,7 @@ def test_what_is_refused():
         RiskController(model, alpha=0.5).calibrate(X, [own[1:] for own in y])
 
 
-@pytest.mark.parametrize("kind", [RiskController, ConformalSets, ConformalOutputs])
+@pytest.mark.parametrize("kind", [RiskController, ConformalSets, ConformalSpans, ConformalOutputs, LossController])
 def test_before_calibration_and_on_nothing(kind):
     X, y = make_sequences(60, mean_length=3.0, random_state=0)
     model = SequenceLabeler(C=0.1, random_state=0).fit(X[:30], y[:30])
@@ -209,6 +209,23 @@ def test_structures_in_a_pipeline():
     careful = RiskController(whole, alpha=0.5, delta=0.2).calibrate(X[60:], y[60:])
     assert len(careful.predict(X)) == 120
     assert ConformalSets(whole, alpha=0.2).calibrate(X[60:], y[60:]).score(X[60:], y[60:]) >= 0.8
+
+
+@pytest.mark.parametrize("promise", [RiskController, ConformalSets, ConformalOutputs, ConformalSpans, LossController])
+def test_a_pipeline_transforms_its_inputs_once(promise):
+    X, y = make_sequences(120, random_state=0)
+    calls = []
+
+    def counted(X):
+        calls.append(len(X))
+        return X
+
+    whole = make_pipeline(FunctionTransformer(counted), SequenceLabeler(loss="log", C=1.0, random_state=0))
+    own = promise(whole.fit(X[:60], y[:60]), alpha=0.8).calibrate(X[60:], y[60:])
+    for ask in (lambda: own.predict(X[:7]), lambda: own.score(X[:7], y[:7])):
+        calls.clear()
+        ask()
+        assert calls == [7]
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning", "ignore::structsvm.AdviceWarning")

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.model_file import ModelFileError, read_model, write_model
-from structsvm.risk import ConformalOutputs, ConformalSets, RiskController
+from structsvm.risk import ConformalOutputs, ConformalSets, ConformalSpans, LossController, RiskController
 from structsvm.tasks import SequenceLabeler, TaggedParser
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.AdviceWarning", "ignore::structsvm.ConvergenceWarning")
@@ -26,6 +26,9 @@ def promises(tagger):
     yield RiskController(tagger, alpha=0.01, delta=0.99, held_out=0.5).calibrate(X[30:], Y[30:])
     yield ConformalSets(tagger, alpha=0.2, cover="unit").calibrate(X[30:], Y[30:])
     yield ConformalSets(tagger, alpha=0.5).calibrate(X[30:], Y[30:], groups=["a", 1] * 15)
+    for by_label in (False, True):
+        yield LossController(tagger, alpha=0.7, by_label=by_label, random_state=0).calibrate(X[30:], Y[30:])
+    yield ConformalSpans(tagger, alpha=0.5).calibrate(X[30:], Y[30:])
     yield ConformalOutputs(tagger, alpha=0.9, k=30).calibrate(X[30:], Y[30:])
 
 
@@ -97,6 +100,7 @@ def test_files_of_others(tagger, tmp_path):
         ConformalSets.load(tmp_path / "careful")
 
 
+LOST = {"risk": 0.1, "size": 2.0, "n_calibration": 30}
 FORGED = [
     {"promise": "LogisticRegression"},
     {"params": {"alpha": 2.0}},
@@ -110,6 +114,12 @@ FORGED = [
     {"values": {"threshold": [["a", 1.0]], "coverage": 0.5, "risk": 0.0, "n_calibration": 3}},
     {"promise": "ConformalSets", "params": {}, "values": {"quantile": [[["a"], 1.0]], "n_calibration": 30}},
     {"promise": "ConformalSets", "params": {}, "values": {"quantile": None, "n_calibration": 30}},
+    {"promise": "ConformalSpans", "params": {"by_label": True}, "values": {"quantile": 0.5, "n_calibration": 30}},
+    {"promise": "ConformalSpans", "params": {}, "values": {"quantile": [["NP", 0.5]], "n_calibration": 30}},
+    {"promise": "LossController", "params": {}, "values": {**LOST, "threshold": [["NP", 0.5], [None, 0.1]]}},
+    {"promise": "LossController", "params": {"by_label": True}, "values": {**LOST, "threshold": 0.5}},
+    {"promise": "LossController", "params": {"by_label": True}, "values": {**LOST, "threshold": [["NP", 0.5]]}},
+    {"promise": "LossController", "params": {"loss": "high"}, "values": {**LOST, "threshold": 0.5}},
 ]
 
 

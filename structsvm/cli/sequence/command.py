@@ -97,8 +97,9 @@ def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
     )
 
 
-def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+def evaluate(model: Any, path: str, jobs: int, *, constraints: str | None = None) -> tuple[dict[str, Any], str, Any]:
     """Token accuracy, and chunk scores of labels that have a scheme; the picture is the confusion matrix."""
+    model = model.constrained_by(None if constraints is None else read_constraints(constraints))
     X: Any
     if model.encoder.kind == "attributes":
         X, gold = read_input(path)
@@ -169,6 +170,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     labels = ", ".join(map(str, model.labels))
     sizes = f"{oracle.n_token_features} features, {bigrams}{oracle.n_labels} labels: {labels}"
     out.heading(model, text, DEFAULTS, sizes, describe=out.certificates)
+    say_rules(model)
     names, weights, transition = model.encoder.feature_names, model.emission(), model.transition()
     bigram, bigram_names = model.bigram(), model.encoder.bigram_names
 
@@ -183,6 +185,17 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
             out.heaviest(bigram[:, :, k].ravel(), top, named)
         after = "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows)
         click.echo(f"  then {printable(after)}")
+
+
+def say_rules(model: Any) -> None:
+    """Print the constraints, and the automaton of them all."""
+    for words, n_states in model.rules:
+        click.echo(printable(f"{words}: {n_states} states"))
+    oracle = model.oracle
+    if getattr(oracle, "rules", ()):
+        click.echo("the rules are too large together: predictions add the rules that they break one after another")
+    elif oracle.language is not None:
+        click.echo(f"all rules together: {oracle.language.n_states} states")
 
 
 def demo(seed: int) -> Any:

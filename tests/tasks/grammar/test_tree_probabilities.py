@@ -1,6 +1,7 @@
 """The log loss and probabilities of parse trees."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import structsvm
 from structsvm import LaRank
 from structsvm.datasets import make_treebank
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.structures.trees import write_trees
+from structsvm.structures.trees import parse_tree, write_trees
 from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
 
 TRAIN = make_treebank(60, max_length=8, random_state=0)
@@ -45,6 +46,40 @@ def log_linear():
 @pytest.fixture(scope="module")
 def margin():
     return GrammarParser(C=1.0, probability=True, random_state=0).fit(TRAIN)
+
+
+ATTACHED = [
+    "(S (NP (DT the) (NN cat)) (VP (VB saw) (NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NN rain))))))",
+    "(S (NP (DT the) (NN cat)) (VP (VB saw) (NP (DT a) (NN dog)) (PP (IN in) (NP (NN rain)))))",
+    "(S (NP (NN rain)) (VP (VB saw) (NP (NP (NN rain)) (PP (IN in) (NP (NP (NN dog)) (PP (IN in) (NP (NN rain))))))))",
+    "(S (VP (VB saw) (NP (NN rain))))",
+]
+
+
+@pytest.mark.parametrize("terminals", ["tags", "words", "both"])
+def test_probabilities_of_brackets_by_enumeration(terminals):
+    parser = GrammarParser.from_counts(ATTACHED * 2, terminals=terminals, smoothing=0.1)
+    x = parse_tree(ATTACHED[2])
+    x = x.leaves() if terminals == "words" else x.tokens()
+    (ranked,) = parser.predict_kbest([x], 10_000, probabilities=True)
+    assert len(ranked) > 2 and sum(p for _, p in ranked) == pytest.approx(1.0)
+    chances = Counter()
+    for tree, p in ranked:
+        chances.update(dict.fromkeys(parser.model_.brackets_of(tree), p))
+    (found,) = parser.predict_spans([x], least=1e-9)
+    assert {span[:3]: p for *span, p in found for span in [tuple(span)]} == pytest.approx(chances)
+    assert (0, len(x), "S") in chances and "NN" not in {label for _, _, label in chances}
+    (likely,) = parser.predict_spans([x])
+    assert likely == [span for span in found if span[3] >= 0.5] and 0 < len(likely) < len(found)
+
+
+def test_brackets_that_are_not_known():
+    parser = GrammarParser.from_counts(ATTACHED)
+    assert parser.predict_spans([[], ["NN", "NN"], ["XX"]]) == [[], [], []]
+    with pytest.raises(ValueError, match=r"The .least. parameter of GrammarParser.predict_spans must be"):
+        parser.predict_spans([["NN"]], least=0.0)
+    with pytest.raises(ValueError, match="predict_spans needs probabilities"):
+        GrammarParser(C=1.0, random_state=0).fit(TRAIN).predict_spans(SENTENCES)
 
 
 @pytest.mark.parametrize("which", ["log_linear", "margin", "pcfg"])

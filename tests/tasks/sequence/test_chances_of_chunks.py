@@ -1,12 +1,16 @@
 """Probabilities of chunks of labels, against the enumeration of all labellings."""
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from structsvm.datasets import make_sequences
 from structsvm.metrics import scheme_of
+from structsvm.structures.languages import max_length
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.likely import is_markov
 
 RNG = np.random.default_rng(0)
 WORDS = [[f"w{RNG.integers(0, 5)}" for _ in range(RNG.integers(3, 6))] for _ in range(30)]
@@ -47,6 +51,40 @@ def test_chances_by_enumeration(name, params):
         assert [span[:3] for span in spans] == chunks(labels)
         for *span, p in spans:
             assert p == pytest.approx(sum(own for one, own in all_of if tuple(span) in chunks(one)), abs=1e-5)
+    for found, all_of in zip(model.predict_spans(short, probabilities=True, least=0.05), every, strict=True):
+        chances = Counter()
+        for one, own in all_of:
+            chances.update(dict.fromkeys(scheme.chunks(one) if scheme else runs(one), own))
+        likely = {span: p for span, p in chances.items() if p > 0.05 + 1e-4}
+        assert likely.keys() <= {span[:3] for span in found} and found == sorted(found)
+        assert all(p == pytest.approx(chances[tuple(span)], abs=1e-5) and p >= 0.05 for *span, p in found)
+
+
+@pytest.mark.parametrize("case", ["masks", "pairs of labels", "numbers", "an automaton"])
+def test_both_ways_to_probable_chunks(case):
+    """Many sequences at once, from neighbouring labels, and one after another, from masks: the same chunks."""
+    X, y = make_sequences(60, mean_length=5.0, random_state=0)
+    params = {
+        "masks": {"constraints": "bio"},
+        "pairs of labels": {"templates": "U00:%x[0,0]\nB00:%x[0,0]\n"},
+        "numbers": {},
+        "an automaton": {"constraints": max_length("NP", 2)},
+    }[case]
+    if case == "numbers":
+        X = [np.random.default_rng(0).normal(size=(len(x), 3)) for x in X]
+    model = SequenceLabeler(loss="log", C=1.0, broken="predict", random_state=0, **params).fit(X[:50], y[:50]).model_
+    assert (model.oracle.n_bigrams > 0) == (case == "pairs of labels") and is_markov(model.oracle) == (
+        "auto" not in case
+    )
+    tokens, fast = model.encode(X), model.predict_spans(X, probabilities=True, least=0.02)
+    decoder, n = model.oracle.chain(tokens), 0
+    for i, (own, marginals) in enumerate(zip(fast, model.marginals(X), strict=True)):
+        slow = {
+            span[:3]: span[3] for span in model._chances(decoder, model.weights, i, len(X[i])).likely(marginals, 0.02)
+        }
+        assert {span[:3]: span[3] for span in own} == pytest.approx(slow, abs=2e-5)
+        n += len(own)
+    assert n > 100
 
 
 def test_what_has_no_sums():
@@ -57,3 +95,9 @@ def test_what_has_no_sums():
         greedy.predict_spans(WORDS, probabilities=True)
     model = SequenceLabeler(loss="log", C=0.1, random_state=0).fit(WORDS, y)
     assert model.predict_spans([[]], probabilities=True) == [[]]
+    assert model.predict_spans([[], WORDS[0]], probabilities=True, least=1e-3)[0] == []
+    for least in (0.0, 1.5, "high"):
+        with pytest.raises(ValueError, match=r"The 'least' parameter of SequenceLabeler.predict_spans must be"):
+            model.predict_spans(WORDS, probabilities=True, least=least)
+    with pytest.raises(ValueError, match="it needs probabilities=True"):
+        model.predict_spans(WORDS, least=0.5)

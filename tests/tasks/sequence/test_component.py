@@ -47,6 +47,30 @@ def test_labels_go_to_attributes_and_extensions(path):
     assert [token.tag_ for token in doc] == [token._.kind for token in doc] == ["O", "B-PER", "O"]
 
 
+def test_probabilities_of_entities_and_tokens(path, tmp_path):
+    labeler = SequenceLabeler(C=1.0, loss="log", random_state=0).fit(X, Y)
+    labeler.save(tmp_path / "m")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("structsvm", config={"model": str(tmp_path / "m"), "probabilities": True})
+    doc = nlp("Ann Lee left Rome.")
+    words = [[(token.text,) for token in doc]]
+    (spans,) = labeler.predict_spans(words, probabilities=True)
+    assert [entity._.probability for entity in doc.ents] == pytest.approx([span[3] for span in spans]) and doc.ents
+    assert [span[:3] for span in spans] == [(entity.start, entity.end, entity.label_) for entity in doc.ents]
+    nlp = spacy.blank("en")
+    nlp.add_pipe("structsvm", config={"model": str(tmp_path / "m"), "target": "tag_", "probabilities": True})
+    best = labeler.predict_marginals(words)[0].max(axis=1)
+    assert [token._.probability for token in nlp("Ann Lee left Rome.")] == pytest.approx(best.tolist(), abs=1e-3)
+    SequenceLabeler(C=1.0, probability=False, random_state=0).fit(X, Y).save(tmp_path / "margin")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("structsvm", config={"model": str(tmp_path / "margin"), "probabilities": True})
+    with pytest.raises(ValueError, match="needs probabilities, and the scores of this model are margins"):
+        nlp("Ann left")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("structsvm", config={"model": str(path)})
+    assert all(entity._.probability is None for entity in nlp("Ann Lee left.").ents)
+
+
 def test_what_is_missing_is_named(path):
     nlp = spacy.blank("en")
     nlp.add_pipe("structsvm", "names")

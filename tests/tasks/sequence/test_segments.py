@@ -175,6 +175,11 @@ def test_probabilities_of_spans():
             has = [(start, stop, kinds.index(kind)) in chain for chain in chains]
             assert chance == pytest.approx(p[has].sum(), rel=1e-4)
             n += 1
+        every = [(a, b, kind) for a in range(4) for b in range(a + 1, 5) for kind in range(len(kinds))]
+        chances = {(a, b, kinds[k]): sum(p[[(a, b, k) in chain for chain in chains]]) for a, b, k in every}
+        (likely,) = model.predict_spans(short[i : i + 1], probabilities=True, least=0.01)
+        assert {span for span, own in chances.items() if own > 0.0101} <= {span[:3] for span in likely}
+        assert all(chance == pytest.approx(chances[tuple(span)], rel=1e-3) for *span, chance in likely)
     assert n >= 4
     marginals = model.predict_marginals(short)
     assert all(of.sum(axis=1) == pytest.approx(1.0) for of in marginals)

@@ -1,0 +1,85 @@
+"""Control of losses of parts of outputs over many splits: how large they are, and how many parts are found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.report import Table, notes
+from risk.pools import SEED, pools
+from structsvm.risk.bounds import certified_step, controlled_step
+from structsvm.risk.losses import LOSSES
+from structsvm.risk.parts import parts_of
+from structsvm.risk.steps import GRID, grid, losses_along
+
+SPLITS, QUICK, DELTA = 200, 20, 0.1
+ALPHAS = (0.05, 0.1, 0.2)
+COLUMNS = {
+    "data": ("data", ""),
+    "loss": ("loss", ""),
+    "alpha": ("promise: loss at most %", "g"),
+    "way": ("by", ""),
+    "mean": ("loss %", ".2f"),
+    "broken": ("splits above the promise %", ".1f"),
+    "found": ("parts found of an output", ".2f"),
+    "true": ("true ones", ".2f"),
+}
+ABOUT = """
+Half of the pool is held out, the other half is what comes later; over all splits. Parts are entities, fields, labels of
+sets and nodes of a taxonomy. Conformal risk control promises the mean over splits; learn then test that the loss of a
+split is above with a probability of 10 % at most, counted here on a later half, which strays around the true loss. The
+threshold 0.5 promises nothing.
+"""
+
+
+def by_mean(losses, alpha, _):
+    """The step of conformal risk control."""
+    return controlled_step(losses, alpha)
+
+
+def by_test(losses, alpha, _):
+    """The step of learn then test."""
+    return certified_step(losses, alpha, DELTA)
+
+
+def by_half(losses, alpha, order):
+    """The step of the threshold 0.5."""
+    return int(np.searchsorted(-GRID[::order], -0.5) if order == 1 else np.searchsorted(GRID[::-1], 0.5))
+
+
+WAYS = {"conformal risk control": by_mean, "learn then test": by_test, "threshold 0.5": by_half}
+
+
+def run(options):
+    made = Table("Losses", COLUMNS, notes=notes(ABOUT))
+    for pool in pools(options):
+        parts = parts_of(pool.estimator)
+        likely, true = parts.likely(pool.estimator, pool.X), parts.true(pool.estimator, pool.X, pool.y)
+        steps = grid()
+        sizes = np.array([steps.found(own).sum(axis=1) for own in likely])
+        for loss in ("missed", "wrong"):
+            order = -1 if LOSSES[loss].safe == "all" else 1
+            losses = losses_along(steps, likely, true, LOSSES[loss].of)[:, ::order]
+            for alpha in ALPHAS:
+                for way in WAYS:
+                    row = row_of(losses, sizes[:, ::order], alpha, way, order, QUICK if options.quick else SPLITS)
+                    row |= {"data": pool.name, "loss": loss, "true": np.mean([len(own) for own in true])}
+                    made.rows.append(row)
+            yield made
+
+
+def row_of(losses, sizes, alpha, way, order, n_splits):
+    """The means over splits."""
+    rng, means, found, n = np.random.default_rng(SEED), [], [], len(losses)
+    for _ in range(n_splits):
+        shuffled = rng.permutation(n)
+        held, later = shuffled[: n // 2], shuffled[n // 2 :]
+        step = max(WAYS[way](losses[held], alpha, order), 0)
+        means.append(losses[later, step].mean())
+        found.append(sizes[later, step].mean())
+    return {
+        "alpha": 100.0 * alpha,
+        "way": way,
+        "mean": 100.0 * np.mean(means),
+        "broken": 100.0 * np.mean(np.array(means) > alpha),
+        "found": np.mean(found),
+    }

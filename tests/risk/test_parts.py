@@ -1,0 +1,351 @@
+"""Parts of outputs: their losses, thresholds by label, and promises about them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from cases import TABLE
+from scipy.stats import beta
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import LinearSVC
+
+import structsvm
+from structsvm import ConvergenceWarning
+from structsvm.datasets import make_dependency_trees, make_sequences
+from structsvm.metrics import path_loss
+from structsvm.risk import ConformalSpans, LossController
+from structsvm.risk.losses import LOSSES
+from structsvm.risk.parts import parts_of
+from structsvm.risk.steps import GRID, counts_of, grid, losses_along, own_losses_along, path_by_label
+from structsvm.structures.taxonomy import Taxonomy
+from structsvm.structures.trees import parse_tree
+from structsvm.tasks import (
+    DependencyParser,
+    GrammarParser,
+    MultilabelClassifier,
+    SequenceLabeler,
+)
+
+RNG = np.random.default_rng(0)
+X, Y = make_sequences(1300, mean_length=5.0, random_state=0)
+ROWS = TABLE["multilabel, tree"].X
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return SequenceLabeler(loss="log", C=1.0, random_state=0).fit(X[:100], Y[:100])
+
+
+# ---- losses ---------------------------------------------------------------------------------------
+
+
+def invented(n, labels="abc"):
+    """Outputs with parts ``(place, label)``, some of them true, and their probabilities."""
+    likely, true = [], []
+    for _ in range(n):
+        parts = {(k, labels[RNG.integers(len(labels))]): RNG.random() for k in range(RNG.integers(0, 7))}
+        likely.append(parts)
+        lost = {(9, "a")} if RNG.random() < 0.2 else set()  # a true part that is not probable at all
+        true.append(frozenset(part for part, p in parts.items() if RNG.random() < p) | lost)
+    return likely, true
+
+
+def by_sets(name, true, found):
+    """The losses as they are defined."""
+    right = len(true & found)
+    if name == "missed":
+        return 1.0 - right / len(true) if true else 0.0
+    if name == "wrong":
+        return 1.0 - right / len(found) if found else 0.0
+    if name == "f1":
+        return 1.0 - 2.0 * right / (len(true) + len(found)) if true or found else 0.0
+    return min(len(true ^ found) / 12, 1.0)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_along_the_grid_are_those_of_sets(name):
+    likely, true = invented(60)
+    losses = losses_along(grid(), likely, true, LOSSES[name].of, most=12)
+    asked = []
+
+    def own(truth, found):
+        asked.append(found)
+        return by_sets(name, truth, found)
+
+    assert losses.shape == (60, len(GRID)) and losses.min() >= 0.0 and losses.max() <= 1.0
+    assert own_losses_along(grid(), likely, true, own) == pytest.approx(losses)
+    assert len(likely) < len(asked) <= sum(len(parts) + 1 for parts in likely)  # a set once
+    if name in ("missed", "wrong"):
+        assert (losses[:, 0] == 0.0).all() if name == "wrong" else (losses[:, 0] >= losses[:, -1]).all()
+
+
+def test_the_loss_of_a_path_is_that_of_metrics():
+    edges = [("r", "a"), ("r", "b"), ("a", "a1"), ("a", "a2"), ("b", "b1"), ("b1", "b2")]
+    taxonomy = Taxonomy(edges)
+    for a in taxonomy.nodes:
+        for b in taxonomy.nodes:
+            true, found = (frozenset(taxonomy.ancestors(node)) for node in (a, b))
+            counts = counts_of(grid().only(-1), dict.fromkeys(found, 1.0), true, 2 * int(taxonomy.depth.max()))
+            share = path_loss([a], [b], taxonomy) / (2 * int(taxonomy.depth.max()))
+            assert LOSSES["path"].of(counts)[0] == pytest.approx(share)
+
+
+def test_a_path_by_label_is_the_best_for_its_price():
+    likely, true = invented(200)
+    path = path_by_label(likely, true, lambda part: part[1], others=0.5)
+    assert (np.diff(path.thresholds[:, :-1], axis=0) <= 0.0).all() and set(path.labels) == set("abc")
+    for price in (0.2, 1.0, 5.0):
+        best = []
+        for threshold in GRID:
+            for_each = [
+                sum(
+                    (part in truth) - price * (part not in truth)
+                    for part, p in own.items()
+                    if part[1] == "a" and p >= threshold
+                )
+                for own, truth in zip(likely, true, strict=True)
+            ]
+            best.append(sum(for_each))
+        column = path.thresholds[:, path.labels.index("a")]
+        values = [best[int(np.argmin(np.abs(np.where(np.isinf(GRID), 2.0, GRID) - min(own, 2.0))))] for own in column]
+        assert max(values) == pytest.approx(max(best), abs=1.2)  # prices stand some way apart
+
+
+# ---- what parts are -------------------------------------------------------------------------------
+
+
+def test_parts_of_sets_and_arcs(tagger):
+    model = MultilabelClassifier(C=1.0, probability=True, random_state=0).fit(ROWS, TABLE["multilabel, tree"].y)
+    parts = parts_of(model)
+    proba, names = model.predict_proba(ROWS), model.classes_.tolist()
+    for own, row in zip(parts.likely(model, ROWS), proba, strict=True):
+        assert own == {name: p for name, p in zip(names, row.tolist(), strict=True) if p >= 1e-3}
+    truth = parts.true(model, ROWS, TABLE["multilabel, tree"].y)
+    assert [sorted(map(names.index, own)) for own in truth] == [
+        np.flatnonzero(row).tolist() for row in TABLE["multilabel, tree"].y
+    ]
+    trees = make_dependency_trees(30, max_length=7, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        parser = DependencyParser(C=0.1, probability=True, random_state=0).fit(trees)
+    words = [tree.words for tree in trees]
+    true = parts_of(parser).true(parser, words, [tree.arcs for tree in trees])
+    assert true[0] == {(k, head) for k, (head, _) in enumerate(trees[0].arcs, 1)}
+    for own, table in zip(parts_of(parser).likely(parser, words), parser.predict_proba(words), strict=True):
+        assert all(p == table[word - 1, head] for (word, head), p in own.items())
+    spans = parts_of(tagger).true(tagger, [["a", "b", "c"]], [["B-NP", "I-NP", "B-VP"]])
+    assert spans == [{(0, 2, "NP"), (2, 3, "VP")}]
+    with pytest.raises(ValueError, match="sequence 1 is not known, or in part"):
+        parts_of(tagger).true(tagger, X[:2], [Y[0], [None, *Y[1][1:]]])
+
+
+NAMES = ["sequence", "log loss of sequences", "segments", "multilabel", "graph", "taxonomy", "multiclass"]
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning", "ignore::structsvm.AdviceWarning")
+@pytest.mark.parametrize("name", [name for name in NAMES if name in TABLE])
+def test_all_kinds_of_outputs(name):
+    case = TABLE[name]
+    model = case.fit()
+    if getattr(model, "temperature_", 1.0) is None:
+        with pytest.raises(TypeError, match="has scores without probabilities"):
+            LossController(model).calibrate(case.X, case.y)
+        return
+    for loss in ("missed", "wrong"):
+        found = LossController(model, loss=loss, alpha=0.4).calibrate(case.X, case.y)
+        outputs = found.predict(case.X)
+        assert len(outputs) == len(case.y) == found.n_calibration_
+        assert found.size_ == pytest.approx(np.mean([len(own) for own in outputs]))
+        assert found.score(case.X, case.y) == pytest.approx(1.0 - found.risk_) and found.risk_ <= 0.4
+        parts = parts_of(model)
+        truth = parts.true(model, case.X, case.y)
+        risk = np.mean([by_sets(loss, a, frozenset(b)) for a, b in zip(truth, outputs, strict=True)])
+        assert risk == pytest.approx(found.risk_)
+
+
+# ---- what is refused ------------------------------------------------------------------------------
+
+
+def test_what_is_refused(tagger):
+    def asked(**params):
+        return LossController(tagger, **params).calibrate(X[100:200], Y[100:200])
+
+    with pytest.raises(ValueError, match=r"alpha=0\.005 needs at least 199 held-out outputs, got 100"):
+        asked(alpha=0.005)
+    with pytest.raises(ValueError, match=r"alpha=0\.02 with delta=0\.1 needs at least 114 held-out outputs, got 100"):
+        asked(alpha=0.02, delta=0.1)
+    with pytest.raises(ValueError, match=r"needs at least 118 held-out outputs, got 100"):
+        asked(alpha=0.05, delta=0.05, by_label=True)
+    for loss in ("f1", "path", lambda *_: 0.0):
+        with pytest.raises(ValueError, match=r"falls neither towards more parts nor towards fewer"):
+            asked(loss=loss)
+    with pytest.raises(ValueError, match=r"loss='path' is for nodes of a taxonomy, not for SequenceLabeler"):
+        asked(loss="path", delta=0.1)
+    with pytest.raises(ValueError, match="by_label=True is not for a loss that is a function"):
+        asked(loss=lambda *_: 0.0, delta=0.1, by_label=True)
+    with pytest.raises(ValueError, match="loss must return a number from 0 to 1, got 2 for output"):
+        asked(loss=lambda *_: 2.0, delta=0.1)
+    with pytest.raises(ValueError, match=r"no threshold keeps the expected loss at alpha=0\.1: the least mean loss"):
+        asked(loss="f1", delta=0.1)
+    for params in ({"loss": "precision"}, {"alpha": 0.0}, {"delta": 1.0}, {"by_label": "yes"}):
+        with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter of LossController must be"):
+            asked(**params)
+    margins = SequenceLabeler(C=1.0, probability=False, random_state=0).fit(X[:50], Y[:50])
+    for promise in (LossController, ConformalSpans):
+        with pytest.raises(TypeError, match="SequenceLabeler has scores without probabilities"):
+            promise(margins).calibrate(X[100:], Y[100:])
+        with pytest.raises(TypeError, match=r"LinearSVC has scores without probabilities"):
+            promise(LinearSVC().fit(ROWS, np.arange(len(ROWS)) % 2)).calibrate(ROWS, np.arange(len(ROWS)) % 2)
+    model = LogisticRegression().fit(ROWS, np.arange(len(ROWS)) % 2)
+    with pytest.raises(TypeError, match="LogisticRegression have no spans: ConformalSets takes"):
+        ConformalSpans(model).calibrate(ROWS, np.arange(len(ROWS)) % 2)
+
+
+def test_spans_that_are_not_probable_at_all(tagger):
+    strange = [["B-QQ"] * len(own) for own in Y]
+    with pytest.raises(ValueError, match=r"no sets have all true spans with probability 0\.9: those of 100 of 100 "):
+        ConformalSpans(tagger).calibrate(X[100:200], strange[100:200])
+    with pytest.raises(ValueError, match=r"label 'QQ': no sets have all true spans"):
+        ConformalSpans(tagger, by_label=True).calibrate(X[100:200], strange[100:200])
+    rare = [*Y[100:130], ["B-QQ"] * len(Y[130])]
+    with pytest.raises(ValueError, match=r"label '[A-Z]+': alpha=0\.1 needs at least 9 held-out outputs, got \d"):
+        ConformalSpans(tagger, by_label=True).calibrate(X[100:131], rare)
+    with pytest.raises(ValueError, match=r"at alpha=0\.9: the least mean loss of the held-out outputs is 1;"):
+        LossController(tagger, alpha=0.9).calibrate(X[100:200], strange[100:200])
+
+
+# ---- pipelines, files -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by_label", [False, True])
+def test_files_and_pipelines(tagger, tmp_path, by_label):
+    for promise in (
+        LossController(tagger, by_label=by_label, random_state=0),
+        ConformalSpans(tagger, by_label=by_label),
+    ):
+        promise.calibrate(X[100:900], Y[100:900])
+        promise.save(tmp_path / "m")
+        loaded = structsvm.load(tmp_path / "m")
+        assert type(loaded) is type(promise) and loaded.by_label is by_label
+        assert loaded.predict(X[900:]) == promise.predict(X[900:])
+        assert loaded.score(X[900:], Y[900:]) == promise.score(X[900:], Y[900:])
+    with pytest.raises(TypeError, match="contains no code, and loss="):
+        LossController(tagger, loss=lambda a, b: float(a != b), alpha=0.9, delta=0.1).calibrate(X[100:], Y[100:]).save(
+            "x"
+        )
+    whole = make_pipeline(FunctionTransformer(), tagger)
+    same = ConformalSpans(whole, by_label=by_label).calibrate(X[100:900], Y[100:900])
+    assert same.quantile_ == promise.quantile_ and same.predict(X[900:]) == promise.predict(X[900:])
+    trained = LossController(SequenceLabeler(loss="log", C=1.0, random_state=0), alpha=0.3, random_state=0).fit(
+        X[:200], Y[:200]
+    )
+    assert trained.n_calibration_ == 60
+
+
+def test_weights_are_later_proportions(tagger):
+    """Outputs that count twice are as if they were there twice, but for the last term, one more output's."""
+    weight = np.where(np.arange(400) % 2, 2.0, 1.0)
+    twice = [i for i in range(400) for _ in range(int(weight[i]))]
+    one = LossController(tagger, alpha=0.2).calibrate(X[100:500], Y[100:500], weight)
+    other = LossController(tagger, alpha=0.2).calibrate([X[100 + i] for i in twice], [Y[100 + i] for i in twice])
+    assert one.risk_ <= 0.2 and one.threshold_ <= other.threshold_
+    assert one.threshold_ == pytest.approx(other.threshold_, abs=0.02)
+
+
+# ---- promises are kept ----------------------------------------------------------------------------
+
+
+class Table:
+    """Parts of many outputs that were found beforehand, and what is calibrated on some of them."""
+
+    def __init__(self, tagger, X, Y):
+        parts = parts_of(tagger)
+        self.likely, self.true = parts.likely(tagger, X), parts.true(tagger, X, Y)
+
+    def predict_some(self, promise, chosen):
+        steps = promise._found_steps(parts_of(promise.estimator_))
+        loss = LOSSES[promise.loss].of
+        return losses_along(steps, [self.likely[i] for i in chosen], [self.true[i] for i in chosen], loss)[:, 0]
+
+
+def splits(n, size, rng):
+    order = 100 + rng.permutation(n)
+    return order[:size], order[size:]
+
+
+@pytest.mark.parametrize(
+    "params", [{"loss": "missed"}, {"loss": "wrong"}, {"loss": "missed", "by_label": True}], ids=str
+)
+def test_the_mean_over_splits_is_controlled(tagger, params):
+    rng, means, every = np.random.default_rng(0), [], Table(tagger, X[100:], Y[100:])
+    for seed in range(25):
+        held, later = splits(1200, 150, rng)
+        promise = LossController(tagger, alpha=0.15, random_state=seed, **params)
+        promise.calibrate([X[i] for i in held], [Y[i] for i in held])
+        means.append(every.predict_some(promise, later - 100).mean())
+    error = 3.0 * np.std(means) / 5.0
+    assert 0.15 - 0.05 <= np.mean(means) <= 0.15 + error
+
+
+@pytest.mark.parametrize(
+    "params", [{"loss": "missed"}, {"loss": "f1", "alpha": 0.4}, {"loss": "wrong", "by_label": True}], ids=str
+)
+def test_few_splits_break_a_promise_with_delta(tagger, params):
+    rng, broken, answered, every = np.random.default_rng(1), 0, [], Table(tagger, X[100:], Y[100:])
+    params = {"alpha": 0.2} | params
+    for seed in range(30):
+        held, later = splits(1200, 300, rng)
+        promise = LossController(tagger, delta=0.1, random_state=seed, **params)
+        promise.calibrate([X[i] for i in held], [Y[i] for i in held])
+        broken += every.predict_some(promise, later - 100).mean() > params["alpha"]
+        answered.append(promise.size_)
+    assert broken <= 8  # binomial: 30 splits, probability 0.1, once in a thousand
+    assert np.mean(answered) > 0.5
+
+
+def test_spans_of_whole_outputs_are_covered(tagger):
+    """The share of later outputs with all true spans follows a beta distribution with mean 1 - alpha."""
+    rng, found, every = np.random.default_rng(2), [], Table(tagger, X[100:], Y[100:])
+    worst = np.array(
+        [
+            max((1.0 - own.get(span, -np.inf) for span in true), default=-np.inf)
+            for own, true in zip(every.likely, every.true, strict=True)
+        ]
+    )
+    for _ in range(40):
+        held, later = splits(1200, 200, rng)
+        promise = ConformalSpans(tagger, alpha=0.2).calibrate([X[i] for i in held], [Y[i] for i in held])
+        found.append((worst[later - 100] <= promise.quantile_).mean())
+    assert promise.score([X[i] for i in later], [Y[i] for i in later]) == pytest.approx(found[-1])
+    low, high = beta.ppf([0.0005, 0.9995], 161, 40)
+    assert 0.8 - 0.02 <= np.mean(found) <= 0.8 + 0.03
+    assert np.mean([(own < low - 0.03) | (own > high + 0.03) for own in found]) == 0.0
+
+
+ATTACHED = [
+    "(S (NP (DT the) (NN cat)) (VP (VB saw) (NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NN rain))))))",
+    "(S (NP (DT the) (NN cat)) (VP (VB saw) (NP (DT a) (NN dog)) (PP (IN in) (NP (NN rain)))))",
+    "(S (NP (NN rain)) (VP (VB saw) (NP (NP (NN rain)) (PP (IN in) (NP (NP (NN dog)) (PP (IN in) (NP (NN rain))))))))",
+    "(S (VP (VB saw) (NP (NN rain))))",
+]
+
+
+def test_brackets_of_trees():
+    """Trees drawn from a grammar of which the parser has seen few: all true brackets are in 0.8 of the sets."""
+    rng = np.random.default_rng(0)
+    trees = [ATTACHED[k] for k in rng.choice(4, size=600, p=[0.2, 0.3, 0.3, 0.2])]
+    parser = GrammarParser.from_counts(trees[:10], smoothing=0.5)
+    sets = ConformalSpans(parser, alpha=0.2).calibrate(trees[10:300])
+    sentences = [parse_tree(tree).tokens() for tree in trees[300:]]
+    found = sets.predict(sentences)
+    true = [parser.model_.brackets_of(parse_tree(tree)) for tree in trees[300:]]
+    inside = [a <= set(b) for a, b in zip(true, found, strict=True)]
+    assert sets.score(trees[300:]) == np.mean(inside) >= 0.8 - 0.06
+    wrong = LossController(parser, loss="wrong", alpha=0.05).calibrate(trees[10:300])
+    likely = wrong.predict(sentences)
+    assert np.mean([by_sets("wrong", a, frozenset(b)) for a, b in zip(true, likely, strict=True)]) <= 0.05 + 0.03
+    assert all((0, len(x), "S") in own for x, own in zip(sentences, likely, strict=True))
+    with pytest.raises(ValueError, match="tree 1: it is known in part"):
+        sets.calibrate([ATTACHED[0], "(S (_ (NN rain)) (VP (VB saw) (NP (NN rain))))"] * 20)
