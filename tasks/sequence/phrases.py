@@ -92,8 +92,8 @@ class Phrases:
             ids, texts = _names(X, source, n_tokens)
             return np.array([*(self.numbers[k].get(text, -1) for text in texts), -1], dtype=np.int64)[ids]
         tokens, known = chain.from_iterable(X), self._known[k]
-        texts = [token.get(where) if type(token) is dict else _text(token, where) for token in tokens]
-        numbers = [known[text] if type(text) is str and text in known else self._looked_up(k, text) for text in texts]
+        found = [token.get(where) if type(token) is dict else _text(token, where) for token in tokens]
+        numbers = [known[text] if type(text) is str and text in known else self._looked_up(k, text) for text in found]
         return np.array(numbers, dtype=np.int64)
 
     def _looked_up(self, k: int, text: object) -> int:
