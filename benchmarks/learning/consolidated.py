@@ -30,7 +30,7 @@ def run(options):
         ),
     )
     yield made
-    sizes = (10, 30) if options.quick else ANSWERS
+    sizes = (30, 40) if options.quick else ANSWERS
     for task in tasks(options):
         for n in sizes:
             if n <= len(task.y) - 20:
