@@ -32,24 +32,24 @@ def run(options):
     )
     yield made
     for task in tasks(options):
-        made.rows.append(row(task, 2 if options.quick else SEEDS))
+        made.rows.append(row(task, *((2, 3) if options.quick else (SEEDS, STEPS))))
         yield made
 
 
-def row(task, n_seeds):
+def row(task, n_seeds, n_steps):
     full = task.score(task.y_test, [*task.estimator(0).fit(task.X, task.y).predict(task.X_test)])
     found = {"task": task.name, "full": full}
     for name, strategy in (("random", "random"), ("active", "margin")):
-        shares = [needed(task, seed, full, strategy=strategy) for seed in range(n_seeds)]
+        shares = [needed(task, seed, full, n_steps, strategy=strategy) for seed in range(n_seeds)]
         found[name] = float(np.mean(shares))
         found[f"{name}_error"] = float(np.std(shares, ddof=1) / np.sqrt(n_seeds))
     return found
 
 
-def needed(task, seed, full, **query):
+def needed(task, seed, full, n_steps, **query):
     """The share of labels in percent at which the score reaches its share of the full one."""
     n, total = len(task.y), sum(map(size_of, task.y))
-    for n_labels, score in asked(task, seed, n, max(n // STEPS, 1), **query):
+    for n_labels, score in asked(task, seed, n, max(n // n_steps, 1), **query):
         if score >= SHARE * full:
             return 100.0 * n_labels / total
     return 100.0
