@@ -174,6 +174,16 @@ def test_tables_of_structures_are_those_of_their_pages(page):
     assert (ROOT / page).read_text(encoding="utf-8") == tables.written(page)
 
 
+def test_the_map_leads_to_every_page_of_a_structure(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    chart = importlib.import_module("pictures.chart")
+    rows = [*tables.rows()]
+    drawn = chart.chart(rows)
+    assert set(re.findall(r'href="([\w-]+)\.html"', drawn)) == {row["page"] for row in rows}
+    with pytest.raises(ValueError, match="knitting: in no group of the map"):
+        chart.chart([*rows, rows[0] | {"page": "knitting"}])
+
+
 @pytest.mark.parametrize("entry", ESTIMATORS, ids=lambda entry: entry.name)
 def test_pages_name_the_estimator(entry):
     """The tables to choose by, and its own page, with its command."""
