@@ -1,8 +1,8 @@
 """Learners of the page: one answer in, suggestions out, and the text whose answer would help most.
 
 A learner wraps one estimator. Trainings here take milliseconds: below `ALWAYS` answers all of them are trained on anew,
-beyond that each answer is one step from the present weights, and all are trained on anew whenever their number has
-grown by a tenth or there is a new label.
+beyond that each answer is taught (`teach` of the estimators), and all are trained on anew whenever their number has
+grown by a tenth.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Learner(ABC, Generic[Estimator]):
     def teach(self, example: Example, examples: Sequence[Example]) -> None:
         """Learn one more answer; `examples` are all of them, this one last."""
         n, estimator = len(examples), self.estimator
-        if estimator is None or n <= ALWAYS or n >= GROWTH * self._n_anew or self._is_new(estimator, example):
+        if estimator is None or n <= ALWAYS or n >= GROWTH * self._n_anew:
             self.learn(examples)
             return
         self.n_trained = n
@@ -124,10 +124,6 @@ class Learner(ABC, Generic[Estimator]):
 
     @abstractmethod
     def _can_learn(self, labels: Counter[str]) -> bool: ...
-
-    @abstractmethod
-    def _is_new(self, estimator: Estimator, example: Example) -> bool:
-        """Whether an answer has a label that the model does not have."""
 
     @abstractmethod
     def _trained(self, examples: Sequence[Example]) -> Estimator: ...
@@ -169,10 +165,6 @@ class SpanLearner(Learner["SequenceLabeler"]):
     def _can_learn(self, labels: Counter[str]) -> bool:
         return True
 
-    def _is_new(self, estimator: SequenceLabeler, example: Example) -> bool:
-        item, answer = example
-        return not {*tags_of(answer, len(item.spans))} <= {None, *estimator.classes_.tolist()}
-
     def _trained(self, examples: Sequence[Example]) -> SequenceLabeler:
         from structsvm.tasks import SequenceLabeler
 
@@ -180,7 +172,8 @@ class SpanLearner(Learner["SequenceLabeler"]):
         return own.fit(*self._sequences(examples))
 
     def _step(self, estimator: SequenceLabeler, example: Example) -> None:
-        estimator.partial_fit(*self._sequences([example]))
+        item, answer = example
+        estimator.teach(item.words, tags_of(answer, len(item.words)))
 
     def _certainties(self, estimator: SequenceLabeler, items: Sequence[Item]) -> NDArray[np.float64]:
         marginals = estimator.predict_marginals([item.words[:MAX_WORDS] for item in items])
@@ -222,9 +215,6 @@ class TextLearner(Learner["TaxonomyClassifier"]):
     def _can_learn(self, labels: Counter[str]) -> bool:
         return len(labels) > 1
 
-    def _is_new(self, estimator: TaxonomyClassifier, example: Example) -> bool:
-        return not example[1].labels <= set(estimator.classes_.tolist())
-
     def _trained(self, examples: Sequence[Example], C: float | Literal["auto"] = C_OF_TEXTS) -> TaxonomyClassifier:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -244,7 +234,7 @@ class TextLearner(Learner["TaxonomyClassifier"]):
 
     def _step(self, estimator: TaxonomyClassifier, example: Example) -> None:
         item, answer = example
-        estimator.partial_fit([text_of(item)], [str(answer.label)])
+        estimator.teach(text_of(item), str(answer.label))
 
     def _certainties(self, estimator: TaxonomyClassifier, items: Sequence[Item]) -> NDArray[np.float64]:
         return np.asarray(estimator.predict_proba([text_of(item) for item in items]).max(axis=1))

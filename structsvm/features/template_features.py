@@ -203,9 +203,9 @@ class TemplateVocabulary(TemplateEncoder):
         self.n_features = sum(map(len, ids))
 
     @property
-    def tables(self) -> tuple[list[Vocabulary], list[tuple[NDArray[np.int32], NDArray[np.int32]]]]:
-        """The strings of each source; and by space the features and their codes."""
-        return self._strings, list(zip(self._ids, self._codes, strict=True))
+    def tables(self) -> tuple[list[Vocabulary], list[NDArray[np.int32]], list[NDArray[np.int32]]]:
+        """The strings of each source; by space the features, and their codes."""
+        return self._strings, self._ids, self._codes
 
     @property
     def names(self) -> list[str]:
@@ -251,11 +251,6 @@ class TemplateVocabulary(TemplateEncoder):
         codes = [codes[own] for codes, own in zip(self._codes, chosen, strict=True)]
         strings, codes = _without_unused(self._layout, self._strings, codes)
         return TemplateVocabulary(self._layout, strings, ids, codes)
-
-    @property
-    def tables(self) -> tuple[list[Vocabulary], list[NDArray[np.int32]], list[NDArray[np.int32]]]:
-        """Strings by source; features and their codes by space."""
-        return self._strings, self._ids, self._codes
 
     def positions(self, other: TemplateVocabulary, X: Columns) -> NDArray[np.int64]:
         """The index here of each feature of another vocabulary that X has, -1 for the others."""

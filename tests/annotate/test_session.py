@@ -323,10 +323,12 @@ def test_beyond_some_answers_each_is_one_step(kind, opened, tmp_path, monkeypatc
     before = learner.estimator
     learner.teach(examples[-1], examples)
     assert learner.estimator is before and learner.n_trained == len(examples)
-    # A new label, or a tenth more answers: all anew.
+    # Also one with a new label; with a tenth more of them all are learnt anew.
     new = (session.inputs.items[-1], Answer(((0, 1, "new"),)) if is_sequence else Answer(label="new"))
     learner.teach(new, [*examples, new])
-    assert learner.estimator is not before
+    assert learner.estimator is before and any("new" in str(label) for label in before.classes_)
+    learner.teach(new, [*examples, *[new] * 40])
+    assert learner.estimator is not before and learner.n_trained == len(examples) + 40
 
 
 def test_100_000_lines(opened, tmp_path):

@@ -30,6 +30,6 @@ def test_long_texts_have_a_bound_of_the_probability(fitted, monkeypatch):
 def test_one_pass_over_a_long_text(fitted, monkeypatch):
     """Spans are not scored one by one."""
     estimator, X = fitted
-    monkeypatch.setattr(type(estimator.model_), "_with_chances", None)
+    monkeypatch.setattr(type(estimator.model_), "with_chances", None)
     (spans,) = span_chances(estimator, [X[0] * 1000])
     assert len(spans) > 1000

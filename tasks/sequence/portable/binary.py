@@ -217,7 +217,7 @@ def add_columns(file: RuntimeFile, layout: TemplateLayout, sets: Sequence[object
 def add_templates(file: RuntimeFile, vocabulary: TemplateVocabulary) -> None:
     """A set of templates, its sources by their columns."""
     layout, margin = vocabulary.layout, vocabulary.layout.left + vocabulary.layout.right
-    strings, features = vocabulary.tables
+    strings, features, their_codes = vocabulary.tables
     order = sorted(range(len(layout.sources)), key=lambda i: layout.sources[i][1])
     number = {source: k for k, source in enumerate(order)}
     tables = [StringTable.of(one.data, one.starts) for one in strings]
@@ -238,7 +238,7 @@ def add_templates(file: RuntimeFile, vocabulary: TemplateVocabulary) -> None:
     file.add("<u4", [len(space) for space in layout.spaces])
     for i in order:
         tables[i].add_to(file)
-    for space, (ids, codes) in zip(layout.spaces, features, strict=True):
+    for space, ids, codes in zip(layout.spaces, features, their_codes, strict=True):
         moved = np.empty(codes.shape, dtype=np.int64)
         for k, source in enumerate(space):
             moved[:, k] = places[source][codes[:, k]]
