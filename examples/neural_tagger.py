@@ -1,7 +1,8 @@
 """
-A neural tagger with a structured head
-======================================
-How much does a structured layer on top of a network cost, and what does it gain?
+What does a structured layer on a network cost, and gain?
+=========================================================
+
+A neural tagger with a structured head.
 
 A small bidirectional recurrent network in JAX reads the words of addresses and scores their labels: by a softmax for
 each word, and by a chain with learnt transitions, trained by the log loss, the hinge, and perturbed maxima. Then its
@@ -12,6 +13,8 @@ Run it: python examples/neural_tagger.py
 
 On more of them, for longer: python examples/neural_tagger.py 2000 10
 """
+
+# sphinx_gallery_thumbnail_path = 'project/pictures/score-light.svg'
 
 import sys
 import time

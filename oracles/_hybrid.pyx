@@ -158,7 +158,12 @@ cdef class Forest:
                 self.root_pairs, self.spans, self.priors)
 
     def __reduce__(self):
-        return Forest.of_arrays, self.arrays
+        return forest_of, self.arrays
+
+
+def forest_of(*arrays):
+    """The forest of `Forest.arrays`; for pickle, which finds functions of modules alone."""
+    return Forest.of_arrays(*arrays)
 
 
 def rows_of(pairs):

@@ -39,7 +39,7 @@ cdef class Interner:
         return self.n
 
     def __reduce__(self):
-        return Interner.from_arrays, self.to_arrays()
+        return interner_of, self.to_arrays()
 
     cdef int32_t find(self, const char *s, int64_t size, uint64_t h) noexcept nogil:
         """The id of a string, or -1."""
@@ -187,6 +187,11 @@ cdef class Interner:
 cdef bytes utf8(object s):
     # Lone surrogates can be keys of a dict, so they must survive a round trip.
     return PyUnicode_AsEncodedString(s, "utf-8", "surrogatepass")
+
+
+def interner_of(data, starts):
+    """The interner that `to_arrays` has described; for pickle, which finds functions of modules alone."""
+    return Interner.from_arrays(data, starts)
 
 
 def hash_strings(const uint8_t[::1] data, const int64_t[::1] starts):

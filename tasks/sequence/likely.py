@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structsvm.layers import Chain
 from structsvm.tasks.sequence.chances import INSIDE, OPEN
 
 if TYPE_CHECKING:
@@ -105,6 +104,8 @@ def likely_chunks(
     least : float
         Over 0.
     """
+    from structsvm.layers import Chain  # which loads scipy
+
     found: list[list[tuple[int, int, str, float]]] = [[] for _ in range(len(tokens))]
     for a, b in batches(tokens, oracle.n_labels):
         own = tokens[a:b]

@@ -66,4 +66,4 @@ def test_a_line_says_what_was_chosen(folder, task, file, options):
 
 def test_words_that_are_no_number(folder):
     _, err = run(folder, "train", "sequence", "train.txt", "-m", "m", "-C", "best", status=2)
-    assert "Invalid value for '-C': 'best' is not auto or a float in the range (0.0, inf)" in err
+    assert "Invalid value for '-C': 'best' is not auto or records or tokens or a float in the range (0.0, inf)" in err

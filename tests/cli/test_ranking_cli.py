@@ -106,7 +106,7 @@ def test_inspect_and_demo(data, tmp_path):
     lines = out.splitlines()
     assert lines[:3] == ["task: ranking, loss ndcg", "parameters: C=0.3", "6 features, 6 weights that are not 0"]
     best = np.argsort(-w)[:2]
-    assert lines[-3] == "  + " + "  ".join(f"feature {j + 1} {w[j]:.4g}" for j in best)
+    assert lines[-5] == "  + " + "  ".join(f"feature {j + 1} {w[j]:.4g}" for j in best)
     X, y, qid = rows(data / "train")
     structsvm.load(data / "m").set_params(loss="ndcg", k=2).fit(X, y, qid=qid).save(tmp_path / "m")
     assert "task: ranking, loss ndcg of the first 2 places" in run(data, "inspect", tmp_path / "m")[0]

@@ -294,7 +294,7 @@ KERNELS = {
     "sigmoid block": (lambda: a_block(name="sigmoid"), 20),
     "projective trees": (lambda: a_tree(True, 150), 9),
     "crossing trees": (lambda: a_tree(False, 300), 10),
-    "sums of projective trees": (lambda: sums_of_trees(True, 50), 30),
+    "sums of projective trees": (lambda: sums_of_trees(True, 75), 30),
     "sums of crossing trees": (lambda: sums_of_trees(False, 100), 34),
     "hybrid trees": (a_hybrid_tree, 40),
     **{f"group, {loss}": (partial(a_group, loss), 30) for loss in ("error", "f1", "pairs", "map", "ndcg")},
