@@ -104,7 +104,7 @@ def likely_chunks(
     least : float
         Over 0.
     """
-    from structsvm.layers import Chain  # which loads scipy
+    from structsvm.layers import Chain  # scipy comes with it
 
     found: list[list[tuple[int, int, str, float]]] = [[] for _ in range(len(tokens))]
     for a, b in batches(tokens, oracle.n_labels):
