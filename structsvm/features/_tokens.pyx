@@ -382,7 +382,7 @@ def known_runs(const int64_t[::1] offsets, list names, list sizes, list keys):
     return indptr, ids[:n].copy()
 
 
-NO_VALUES = np.zeros(1, dtype=np.float32)
+cdef const float[::1] NO_VALUES = np.zeros(1, dtype=np.float32)
 
 
 def are_entries(offsets, indptr, indices, values, int64_t n_features):
@@ -397,7 +397,9 @@ def are_entries(offsets, indptr, indices, values, int64_t n_features):
     cdef bint is_wrong
     try:
         ends, starts, ids = offsets, indptr, indices
-        numbers = NO_VALUES if values is None else values
+        numbers = NO_VALUES
+        if values is not None:
+            numbers = values
     except (TypeError, ValueError, BufferError):
         return False
     n, n_tokens, n_entries = ends.shape[0] - 1, starts.shape[0] - 1, ids.shape[0]
