@@ -1,6 +1,6 @@
 """
-What does a structured layer on a network cost, and gain?
-=========================================================
+Does a structured layer on a network pay?
+=========================================
 
 A neural tagger with a structured head.
 

@@ -40,7 +40,7 @@ cdef enum:
     LEAST_BESIDE = 3
 
 
-cdef class Room:
+cdef class _Room:
     """Scratch of some groups, and where their results go."""
 
     cdef object arrays
@@ -131,7 +131,7 @@ cdef class Batch:
 
         Marginals beyond a length keep their values; those of an entry without any labelling are of no use.
         """
-        cdef Room room = Room(self, self.longest(first, last))
+        cdef _Room room = _Room(self, self.longest(first, last))
         cdef Py_ssize_t group, place, stop, b
         cdef int lane, alone
         room.values = <double*> array_data(log_z)
@@ -149,7 +149,7 @@ cdef class Batch:
                         b = self.order[place + lane]
                         self.by_itself(room, b)
 
-    cdef int beside(self, Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
+    cdef int beside(self, _Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
         """The sums of a group; returns the lanes that are yet to be computed, a bit each."""
         cdef potentials s[MOST_LANES]
         cdef double values[MOST_LANES]
@@ -171,7 +171,7 @@ cdef class Batch:
             room.values[self.order[place + lane]] = values[lane]
         return alone
 
-    cdef int by_itself(self, Room room, Py_ssize_t b) except -1 nogil:
+    cdef int by_itself(self, _Room room, Py_ssize_t b) except -1 nogil:
         """The sums of an entry, in logs where there is no other way."""
         cdef potentials s = self.entry(b)
         cdef void* nodes = NULL if room.nodes == NULL else room.nodes + b * self.width * self.size
