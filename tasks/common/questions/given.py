@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from structsvm.tasks.common.model import TaskModel
 
-# Examples of `partial_fit` that are kept at most: beyond these it is a stream, and its weights stand for it.
-STREAM = 10_000
+# Examples that are kept at most: of more than these no memory is held, and the weights learnt from them stand for them.
+MOST = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,6 @@ class Batch:
     X: Any
     y: Any
     weight: Any = None
-    is_stream: bool = False
 
     def __len__(self) -> int:
         return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
@@ -54,8 +53,8 @@ class Given:
 
     @property
     def is_long(self) -> bool:
-        """Whether the stream among them is too long to be kept."""
-        return sum(len(batch) for batch in self.batches if batch.is_stream) > STREAM
+        """Whether they are too many to be kept."""
+        return len(self) > MOST
 
     def joined(self) -> Batch:
         """All examples as one batch."""

@@ -173,7 +173,8 @@ class LearningLoop(TaskEstimator):
 
         That is `fit` on all these examples, in their order. Examples that are not kept are represented by the weights
         learnt from them, around which the others are fitted: those of a model that was loaded, copied or unpickled, of
-        files and tables, and of `partial_fit` beyond 10,000. X and y are kept as they are, not copied.
+        files and tables, and more than 10,000 that `fit` and `partial_fit` were given. X and y are kept as they are,
+        not copied.
 
         Returns
         -------
@@ -259,9 +260,10 @@ class LearningLoop(TaskEstimator):
         others = {name: value for name, value in options.items() if name not in ("passes", "classes", "metadata")}
         y = X if y is None else y  # trees
         can = can_be_kept(X, y) and all(value is None for value in others.values())
-        batch = Batch(X, y, sample_weight, is_stream)
+        batch = Batch(X, y, sample_weight)
         if is_first:
-            self._given = Given().plus(batch) if can else None
+            first = Given().plus(batch) if can else None
+            self._given = None if first is None or first.is_long else first
         elif before is not None:
             more = before if before.batches and before.batches[-1].X is X else before.plus(batch)
             self._given = more if can and not more.is_long else None

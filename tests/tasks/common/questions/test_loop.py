@@ -255,9 +255,10 @@ def test_rows_may_be_sparse(name, form):
     assert sparse.consolidate().predict(X).tolist() == dense.consolidate().predict(rows).tolist()
 
 
-def test_long_streams_are_not_kept(monkeypatch):
-    monkeypatch.setattr("structsvm.tasks.common.questions.given.STREAM", 12)
+def test_many_examples_are_not_kept(monkeypatch):
+    monkeypatch.setattr("structsvm.tasks.common.questions.given.MOST", 12)
     X, y = SENTENCES, TAGS
+    assert SequenceLabeler(C=0.1, random_state=0).fit(X[:13], y[:13])._given is None
     estimator = SequenceLabeler(C=0.1, random_state=0).partial_fit(X[:10], y[:10])
     assert len(estimator._given) == 10
     estimator.partial_fit(X[10:15], y[10:15])
