@@ -487,7 +487,7 @@ def test_files_that_do_not_fit_the_model(work):
     assert "has 4 columns; the model was trained on 2 and a label" in err
     (work / "two.txt").write_text("a N\n")
     _, err = run(work, "evaluate", "chunk.model", "two.txt", status=1)
-    assert "no labels to compare with" in err
+    assert "no labels to compare with, or a column of training is missing" in err
     _, err = run(work, "predict", "test.txt", "test.txt", status=1)
     assert "is not a structsvm model file" in err
     file = read_model(work / "chunk.model")

@@ -107,7 +107,8 @@ def evaluate(model: Any, path: str, jobs: int, *, constraints: str | None = None
         X, y = split_labels(model, *read_form(out.source(path), out.reading(model.reading), n_columns(model)))
         if y is None:
             raise ValueError(
-                f"{path}: has {X.n_columns} columns like the model's features, and no labels to compare with"
+                f"{path}: has {X.n_columns} columns, as many as the model's features: there are no labels to compare "
+                "with, or a column of training is missing"
             )
         gold = y.column(0)
     predicted = [list(map(str, labels)) for labels in model.predict(X, n_jobs=jobs)]  # as files have them
