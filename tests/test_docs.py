@@ -124,6 +124,8 @@ def packages_of(text):
     for node in ast.walk(ast.parse(text)):
         names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", ())]
         yield from (name.split(".")[0] for name in names if isinstance(node, ast.Import | ast.ImportFrom))
+        if "CRFTagger" in [a.name for a in getattr(node, "names", ())]:
+            yield "pycrfsuite"  # NLTK's wraps it
 
 
 @pytest.mark.slow
