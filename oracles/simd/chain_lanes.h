@@ -32,20 +32,26 @@ ROWS_INLINE unsigned lanes_set(rows_part_bits m) {
     return bits;
 }
 
-/* out[y] = sum_x in[x] M[x][y], in the order of x. */
+/* out[y + j] = sum_x in[x] M[x][y + j] for `many` columns, in the order of x. */
+ROWS_INLINE void lanes_columns(const float *restrict M, int64_t K, int64_t width, const rows_part *restrict in,
+                               rows_part *restrict out, int64_t y, const int many) {
+    rows_part sum[2 * BLOCK];
+    EACH_PART
+    for (int j = 0; j < many; j++) sum[j] = part_all(0.0f);
+    for (int64_t x = 0; x < K; x++) {
+        EACH_PART
+        for (int j = 0; j < many; j++) sum[j] += in[x] * part_all(M[x * width + y + j]);
+    }
+    EACH_PART
+    for (int j = 0; j < many; j++) out[y + j] = sum[j];
+}
+
+/* out = in M. */
 static __attribute__((noinline)) void lanes_product(const float *restrict M, int64_t K, int64_t width,
                                                     const rows_part *restrict in, rows_part *restrict out) {
-    for (int64_t y = 0; y < width; y += BLOCK) {
-        rows_part sum[BLOCK];
-        EACH_PART
-        for (int j = 0; j < BLOCK; j++) sum[j] = part_all(0.0f);
-        for (int64_t x = 0; x < K; x++) {
-            EACH_PART
-            for (int j = 0; j < BLOCK; j++) sum[j] += in[x] * part_all(M[x * width + y + j]);
-        }
-        EACH_PART
-        for (int j = 0; j < BLOCK; j++) out[y + j] = sum[j];
-    }
+    int64_t y = 0;
+    for (; y + 2 * BLOCK <= width; y += 2 * BLOCK) lanes_columns(M, K, width, in, out, y, 2 * BLOCK);
+    if (y < width) lanes_columns(M, K, width, in, out, y, BLOCK);
 }
 
 /* Scores of token t, with those of the first and the last; -inf beyond K. */
