@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.model_file import ModelFileError, Origin, name_of, read_model, whole
 from structsvm.tasks.registry import names_of
 
@@ -76,3 +77,15 @@ def load(
         raise ModelFileError(f"{name_of(path)}: a model of the task {kind!r}, which this version does not know")
     tasks = importlib.import_module("structsvm.tasks")
     return getattr(tasks, name).load(path, mmap=mmap, trusted=trusted)
+
+
+def load_estimator(path: Origin) -> Any:
+    """Open the estimator of a model file; a promise about its outputs that the file makes is left out, with a warning.
+
+    Raises as `load` does.
+    """
+    found = load(path)
+    if not hasattr(found, "estimator_"):
+        return found
+    warn(f"{name_of(path)}: its {type(found).__name__} is left out: outputs come without that promise", AdviceWarning)
+    return found.estimator_

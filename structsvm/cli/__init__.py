@@ -47,7 +47,7 @@ from structsvm.export.folders import TARGETS
 from structsvm.files.new_file import new_file
 from structsvm.interop.kinds import KINDS, OWN, kind_by_content, kind_by_name, write_chain
 from structsvm.model_file import read_model
-from structsvm.opening import load
+from structsvm.opening import load_estimator
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.registry import ESTIMATORS
 
@@ -482,7 +482,7 @@ def export(model: Any, to: str, output: str, quiet: bool) -> None:
     """
     check_files()
     with naming(model), brief_warnings(quiet):
-        found = load(model)
+        found = load_estimator(model)
         if not hasattr(found, "export"):
             raise click.ClickException(
                 f"{model}: a {type(found).__name__}, and models of SequenceLabeler alone are exported"

@@ -11,7 +11,7 @@ import numpy as np
 
 from structsvm.features.text.words import word_spans
 from structsvm.metrics._schemes import Runs, scheme_of
-from structsvm.opening import load
+from structsvm.opening import load_estimator
 from structsvm.serve.chances import span_chances
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class TextModel:
     """
 
     def __init__(self, path: str, learns_to: str | None = None) -> None:
-        estimator = load(path)
+        estimator = load_estimator(path)
         if type(estimator).__name__ not in ("SequenceLabeler", "TaxonomyClassifier"):
             raise ValueError(f"{path}: a {type(estimator).__name__}; texts are for SequenceLabeler, TaxonomyClassifier")
         self.estimator: SequenceLabeler | TaxonomyClassifier = estimator

@@ -63,6 +63,7 @@ def test_every_task(tmp_path, name):
     assert structsvm.load(tmp_path / "other").alpha == 0.6 and structsvm.load(tmp_path / "m").alpha == 0.5
 
 
+@pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 def test_what_is_not_answered(tmp_path):
     for name, n, seed in (("train", 60, 0), ("held", 200, 1), ("new", 30, 2)):
         write_columns(tmp_path / f"{name}.txt", *make_sequences(n, mean_length=5.0, random_state=seed))
@@ -77,6 +78,8 @@ def test_what_is_not_answered(tmp_path):
         assert one == other or set(labels) == {"_"}
         given.append(one == other)
     assert not all(given)
+    _, err = run(tmp_path, "export", "m", "--to", "json", "-o", "weights")
+    assert "m: its RiskController is left out" in err and (tmp_path / "weights" / "model.json").exists()
     _, err = run(tmp_path, "calibrate", "m", "held.txt", status=1)
     assert "held.txt: alpha=0.01 with delta=0.05 needs at least 299 held-out outputs, got 200" in err
     assert structsvm.load(tmp_path / "m").alpha == 0.4  # the model is as it was

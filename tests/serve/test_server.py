@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import structsvm
+from structsvm import AdviceWarning
 from structsvm.datasets import make_addresses
+from structsvm.risk import RiskController
 from structsvm.tasks import GrammarParser, SequenceLabeler, TaxonomyClassifier
 
 pytest.importorskip("starlette")
@@ -70,6 +72,16 @@ def client_of(path, learns_to=None, **how):
 
 def found_in(answer):
     return [(span["text"], span["label"]) for span in answer["spans"]]
+
+
+def test_a_promise_of_the_file_is_left_out_aloud(addresses, tmp_path):
+    X, y = make_addresses(60, random_state=1)
+    path = str(tmp_path / "careful.model")
+    RiskController(structsvm.load(addresses), alpha=0.5, delta=0.3).calibrate(X, y).save(path)
+    with pytest.warns(AdviceWarning, match=r"careful\.model: its RiskController is left out"):
+        client = client_of(path)
+    answers = [one.post("/predict", json={"text": TEXT}).json() for one in (client, client_of(addresses))]
+    assert answers[0] == answers[1]
 
 
 def test_predicts_spans_with_confidence(addresses):
