@@ -16,6 +16,9 @@ ROWS_INLINE rows_part lanes_where(rows_part_bits m, rows_part a, rows_part b) {
     return (rows_part)(((rows_part_bits)a & m) | ((rows_part_bits)b & ~m));
 }
 
+/* Vectors of a row of K labels. */
+ROWS_INLINE int64_t lanes_width(int64_t K) { return (K + BLOCK - 1) / BLOCK * BLOCK; }
+
 /* Where label q of token t lies, of T tokens. */
 ROWS_INLINE int64_t lanes_at(int64_t T, int64_t t, int64_t q) { return (q / BLOCK * T + t) * BLOCK + q % BLOCK; }
 
@@ -71,7 +74,7 @@ static void lanes_scores(const potentials *s, int64_t t, int64_t K, int64_t widt
 /* Forwards. Returns the lanes whose scores do not allow it, a bit each, or -1. */
 static int lanes_forward(const potentials *s, int64_t T, const float *table, double shift, int masked, rows_part *row,
                          rows_part *alphas, rows_part *R, double *log_z) {
-    int64_t K = s->K, width = (K + BLOCK - 1) / BLOCK * BLOCK, done = 0;
+    int64_t K = s->K, width = lanes_width(K), done = 0;
     rows_part *now = row + width, *r = now + width;
     lanes_double total = {0}, product = total + 1.0;
     rows_part_bits failed = {0};
@@ -108,7 +111,7 @@ static int lanes_forward(const potentials *s, int64_t T, const float *table, dou
 /* Backwards: the probabilities of states; R becomes w. */
 static int lanes_backward(const potentials *s, int64_t T, const float *turned, rows_part *row, const rows_part *alphas,
                           rows_part *R, float *const *nodes) {
-    int64_t K = s->K, width = (K + BLOCK - 1) / BLOCK * BLOCK, done = 0;
+    int64_t K = s->K, width = lanes_width(K), done = 0;
     rows_part *now = row + width, *w = now + width;
     for (int64_t t = T - 1;; t--) {
         rows_part_bits here = lanes_longer(s, t), last = here & ~lanes_longer(s, t + 1);
@@ -156,7 +159,7 @@ static __attribute__((noinline)) void lanes_pairs_block(const rows_part *alphas,
 
 static int lanes_pairs(const potentials *s, int64_t T, const float *table, const rows_part *alphas, const rows_part *w,
                        float *const *pairs) {
-    int64_t K = s->K, width = (K + BLOCK - 1) / BLOCK * BLOCK, done = 0;
+    int64_t K = s->K, width = lanes_width(K), done = 0;
     for (int64_t q = 0; q < K; q += BLOCK)
         for (int64_t a = 0; a < K; a += 2) {
             lanes_double total[2][BLOCK] = {{{0}}};
@@ -192,7 +195,7 @@ static int lanes_tables(const potentials *s, int64_t width, float *table, float 
 /* Log partitions and, unless `nodes` is NULL, marginals of PART entries, some of which may have no tokens. Returns the lanes
  * that are yet to be computed by themselves, a bit each, or -1. */
 static int sums_beside(const potentials *s, double *log_z, float *const *nodes, float *const *pairs) {
-    int64_t K = s->K, width = (K + BLOCK - 1) / BLOCK * BLOCK, T = 0;
+    int64_t K = s->K, width = lanes_width(K), T = 0;
     float *table = s->tables, *turned = table + width * width, shift = 0.0f;
     int masked = 0, failed;
     potentials own[PART];
@@ -201,7 +204,7 @@ static int sums_beside(const potentials *s, double *log_z, float *const *nodes, 
     rows_part *row = s->rows, *alphas = row + 3 * width, *R = alphas + T * width;   /* three rows of scratch */
     if (!lanes_tables(s, width, table, turned, &shift, &masked)) return (1 << PART) - 1;
     failed = lanes_forward(s, T, table, shift, masked, row, alphas, R, log_z);
-    if (failed < 0 || nodes == NULL) return failed;
+    if (failed < 0 || nodes == NULL || T == 0) return failed;
     for (int l = 0; l < PART; l++)
         if (failed >> l & 1) own[l].T = 0;
     if (lanes_backward(own, T, turned, row, alphas, R, nodes) < 0) return -1;

@@ -187,8 +187,8 @@ class Chain(Structure):
         nodes, steps, start, end = marginals
         values, full = np.empty(len(y)), np.flatnonzero(scores.lengths)
         _batch(scores).less_known(y, values, nodes, steps)
-        start[full, y[full, 0]] -= 1
-        end[full, y[full, scores.lengths[full] - 1]] -= 1
+        for edge, token in ((start, np.zeros_like(full)), (end, scores.lengths[full] - 1)):
+            edge[full, y[full, token]] -= 1
         return possible(values)
 
     def values_of(self, y: Labels, scores: Scores, counts: Parts) -> Values:

@@ -57,6 +57,11 @@ def test_one_label_and_no_tokens():
     assert Chain().argmax(emissions, transitions, lengths=[3, 0]).tolist() == [[0, 0, 0], [-1, -1, -1]]
     assert Chain().log_partition(np.ones((2, 0, 1)), transitions).tolist() == [0.0, 0.0]
     assert Chain().log_partition(np.ones((0, 3, 1)), transitions).tolist() == []
+    for shape in [(12, 3, 1), (12, 0, 1)]:
+        values, (nodes, pairs) = log_loss(
+            Chain(), (np.ones(shape, np.float32), np.ones((1, 1), np.float32)), np.zeros(shape[:2], int), [0] * 12
+        )
+        assert not values.any() and not nodes.any() and not pairs.any()
     assert Chain().marginals(np.ones((0, 3, 1)), transitions)[1].shape == (0, 1, 1)
 
 
