@@ -57,6 +57,11 @@ def kind_of(estimator: Any) -> str | None:
     return found
 
 
+def predicts_classes(estimator: Any) -> bool:
+    """Whether each output is one class with a score, as those of scikit-learn's classifiers are."""
+    return kind_of(estimator) is None or (hasattr(estimator, "classes_") and hasattr(estimator, "decision_function"))
+
+
 def n_inputs(X: Any) -> int:
     """The number of inputs."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -15,7 +15,7 @@ import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._schemes import chunks_of
-from structsvm.risk.outputs import kind_of, known_classes, listed
+from structsvm.risk.outputs import kind_of, known_classes, listed, predicts_classes
 from structsvm.risk.strangeness import UNSEEN, numbers, true_heads, true_members, true_nodes, true_rows
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
@@ -199,18 +199,16 @@ KINDS = {
     "multilabel": Parts(likely_members, true_sets),
     "taxonomy": Parts(likely_paths, true_paths),
 }
-# Kinds whose outputs have no parts with probabilities.
-WHOLE = ("alignment", "semantics", "ordering", "concepts", "ranking", "structured", "ambiguous")
 
 
 def parts_of(estimator: Estimator) -> Parts:
     """The parts of an estimator's outputs; TypeError where these have none, or no probabilities."""
-    kind = kind_of(estimator)
-    if kind in WHOLE:
+    parts = KINDS.get(kind_of(estimator) or "", CLASSES)
+    if parts is CLASSES and not predicts_classes(estimator):
         raise TypeError(f"outputs of {type(estimator).__name__} have no parts with probabilities")
-    if not has_probabilities(estimator) or not (kind in KINDS or hasattr(estimator, "predict_proba")):
+    if not has_probabilities(estimator) or not (parts is not CLASSES or hasattr(estimator, "predict_proba")):
         raise TypeError(
             f"{type(estimator).__name__} has scores without probabilities: train with loss='log' or probability=True, "
             "or call its calibrate"
         )
-    return CLASSES if kind is None else KINDS.get(kind, CLASSES)
+    return parts

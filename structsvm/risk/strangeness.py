@@ -14,7 +14,7 @@ import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._graphs import by_node
-from structsvm.risk.outputs import kind_of, known_arcs, known_classes
+from structsvm.risk.outputs import kind_of, known_arcs, known_classes, predicts_classes
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.multilabel.model import read_sets
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 # Per input, an array (n_units, n_labels); and per output, the labels that its set has to have: arrays of (unit, label).
 Strange: TypeAlias = "list[NDArray[np.float64]]"
 Pairs: TypeAlias = "list[NDArray[np.int64]]"
-# Kinds whose outputs have no units with labels.
-WHOLE = ("grammar", "alignment", "semantics", "ordering", "concepts", "ranking", "structured")
 # The label of a true output that the model does not know: no set has it.
 UNSEEN = -1
 
@@ -198,12 +196,12 @@ KINDS = {
 
 def units_of(estimator: Estimator) -> Units:
     """The units of an estimator's outputs; TypeError where these have none."""
-    kind = kind_of(estimator)
-    if kind in WHOLE:
+    units = KINDS.get(kind_of(estimator) or "", ROWS)
+    if units is ROWS and not predicts_classes(estimator):
         raise TypeError(
             f"{type(estimator).__name__} has no scores of labels to take sets of: ConformalOutputs takes whole outputs"
         )
-    return ROWS if kind is None else KINDS.get(kind, ROWS)
+    return units
 
 
 def values_at(strange: NDArray[np.float64], true: NDArray[np.int64]) -> Floats:
