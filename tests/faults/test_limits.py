@@ -138,7 +138,7 @@ import resource, sys, warnings
 import numpy as np
 warnings.simplefilter("ignore")
 np.ones((600, 600), np.float32) @ np.ones((600, 600), np.float32)  # OpenBLAS ends a process without room for its buffer
-# Room for small objects: where an exception passes a clean-up and there is none left for the number of its line, CPython
+# Room for small objects: where an exception passes a clean-up, and none is left for the number of its line, CPython
 # tries again without end (ceval.c, "exception_unwind" with "lasti").
 kept = [float(k) for k in range(300_000)][::1000]
 {case}
