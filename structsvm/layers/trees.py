@@ -116,7 +116,9 @@ class _Trees(Places):
             return super().less_agreeing(scores, y, marginals)
         arcs = (entries, chosen[:, 0], words + 1, chosen[:, 1]) if y.ndim == 3 else (entries, chosen, words + 1)
         marginals[0][arcs] -= 1
-        return possible(np.bincount(entries, scores.parts[0][arcs], len(y)))
+        values = np.zeros(len(y))
+        values += np.bincount(entries, scores.parts[0][arcs], len(y))
+        return possible(values)
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
