@@ -114,10 +114,11 @@ def _offsets(name: str, pairs: ArrayLike) -> NDArray[np.int64]:
         return np.zeros((0, 2), np.int64)
     if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers of shape (n, 2). Got {found.dtype} {found.shape}.")
-    bad = np.flatnonzero((found[:, 0] > found[:, 1]) | (found[:, 0] < 0))
+    offsets = found.astype(np.int64)
+    bad = np.flatnonzero((offsets[:, 0] > offsets[:, 1]) | (offsets[:, 0] < 0))
     if len(bad):
-        raise ValueError(f"{name} must begin at 0 or later and not after their end. Got {found[bad[0]].tolist()}.")
-    return found.astype(np.int64)
+        raise ValueError(f"{name} must begin at 0 or later and not after their end. Got {offsets[bad[0]].tolist()}.")
+    return offsets
 
 
 def _pooled(rows: Floats, pieces: NDArray[np.int64], words: NDArray[np.int64], n_words: int, pool: str) -> Floats:

@@ -190,7 +190,7 @@ def document_rows(document: object, *, vectors: bool = False) -> Rows:
            [0.25]], dtype=float32)
     """
     doc = cast(_Document, document)
-    tensor: AnyArray = np.asarray(doc.tensor, dtype=np.float32)
+    tensor: Rows = np.asarray(doc.tensor, dtype=np.float32)
     has_tensor = tensor.ndim == 2 and len(tensor) == len(doc) > 0
     if vectors or not has_tensor:
         rows = [np.asarray(doc[k].vector, dtype=np.float32) for k in range(len(doc))]
