@@ -194,3 +194,16 @@ def unsolvable(scores):
 def test_refusals_and_errors_of_solvers(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_decisions_in_jax():
+    jax = pytest.importorskip("jax")
+    from structsvm.layers.jax import differentiable
+
+    guess, truth = drawn(6, dtype=np.float32)
+    loss = differentiable(spo_plus, PATH)
+    values = loss((guess,), (truth,))
+    gradient = jax.jit(jax.grad(lambda scores: loss((scores,), (truth,)).sum()))(guess)
+    wanted, (by_scores,) = spo_plus(PATH, (guess,), (truth,))
+    assert np.asarray(values) == pytest.approx(wanted, abs=1e-5)
+    assert np.asarray(gradient).tolist() == by_scores.tolist()
