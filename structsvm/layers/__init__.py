@@ -3,6 +3,7 @@
 from structsvm.layers.alignment import Alignment
 from structsvm.layers.assignment import Assignment
 from structsvm.layers.chain import Chain, label_language, scheme_masks
+from structsvm.layers.decisions import Solver, regret, spo_plus
 from structsvm.layers.label_sets import LabelSets
 from structsvm.layers.losses import (
     hinge,
@@ -30,6 +31,7 @@ __all__ = [
     "Ordering",
     "Projective",
     "SemiMarkov",
+    "Solver",
     "Spans",
     "Structure",
     "Taxonomy",
@@ -40,7 +42,9 @@ __all__ = [
     "minimum_risk",
     "perturbed",
     "ramp",
+    "regret",
     "scheme_masks",
     "softmax_margin",
     "sparsemap",
+    "spo_plus",
 ]

@@ -38,7 +38,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     Parameters
     ----------
     loss : callable
-        `log_loss`, `hinge`, `softmax_margin`, `ramp`, `perturbed`, `sparsemap`, `kl_divergence`.
+        `log_loss`, `hinge`, `softmax_margin`, `ramp`, `perturbed`, `sparsemap`, `kl_divergence`, `spo_plus`.
     structure : Structure
     **options
         The loss's own, if they stay the same: ``n_samples=16``.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
+from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, faults, tree_sums
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Generators,
@@ -28,6 +29,7 @@ from structsvm.layers.structure import (
     check_values,
     drawn,
     over_batch,
+    possible,
 )
 from structsvm.oracles.dependency._dependency import TreeFinder
 from structsvm.oracles.enumeration.labellings import Allowed
@@ -78,27 +80,18 @@ class _Trees(Places):
                     f"{entry}, word {word + 1}."
                 )
         checked = np.where(inside[..., None], table, -1).astype(np.int32)
-        if not partly:
-            for entry, size in enumerate(scores.lengths.tolist()):
-                self._check_tree(checked[entry, :size, 0].tolist(), entry)
+        self._check_trees(np.ascontiguousarray(checked[..., 0]), scores)
         return cast(Labels, checked.reshape(wanted))
 
-    def _check_tree(self, heads: list[int], entry: int) -> None:
+    def _check_trees(self, heads: Labels, scores: Scores) -> None:
         """Refuse heads that the structure has not, as no loss would be true for them."""
-        n, roots = len(heads), heads.count(0)
-        above = [0] * n
-        for word in range(n):
-            head, steps = heads[word], 1
-            while head and steps <= n:
-                head, steps = heads[head - 1], steps + 1
-            above[word] = steps
-        fault = "a cycle" if max(above, default=0) > n else ""
-        if not fault and roots > 1 and not self.several_roots:
-            fault = f"{roots} words below the root (several_roots=True allows them)"
-        arcs = [(min(head, word), max(head, word)) for word, head in enumerate(heads, start=1)]
-        if not fault and self.projective and any(a < c < b < d for a, b in arcs for c, d in arcs):
-            fault = "arcs that cross (Arborescence allows them)"
-        if fault:
+        found = faults(heads, scores.lengths, self.several_roots, self.projective)
+        for entry in np.flatnonzero(found)[:1].tolist():
+            fault = {
+                CYCLE: "a cycle",
+                ROOTS: f"{np.count_nonzero(heads[entry] == 0)} words below the root (several_roots=True allows them)",
+                CROSSING: "arcs that cross (Arborescence allows them)",
+            }[int(found[entry])]
             raise ValueError(f"y must be trees of the structure. Batch entry {entry} has {fault}.")
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
@@ -115,22 +108,28 @@ class _Trees(Places):
         allowed = of_heads[..., None] & of_labels[..., None, :]
         return self.limit(scores, allowed.reshape(n, width - 1, width * n_labels))
 
+    def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
+        """In place, at the true arcs alone, where all of them are known."""
+        entries, words = np.nonzero(np.arange(y.shape[1]) < scores.lengths[:, None])
+        chosen = y[entries, words]
+        if (chosen < 0).any():
+            return super().less_agreeing(scores, y, marginals)
+        arcs = (entries, chosen[:, 0], words + 1, chosen[:, 1]) if y.ndim == 3 else (entries, chosen, words + 1)
+        marginals[0][arcs] -= 1
+        values = np.zeros(len(y))
+        values += np.bincount(entries, scores.parts[0][arcs], len(y))
+        return possible(values)
+
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
         if arcs.ndim == 4:
             arcs = np.logaddexp.reduce(arcs, axis=3, dtype=np.float64)
-        counts = np.zeros_like(arcs)
+        counts = np.zeros_like(arcs) if marginals else None
 
         def work(first: int, last: int) -> None:
-            finder = self._finder(scores)
-            for entry in range(first, last):
-                size = int(scores.lengths[entry])
-                if size:
-                    table, shift = self._table(arcs[entry, : size + 1, : size + 1])
-                    log_sum, chances = finder.log_sum(table)
-                    log_z[entry] = log_sum + shift
-                    counts[entry, : size + 1, 1 : size + 1] = self._own(chances)[:, 1:]
-            counts[first:last][np.isneginf(arcs[first:last])] = 0  # not their rounding
+            kind = self.projective, self.several_roots
+            for entry in tree_sums(arcs, scores.lengths, first, last, *kind, log_z, counts):
+                self._sum_logs(arcs, scores, entry, log_z, counts)
 
         over_batch(len(log_z), self.n_threads, work)
         for entry in np.flatnonzero(np.isneginf(log_z)).tolist():
@@ -141,7 +140,17 @@ class _Trees(Places):
                 )
             if marginals:
                 raise NoOutput(entry)
-        return log_z, (self._of_labels(counts, arcs, scores),) if marginals else ()
+        return log_z, () if counts is None else (self._of_labels(counts, arcs, scores),)
+
+    def _sum_logs(self, arcs: Floats, scores: Scores, entry: int, log_z: Values, counts: Floats | None) -> None:
+        """The sums of an entry whose weights are too small, or too many."""
+        size = int(scores.lengths[entry])
+        table, shift = self._table(arcs[entry, : size + 1, : size + 1])
+        log_sum, chances = TreeFinder(self.projective, size + self.several_roots).log_sum(table)
+        log_z[entry] = log_sum + shift
+        if counts is not None:
+            counts[entry, : size + 1, 1 : size + 1] = self._own(chances)[:, 1:]
+            counts[entry][np.isneginf(arcs[entry])] = 0  # not their rounding
 
     def _of_labels(self, counts: Floats, arcs: Floats, scores: Scores) -> Floats:
         """Probabilities of arcs with their labels, from those of arcs and the log-sums over labels."""

@@ -1,0 +1,3 @@
+#include "tree_sums.h"
+
+KERNELS(tree_sums) = {.sums = trees_sums};

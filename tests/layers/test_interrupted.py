@@ -1,0 +1,102 @@
+"""Ctrl-C within a batch, batches in threads, and in a process that was forked off one with threads."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from structsvm.layers import Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
+from structsvm.layers._trees import tree_sums
+
+# Batches that take seconds: a structure, and the shapes of its parts.
+LONG = {
+    "chains": (Chain, [(64, 1500, 120), (120, 120)]),
+    "chains of their own": (Chain, [(8, 600, 60), (8, 599, 60, 60)]),
+    "segments": (SemiMarkov, [(24, 300, 40, 30), (30, 30)]),
+    "brackets": (Spans, [(6, 90, 90, 30), (30, 30, 30)]),
+    "projective trees": (Projective, [(24, 221, 221)]),
+    "trees": (Arborescence, [(60, 301, 301)]),
+}
+SMALL = {
+    "chains": (Chain, [(9, 12, 4), (4, 4)]),
+    "segments": (SemiMarkov, [(5, 9, 4, 3), (3, 3)]),
+    "brackets": (Spans, [(5, 8, 8, 3), (3, 3, 3)]),
+    "projective trees": (Projective, [(7, 9, 9)]),
+    "trees": (Arborescence, [(7, 9, 9)]),
+}
+
+
+def parts_of(shapes):
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape, np.float32) for shape in shapes]
+
+
+@pytest.fixture
+def interrupt():
+    """Raise KeyboardInterrupt, as Ctrl-C does, once so many seconds have passed."""
+
+    def after(seconds):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def raised(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, raised)
+    yield after
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("name", LONG)
+def test_an_interrupt_ends_a_batch_and_nothing_else(name, n_threads, interrupt):
+    kind, shapes = LONG[name]
+    structure, parts = kind(n_threads=n_threads), parts_of(shapes)
+    interrupt(0.05)
+    with pytest.raises(KeyboardInterrupt):
+        structure.marginals(*parts)
+    few = [part[:1] if len(part) == len(parts[0]) and part.ndim > 2 else part for part in parts]
+    few[0] = few[0][:, :9] if kind in (Chain, SemiMarkov) else few[0][:, :9, :9]
+    if few[-1].ndim == 4 and kind is Chain:
+        few[-1] = few[-1][:, :8]
+    fresh = kind().marginals(*few)
+    assert all((a == b).all() for a, b in zip(structure.marginals(*few), fresh, strict=True))
+
+
+@pytest.mark.parametrize("kind", [Projective, Arborescence])
+def test_trees_do_not_wait_for_the_end_of_a_batch(kind, interrupt):
+    arcs, lengths = parts_of([(60, 301, 301)])[0], np.full(60, 300)
+    log_z, chances = np.full(60, np.nan), np.zeros_like(arcs)
+    interrupt(0.05)
+    with pytest.raises(KeyboardInterrupt):
+        tree_sums(arcs, lengths, 0, 60, kind is Projective, False, log_z, chances)
+    assert np.isnan(log_z[-1])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_threads_and_neighbours_change_no_bit(name):
+    kind, shapes = SMALL[name]
+    parts = parts_of(shapes)
+    alone = kind()
+    y = alone.argmax(*parts)
+    values, gradients = log_loss(alone, parts, y, per_entry=True)
+    for n_threads in (2, 5):
+        others, of_threads = log_loss(kind(n_threads=n_threads), parts, y, per_entry=True)
+        assert others.tolist() == values.tolist()
+        assert all((a == b).all() for a, b in zip(of_threads, gradients, strict=True))
+    one = log_loss(alone, [parts[0][2:3], *parts[1:]], y[2:3])[0]
+    assert one == pytest.approx(values[2:3], rel=1e-6)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own():
+    parts = parts_of([(9, 12, 4), (4, 4)])
+    structure = Chain(n_threads=3)
+    wanted = structure.log_partition(*parts)  # starts threads, which a child has not
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if structure.log_partition(*parts).tolist() == wanted.tolist() else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0

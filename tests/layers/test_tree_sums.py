@@ -1,0 +1,105 @@
+"""Sums over trees by weights: equal to those by logs wherever they are given, and left to these where they must be."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from structsvm.layers import Arborescence, Projective, log_loss
+from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, faults, tree_sums
+
+KINDS = [(Projective, False), (Projective, True), (Arborescence, False), (Arborescence, True)]
+
+
+def both(arcs, lengths, kind, several):
+    """Log partitions and probabilities by weights and by logs, and the entries that only logs will do for."""
+    structure = kind(several_roots=several)
+    scores = structure.check((arcs,), lengths)
+    found = [(np.zeros(len(arcs)), np.zeros_like(scores.parts[0])) for _ in range(2)]
+    log_z, chances = found[0]
+    size = len(arcs)
+    in_logs = tree_sums(scores.parts[0], scores.lengths, 0, size, kind is Projective, several, log_z, chances)
+    for entry in np.flatnonzero(scores.lengths).tolist():
+        structure._sum_logs(scores.parts[0], scores, entry, *found[1])
+    return *found, in_logs
+
+
+@pytest.mark.parametrize(("kind", "several"), KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 41, 130])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 10.0, 60.0])
+def test_weights_and_logs_agree(kind, several, n, spread):
+    arcs = spread * np.random.default_rng(n).normal(size=(3, n + 3, n + 3))
+    arcs[:, :, 0] = arcs[:, range(n + 3), range(n + 3)] = np.nan  # do not matter
+    if n > 2:
+        arcs[:2, 1, 2] = arcs[1, 0, 1] = -np.inf
+    (log_z, chances), (wanted, of_logs), in_logs = both(arcs, [n, 0, max(n - 1, 1)], kind, several)
+    if kind is Arborescence or spread * n <= 410:
+        assert in_logs == []
+    given = [entry for entry in range(3) if entry not in in_logs]
+    assert log_z[given] == pytest.approx(wanted[given], rel=1e-12, abs=1e-12)
+    assert chances[given] == pytest.approx(of_logs[given], abs=1e-9)
+    for entry, size in {0: n, 2: max(n - 1, 1)}.items():
+        if entry in given:
+            assert chances[entry, :, 1 : size + 1].sum(axis=0) == pytest.approx(1.0, abs=1e-11)
+    assert not chances[1].any()
+
+
+@pytest.mark.parametrize(("kind", "several"), KINDS)
+def test_narrow_numbers_are_summed_in_wide_ones(kind, several):
+    arcs = np.random.default_rng(0).normal(size=(4, 30, 30)).astype(np.float32)
+    structure = kind(several_roots=several)
+    wide = structure.marginals(arcs.astype(np.float64))[0]
+    assert structure.marginals(arcs)[0] == pytest.approx(wide, abs=1e-7)
+    assert structure.log_partition(arcs).tolist() == structure.log_partition(arcs.astype(np.float64)).tolist()
+
+
+def test_what_weights_would_lose_is_left_to_logs():
+    """Words that are each other's best heads by far: every projective tree underflows."""
+    arcs = np.full((2, 3, 3), -700.0)
+    arcs[:, 1, 2] = arcs[:, 2, 1] = 0.0
+    arcs[1] /= 7
+    (log_z, chances), (wanted, of_logs), in_logs = both(arcs, None, Projective, False)
+    assert in_logs == [0]
+    assert log_z[1] == pytest.approx(wanted[1], rel=1e-14)
+    assert chances[1] == pytest.approx(of_logs[1], abs=1e-14)
+    values = Projective().log_partition(arcs)
+    assert values == pytest.approx([np.log(2) - 700, np.log(2) - 100], rel=1e-14)
+    assert Projective().marginals(arcs)[0][0, 0, 1:] == pytest.approx([0.5, 0.5], abs=1e-12)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("projective", [False, True])
+def test_faults_of_heads_are_those_of_the_definition(projective, several):
+    n = 4
+    every = np.array(list(product(range(n + 1), repeat=n)), np.int32)
+    wanted = [fault(heads, several, projective) for heads in every.tolist()]
+    assert faults(every, np.full(len(every), n), several, projective).tolist() == wanted
+    assert set(wanted) == {0, CYCLE, *([] if several else [ROOTS]), *([CROSSING] if projective else [])}
+
+
+def fault(heads, several, projective):
+    for word in range(1, len(heads) + 1):
+        at, steps = word, 0
+        while at and steps <= len(heads):
+            at, steps = heads[at - 1], steps + 1
+        if at:
+            return CYCLE
+    if heads.count(0) > 1 and not several:
+        return ROOTS
+    arcs = [sorted(arc) for arc in enumerate(heads, start=1)]
+    return CROSSING if projective and any(a < c < b < d for a, b in arcs for c, d in arcs) else 0
+
+
+def test_a_truth_that_is_no_tree_has_no_log_loss():
+    with pytest.raises(ValueError, match="entry 1 has a cycle"):
+        log_loss(Projective(), (np.zeros((2, 4, 4)),), [[0, 1, 2], [2, 1, 0]])
+
+
+def test_lengths_do_not_need_a_second_sum(monkeypatch):
+    """A truth of words within the lengths is one tree: no masks, and no sum over what agrees with it."""
+    monkeypatch.setattr(Projective, "restrict", None)
+    arcs, y = np.random.default_rng(0).normal(size=(2, 4, 4)), [[0, 1, 2], [0, 1, -1]]
+    values, (gradients,) = log_loss(Projective(), (arcs,), y, [3, 2])
+    scores = Projective().score(y, arcs, lengths=[3, 2])
+    assert values == pytest.approx(Projective().log_partition(arcs, lengths=[3, 2]) - scores, abs=1e-12)
+    assert not gradients[1, 3].any() and not gradients[1, :, 3].any()
