@@ -2,9 +2,9 @@
 """Byte strings and their numbers."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_AsEncodedString, PyUnicode_GET_LENGTH
+from cpython.unicode cimport PyUnicode_AsEncodedString
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
 cimport cython
@@ -12,9 +12,6 @@ cimport cython
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
-
-cdef extern from "Python.h":
-    bint is_compact_ascii "PyUnicode_IS_COMPACT_ASCII"(object s)
 
 
 @cython.final
@@ -114,14 +111,12 @@ cdef class Interner:
 
     cdef int32_t id_of(self, object item, bint grow) except -2:
         """The id of a str or bytes, -1 if it is unknown and `grow` is false."""
-        cdef Py_ssize_t size
+        cdef int64_t size
         cdef const char *s
         cdef uint64_t h
         cdef int32_t i
-        if isinstance(item, str) and is_compact_ascii(item):    # its own bytes
-            size = PyUnicode_GET_LENGTH(item)
-            s = <const char *>PyUnicode_1BYTE_DATA(item)
-        else:
+        s = ascii_of(item, &size) if isinstance(item, str) else NULL
+        if s == NULL:
             if isinstance(item, str):
                 item = utf8(item)
             elif not isinstance(item, bytes):
@@ -182,6 +177,94 @@ cdef class Interner:
             if i < 0:
                 raise MemoryError if i == -1 else OverflowError("more than 2**31 - 2 strings")
         return self
+
+
+@cython.final
+cdef class NameTable:
+    """Names and their numbers, found by the beginning and the rest of a name, which need not be joined.
+
+    A look-up reads one slot of 8 bytes and the name's bytes, and for those of a text no hash that is kept with it: it
+    misses the cache a third as often as a dict of strings.
+
+    Parameters
+    ----------
+    names : list of str
+        Each once; their places are their numbers.
+    """
+
+    def __init__(self, list names):
+        if self.slots != NULL:
+            raise TypeError("a table of names is filled once")
+        self.put(names)
+
+    def __dealloc__(self):
+        free(self.arena)
+        free(self.starts)
+        free(self.slots)
+
+    def __reduce__(self):
+        raise TypeError("a table of names is made anew from its names")
+
+    def __len__(self):
+        return self.n
+
+    cdef int put(self, list names) except -1:
+        cdef int64_t n = len(names), i, capacity = 0, size = 0
+        cdef uint64_t n_slots = 64, h, k
+        cdef const char *s
+        cdef bytes coded
+        while n_slots < 2 * <uint64_t>n:
+            n_slots *= 2
+        if n >= INT32_MAX:
+            raise OverflowError("more than 2**31 - 2 names")
+        self.slots = <Slot *>calloc(n_slots, sizeof(Slot))
+        self.starts = <int64_t *>malloc((n + 1) * sizeof(int64_t))
+        if self.slots == NULL or self.starts == NULL:
+            raise MemoryError
+        self.mask, self.starts[0] = n_slots - 1, 0
+        for i in range(n):
+            coded = utf8(names[i])
+            s, size = PyBytes_AS_STRING(coded), PyBytes_GET_SIZE(coded)
+            if reserve(<void **>&self.arena, &capacity, self.starts[i] + size, 1) < 0:
+                raise MemoryError
+            memcpy(self.arena + self.starts[i], s, size)
+            self.starts[i + 1] = self.starts[i] + size
+            h = stir(spell(SPELLED, s, size))
+            k = h & self.mask
+            while self.slots[k].id != 0:
+                k = (k + 1) & self.mask
+            self.slots[k].tag, self.slots[k].id = <uint32_t>(h >> 32), <int32_t>(i + 1)
+            self.n = i + 1
+        return 0
+
+    cdef int32_t find(self, const char *head, int64_t n_head, const char *rest, int64_t n_rest,
+                      uint64_t h) noexcept nogil:
+        """The number of the name of these two parts, by the hash of both, or -1."""
+        cdef uint64_t k
+        cdef uint32_t tag
+        cdef int32_t i
+        cdef const char *name
+        h = stir(h)
+        k, tag = h & self.mask, <uint32_t>(h >> 32)
+        while self.slots[k].id != 0:
+            if self.slots[k].tag == tag:
+                i = self.slots[k].id - 1
+                name = self.arena + self.starts[i]
+                if (self.starts[i + 1] - self.starts[i] == n_head + n_rest
+                        and memcmp(name + n_head, rest, n_rest) == 0 and memcmp(name, head, n_head) == 0):
+                    return i
+            k = (k + 1) & self.mask
+        return -1
+
+    cdef int64_t find_text(self, bytes head, uint64_t spelled, object rest) except -2:
+        """The number of a name, or -1, by its beginning, the hash of this, and the rest, an exact str."""
+        cdef int64_t size
+        cdef const char *s = ascii_of(rest, &size)
+        cdef bytes coded
+        if s == NULL:
+            coded = utf8(rest)
+            s, size = PyBytes_AS_STRING(coded), PyBytes_GET_SIZE(coded)
+        return self.find(PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head), s, size, spell(spelled, s, size))
 
 
 cdef bytes utf8(object s):
