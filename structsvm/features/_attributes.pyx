@@ -17,7 +17,7 @@ cimport cython
 
 import numpy as np
 
-from structsvm.features._strings cimport NameTable, SPELLED, copied, hash_bytes, reserve, spell, utf8
+from structsvm.features._strings cimport Asked, NameTable, SPELLED, ascii_of, copied, hash_bytes, reserve, spell, utf8
 from structsvm.features._tokens cimport TokenBuffer, not_finite
 
 cdef extern from "Python.h":
@@ -28,6 +28,7 @@ cdef extern from "Python.h":
 cdef enum:
     MAX_DEPTH = 64              # nesting of feature dicts
     MANY_BEGINNINGS = 4096      # beginnings of names that are remembered
+    MOST_ASKED = 64             # names that are looked up together
 
 
 @cython.final
@@ -40,7 +41,7 @@ cdef class Beginning:
     cdef bytes coded            # in UTF-8
     cdef uint64_t spelled       # its hash
     cdef str key                # the last key, without the colon
-    cdef Py_ssize_t place       # among those of the same level
+    cdef Py_ssize_t place       # among those of the same level; -1: it is not remembered
     cdef list longer            # in the order of arrival
     cdef dict by_key
     cdef dict ids               # the feature of each rest of a name, where names are a dict
@@ -49,7 +50,13 @@ cdef class Beginning:
         self.text, self.key = text, key
         self.coded = utf8(text)
         self.spelled = spell(SPELLED, PyBytes_AS_STRING(self.coded), PyBytes_GET_SIZE(self.coded))
-        self.longer, self.by_key, self.ids = [], {}, {}
+        self.place, self.longer, self.by_key, self.ids = -1, [], {}, {}
+
+
+cdef inline void describe(Asked *asked, Beginning at, const char *rest, int64_t n_rest) noexcept:
+    """The name of two parts, as a table of names is asked for it."""
+    asked.head, asked.n_head = PyBytes_AS_STRING(at.coded), PyBytes_GET_SIZE(at.coded)
+    asked.rest, asked.n_rest, asked.h = rest, n_rest, spell(at.spelled, rest, n_rest)
 
 
 @cython.final
@@ -66,6 +73,7 @@ cdef class KnownNames:
 
     def __init__(self, list names):
         self.table, self.top = NameTable(names), Beginning("")
+        self.top.place = 0
 
     def __reduce__(self):
         raise TypeError("a table of names is made anew from its names")
@@ -79,6 +87,9 @@ cdef class KnownNames:
 @cython.final
 cdef class AttributeBuffer(TokenBuffer):
     """Tokens given as dicts of features or collections of attribute strings.
+
+    Known names are looked up some at a time. Until then their letters are those of the token's own strings: nothing
+    that could run a user's code, or free a string, may stand between `ask` and `answer`.
 
     Parameters
     ----------
@@ -99,6 +110,9 @@ cdef class AttributeBuffer(TokenBuffer):
     cdef int64_t *counts
     cdef int64_t counts_capacity
     cdef int64_t token              # within the sequence, for messages
+    cdef Asked asked[MOST_ASKED]
+    cdef float values_asked[MOST_ASKED]
+    cdef int64_t n_asked
 
     def __init__(self, names, bint grow=False, int hash_bits=0):
         cdef Py_ssize_t n, n_counted = len(names) if grow else 0
@@ -136,8 +150,12 @@ cdef class AttributeBuffer(TokenBuffer):
         """
         cdef PyObject *hit
         cdef int64_t id_
+        cdef Asked asked
+        cdef bytes coded
         if self.table is not None:
-            return self.table.find_text(at.coded, at.spelled, rest)
+            coded = utf8(rest)
+            describe(&asked, at, PyBytes_AS_STRING(coded), PyBytes_GET_SIZE(coded))
+            return self.table.find(&asked)
         if self.hash_bits:
             return self.hashed(PyUnicode_Concat(at.text, rest))
         hit = PyDict_GetItemWithError(at.ids, rest)
@@ -185,12 +203,41 @@ cdef class AttributeBuffer(TokenBuffer):
             found = <Beginning>hit
             found.key, place[0] = key, found.place + 1
             return found
+        self.answer()
         found = Beginning(PyUnicode_Concat(PyUnicode_Concat(at.text, key), ":"), key)
         if self.known.n_beginnings < MANY_BEGINNINGS:
             self.known.n_beginnings += 1
             found.place, at.by_key[key] = len(at.longer), found
             at.longer.append(found)
         return found
+
+    cdef inline int add_feature(self, Beginning at, object rest, float value) except -1:
+        """Add a feature by the two parts of its name; `rest` is an exact str that the token keeps until `answer`."""
+        cdef int64_t size
+        cdef const char *s = ascii_of(rest, &size)
+        cdef Asked *asked
+        if self.table is None or s == NULL or at.place < 0:
+            self.answer()
+            return self.record(self.find(at, rest), value)
+        if self.n_asked == MOST_ASKED:
+            self.answer()
+        asked = &self.asked[self.n_asked]
+        describe(asked, at, s, size)
+        self.table.expect(asked.h)
+        self.values_asked[self.n_asked] = value
+        self.n_asked += 1
+        return 0
+
+    cdef int answer(self) except -1:
+        """Record the features that were asked for."""
+        cdef int32_t ids[MOST_ASKED]
+        cdef int64_t k, n = self.n_asked
+        self.n_asked = 0
+        if n:
+            self.table.find_all(self.asked, n, ids)
+        for k in range(n):
+            self.record(ids[k], self.values_asked[k])
+        return 0
 
     cdef inline int record(self, int64_t id_, float value) except -1:
         if id_ >= 0:
@@ -243,13 +290,19 @@ cdef class AttributeBuffer(TokenBuffer):
         cdef float number
         cdef int64_t id_
         if not PyUnicode_CheckExact(key):
+            self.answer()
             key = self.text(key)
         if value is False:
             return 0
         if PyUnicode_CheckExact(value):
-            return self.record(self.find(self.below(at, key, place), value), 1.0)
+            return self.add_feature(self.below(at, key, place), value, 1.0)
+        if value is True:
+            return self.add_feature(at, key, 1.0)
+        if type(value) is dict:
+            return self.add_nested(self.below(at, key, place), value, depth + 1)
+        self.answer()
         if PyFloat_CheckExact(value) or PyLong_Check(value):
-            number = 1.0 if value is True else self.number(at, key, value)
+            number = self.number(at, key, value)
         elif isinstance(value, (str, bytes)):
             return self.record(self.find(self.below(at, key, place), self.text(value)), 1.0)
         elif isinstance(value, (dict, list, tuple, set, frozenset)):
@@ -274,10 +327,12 @@ cdef class AttributeBuffer(TokenBuffer):
         return 0
 
     cdef int add_items(self, object features, Beginning at, int depth) except -1:
-        """What another mapping than an exact dict has."""
+        """Keys and values of another mapping, which may end with the loop."""
         cdef Py_ssize_t place = 0
+        self.answer()
         for key, value in features.items():
             self.add_item(at, key, value, &place, depth)
+            self.answer()
         return 0
 
     cdef int add_nested(self, Beginning at, object value, int depth) except -1:
@@ -294,6 +349,7 @@ cdef class AttributeBuffer(TokenBuffer):
                     self.record(self.find(at, self.text(inner)), 1.0)
                 else:
                     self.add_item(self.top, self.name_of_place(at.text[:-1], n), inner, &place, depth)
+                    self.answer()
         else:
             for key in self.in_order(value):
                 self.record(self.find(at, self.text(key)), 1.0)
@@ -326,24 +382,28 @@ cdef class AttributeBuffer(TokenBuffer):
         elif isinstance(token, (list, tuple, set, frozenset)):
             for name in self.in_order(token):
                 self.add_name(name)
+                self.answer()
         elif isinstance(token, dict) or (hasattr(token, "items") and hasattr(token, "keys")):
             self.add_items(token, self.top, 0)
         else:
             raise TypeError(
                 f"{self.where()}: a token must be a dict of features or a list of attribute "
                 f"strings, got {token!r:.40} of type {type(token).__name__}")
-        return 0
+        return self.answer()
 
     cdef int add_name(self, object name) except -1:
         """An attribute string, without a prefix."""
-        return self.record(self.find(self.top, name if PyUnicode_CheckExact(name) else self.text(name)), 1.0)
+        if PyUnicode_CheckExact(name):
+            return self.add_feature(self.top, name, 1.0)
+        self.answer()
+        return self.record(self.find(self.top, self.text(name)), 1.0)
 
     def add(self, sequence):
         """Add one sequence of tokens."""
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
             raise TypeError(f"sequence {self.n_sequences} must be a list of tokens, got "
                             f"{type(sequence).__name__}")
-        self.token = 0
+        self.token = self.n_asked = 0
         for token in sequence:
             self.add_token(token)
             if self.end_token() < 0:

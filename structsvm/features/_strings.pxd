@@ -39,10 +39,16 @@ cdef extern from *:
         return h;
     }
     static inline uint64_t ssvm_stir(uint64_t h) { return ssvm_mix(h ^ 0x8EBC6AF09C88C6E3ull, 0x589965CC75374CC3ull); }
+    #if defined(__GNUC__)
+    #define ssvm_prefetch(address) __builtin_prefetch(address)
+    #else
+    #define ssvm_prefetch(address) ((void)(address))
+    #endif
     """
     uint64_t hash_bytes "ssvm_hash"(const void *string, size_t n) noexcept nogil
     uint64_t spell "ssvm_spell"(uint64_t h, const char *string, size_t n) noexcept nogil
     uint64_t stir "ssvm_stir"(uint64_t h) noexcept nogil
+    void prefetch "ssvm_prefetch"(const void *address) noexcept nogil
     const uint64_t SPELLED "SSVM_SPELLED"
     const char *NOTHING "ssvm_nothing"
 
@@ -109,14 +115,26 @@ cdef class Interner:
     cdef _ids(self, strings, bint grow)
 
 
+cdef struct NameSlot:
+    uint32_t tag        # high half of the hash
+    int32_t id          # id + 1; 0: free
+    int64_t start       # in the arena, of a uint32_t with the size and of the name
+
+
+cdef struct Asked:
+    const char *head    # a name in two parts
+    const char *rest
+    int64_t n_head, n_rest
+    uint64_t h          # the hash of both
+
+
 cdef class NameTable:
     cdef char *arena
-    cdef int64_t *starts            # name i is arena[starts[i]:starts[i + 1]]
-    cdef Slot *slots
+    cdef NameSlot *slots
     cdef uint64_t mask
     cdef readonly int64_t n
 
     cdef int put(self, list names) except -1
-    cdef int32_t find(self, const char *head, int64_t n_head, const char *rest, int64_t n_rest,
-                      uint64_t h) noexcept nogil
-    cdef int64_t find_text(self, bytes head, uint64_t spelled, object rest) except -2
+    cdef void expect(self, uint64_t h) noexcept nogil
+    cdef void find_all(self, const Asked *asked, int64_t n, int32_t *ids) noexcept nogil
+    cdef int32_t find(self, const Asked *asked) noexcept nogil
