@@ -1,6 +1,7 @@
 """Attribute strings and feature dicts, against a reference that takes them apart."""
 
 import itertools
+from collections import UserDict
 
 import numpy as np
 import pytest
@@ -225,6 +226,38 @@ def test_a_name_is_found_by_any_two_parts_of_it():
         found = [{names[j] for j in indices[a:b]} for a, b in itertools.pairwise(indptr)]
         assert found == [set(wanted) for _, wanted in given_and_found]
         assert values is None
+
+
+def test_strings_that_a_value_frees_while_they_are_read():
+    """Names are looked up some at a time, but before a user's code runs."""
+    token = {f"k{i}": f"v{i * i}" for i in range(100)}
+    names = [*(f"{key}:{value}" for key, value in token.items()), "f"]
+
+    class Clearing:
+        def __float__(self):
+            token.clear()
+            self.others = [f"w{i * i}" for i in range(1000)]  # in the memory of those that are free now
+            return 2.0
+
+    buffer = AttributeBuffer(KnownNames(names))
+    buffer.add([{}])
+    token["f"] = Clearing()
+    buffer.add([token, {"k3": "v9"}])
+    _, indptr, indices, values = buffer.finish()
+    assert indptr.tolist() == [0, 0, 101, 102]
+    assert indices.tolist() == [*range(101), 3] and values.tolist() == [1.0] * 100 + [2.0, 1.0]
+
+
+def test_strings_that_end_with_the_loop_over_a_mapping():
+    class Made(UserDict):
+        def items(self):
+            return ((f"k{i}", f"v{i * i}") for i in range(100))
+
+    names = [f"k{i}:v{i * i}" for i in range(100)]
+    for token, wanted in ((Made(), names), (frozenset(names), sorted(names))):
+        buffer = AttributeBuffer(KnownNames(wanted))
+        buffer.add([token])
+        assert buffer.finish()[2].tolist() == list(range(100))
 
 
 @pytest.mark.parametrize("seed", range(3))
