@@ -5,8 +5,8 @@
 
 Prints tables and stores them in benchmarks/results/installed.json and installed.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. Rows of other programs are kept and
-reused, unless --fresh. The parts need python-crfsuite, that of addresses usaddress, whose features it takes. Wapiti, on
-the PATH or by the environment variable WAPITI, is left out where it is not found.
+reused, unless --fresh. The parts need python-crfsuite, that of addresses usaddress, whose features it takes. Wapiti and
+CRF++, on the PATH or by the environment variables WAPITI and CRF_LEARN, are left out where they are not found.
 """
 
 from common.parts import main

@@ -2,7 +2,7 @@
 
 VERB: ``train``, ``load`` or ``tag``. JSON: ``program`` ("structsvm", "words", "crfsuite" or "swapped": the same calls
 with one import changed), ``settings``, ``data`` (a JSON file: X, y to train on and X, y to test on), ``first`` (one of
-a sentence), ``model`` (a file).
+a sentence), ``model`` (a file), ``alone`` (whether the model is opened to predict alone).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def taggers(task):
     if task["program"] in ("structsvm", "words"):
         import structsvm
 
-        labeler = structsvm.load(task["model"])
+        labeler = structsvm.load(task["model"], predictor=task.get("alone", False))
 
         def tag_all(X, n_jobs):
             return labeler.set_params(n_jobs=n_jobs).predict(X)

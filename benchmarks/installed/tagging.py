@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ COLUMNS = {
     "single": ("tok/s, one by one", ",.0f"),
     "model": ("model MB", ".2f"),
     "load": ("load CPU ms", ".0f"),
+    "alone": ("predictor=True", ".0f"),
     "resident": ("load MB", ".0f"),
     "remark": ("", ""),
 }
@@ -40,7 +42,10 @@ training: from dicts in memory to the model, the choice of C and loss included i
 {GRID["c1"]}, c2 of {GRID["c2"]}, by whole records right of the last fifth of the training part, its CPU seconds apart
 
 load: imports, the model and its first sentence, CPU milliseconds and resident memory of a fresh process over one that
-has imported what measures (NumPy among it)
+has imported what measures (NumPy among it); predictor=True: the milliseconds of `structsvm.load(path, predictor=True)`,
+which imports neither scikit-learn nor scipy
+
+CRF++: the dicts as columns, one per key, an underscore where a token lacks it, and a template per column
 
 one import changed: the same calls as python-crfsuite's, of structsvm.interop.pycrfsuite
 
@@ -79,8 +84,12 @@ def programs(data):
     yield Program("structsvm, words alone", "words", data="words")
     yield Program("structsvm, one import changed", "swapped", data.settings)
     yield Program(THEIRS, "crfsuite", data.settings, is_ours=False)
-    if commands.wapiti():
-        yield Program("Wapiti, as it comes", "wapiti", {"algorithm": "l-bfgs"}, is_ours=False)
+    for name, program, settings in (
+        ("Wapiti, as it comes", "wapiti", {"algorithm": "l-bfgs"}),
+        ("CRF++, as it comes", "crfpp", {"algorithm": "CRF-L2"}),
+    ):
+        if getattr(commands, program)():
+            yield Program(name, program, settings, is_ours=False)
 
 
 def exported(folder, data, n):
@@ -95,7 +104,35 @@ def exported(folder, data, n):
     for name, part, labels in (("attributes", features, y), ("test", of_test, y_test)):
         task[name] = str(folder / name)
         write_attributes(task[name], [[names_of(token) for token in sentence] for sentence in part], labels)
+    return task | as_column_files(folder, features, of_test, y, y_test)
+
+
+def as_column_files(folder, X, X_test, y, y_test):
+    """Write what CRF++ reads: a column per key of the dicts, the label last; and the templates, one per column."""
+    parts = [[[columns_of(token) for token in sentence] for sentence in part] for part in (X, X_test)]
+    keys = sorted({key for sentence in parts[0] for token in sentence for key in token})
+    task = {"template_text": "".join(f"U{k}:%x[0,{k}]\n" for k in range(len(keys))) + "B\n"}
+    for name, part, labels in (("train_text", parts[0], y), ("test_text", parts[1], y_test)):
+        task[name] = str(folder / name)
+        blocks = (
+            "".join(
+                f"{' '.join(token.get(key, '_') for key in keys)} {label}\n" for token, label in zip(*pair, strict=True)
+            )
+            for pair in zip(part, labels, strict=True)
+        )
+        Path(task[name]).write_text("\n".join(blocks) + "\n", encoding="utf-8")
     return task
+
+
+def columns_of(features, prefix=""):
+    """Values of a token's dict by key, those of inner dicts by both keys; false ones are left out."""
+    found = {}
+    for key, value in features.items():
+        if isinstance(value, dict):
+            found |= columns_of(value, f"{prefix}{key}:")
+        elif value:
+            found[f"{prefix}{key}"] = re.sub(r"\s", "_", value) if isinstance(value, str) else "1"
+    return found
 
 
 def names_of(features, prefix=""):
@@ -124,8 +161,8 @@ def row_of(who, data, task, options, kept):
     print(f"  {data.name}: {who.name}", file=sys.stderr, flush=True)
     row = {"who": who.name, "key": key, "settings": in_words(who.settings)}
     model = str(task["folder"] / who.program)
-    if who.program == "wapiti":
-        return row | of_wapiti(who, task, model, 20 if options.quick else LIMIT)
+    if who.program in ("wapiti", "crfpp"):
+        return row | of_command(who, task, model, 20 if options.quick else LIMIT)
     request = {
         "program": who.program,
         "settings": who.settings,
@@ -135,22 +172,26 @@ def row_of(who, data, task, options, kept):
     }
     row |= run_module("installed.program", "train", json.dumps(request))
     row |= run_module("installed.program", "load", json.dumps(request))
+    if who.program in ("structsvm", "words"):
+        row["alone"] = run_module("installed.program", "load", json.dumps(request | {"alone": True}))["load"]
     row |= run_module("installed.program", "tag", json.dumps(request)) | {"model": Path(model).stat().st_size / 1e6}
     if "C" in row:
         row["settings"] = f"{row.pop('loss')}, C = {row.pop('C'):.3g}"
     return row | scores(task["gold"], row.pop("labels"))
 
 
-def of_wapiti(who, task, model, limit):
+def of_command(who, task, model, limit):
+    """Measure Wapiti or CRF++."""
+    run = {"wapiti": commands.run_wapiti, "crfpp": commands.run_crfpp}[who.program]
     try:
-        found, labels = commands.run_wapiti(task | {"settings": who.settings, "model": model}, limit)
+        found, labels = run(task | {"settings": who.settings, "model": model, "min_count": 1}, limit)
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return {"remark": f"no model (limit: {limit} s)"}
     remark = "" if found["in_time"] else f"interrupted after {limit} s"
-    return {"cpu": found["cpu"], "model": found["model"], "batch": found["tag_attributes"], "remark": remark} | scores(
-        task["gold"], labels
-    )
+    speed = found["tag_attributes" if who.program == "wapiti" else "tag_text"]
+    measured = {"cpu": found["cpu"], "model": found["model"], "batch": speed, "remark": remark}
+    return measured | scores(task["gold"], labels)
 
 
 def best_of_grid(data, task, options, kept):

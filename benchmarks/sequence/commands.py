@@ -93,13 +93,14 @@ def write_raw(path, attributes, copies, *, labelled):
 
 
 def run_crfpp(task, limit):
-    """Train and test from the column text, by CRF++'s own templates."""
+    """Train and test from the column text, by CRF++'s own templates, or by those that the task has as a text."""
     from structsvm.features.templates import built_in_templates
 
     learn, test, _ = crfpp()
     folder = Path(task["model"]).parent
     templates, copies = folder / "templates", folder / "crfpp.test"
-    templates.write_text(built_in_templates(task["templates"], 2), encoding="utf-8")
+    text = task.get("template_text") or built_in_templates(task["templates"], 2)
+    templates.write_text(text, encoding="utf-8")
     copies.write_text(Path(task["test_text"]).read_text(encoding="utf-8") * COPIES, encoding="utf-8")
     trained = run_command(
         [
@@ -129,7 +130,7 @@ def run_crfpp(task, limit):
         "peak": trained.peak,
         "model": Path(task["model"]).stat().st_size / 1e6,
         "passes": trained.stdout.count("iter="),
-        "in_time": True,
+        "in_time": trained.in_time,
     }
     predicted = label_blocks(outputs[0], -1)
     return result | {"tag_text": speed(predicted, once, often)}, predicted

@@ -6,15 +6,14 @@ from numpy.typing import NDArray
 from structsvm.features._tokens import TokenBuffer
 
 @final
+class KnownNames:
+    def __init__(self, names: list[str]) -> None: ...
+    @property
+    def n_remembered(self) -> int: ...
+
+@final
 class AttributeBuffer(TokenBuffer):
-    def __init__(
-        self,
-        names: dict[str, int],
-        pairs: dict[str, dict[str, int]],
-        nested: dict[str, dict[str, str]],
-        grow: bool,
-        hash_bits: int = 0,
-    ) -> None: ...
+    def __init__(self, names: dict[str, int] | KnownNames, grow: bool = False, hash_bits: int = 0) -> None: ...
     numbers: set[int]
 
     def counted(self) -> NDArray[np.int64]: ...

@@ -10,14 +10,14 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from cpython.set cimport PySet_Add
 from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Concat, PyUnicode_FindChar, PyUnicode_Substring
 from libc.math cimport isfinite
-from libc.stdint cimport INT32_MAX, int32_t, int64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 
 cimport cython
 
 import numpy as np
 
-from structsvm.features._strings cimport copied, hash_bytes, reserve, utf8
+from structsvm.features._strings cimport Asked, NameTable, SPELLED, ascii_of, copied, hash_bytes, reserve, spell, utf8
 from structsvm.features._tokens cimport TokenBuffer, not_finite
 
 cdef extern from "Python.h":
@@ -27,34 +27,94 @@ cdef extern from "Python.h":
 
 cdef enum:
     MAX_DEPTH = 64              # nesting of feature dicts
-    MANY_KEYS = 256             # names of nested dicts that are remembered, and keys of each
+    MANY_BEGINNINGS = 4096      # beginnings of names that are remembered
+    MOST_ASKED = 64             # names that are looked up together
+
+
+@cython.final
+cdef class Beginning:
+    """Beginning of names of features, "key:", or nothing; and the longer ones that are known.
+
+    Tokens have their keys mostly in one order, and the same objects: a key is first looked for at its place.
+    """
+    cdef str text
+    cdef bytes coded            # in UTF-8
+    cdef uint64_t spelled       # its hash
+    cdef str key                # the last key, without the colon
+    cdef Py_ssize_t place       # among those of the same level; -1: it is not remembered
+    cdef list longer            # in the order of arrival
+    cdef dict by_key
+    cdef dict ids               # the feature of each rest of a name, where names are a dict
+
+    def __cinit__(self, str text, str key=""):
+        self.text, self.key = text, key
+        self.coded = utf8(text)
+        self.spelled = spell(SPELLED, PyBytes_AS_STRING(self.coded), PyBytes_GET_SIZE(self.coded))
+        self.place, self.longer, self.by_key, self.ids = -1, [], {}, {}
+
+
+cdef inline void describe(Asked *asked, Beginning at, const char *rest, int64_t n_rest) noexcept:
+    """The name of two parts, as a table of names is asked for it."""
+    asked.head, asked.n_head = PyBytes_AS_STRING(at.coded), PyBytes_GET_SIZE(at.coded)
+    asked.rest, asked.n_rest, asked.h = rest, n_rest, spell(at.spelled, rest, n_rest)
+
+
+@cython.final
+cdef class KnownNames:
+    """Names of features that do not change, and the beginnings that were met: a table for `AttributeBuffer`.
+
+    Parameters
+    ----------
+    names : list of str
+    """
+    cdef NameTable table
+    cdef Beginning top
+    cdef int64_t n_beginnings
+
+    def __init__(self, list names):
+        self.table, self.top = NameTable(names), Beginning("")
+        self.top.place = 0
+
+    def __reduce__(self):
+        raise TypeError("a table of names is made anew from its names")
+
+    @property
+    def n_remembered(self):
+        """Beginnings that are remembered."""
+        return self.n_beginnings
 
 
 @cython.final
 cdef class AttributeBuffer(TokenBuffer):
     """Tokens given as dicts of features or collections of attribute strings.
 
+    Known names are looked up some at a time. Until then their letters are those of the token's own strings: nothing
+    that could run a user's code, or free a string, may stand between `ask` and `answer`.
+
     Parameters
     ----------
-    names : dict of str to int
-        The vocabulary, 0 .. len(names) - 1; grows with ``grow=True``.
-    pairs : dict of str to dict of str to int
-        Cache: the id of "key:value", so that the name is built once only.
-    nested : dict of str to dict of str to str
-        Cache: "prefix:key" of nested dicts, while they are few.
+    names : dict of str to int, or KnownNames
+        The vocabulary, 0 .. len(names) - 1; a dict grows with ``grow=True``.
     grow : bool
     hash_bits : int
         0: vocabulary. k: 2**k buckets.
     """
-    cdef dict names, pairs, nested, places
+    cdef dict names                 # None: `known` has them
+    cdef KnownNames known
+    cdef NameTable table
+    cdef Beginning top
+    cdef dict places
     cdef readonly set numbers       # features that have had a number other than 1
     cdef bint grow
     cdef int hash_bits
     cdef int64_t *counts
     cdef int64_t counts_capacity
     cdef int64_t token              # within the sequence, for messages
+    cdef Asked asked[MOST_ASKED]
+    cdef float values_asked[MOST_ASKED]
+    cdef int64_t n_asked
 
-    def __init__(self, dict names, dict pairs, dict nested, bint grow, int hash_bits=0):
+    def __init__(self, names, bint grow=False, int hash_bits=0):
         cdef Py_ssize_t n, n_counted = len(names) if grow else 0
         if not 0 <= hash_bits <= 30:
             raise ValueError("hash_bits must be between 1 and 30")
@@ -62,9 +122,12 @@ cdef class AttributeBuffer(TokenBuffer):
             raise MemoryError
         for n in range(n_counted):
             self.counts[n] = 0
-        self.names = names
-        self.pairs = pairs
-        self.nested = nested
+        if isinstance(names, KnownNames):
+            self.known = names
+            self.table, self.top = self.known.table, self.known.top
+        else:
+            self.names, self.known, self.top = names, KnownNames([]), Beginning("")
+            self.top.ids = self.names
         self.places = {}
         self.numbers = set()
         self.grow = grow
@@ -80,18 +143,39 @@ cdef class AttributeBuffer(TokenBuffer):
     cdef where(self):
         return f"sequence {self.n_sequences}, token {self.token}"
 
-    cdef int64_t find(self, str name) except -2:
-        """The id of a feature; -1 unknown. Names new to a growing vocabulary are added."""
+    cdef int64_t find(self, Beginning at, object rest) except -2:
+        """The id of a feature by the beginning and the rest of its name, an exact str; -1 unknown.
+
+        Names new to a growing vocabulary are added.
+        """
         cdef PyObject *hit
-        cdef int64_t n
-        cdef Py_ssize_t size
+        cdef int64_t id_
+        cdef Asked asked
         cdef bytes coded
+        if self.table is not None:
+            coded = utf8(rest)
+            describe(&asked, at, PyBytes_AS_STRING(coded), PyBytes_GET_SIZE(coded))
+            return self.table.find(&asked)
         if self.hash_bits:
-            coded = utf8(name)
-            size = PyBytes_GET_SIZE(coded)
-            return <int64_t>(hash_bytes(PyBytes_AS_STRING(coded), size)
-                             >> (64 - self.hash_bits))
-        hit = PyDict_GetItemWithError(self.names, name)
+            return self.hashed(PyUnicode_Concat(at.text, rest))
+        hit = PyDict_GetItemWithError(at.ids, rest)
+        if hit != NULL:
+            return PyLong_AsLong(hit)
+        if at is self.top:
+            return self.numbered(rest)
+        id_ = self.numbered(PyUnicode_Concat(at.text, rest))
+        if id_ >= 0:
+            at.ids[rest] = id_
+        return id_
+
+    cdef int64_t hashed(self, str name) except -2:
+        cdef bytes coded = utf8(name)
+        return <int64_t>(hash_bytes(PyBytes_AS_STRING(coded), PyBytes_GET_SIZE(coded)) >> (64 - self.hash_bits))
+
+    cdef int64_t numbered(self, str name) except -2:
+        """The id of a name in the dict, to which it is added where that grows; -1 unknown."""
+        cdef PyObject *hit = PyDict_GetItemWithError(self.names, name)
+        cdef int64_t n
         if hit != NULL:
             return PyLong_AsLong(hit)
         if not self.grow:
@@ -105,6 +189,56 @@ cdef class AttributeBuffer(TokenBuffer):
         self.names[name] = n
         return n
 
+    cdef Beginning below(self, Beginning at, str key, Py_ssize_t *place):
+        """The beginning "...key:"; `place` is where it is expected, and becomes the place behind it."""
+        cdef Beginning found
+        cdef PyObject *hit
+        if place[0] < PyList_GET_SIZE(at.longer):
+            found = <Beginning>PyList_GET_ITEM(at.longer, place[0])
+            if found.key is key:
+                place[0] += 1
+                return found
+        hit = PyDict_GetItemWithError(at.by_key, key)
+        if hit != NULL:
+            found = <Beginning>hit
+            found.key, place[0] = key, found.place + 1
+            return found
+        self.answer()
+        found = Beginning(PyUnicode_Concat(PyUnicode_Concat(at.text, key), ":"), key)
+        if self.known.n_beginnings < MANY_BEGINNINGS:
+            self.known.n_beginnings += 1
+            found.place, at.by_key[key] = len(at.longer), found
+            at.longer.append(found)
+        return found
+
+    cdef inline int add_feature(self, Beginning at, object rest, float value) except -1:
+        """Add a feature by the two parts of its name; `rest` is an exact str that the token keeps until `answer`."""
+        cdef int64_t size
+        cdef const char *s = ascii_of(rest, &size)
+        cdef Asked *asked
+        if self.table is None or s == NULL or at.place < 0:
+            self.answer()
+            return self.record(self.find(at, rest), value)
+        if self.n_asked == MOST_ASKED:
+            self.answer()
+        asked = &self.asked[self.n_asked]
+        describe(asked, at, s, size)
+        self.table.expect(asked.h)
+        self.values_asked[self.n_asked] = value
+        self.n_asked += 1
+        return 0
+
+    cdef int answer(self) except -1:
+        """Record the features that were asked for."""
+        cdef int32_t ids[MOST_ASKED]
+        cdef int64_t k, n = self.n_asked
+        self.n_asked = 0
+        if n:
+            self.table.find_all(self.asked, n, ids)
+        for k in range(n):
+            self.record(ids[k], self.values_asked[k])
+        return 0
+
     cdef inline int record(self, int64_t id_, float value) except -1:
         if id_ >= 0:
             if self.grow and not self.hash_bits:
@@ -112,55 +246,6 @@ cdef class AttributeBuffer(TokenBuffer):
             if self.push(<int32_t>id_, value) < 0:
                 raise MemoryError
         return 0
-
-    cdef int add_name(self, object name) except -1:
-        """An attribute string, without a prefix."""
-        cdef PyObject *hit
-        if PyUnicode_CheckExact(name) and not self.hash_bits:
-            hit = PyDict_GetItemWithError(self.names, name)
-            if hit != NULL:
-                return self.record(PyLong_AsLong(hit), 1.0)
-        return self.record(self.find(self.text(name)), 1.0)
-
-    cdef int add_pair(self, object key, object value) except -1:
-        """The feature "key:value" of two exact strings."""
-        cdef PyObject *inner
-        cdef PyObject *hit
-        cdef int64_t id_
-        cdef dict values
-        if self.hash_bits:
-            return self.record(self.find(self.join(key, value)), 1.0)
-        inner = PyDict_GetItemWithError(self.pairs, key)
-        if inner != NULL:
-            hit = PyDict_GetItemWithError(<object>inner, value)
-            if hit != NULL:
-                return self.record(PyLong_AsLong(hit), 1.0)
-        id_ = self.find(self.join(key, value))
-        if id_ >= 0:
-            values = self.pairs.setdefault(key, {})
-            PyDict_SetItem(values, value, id_)
-            self.record(id_, 1.0)
-        return 0
-
-    cdef object below(self, object prefix, object key):
-        """The name "prefix:key" of two exact strings."""
-        cdef PyObject *keys = PyDict_GetItemWithError(self.nested, prefix)
-        cdef PyObject *hit
-        if keys == NULL:
-            if len(self.nested) >= MANY_KEYS:
-                return self.join(prefix, key)
-            self.nested[prefix] = {}
-            keys = PyDict_GetItemWithError(self.nested, prefix)
-        hit = PyDict_GetItemWithError(<object>keys, key)
-        if hit != NULL:
-            return <object>hit
-        name = self.join(prefix, key)
-        if len(<dict>keys) < MANY_KEYS:
-            PyDict_SetItem(<object>keys, key, name)
-        return name
-
-    cdef str join(self, object prefix, object rest):
-        return PyUnicode_Concat(PyUnicode_Concat(prefix, ":"), rest)
 
     cdef str text(self, object name):
         """A name as an exact str. bytes are UTF-8, as in python-crfsuite."""
@@ -176,7 +261,7 @@ cdef class AttributeBuffer(TokenBuffer):
         raise TypeError(f"{self.where()}: names of features must be strings, got "
                         f"{name!r} of type {type(name).__name__}")
 
-    cdef float number(self, object name, object value) except? -1.0:
+    cdef float number(self, Beginning at, str key, object value) except? -1.0:
         """A numeric value as a finite float32."""
         cdef double x
         cdef float narrow
@@ -191,59 +276,83 @@ cdef class AttributeBuffer(TokenBuffer):
                 x = float(value)
         except TypeError:
             raise TypeError(
-                f"{self.where()}: feature {name!r} has a value of type {type(value).__name__}; "
+                f"{self.where()}: feature {at.text + key!r} has a value of type {type(value).__name__}; "
                 "wanted a string, a number, a dict of them, a list or array of either, or a set of strings") from None
         except OverflowError:
-            raise not_finite(self.n_sequences, self.token, name, "too large") from None
+            raise not_finite(self.n_sequences, self.token, at.text + key, "too large") from None
         narrow = <float>x
         if not isfinite(narrow):
-            raise not_finite(self.n_sequences, self.token, name, x)
+            raise not_finite(self.n_sequences, self.token, at.text + key, x)
         return narrow
 
-    cdef int add_item(self, object prefix, object key, object value, int depth) except -1:
-        """One key and value of a dict; prefix None at the top."""
+    cdef int add_item(self, Beginning at, object key, object value, Py_ssize_t *place, int depth) except -1:
+        """One key and value of a dict, whose keys go on after `at`; `place` is where the key is expected there."""
         cdef float number
         cdef int64_t id_
         if not PyUnicode_CheckExact(key):
+            self.answer()
             key = self.text(key)
         if value is False:
             return 0
-        if prefix is not None:
-            key = self.below(prefix, key)
         if PyUnicode_CheckExact(value):
-            return self.add_pair(key, value)
+            return self.add_feature(self.below(at, key, place), value, 1.0)
+        if value is True:
+            return self.add_feature(at, key, 1.0)
+        if type(value) is dict:
+            return self.add_nested(self.below(at, key, place), value, depth + 1)
+        self.answer()
         if PyFloat_CheckExact(value) or PyLong_Check(value):
-            number = self.number(key, value)
+            number = self.number(at, key, value)
         elif isinstance(value, (str, bytes)):
-            return self.add_pair(key, self.text(value))
+            return self.record(self.find(self.below(at, key, place), self.text(value)), 1.0)
         elif isinstance(value, (dict, list, tuple, set, frozenset)):
-            return self.add_nested(key, value, depth + 1)
+            return self.add_nested(self.below(at, key, place), value, depth + 1)
         elif getattr(value, "shape", ()) != () and hasattr(value, "tolist"):
-            return self.add_nested(key, value.tolist(), depth + 1)
+            return self.add_nested(self.below(at, key, place), value.tolist(), depth + 1)
         else:
-            number = self.number(key, value)
+            number = self.number(at, key, value)
         if number != 0.0:
-            id_ = self.find(key)
+            id_ = self.find(at, key)
             self.record(id_, number)
             if number != 1.0 and id_ >= 0 and (self.grow or self.hash_bits):
                 self.numbers.add(id_)
         return 0
 
-    cdef int add_nested(self, object prefix, object value, int depth) except -1:
+    cdef int add_dict(self, dict features, Beginning at, int depth) except -1:
+        cdef Py_ssize_t k = 0, place = 0
+        cdef PyObject *key
+        cdef PyObject *value
+        while PyDict_Next(features, &k, &key, &value):
+            self.add_item(at, <object>key, <object>value, &place, depth)
+        return 0
+
+    cdef int add_items(self, object features, Beginning at, int depth) except -1:
+        """Keys and values of another mapping, which may end with the loop."""
+        cdef Py_ssize_t place = 0
+        self.answer()
+        for key, value in features.items():
+            self.add_item(at, key, value, &place, depth)
+            self.answer()
+        return 0
+
+    cdef int add_nested(self, Beginning at, object value, int depth) except -1:
+        cdef Py_ssize_t place = 0
         if depth > MAX_DEPTH:
             raise ValueError(f"{self.where()}: feature dicts are nested more than {MAX_DEPTH} deep")
+        if type(value) is dict:
+            return self.add_dict(value, at, depth)
         if isinstance(value, dict):
-            for key, inner in (<dict>value).items():
-                self.add_item(prefix, key, inner, depth)
-        elif isinstance(value, (list, tuple)):
-            for place, inner in enumerate(value):
+            return self.add_items(value, at, depth)
+        if isinstance(value, (list, tuple)):
+            for n, inner in enumerate(value):
                 if isinstance(inner, (str, bytes)):
-                    self.add_pair(prefix, self.text(inner))
+                    self.record(self.find(at, self.text(inner)), 1.0)
                 else:
-                    self.add_item(None, self.name_of_place(prefix, place), inner, depth)
+                    self.add_item(self.top, self.name_of_place(at.text[:-1], n), inner, &place, depth)
+                    self.answer()
         else:
             for key in self.in_order(value):
-                self.add_pair(prefix, self.text(key))
+                self.record(self.find(at, self.text(key)), 1.0)
         return 0
 
     cdef str name_of_place(self, str key, Py_ssize_t place):
@@ -261,15 +370,8 @@ cdef class AttributeBuffer(TokenBuffer):
 
     cdef int add_token(self, object token) except -1:
         cdef Py_ssize_t k = 0
-        cdef PyObject *key
-        cdef PyObject *value
-        if isinstance(token, dict):
-            if type(token) is dict:
-                while PyDict_Next(token, &k, &key, &value):
-                    self.add_item(None, <object>key, <object>value, 0)
-            else:
-                for name, inner in token.items():
-                    self.add_item(None, name, inner, 0)
+        if type(token) is dict:
+            self.add_dict(token, self.top, 0)
         elif type(token) is list:
             while k < PyList_GET_SIZE(token):
                 self.add_name(<object>PyList_GET_ITEM(token, k))
@@ -280,21 +382,28 @@ cdef class AttributeBuffer(TokenBuffer):
         elif isinstance(token, (list, tuple, set, frozenset)):
             for name in self.in_order(token):
                 self.add_name(name)
-        elif hasattr(token, "items") and hasattr(token, "keys"):
-            for name, inner in token.items():
-                self.add_item(None, name, inner, 0)
+                self.answer()
+        elif isinstance(token, dict) or (hasattr(token, "items") and hasattr(token, "keys")):
+            self.add_items(token, self.top, 0)
         else:
             raise TypeError(
                 f"{self.where()}: a token must be a dict of features or a list of attribute "
                 f"strings, got {token!r:.40} of type {type(token).__name__}")
-        return 0
+        return self.answer()
+
+    cdef int add_name(self, object name) except -1:
+        """An attribute string, without a prefix."""
+        if PyUnicode_CheckExact(name):
+            return self.add_feature(self.top, name, 1.0)
+        self.answer()
+        return self.record(self.find(self.top, self.text(name)), 1.0)
 
     def add(self, sequence):
         """Add one sequence of tokens."""
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
             raise TypeError(f"sequence {self.n_sequences} must be a list of tokens, got "
                             f"{type(sequence).__name__}")
-        self.token = 0
+        self.token = self.n_asked = 0
         for token in sequence:
             self.add_token(token)
             if self.end_token() < 0:

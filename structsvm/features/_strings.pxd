@@ -1,7 +1,11 @@
 # Shared by the encoders of users' data: a hash, buffers that grow, interned strings.
 
+from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_GET_LENGTH
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
+
+cdef extern from "Python.h":
+    bint is_compact_ascii "PyUnicode_IS_COMPACT_ASCII"(object s)
 
 cdef extern from *:
     """
@@ -27,8 +31,25 @@ cdef extern from *:
         return ssvm_mix(h ^ 0x8EBC6AF09C88C6E3ull, 0x589965CC75374CC3ull);
     }
     static const char ssvm_nothing[1] = {0};
+
+    /* Hash of a string by its bytes (FNV-1a): of "ab" it is the one of "b" after the one of "a". */
+    #define SSVM_SPELLED 0xCBF29CE484222325ull
+    static inline uint64_t ssvm_spell(uint64_t h, const char *string, size_t n) {
+        for (; n; n--) h = (h ^ (unsigned char)*string++) * 0x100000001B3ull;
+        return h;
+    }
+    static inline uint64_t ssvm_stir(uint64_t h) { return ssvm_mix(h ^ 0x8EBC6AF09C88C6E3ull, 0x589965CC75374CC3ull); }
+    #if defined(__GNUC__)
+    #define ssvm_prefetch(address) __builtin_prefetch(address)
+    #else
+    #define ssvm_prefetch(address) ((void)(address))
+    #endif
     """
     uint64_t hash_bytes "ssvm_hash"(const void *string, size_t n) noexcept nogil
+    uint64_t spell "ssvm_spell"(uint64_t h, const char *string, size_t n) noexcept nogil
+    uint64_t stir "ssvm_stir"(uint64_t h) noexcept nogil
+    void prefetch "ssvm_prefetch"(const void *address) noexcept nogil
+    const uint64_t SPELLED "SSVM_SPELLED"
     const char *NOTHING "ssvm_nothing"
 
 cdef enum:
@@ -65,6 +86,13 @@ cdef object copied(const void *source, int64_t n, object dtype, size_t size)
 # The UTF-8 of a str (or of an instance of a subclass).
 cdef bytes utf8(object s)
 
+# The UTF-8 of an exact str in ASCII, or NULL for any other one.
+cdef inline const char *ascii_of(object s, int64_t *size) noexcept:
+    if not is_compact_ascii(s):
+        return NULL
+    size[0] = PyUnicode_GET_LENGTH(s)
+    return <const char *>PyUnicode_1BYTE_DATA(s)
+
 
 cdef struct Slot:
     uint32_t tag        # high half of the hash
@@ -85,3 +113,28 @@ cdef class Interner:
     cdef int rehash(self) noexcept nogil
     cdef int32_t id_of(self, object item, bint grow) except -2
     cdef _ids(self, strings, bint grow)
+
+
+cdef struct NameSlot:
+    uint32_t tag        # high half of the hash
+    int32_t id          # id + 1; 0: free
+    int64_t start       # in the arena, of a uint32_t with the size and of the name
+
+
+cdef struct Asked:
+    const char *head    # a name in two parts
+    const char *rest
+    int64_t n_head, n_rest
+    uint64_t h          # the hash of both
+
+
+cdef class NameTable:
+    cdef char *arena
+    cdef NameSlot *slots
+    cdef uint64_t mask
+    cdef readonly int64_t n
+
+    cdef int put(self, list names) except -1
+    cdef void expect(self, uint64_t h) noexcept nogil
+    cdef void find_all(self, const Asked *asked, int64_t n, int32_t *ids) noexcept nogil
+    cdef int32_t find(self, const Asked *asked) noexcept nogil

@@ -2,7 +2,7 @@
 """Byte strings and their numbers."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_AsEncodedString, PyUnicode_GET_LENGTH
+from cpython.unicode cimport PyUnicode_AsEncodedString
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
@@ -12,9 +12,6 @@ cimport cython
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
-
-cdef extern from "Python.h":
-    bint is_compact_ascii "PyUnicode_IS_COMPACT_ASCII"(object s)
 
 
 @cython.final
@@ -114,14 +111,12 @@ cdef class Interner:
 
     cdef int32_t id_of(self, object item, bint grow) except -2:
         """The id of a str or bytes, -1 if it is unknown and `grow` is false."""
-        cdef Py_ssize_t size
+        cdef int64_t size
         cdef const char *s
         cdef uint64_t h
         cdef int32_t i
-        if isinstance(item, str) and is_compact_ascii(item):    # its own bytes
-            size = PyUnicode_GET_LENGTH(item)
-            s = <const char *>PyUnicode_1BYTE_DATA(item)
-        else:
+        s = ascii_of(item, &size) if isinstance(item, str) else NULL
+        if s == NULL:
             if isinstance(item, str):
                 item = utf8(item)
             elif not isinstance(item, bytes):
@@ -182,6 +177,98 @@ cdef class Interner:
             if i < 0:
                 raise MemoryError if i == -1 else OverflowError("more than 2**31 - 2 strings")
         return self
+
+
+@cython.final
+cdef class NameTable:
+    """Names and their numbers, found by the beginning and the rest of a name, which need not be joined.
+
+    A look-up reads one slot and the name, where a dict of strings reads five places of memory. Of several names asked
+    together the slots, then the names, are fetched side by side.
+
+    Parameters
+    ----------
+    names : list of str
+        Each once; their places are their numbers.
+    """
+
+    def __init__(self, list names):
+        if self.slots != NULL:
+            raise TypeError("a table of names is filled once")
+        self.put(names)
+
+    def __dealloc__(self):
+        free(self.arena)
+        free(self.slots)
+
+    def __reduce__(self):
+        raise TypeError("a table of names is made anew from its names")
+
+    def __len__(self):
+        return self.n
+
+    cdef int put(self, list names) except -1:
+        cdef int64_t n = len(names), i, capacity = 0, start = 0
+        cdef uint64_t n_slots = 64, h, k
+        cdef uint32_t size
+        cdef const char *s
+        cdef bytes coded
+        while n_slots < 2 * <uint64_t>n:
+            n_slots *= 2
+        if n >= INT32_MAX:
+            raise OverflowError("more than 2**31 - 2 names")
+        self.slots = <NameSlot *>calloc(n_slots, sizeof(NameSlot))
+        if self.slots == NULL:
+            raise MemoryError
+        self.mask = n_slots - 1
+        for i in range(n):
+            coded = utf8(names[i])
+            if PyBytes_GET_SIZE(coded) > INT32_MAX:
+                raise OverflowError("a name of more than 2**31 - 1 bytes")
+            s, size = PyBytes_AS_STRING(coded), <uint32_t>PyBytes_GET_SIZE(coded)
+            if reserve(<void **>&self.arena, &capacity, start + sizeof(size) + size, 1) < 0:
+                raise MemoryError
+            memcpy(self.arena + start, &size, sizeof(size))
+            memcpy(self.arena + start + sizeof(size), s, size)
+            h = stir(spell(SPELLED, s, size))
+            k = h & self.mask
+            while self.slots[k].id != 0:
+                k = (k + 1) & self.mask
+            self.slots[k] = NameSlot(<uint32_t>(h >> 32), <int32_t>(i + 1), start)
+            start += sizeof(size) + size
+            self.n = i + 1
+        return 0
+
+    cdef void expect(self, uint64_t h) noexcept nogil:
+        """Begin to fetch the slot of a name that will be asked for."""
+        prefetch(&self.slots[stir(h) & self.mask])
+
+    cdef void find_all(self, const Asked *asked, int64_t n, int32_t *ids) noexcept nogil:
+        """The numbers of names, or -1 for unknown ones."""
+        cdef int64_t i
+        cdef const NameSlot *slot
+        for i in range(n):
+            slot = &self.slots[stir(asked[i].h) & self.mask]
+            if slot.id != 0:
+                prefetch(self.arena + slot.start)
+        for i in range(n):
+            ids[i] = self.find(&asked[i])
+
+    cdef int32_t find(self, const Asked *asked) noexcept nogil:
+        """The number of a name, or -1."""
+        cdef uint64_t h = stir(asked.h), k = h & self.mask
+        cdef uint32_t tag = <uint32_t>(h >> 32), size
+        cdef const char *name
+        while self.slots[k].id != 0:
+            if self.slots[k].tag == tag:
+                name = self.arena + self.slots[k].start
+                memcpy(&size, name, sizeof(size))
+                name += sizeof(size)
+                if (size == asked.n_head + asked.n_rest and memcmp(name + asked.n_head, asked.rest, asked.n_rest) == 0
+                        and memcmp(name, asked.head, asked.n_head) == 0):
+                    return self.slots[k].id - 1
+            k = (k + 1) & self.mask
+        return -1
 
 
 cdef bytes utf8(object s):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features._attributes import AttributeBuffer
+from structsvm.features._attributes import AttributeBuffer, KnownNames
 from structsvm.features.columns import Vocabulary
 from structsvm.features.numbering import number_features
 from structsvm.features.tokens import Tokens
@@ -27,11 +27,10 @@ class AttributeVocabulary:
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
-        # Indices by name, and by key and value, and names of nested keys, for the buffers; built at the first use.
-        self._index: tuple[dict[str, int], dict[str, dict[str, int]], dict[str, dict[str, str]]] | None = None
+        self._known: KnownNames | None = None  # for the buffers; made at the first use
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_index": None}
+        return {**self.__dict__, "_known": None}
 
     def __len__(self) -> int:
         return len(self._names)
@@ -45,26 +44,25 @@ class AttributeVocabulary:
         return list(self._names)
 
     @property
-    def index(self) -> tuple[dict[str, int], dict[str, dict[str, int]], dict[str, dict[str, str]]]:
-        """Indices by name, and the buffers' own tables."""
-        if self._index is None:
-            self._index = {name: i for i, name in enumerate(self._names)}, {}, {}
-        return self._index
+    def known(self) -> KnownNames:
+        """The names as a table."""
+        if self._known is None:
+            self._known = KnownNames(self._names)
+        return self._known
+
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self._names)}
 
     def positions(self, other: AttributeVocabulary) -> NDArray[np.int64]:
         """The index here of each feature of another vocabulary, -1 for unknown ones."""
-        index_of = self.index[0]
+        index_of = self._index()
         return np.array([index_of.get(name, -1) for name in other.names], dtype=np.int64)
 
     def grown(self, sequences: Iterable[Any]) -> AttributeVocabulary:
         """The vocabulary with the features of more sequences, which come last; itself if all are known."""
-        index_of = self.index[0]
+        index_of = self._index()
         new = [name for name in AttributeVocabulary.fit(sequences, 1)[0].names if name not in index_of]
-        if not new:
-            return self
-        more = AttributeVocabulary(self._names + new)
-        more.__dict__["_index"] = index_of | {name: len(self) + i for i, name in enumerate(new)}, {}, {}
-        return more
+        return AttributeVocabulary(self._names + new) if new else self
 
     @classmethod
     def fit(cls, sequences: Iterable[Any], min_count: int) -> tuple[AttributeVocabulary, Tokens, NDArray[np.intp]]:
@@ -73,7 +71,7 @@ class AttributeVocabulary:
         Returns the vocabulary, the tokens, and the indices of features that are numbers.
         """
         by_arrival: dict[str, int] = {}
-        buffer = AttributeBuffer(by_arrival, {}, {}, True)
+        buffer = AttributeBuffer(by_arrival, True)
         _gather(buffer, sequences)
         kept, index_of = number_features(buffer.counted(), min_count)
         names, numbers = list(by_arrival), np.array(sorted(buffer.numbers), dtype=np.intp)
@@ -86,7 +84,7 @@ class AttributeVocabulary:
 
     def transform(self, sequences: Iterable[Any]) -> Tokens:
         """Encode sequences; unknown features are dropped."""
-        buffer = AttributeBuffer(*self.index, False)
+        buffer = AttributeBuffer(self.known)
         _gather(buffer, sequences)
         return Tokens(*buffer.finish(), len(self))
 
@@ -140,7 +138,7 @@ def _joined(arrays: dict[str, AnyArray], n_features: int) -> list[str]:
 
 def hash_attributes(sequences: Iterable[Any], bits: int) -> tuple[Tokens, NDArray[np.intp]]:
     """Encode sequences with names of features hashed to 2**bits indices; and the indices of those that are numbers."""
-    buffer = AttributeBuffer({}, {}, {}, False, bits)
+    buffer = AttributeBuffer({}, hash_bits=bits)
     _gather(buffer, sequences)
     return Tokens(*buffer.finish(), 2**bits), np.array(sorted(buffer.numbers), dtype=np.intp)
 

@@ -105,7 +105,7 @@ class Encoder:
 
         The words of sequence s are ``rows[offsets[s]:offsets[s + 1]]``.
         """
-        buffer = AttributeBuffer(self.index, {}, {}, grow)
+        buffer = AttributeBuffer(self.index, grow)
         for sequence in sequences:
             buffer.add(sequence)
         offsets, indptr, indices, values = buffer.finish()

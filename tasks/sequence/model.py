@@ -169,7 +169,15 @@ RECORD = Record({
 # Tokens from which on sums of float32 are too far from scores.
 LONG = 256
 
+# Scores and pairs of labels that one thread has added, about a millisecond, when another one has begun.
+LEAST_SHARED = 2**24
+
 NONE = Phrases([], [], [], SHORTEST)
+
+
+def n_sums(tokens: Tokens, n_labels: int) -> int:
+    """Scores and pairs of labels that the labelling of tokens adds."""
+    return (tokens.n_entries + tokens.n_tokens * n_labels) * n_labels
 
 
 class SequenceModel(TaskModel[LabeledSequences]):
@@ -598,7 +606,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if n_jobs > 1 and (not isinstance(X, Columns) or lengths is not None or allowed is not None):
             X, lengths = self.encode(X, lengths), None  # it is made of Python objects, which one thread reads fastest
             check_allowed(allowed, X)
-        if n_jobs == 1 or len(X) < 2 * n_jobs:
+        if n_jobs == 1 or len(X) < 2 * n_jobs or (isinstance(X, Tokens) and n_sums(X, len(self.labels)) < LEAST_SHARED):
             return self._predict_part(X, allowed, lengths)
 
         def work(a: int, b: int) -> list[list[Any]]:

@@ -1,11 +1,14 @@
 """Attribute strings and feature dicts, against a reference that takes them apart."""
 
+import itertools
+from collections import UserDict
+
 import numpy as np
 import pytest
 from feature_reference import added_up, copied_by_arrays, decoded, python_sequences, reference_token, same
 from hypothesis import given
 
-from structsvm.features._attributes import AttributeBuffer
+from structsvm.features._attributes import AttributeBuffer, KnownNames
 from structsvm.features.encoder import FeatureEncoder
 
 
@@ -176,7 +179,7 @@ def test_errors_of_users_come_out_unchanged():
 def test_a_vocabulary_grows_from_buffer_to_buffer():
     names = {}
     for k in range(3):
-        buffer = AttributeBuffer(names, {}, {}, True)
+        buffer = AttributeBuffer(names, True)
         buffer.add([[f"old{i}" for i in range(50)], [f"new{k}"]])
         offsets, indptr, indices, values = buffer.finish()
         assert indices.tolist() == [*range(50), 50 + k]
@@ -185,17 +188,101 @@ def test_a_vocabulary_grows_from_buffer_to_buffer():
     assert list(names.values()) == list(range(53))
 
 
-def test_names_of_nested_keys_are_remembered_while_they_are_few():
-    tokens = [{f"a{k}": {"no": False} | {f"b{j}": 1 for j in range(k % 3)}, "bag": {f"w{k}": 2.0}} for k in range(600)]
+def test_beginnings_of_names_are_remembered_while_they_are_few():
+    tokens = [{f"a{k}": {"no": False} | {f"b{j}": 1 for j in range(k % 3)}, "bag": {f"w{k}": 2.0}} for k in range(5000)]
     flat = [
-        [f"a{k}:b{j}" for j in range(k % 3)] + [f"bag:w{k}"] for k in range(600)
+        [f"a{k}:b{j}" for j in range(k % 3)] + [f"bag:w{k}"] for k in range(5000)
     ]  # False is no feature, with a prefix or without
-    names, nested = {}, {}
-    buffer = AttributeBuffer(names, {}, nested, True)
+    names = {}
+    buffer = AttributeBuffer(names, True)
     buffer.add(tokens)
     assert list(names) == [name for one in flat for name in one]
-    assert len(nested) == 256 and max(map(len, nested.values())) <= 256
-    assert AttributeBuffer(names, {}, nested, False).add(tokens) is None and len(names) == sum(map(len, flat))
+    known = KnownNames(list(names))
+    for _ in range(2):
+        found = AttributeBuffer(known)
+        found.add(tokens)
+        assert found.finish()[2].tolist() == [i for one in flat for i in sorted(names[name] for name in one)]
+    assert known.n_remembered == 4096
+
+
+def test_a_name_is_found_by_any_two_parts_of_it():
+    """Keys and values have colons of their own, and letters outside ASCII; surrogates may stand alone."""
+    given_and_found = [
+        ({"a:b:c": 1}, ["a:b:c"]),
+        ({"a": {"b": "c"}}, ["a:b:c"]),
+        ({"a": "b:c"}, ["a:b:c"]),
+        ({"a": {"b:c": True}, "": True}, ["a:b:c", ""]),
+        ({"a": "", "": ""}, ["a:", ":"]),
+        ({"a:b": {"d": {"e": True}}, "a": True}, ["a:b:d:e", "a"]),
+        ({"é": "ü", "\ud83d": "\ude00", "\U0001f600": ("x",)}, ["é:ü", "\ud83d:\ude00", "\U0001f600:x"]),
+        ({"A": "b:c", "a": "b:", "\ud83d\ude00": "x", "e\u0301": "ü"}, []),
+    ]
+    names = list(dict.fromkeys(name for _, found in given_and_found for name in found))
+    known = KnownNames(names)
+    for _ in range(2):  # beginnings are made, and found again
+        buffer = AttributeBuffer(known)
+        buffer.add([token for token, _ in given_and_found])
+        _, indptr, indices, values = buffer.finish()
+        found = [{names[j] for j in indices[a:b]} for a, b in itertools.pairwise(indptr)]
+        assert found == [set(wanted) for _, wanted in given_and_found]
+        assert values is None
+
+
+def test_strings_that_a_value_frees_while_they_are_read():
+    """Names are looked up some at a time, but before a user's code runs."""
+    token = {f"k{i}": f"v{i * i}" for i in range(100)}
+    names = [*(f"{key}:{value}" for key, value in token.items()), "f"]
+
+    class Clearing:
+        def __float__(self):
+            token.clear()
+            self.others = [f"w{i * i}" for i in range(1000)]  # in the memory of those that are free now
+            return 2.0
+
+    buffer = AttributeBuffer(KnownNames(names))
+    buffer.add([{}])
+    token["f"] = Clearing()
+    buffer.add([token, {"k3": "v9"}])
+    _, indptr, indices, values = buffer.finish()
+    assert indptr.tolist() == [0, 0, 101, 102]
+    assert indices.tolist() == [*range(101), 3] and values.tolist() == [1.0] * 100 + [2.0, 1.0]
+
+
+def test_strings_that_end_with_the_loop_over_a_mapping():
+    class Made(UserDict):
+        def items(self):
+            return ((f"k{i}", f"v{i * i}") for i in range(100))
+
+    names = [f"k{i}:v{i * i}" for i in range(100)]
+    for token, wanted in ((Made(), names), (frozenset(names), sorted(names))):
+        buffer = AttributeBuffer(KnownNames(wanted))
+        buffer.add([token])
+        assert buffer.finish()[2].tolist() == list(range(100))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_known_names_are_found_whatever_the_order_of_keys(seed):
+    """Against a dict of the joined names; keys come in any order, some are missing, some are new."""
+    rng = np.random.default_rng(seed)
+    keys, values = [f"k{i}" for i in range(9)], ["x", "y:z", "ß", "日本", ""]
+    names = [f"{key}:{value}" for key in keys[:7] for value in values[:4]] + [*keys[:5], *(f"k8:{k}:x" for k in keys)]
+    index, known = {name: i for i, name in enumerate(names)}, KnownNames(names)
+    buffer, wanted = AttributeBuffer(known), []
+    for _ in range(200):
+        chosen = rng.permutation(keys)[: rng.integers(0, 10)].tolist()
+        token = {str(key): values[rng.integers(5)] if rng.random() < 0.7 else True for key in chosen}
+        if rng.random() < 0.3:
+            token["k8"] = dict.fromkeys(chosen, "x")
+        joined = [
+            f"{key}:{inner}:x" if type(value) is dict else f"{key}:{value}" if type(value) is str else key
+            for key, value in token.items()
+            for inner in (value if type(value) is dict else [""])
+        ]
+        wanted.append(sorted(index[name] for name in joined if name in index))
+        buffer.add([token])
+    _, indptr, indices, numbers = buffer.finish()
+    assert numbers is None
+    assert [indices[a:b].tolist() for a, b in itertools.pairwise(indptr)] == wanted
 
 
 # --- attributes conjoined with pairs of labels ----------------------------------------------------

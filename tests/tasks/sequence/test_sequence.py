@@ -21,6 +21,7 @@ from structsvm.metrics import Scheme, chunk_f1, chunk_scores, token_accuracy
 from structsvm.solvers.run import Run
 from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.sequence.constraints import compiled
+from structsvm.tasks.sequence.model import LEAST_SHARED, SequenceModel, n_sums
 
 
 def sentences(n=40, *, seed=0, n_labels=5):
@@ -808,14 +809,27 @@ def test_sixteen_threads_share_one_model(form, params, tmp_path):
         assert all(found == serial for runs in pool.map(work, range(16)) for found in runs)
 
 
+@pytest.mark.parametrize("shared_from", [0, LEAST_SHARED])
 @pytest.mark.parametrize("form", FORMS)
-def test_n_jobs_changes_nothing(form):
+def test_n_jobs_changes_nothing(form, shared_from, monkeypatch):
+    monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_SHARED", shared_from)
     data = FORMS[form](X_test)
     model = fitted(FORMS[form](X))
     serial = model.predict(data)
     for n_jobs in (2, 3, 50, -1):
         assert model.set_params(n_jobs=n_jobs).predict(data) == serial
         assert model.predict(data, allowed=y_test) == y_test
+
+
+@pytest.mark.parametrize(("more", "n_threads"), [(1, 1), (0, 2)])
+def test_threads_begin_where_there_is_work_for_them(more, n_threads, monkeypatch):
+    model, threads = fitted(names(X)), set()
+    split, serial = SequenceModel.split, model.predict(names(X_test))
+    enough = n_sums(model.model_.encode(names(X_test)), len(model.classes_)) + more
+    monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_SHARED", enough)
+    monkeypatch.setattr(SequenceModel, "split", lambda *given: threads.add(threading.get_ident()) or split(*given))
+    assert model.set_params(n_jobs=2).predict(names(X_test)) == serial
+    assert len(threads) == n_threads
 
 
 def test_errors_in_threads_count_sequences_from_the_first():
