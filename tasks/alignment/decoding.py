@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Values of `decode`.
 BEST, PAIRS = "best", "pairs"
 # Sharpness: the usual one; factor of the steps to others; the standard errors by which each step must be better than
-# the last, and expected pairs than the best alignment. With published costs .9 to 1.2 are alike on near and far proteins.
+# the last, and expected pairs than the best alignment. With published costs .9 to 1.2 are alike on all proteins.
 SHARPNESS, STEP, SURE = 1.0, 2.0**0.5, 1.0
 # Values of sharpness that are tried lie within this factor of the first.
 WIDEST = 8.0
