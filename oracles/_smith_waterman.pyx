@@ -6,7 +6,7 @@ of letters of the two strings, and what a gap costs at each place of the other o
 two histograms of operations, in the default encoding of `Problem`.
 """
 
-from libc.math cimport INFINITY, fabs, sqrt, trunc
+from libc.math cimport INFINITY, exp, fabs, sqrt, trunc
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
@@ -28,6 +28,12 @@ cdef extern from "align_sums.h" nogil:
     ctypedef struct align_sum:
         double log, mean
     ctypedef struct align_sums:
+        pass
+
+cdef extern from "align_posteriors.h" nogil:
+    ctypedef struct align_mass:
+        pass
+    ctypedef struct align_pair_mass:
         pass
 
 cdef extern from "align_striped.h" nogil:
@@ -75,6 +81,8 @@ cdef extern from "align.h" nogil:
                         int64_t off) noexcept nogil
         int (*striped)(const striped_task* s, const int32_t* z, int64_t n, double* score) except -1 nogil
         int (*log_sum)(const align_task* s, double beta, align_sums* rows, align_sum* found) except -1 nogil
+        int (*expected)(const align_task* s, double least, align_mass* rows, align_pair_mass* kept, align_end* end,
+                        uint8_t* path, int64_t* at) except -1 nogil
         int (*forward)(const align_task* s, align_end* ends) except -1 nogil
         int (*walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
                     int64_t* at, align_end* detour) except -1 nogil
@@ -90,6 +98,12 @@ cdef str DISAGREES = "no alignment in the band agrees with what is known; widen 
 
 # Most working memory of one pair; beyond this it is refused.
 MAX_BYTES = 2 << 30
+
+# Pairs of letters less probable than this are left out where the expected number of right pairs is maximised.
+cdef double LEAST_PROBABLE = 0.01
+
+# Logarithms of factors of sums of alignments (align_posteriors.h) lie within this bound.
+cdef double MOST_FACTOR = 340.0
 
 # Scores in 16 bits (align_striped.h): values stay within these bounds; the cells of a column are filled up to whole
 # vectors, of at most so many lanes; a profile has a column per symbol.
@@ -141,6 +155,9 @@ cdef class Aligner:
     cdef double[:, ::1] sites           # first and further letters at the places of x, then at those of z backwards
     cdef double[:, ::1] costs           # the same of each letter of x, then of z backwards
     cdef int32_t[:, ::1] letters        # x, and z backwards
+    cdef double[::1] factors            # exp(beta score) of all pairs of symbols
+    cdef bint has_factors               # whether all of these are in bounds
+    cdef double[::1] masses             # sums over alignments: two rows of cells, and all cells
     cdef double[::1] memory
     cdef uint8_t[::1] path              # the operations of an alignment, at its end
     cdef int64_t[:, ::1] parts          # between known pairs: the cell before and the cell at the end of each
@@ -166,6 +183,7 @@ cdef class Aligner:
         self.of_pairs, self.of_gaps = np.zeros(structure.context_pairs.shape), np.zeros(structure.context_gaps.shape)
         self.side = self.n_symbols + 1
         self.pair = np.full(self.side**2, -np.inf)
+        self.factors, self.masses = np.empty(0), np.empty(0)
         self.gaps = np.empty((2, self.n_symbols))
         self.task.pair = &self.pair[0]
         pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
@@ -253,6 +271,8 @@ cdef class Aligner:
             self.costs[3, i] = self.gaps[1, b[n - 1 - i]]
         if self.n_contexts > 0:
             self.load_contexts(self.offsets[x], m, self.offsets[z], n)
+        else:
+            s.pair = &self.pair[0]
         s.x, s.z = &self.letters[0, 0], &self.letters[1, 0]
         s.open_x, s.extend_x, s.open_z, s.extend_z = (
             &self.costs[0, 0], &self.costs[1, 0], &self.costs[2, 0], &self.costs[3, 0])
@@ -347,6 +367,84 @@ cdef class Aligner:
         KERNELS.walk(&self.task, end, layer, NULL, &self.path[0], &at, NULL)
         return at
 
+    cdef reserve_masses(self, int64_t m, int64_t n):
+        """Memory for the sums over all alignments of strings of m and n letters, unless that is too much."""
+        cdef int64_t size = self.n_masses(m, n)
+        if size * 8 <= MAX_BYTES and size > self.masses.shape[0]:
+            self.masses = np.empty(size)
+        if self.factors.shape[0] == 0:
+            self.factors = np.zeros(self.side**2)
+
+    cdef int64_t n_masses(self, int64_t m, int64_t n) noexcept nogil:
+        return (2 * (n + 1) * <int64_t>sizeof(align_mass) + (m + 1) * (n + 1) * <int64_t>sizeof(align_pair_mass)) // 8
+
+    cdef void prepare_factors(self, double beta) noexcept nogil:
+        """Factors of pairs of symbols, after `prepare`."""
+        cdef Py_ssize_t a, k
+        cdef double score
+        self.has_factors = True
+        for k in range(self.factors.shape[0]):
+            score = beta * self.pair[k]
+            if fabs(score) > MOST_FACTOR and score != -INFINITY:
+                self.has_factors = False
+            self.factors[k] = exp(score)
+        for k in range(2):
+            for a in range(self.n_symbols):
+                if fabs(beta * self.gaps[k, a]) > 0.5 * MOST_FACTOR:
+                    self.has_factors = False
+
+    cdef bint turn_to_factors(self, double beta) noexcept nogil:
+        """Turn the scores of the strings that are loaded into factors; False, with scores as before or of no more use,
+        if one is out of bounds."""
+        cdef align_task* s = &self.task
+        cdef int64_t k, e, cells = (s.m + 1) * (s.n + 1)
+        cdef double score
+        if not self.has_factors or self.n_masses(s.m, s.n) > self.masses.shape[0]:
+            return False
+        if self.n_contexts == 0:
+            s.pair = &self.factors[0]
+        else:
+            for k in range(cells):
+                score = beta * self.cells[k]
+                if fabs(score) > MOST_FACTOR and score != -INFINITY:
+                    return False
+                self.cells[k] = exp(score)
+            for e in range(4):
+                for k in range((s.m if e < 2 else s.n) + 1):
+                    score = beta * self.sites[e, k]
+                    if fabs(score) > 0.5 * MOST_FACTOR:
+                        return False
+                    self.sites[e, k] = exp(score)
+        for e in range(2):
+            for k in range(1, s.m + 1):
+                self.costs[e, k] = exp(beta * self.costs[e, k])
+            for k in range(s.n):
+                self.costs[2 + e, k] = exp(beta * self.costs[2 + e, k])
+        return True
+
+    cdef int64_t decode(self, Py_ssize_t x, Py_ssize_t z, double beta, align_end* start) except -1 nogil:
+        """Fill the path with the best alignment of two strings, or with beta > 0 with the one of which most pairs are
+        expected to be right under p ~ exp(beta score). Returns the position where the path begins, and sets the start.
+
+        The best one also where no pair has a probability to speak of, and where sums would be out of bounds.
+        """
+        cdef int64_t at = 0
+        cdef double score
+        self.load(x, z)
+        if beta > 0.0 and self.turn_to_factors(beta):
+            at = self.task.m + self.task.n
+            KERNELS.expected(&self.task, LEAST_PROBABLE, <align_mass*>&self.masses[0], <align_pair_mass*>(
+                <align_mass*>&self.masses[0] + 2 * (self.task.n + 1)), start, &self.path[0], &at)
+            if start.score > 0.0:
+                return at
+        if beta > 0.0:
+            self.load(x, z)
+        score = self.forward()
+        start[0] = self.ends[0]
+        at = self.walk(start, 0, self.task.m + self.task.n)
+        start.score = score
+        return at
+
     cdef int64_t count_hits(self, const align_end* start, int64_t at, int64_t stop) noexcept nogil:
         """The number of the task's core pairs among the operations at .. stop of the path."""
         cdef int64_t i = start.i, j = start.j, k, hits = 0
@@ -437,8 +535,9 @@ cdef class Aligner:
         self.prepare(<const double*>array_data(weights))
         self.load(x, z)
 
-    def hits(self, w, references):
-        """How many assessed pairs of each reference the best alignment of its strings has, int64 array."""
+    def hits(self, w, references, double beta=0.0):
+        """How many assessed pairs of each reference the alignment of its strings has, int64 array; beta as for
+        `align`."""
         cdef ndarray weights = self.structure.check_weights(w)
         cdef const int64_t[::1] x = references.x, z = references.z
         cdef const int32_t[::1] core_x, core_z
@@ -453,13 +552,13 @@ cdef class Aligner:
             return np.asarray(out)
         for k in range(x.shape[0]):
             self.check(x[k], z[k])
+            if beta > 0.0:
+                self.reserve_masses(s.m, s.n)
         with nogil:
             self.prepare(<const double*>array_data(weights))
+            self.prepare_factors(beta)
             for k in range(x.shape[0]):
-                self.load(x[k], z[k])
-                self.forward()
-                end = self.ends[0]
-                at = self.walk(&end, 0, s.m + s.n)
+                at = self.decode(x[k], z[k], beta, &end)
                 s.core_x, s.core_z, s.n_core = &core_x[0] + bounds[k], &core_z[0] + bounds[k], bounds[k + 1] - bounds[k]
                 out[k] = self.count_hits(&end, at, s.m + s.n)
         return np.asarray(out)
@@ -529,20 +628,25 @@ cdef class Aligner:
                     out[k] = self.forward()
         return np.asarray(out)
 
-    def align(self, w, Py_ssize_t x, Py_ssize_t z):
-        """The best alignment of strings x and z: ``(x_start, z_start, codes of its operations, score)``."""
+    def align(self, w, Py_ssize_t x, Py_ssize_t z, double beta=0.0):
+        """The best alignment of strings x and z: ``(x_start, z_start, codes of its operations, score)``.
+
+        With beta > 0, the alignment whose expected number of right pairs is the greatest, if alignments have the
+        probabilities p ~ exp(beta score); that number is its score. Pairs of letters with a probability below 0.01 are
+        not in it. Where no pair has more, where a factor exp(beta score) is beyond 2^500, and where the sums over all
+        alignments need more than 2 GiB, the best alignment is returned.
+        """
         cdef align_end end
         cdef int64_t at
-        cdef double score
         self.begin(w, x, z)
         if not self.traceback:
             raise ValueError("this aligner was made for scores only (traceback=False)")
+        if beta > 0.0:
+            self.reserve_masses(self.task.m, self.task.n)
         with nogil:
-            self.forward()
-            end = self.ends[0]
-            score = end.score
-            at = self.walk(&end, 0, self.task.m + self.task.n)
-        return int(end.i), int(end.j), np.array(self.path[at:self.task.m + self.task.n]), float(score)
+            self.prepare_factors(beta)
+            at = self.decode(x, z, beta, &end)
+        return int(end.i), int(end.j), np.array(self.path[at:self.task.m + self.task.n]), float(end.score)
 
     def complete(self, w, Py_ssize_t x, Py_ssize_t z, const uint8_t[::1] known):
         """The best alignment of strings x and z that agrees with what is known of it.

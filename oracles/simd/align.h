@@ -62,9 +62,11 @@ typedef struct {
     double *triangle;       /* block + 2 diagonals of block + ALIGN_MARGIN cells */
 } align_task;
 
-/* Defined in align_sums.h and align_striped.h. */
+/* Defined in align_sums.h, align_posteriors.h and align_striped.h. */
 struct align_sum;
 struct align_sums;
+struct align_mass;
+struct align_pair_mass;
 struct striped_task;
 
 typedef struct {
@@ -74,6 +76,8 @@ typedef struct {
     int (*table)(const align_task *s, double *table);
     int (*is_hit)(const align_task *s, int64_t i, int64_t j);
     int (*log_sum)(const align_task *s, double beta, struct align_sums *rows, struct align_sum *found);
+    int (*expected)(const align_task *s, double least, struct align_mass *rows, struct align_pair_mass *kept,
+                    align_end *end, uint8_t *path, int64_t *at);
     void (*profile)(struct striped_task *s, const int32_t *x, const double *pair, int64_t side, int64_t off);
     int (*striped)(const struct striped_task *s, const int32_t *z, int64_t n, double *score);
 } align_kernels;

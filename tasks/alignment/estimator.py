@@ -82,6 +82,12 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         the pairs best, in the unit that suits the loss. None: zero. A tuple ``(matrix, gap_open, gap_extend)`` has the
         scores of the first and of each further letter of a gap as well, in the unit of the matrix; if they are not
         given, or None, they are those that align the training pairs best.
+    decode : {"auto", "pairs", "best"}, default="auto"
+        What `predict` returns: "best", the alignment with the highest score; "pairs", the one whose expected number of
+        right pairs is the greatest, under p ~ exp(beta score). "auto": "pairs" where it finds more of the assessed
+        columns of held-out pairs, by more than a standard error, while C is chosen; else "best". The sharpness of p is
+        chosen with C (`validation_`); where C is not chosen, "pairs" has the usual one. See
+        `structsvm.tasks.alignment.decoding`.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     n_jobs : int, optional
@@ -106,6 +112,8 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     prior_ : Costs or None
         The costs w0: names of mode and matrix, `gap_open`, `gap_extend` in the matrix's unit, and the factor `scale`
         on all of them.
+    beta_ : float
+        The factor on scores of `decode`; 0: best alignments are predicted.
     temperature_ : float or None
         Divisor of the scores for probabilities; None before `calibrate`.
     C_ : float
@@ -263,6 +271,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         self = cls(**{"gaps": "linear" if gap_extend is None else "affine", "mode": "semi_global"} | params)
         self._check_params()
         model = AlignmentModel.of(self)
+        model.params = self.get_params(deep=False)
         model.set_costs(matrix, gap_open, gap_open if gap_extend is None else gap_extend)
         self._adopt(model)
         return self
@@ -401,6 +410,10 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
     @property
     def mode_(self) -> str:
         return self._fitted().oracle.mode
+
+    @property
+    def beta_(self) -> float:
+        return self._fitted().beta
 
     @property
     def prior_(self) -> Costs | None:

@@ -32,6 +32,7 @@ from structsvm.structures.gapped import (
 )
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.contexts import MOST_LETTERS, contexts_of
+from structsvm.tasks.alignment.decoding import BEST, PAIRS, SHARPNESS, DecodedSearch, spread
 from structsvm.tasks.alignment.doubts import (
     have_gaps,
     letters_in,
@@ -60,6 +61,7 @@ from structsvm.tasks.common.labels import is_hashable
 from structsvm.tasks.common.likelihood import with_probabilities
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled, check_unchanged
+from structsvm.tasks.common.selection.choice import ChosenDecoding
 from structsvm.tasks.common.selection.search import Held
 from structsvm.tasks.common.stored_labels import Labels
 
@@ -128,6 +130,8 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         The costs by which columns that the references do not assess were aligned for the last training.
     seen : str or None
         The letters that strings of training had; None: costs were given.
+    sharpness : float or None
+        While C is chosen: how sharp the probabilities are by which alignments are decoded, see `beta`. Else None.
     """
 
     kind = "alignment"
@@ -136,6 +140,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     has_temperature = True
 
     costs: Costs | None = None
+    sharpness: float | None = None
 
     def __init__(
         self,
@@ -447,7 +452,22 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
         if examples.has_unknown:
             examples = replace(examples, references=self.oracle.completed(examples.references, self.weights))
-        return super().search_of_loss(examples, solver)
+        if len(examples.references.decoys) or self.params.get("decode", AUTO) == BEST:
+            return super().search_of_loss(examples, solver)
+        search = DecodedSearch(self, examples.subsample(self.most_examples), solver)
+        search.only = self.params.get("decode") == PAIRS
+        return search
+
+    @property
+    def beta(self) -> float:
+        """The factor on scores by which alignments are decoded, for the most expected pairs; 0: best alignments."""
+        sharpness, decode = self.sharpness, self.params.get("decode")
+        chosen = None if self.choice is None else self.choice.get(ChosenDecoding)
+        if sharpness is None and chosen is not None and decode != BEST:
+            sharpness = chosen.sharpness
+        if sharpness is None:
+            sharpness = SHARPNESS if decode == PAIRS else 0.0
+        return sharpness / spread(self.oracle.pair_table(self.weights)) if sharpness else 0.0
 
     def held_out_scores(self, examples: AlignedPairs) -> Held:
         """The metric, and for each example what was found and what was wanted: the share of assessed pairs that the
@@ -455,7 +475,7 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         """
         data = examples.references
         if len(data.decoys) == 0:
-            found = self.oracle.aligner(data.strings, data.pairs).hits(self.weights, data)
+            found = self.oracle.aligner(data.strings, data.pairs).hits(self.weights, data, self.beta)
             return Held("Q", found / np.maximum(np.diff(data.core()[2]), 1), np.ones(len(data)))
         pairs = np.concatenate([data.pairs, data.decoy_pairs()])
         scores = self.oracle.aligner(data.strings, pairs, traceback=False).scores(self.weights, pairs)
@@ -473,16 +493,20 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     # ---- prediction -----------------------------------------------------------------------------
 
     def align(self, X: Sequence[StringPair], n_jobs: int = 1) -> list[tuple[str, str]]:
-        """The best alignment of each pair of strings, as pairs of rows; an empty string against nothing but gaps."""
+        """The alignment of each pair of strings, see `beta`, as pairs of rows.
+
+        An empty string stands against nothing but gaps.
+        """
         found = [self._with_nothing(pair, k) for k, pair in enumerate(X)]
         full = [k for k, rows in enumerate(found) if rows is None]
+        beta = self.beta
 
         def work(a: int, b: int) -> list[tuple[str, str]]:
             pool, part = StringPool(self.encoder), full[a:b]
             pairs = np.array([pool.add_all(as_pair(X[k], k), k) for k in part], dtype=np.int64).reshape(-1, 2)
             aligner = self.oracle.aligner(pool.strings(), pairs)
             return [
-                self._rows(as_pair(X[k], k), *aligner.align(self.weights, *pair)[:3])
+                self._rows(as_pair(X[k], k), *aligner.align(self.weights, *pair, beta)[:3])
                 for k, pair in zip(part, pairs.tolist())
             ]
 

@@ -41,6 +41,7 @@ from structsvm.tasks.common.units import (
     undone,
     units_of,
 )
+from structsvm.tasks.ranking.thresholds import threshold_of_count, threshold_of_f1
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
@@ -125,8 +126,8 @@ class SampleSearch(Search):
     def keep(self) -> None:
         super().keep()
         rows = judged_rows(self.parts) if self.model.has_threshold else None
-        by_f1 = self.model.loss == "f1"
-        self.others = () if rows is None else (ChosenThreshold(threshold_of(*rows, by_f1=by_f1)),)
+        threshold_of = threshold_of_f1 if self.model.loss == "f1" else threshold_of_count
+        self.others = () if rows is None else (ChosenThreshold(threshold_of(*rows)),)
 
 
 def judged_rows(parts: Sequence[Part]) -> tuple[Floats, NDArray[np.bool_], Weights] | None:
@@ -146,18 +147,6 @@ def judged_rows(parts: Sequence[Part]) -> tuple[Floats, NDArray[np.bool_], Weigh
         found.append((scores, others.label_ids > 0, weight))
     scores_of, positive, weights = zip(*found, strict=True)
     return np.concatenate(scores_of), np.concatenate(positive), np.concatenate(weights)
-
-
-def threshold_of(scores: Floats, positive: NDArray[np.bool_], weights: Weights, *, by_f1: bool) -> float:
-    """Where as many rows are found as are positive, or F1 is best: between two rows, 1/2 below the last of all."""
-    order = np.argsort(-scores, kind="stable")
-    ranked, n_found = scores[order], np.cumsum(weights[order])
-    if not by_f1:
-        k = int(np.searchsorted(n_found, weights[positive].sum()))
-        return float(ranked[k : k + 2].mean())
-    right, below = np.cumsum((weights * positive)[order]), np.append(ranked[1:], ranked[-1] - 1.0)
-    k = int(np.where(below < ranked, right / (n_found + right[-1]), -1.0).argmax())
-    return float(0.5 * (ranked[k] + below[k]))
 
 
 class GroupModel(TaskModel[Ranked]):

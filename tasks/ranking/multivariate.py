@@ -56,7 +56,8 @@ class MultivariateClassifier(Training, Classifier):
     fit_intercept : bool, default=True
         With "f1" and "error" a bias, regularised like the weights. The other losses only order rows: instead there is a
         threshold that finds as many rows as belong to the class, among the held-out rows on which C was chosen, else
-        among the training rows; False: 0. With "f1" held-out rows add the threshold of their best F1.
+        among the training rows; False: 0. With "f1" held-out rows add the threshold of their best F1, or of
+        the best expected one where few of them belong to the class.
     standardize : bool, default=True
         Train on dense columns, those of mostly nonzero arrays, with variance 1 each, so units make no difference.
         `coef_` is for the columns as given, C and `result_` for the scaled ones.

@@ -511,16 +511,32 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def held_out_scores(self, examples: LabeledSequences) -> Held:
         """F1 of chunks where the labels are those of a scheme, else the accuracy of tokens.
 
-        Of sequences known in part, how many predictions agree with what is known of tokens of which something is.
+        Of sequences known in part, F1 of the tokens in chunks whose labels are known; without a scheme, how many
+        predictions agree with what is known of tokens of which something is.
         """
         tokens, label_ids = examples.tokens, examples.label_ids
         is_partial = len(examples.sets) and examples.origin is None
         scheme = self.scheme if self.segments is None else BIOES
+        if is_partial and scheme is not None and "O" in self.labels:
+            held = self._chunk_token_scores(examples)
+            if held.denominator.any():
+                return held
         if is_partial or scheme is None or set(self.labels) == {"O"}:
             return self._token_scores(examples)
         y_true, y_pred = (self.named(ids, tokens.offsets) for ids in (label_ids, self.predict_tokens(tokens)))
         true, found, right = chunk_counts(y_true, y_pred, scheme)
         return Held("F1", 2.0 * right, 1.0 * (true + found))
+
+    def _chunk_token_scores(self, examples: LabeledSequences) -> Held:
+        """F1 of the labels of chunks, over tokens whose label is known; most others are outside, and easy."""
+        offsets, predicted = examples.tokens.offsets, self.predict_tokens(examples.tokens)
+        table: Any = KnownLabels(examples.label_ids, examples.sets).table
+        outside = list(self.labels).index("O")
+        is_known = (table.sum(axis=1) == 1)[examples.label_ids]
+        label_ids = table.argmax(axis=1)[examples.label_ids]
+        true, found = is_known & (label_ids != outside), is_known & (predicted != outside)
+        counts = 2.0 * (true & (predicted == label_ids)), 1.0 * true + found
+        return Held("F1", *(np.diff(np.concatenate([[0.0], np.cumsum(of)])[offsets]) for of in counts))
 
     def _token_scores(self, examples: LabeledSequences) -> Held:
         """The accuracy of tokens, or of those of which something is known."""

@@ -179,6 +179,33 @@ class ChosenThreshold(Chosen):
 
 
 @dataclass(frozen=True)
+class ChosenDecoding(Chosen):
+    """How sharp the probabilities are by which outputs are decoded; 0: the best output is predicted.
+
+    Attributes
+    ----------
+    sharpness : float
+    decoded : (difference, standard error)
+        How much better held-out outputs are than the best ones, and the standard error of the difference.
+    """
+
+    sharpness: float
+    decoded: tuple[float, float]
+
+    def described(self, text: str, metric: str) -> str:
+        gain, error = (shown(value, metric) for value in self.decoded)
+        kind = f"most expected pairs, sharpness {self.sharpness:.3g}" if self.sharpness else "best outputs"
+        return f"decoded by {kind} ({gain} +- {error} better than the best), {text}"
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        sharpness, (gain, error) = float(value["sharpness"]), map(float, value["decoded"])
+        if not (np.isfinite([sharpness, gain, error]).all() and sharpness >= 0.0):
+            raise ValueError(f"a choice of the sharpness {sharpness!r:.80}")
+        return cls(sharpness, (gain, error))
+
+
+@dataclass(frozen=True)
 class ChosenLeast(Chosen):
     """The size of weights below which they are 0, as outputs do not feel them.
 
@@ -272,7 +299,7 @@ class Choice:
         if float(value["C"]) not in [row.C for row in table]:
             raise ValueError(f"a choice of C = {value['C']!r:.80}")
         of_loss = ChosenSum if value.keys() & {"scales", "tables"} else ChosenLoss
-        kinds = (of_loss, ChosenGamma, ChosenThreshold, ChosenSolver, ChosenLeast)
+        kinds = (of_loss, ChosenGamma, ChosenThreshold, ChosenSolver, ChosenDecoding, ChosenLeast)
         others = [kind.from_json(value) for kind in kinds if any(part.name in value for part in fields(kind))]
         return cls(float(value["C"]), value["metric"], table, value["n_held_out"], tuple(others))
 

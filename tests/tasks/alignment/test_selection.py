@@ -196,7 +196,7 @@ def test_the_search_is_bounded(monkeypatch):
     monkeypatch.setattr(AlignmentModel, "held_out_scores", judged)
     SequenceAligner(max_iter=1, random_state=0).fit(data.X, data.y)
     assert aligned.count(selection.FIRST) == 27 and max(aligned) == selection.LAST
-    assert sum(aligned) < 60 * selection.LAST
+    assert sum(aligned) < 80 * selection.LAST  # a quarter of it for the decoding that each C is judged by
 
 
 def test_files_and_warm_starts(homologues, tmp_path):

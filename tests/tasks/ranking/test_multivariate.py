@@ -15,7 +15,8 @@ from structsvm.metrics import break_even_point, precision_at_k
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier
 from structsvm.tasks.common.selection.choice import ChosenLoss, ChosenThreshold
-from structsvm.tasks.ranking.model import SampleSearch, judged_rows, threshold_of
+from structsvm.tasks.ranking.model import SampleSearch, judged_rows
+from structsvm.tasks.ranking.thresholds import best_cut, threshold_of_f1
 
 LOSSES = ["f1", "error", "prec_at_k", "prbep", "roc_area"]
 
@@ -249,11 +250,12 @@ def test_the_threshold_of_the_best_f1(seed):
     positive[rng.integers(12)] = True
     weights = rng.integers(1, 4, size=12).astype(float)
     copies = np.repeat(np.arange(12), weights.astype(int))
-    found = threshold_of(scores, positive, weights, by_f1=True)
+    found = best_cut(scores, 1.0 * positive, weights)
     assert np.isfinite(found) and found not in scores
     best = max(f1_score(positive[copies], scores[copies] > cut) for cut in [*(np.unique(scores) + 0.25), -9.0])
     assert f1_score(positive[copies], scores[copies] > found) == pytest.approx(best)
-    assert threshold_of(np.zeros(12), positive, weights, by_f1=True) == -0.5
+    assert best_cut(np.zeros(12), 1.0 * positive, weights) == -0.5
+    assert threshold_of_f1(np.zeros(12), positive, weights) == -0.5
 
 
 @pytest.mark.parametrize("share", [0.03, 0.3])
@@ -271,7 +273,7 @@ def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
     model = made("f1").fit(*train)
     own = model._fitted()
     rows, chosen = kept[own.choice.get(ChosenLoss).loss], own.choice.get(ChosenThreshold).threshold
-    assert chosen == threshold_of(*rows, by_f1=True)
+    assert chosen == threshold_of_f1(*rows)
     assert own.choice.n_held_out == len(rows[0]) == (1000 if share < 0.1 else 200)
     mean = own.scores_of(own.rows(train[0])).mean()
     assert own.threshold == pytest.approx(mean + chosen * np.linalg.norm(own.weights))

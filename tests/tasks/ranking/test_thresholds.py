@@ -1,0 +1,71 @@
+"""The threshold of F1 where a class has few rows, on other rows of the same distribution."""
+
+import numpy as np
+import pytest
+
+from structsvm.tasks.ranking.thresholds import best_cut, chances, threshold_of_count, threshold_of_f1
+
+SHIFTS = {"normal": (1.66, 1.0), "wide": (2.2, 1.6), "narrow": (1.8, 0.8)}
+
+
+def f1(positive, found):
+    return 2.0 * (positive & found).sum() / (positive.sum() + found.sum())
+
+
+def drawn(kind, n_positive, rng, share=0.01):
+    n = int(n_positive / share)
+    mean, spread = SHIFTS[kind]
+    positive = np.arange(n) < n_positive
+    scores = np.where(positive, rng.normal(mean, spread, n), rng.normal(0.0, 1.0, n))
+    return scores, positive
+
+
+@pytest.mark.parametrize("kind", SHIFTS)
+def test_few_rows_of_a_class(kind):
+    """The mean F1 of other rows is near the best, and higher than with the best cut of the rows themselves."""
+    rng = np.random.default_rng(0)
+    scores, positive = drawn(kind, 1000, rng)
+    best = f1(positive, scores > best_cut(scores, 1.0 * positive, np.ones(len(scores))))
+    found = {name: [] for name in ("curve", "cut", "count")}
+    for _ in range(30):
+        rows = drawn(kind, 25, rng)
+        ones = np.ones(len(rows[0]))
+        cuts = threshold_of_f1(*rows, ones), best_cut(rows[0], 1.0 * rows[1], ones), threshold_of_count(*rows, ones)
+        for values, cut in zip(found.values(), cuts, strict=True):
+            values.append(f1(positive, scores > cut))
+    curve, cut, count = (np.mean(values) for values in found.values())
+    assert curve > cut and curve > count - 0.005 and curve > best - 0.012
+    assert np.std(found["curve"]) < np.std(found["cut"])
+
+
+def test_many_rows_decide_themselves():
+    """With a class of two parts the chances are no such curve."""
+    rng = np.random.default_rng(1)
+    scores = np.concatenate([rng.uniform(0.0, 1.0, 8000), rng.uniform(0.4, 0.45, 1500), rng.uniform(0.9, 1.0, 100)])
+    positive, ones = np.arange(len(scores)) >= 8000, np.ones(len(scores))
+    found = threshold_of_f1(scores, positive, ones)
+    assert found == best_cut(scores, 1.0 * positive, ones)
+    assert f1(positive, scores > found) > f1(positive, scores > best_cut(scores, chances(scores, positive, ones), ones))
+
+
+def test_weights_are_copies():
+    rng = np.random.default_rng(2)
+    scores, positive = drawn("normal", 20, rng, share=0.2)
+    weights = rng.integers(1, 4, len(scores)).astype(float)
+    copies = np.repeat(np.arange(len(scores)), weights.astype(int))
+    shift = scores[copies].mean(), scores[copies].std()
+    assert shift != (scores.mean(), scores.std())
+    np.testing.assert_allclose(
+        chances(scores, positive, weights)[copies],
+        chances(scores[copies], positive[copies], np.ones(len(copies))),
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("positive", [np.arange(9) > 5, np.arange(9) >= 0, np.arange(9) < 0])
+def test_classes_that_scores_separate(positive):
+    scores = np.arange(9.0)
+    found = threshold_of_f1(scores, positive, np.ones(9))
+    assert np.isfinite(found)
+    if positive.any():
+        assert ((scores > found) == positive).all()
