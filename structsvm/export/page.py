@@ -17,7 +17,7 @@ __all__ = ["page_of"]
 PAGE = "tagger.html"
 
 
-def page_of(files: Mapping[str, bytes], title: str, text: str) -> dict[str, bytes]:
+def page_of(files: Mapping[str, bytes], title: str, text: str, name: str = PAGE) -> dict[str, bytes]:
     """The page of a model, by its name.
 
     Parameters
@@ -26,6 +26,8 @@ def page_of(files: Mapping[str, bytes], title: str, text: str) -> dict[str, byte
         The model and the runtime, as `files_of` returns them for "wasm".
     title, text : str
         The heading, and the text that is labelled first.
+    name : {"tagger.html", "classifier.html"}
+        The page: of label sequences, or of documents.
     """
     parts = {
         "TITLE": escape(title),
@@ -35,5 +37,5 @@ def page_of(files: Mapping[str, bytes], title: str, text: str) -> dict[str, byte
         "WASM": b64encode(files[WASM]).decode(),
         "MODULE": re.sub(r"^export ", "", files["structsvm.mjs"].decode(), flags=re.MULTILINE),
     }
-    page = (RUNTIME / PAGE).read_text(encoding="utf-8")
-    return {PAGE: re.sub(r"@([A-Z]+)@", lambda found: parts[found[1]], page).encode()}
+    page = (RUNTIME / name).read_text(encoding="utf-8")
+    return {name: re.sub(r"@([A-Z]+)@", lambda found: parts[found[1]], page).encode()}
