@@ -16,6 +16,7 @@ from runtime_models import COMPILER, ROOT, X, fitted, sequences
 import structsvm
 from structsvm.cli import main
 from structsvm.export import folders
+from structsvm.export.page import Framed
 from structsvm.tasks import LaRankClassifier
 
 NODE = shutil.which("node")
@@ -237,3 +238,23 @@ def test_a_page_labels_in_a_browser_from_a_file(exported, tmp_path):
     found = re.findall(r'class="token[^"]*"[^>]*>([^<]*)<small[^>]*>(\S+) ', done.stdout)
     assert len(words) == 6
     assert found == list(zip(words, fitted("words").predict([words])[0], strict=True)), done.stderr[-500:]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_framed_page_labels_in_a_browser_from_a_file(exported, tmp_path):
+    frame = Framed.of(fitted("words"))._repr_html_()
+    assert len(frame) < 1_000_000
+    # The frame's document is another one: its text is brought to the page that is dumped.
+    script = "setInterval(() => out.textContent = document.querySelector('iframe').contentDocument.body.innerText, 100)"
+    (tmp_path / "page.html").write_text(
+        f"<!doctype html>{frame}<p id=out></p><script>{script}</script>", encoding="utf-8"
+    )
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = done.stdout.partition("<p id=")[2]
+    labels = fitted("words").predict(
+        [re.search(r"<textarea[^>]*>([^<]*)<", Framed.of(fitted("words")).page)[1].split()]
+    )[0]
+    assert len(labels) == 6
+    assert re.findall(r"(\S+) \d+ %", found) == list(labels), done.stderr[-500:]
