@@ -1,4 +1,4 @@
-"""Compiles the runtime, whose source stands in the package that exports models, as a library for ctypes."""
+"""Compiles the runtime, whose sources stand in the package that exports models, as libraries for ctypes."""
 
 import os
 
@@ -6,7 +6,8 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 FUNCTIONS = [f"structsvm_{name}" for name in ("open", "predict", "kbest", "probability", "close")]
-SOURCE = os.path.join("..", "structsvm", "export", "runtime", "structsvm_runtime.c")
+RUNTIME = os.path.join("..", "structsvm", "export", "runtime")
+OPTIONS = ["-std=c99", "-O3", "-ffp-contract=off"]
 
 
 class BuildLibrary(build_ext):
@@ -19,6 +20,11 @@ class BuildLibrary(build_ext):
 setup(
     cmdclass={"build_ext": BuildLibrary},
     ext_modules=[
-        Extension("structsvm_runtime._native", [SOURCE], extra_compile_args=["-std=c99", "-O3", "-ffp-contract=off"])
+        Extension(
+            f"structsvm_runtime._{structure}",
+            [os.path.join(RUNTIME, f"structsvm_{structure}.c")],
+            extra_compile_args=OPTIONS,
+        )
+        for structure in ("sequences", "documents")
     ],
 )

@@ -1,4 +1,4 @@
-"""Labels of sequences by models that structsvm exported: the runtime in C, and nothing else.
+"""Labels of sequences and of texts by models that structsvm exported: the runtime in C, and nothing else.
 
 >>> import structsvm_runtime
 >>> tagger = structsvm_runtime.load("model.bin")  # doctest: +SKIP
@@ -6,6 +6,9 @@
 ['B-LOC', 'I-LOC', 'O', 'O']
 """
 
-from structsvm_runtime.tagger import ModelError, Tagger, load
+from structsvm_runtime.classifier import Classifier
+from structsvm_runtime.native import ModelError
+from structsvm_runtime.opening import load
+from structsvm_runtime.tagger import Tagger
 
-__all__ = ["ModelError", "Tagger", "load"]
+__all__ = ["Classifier", "ModelError", "Tagger", "load"]

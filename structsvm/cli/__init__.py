@@ -475,17 +475,18 @@ main.add_command(serve)
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 def export(model: Any, to: str, output: str, quiet: bool) -> None:
-    """Write MODEL, of label sequences, to a folder for programs without Python.
+    """Write MODEL, of label sequences or of texts in a taxonomy, to a folder for programs without Python.
 
     c: a source in C99, its header and model.bin. wasm: WebAssembly, a module in JavaScript and model.bin; zig compiles
-    it (pip install 'structured-svm[wasm]'). page: all of these in tagger.html, for browsers. json: names and weights.
+    it (pip install 'structured-svm[wasm]'). page: all of these in one page for browsers. json, of sequences: names and
+    weights.
     """
     check_files()
     with naming(model), brief_warnings(quiet):
         found = load_estimator(model)
         if not hasattr(found, "export"):
             raise click.ClickException(
-                f"{model}: a {type(found).__name__}, and models of SequenceLabeler alone are exported"
+                f"{model}: a {type(found).__name__}, and models of SequenceLabeler and TaxonomyClassifier are exported"
             )
         found.export(output, to)
 

@@ -1,6 +1,6 @@
 """Files of the runtime in C: arrays one after the other, tables of strings and of tuples of codes.
 
-The layout is at the head of `structsvm/export/runtime/structsvm_runtime.c`.
+The layout is at the head of `structsvm/export/runtime/structsvm_core.h`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Kind", "RuntimeFile", "StringTable", "tuple_table"]
 
 MAGIC, VERSION = b"\x89SVMRUN\n", 1
 # Dtype of each kind of items, and the number that stands for it.
-Kind = {"u1": 1, "i1": 1, "<u2": 2, "<i2": 2, "<u4": 4, "<i4": 4, "<f4": 20}
+Kind = {"u1": 1, "i1": 1, "<u2": 2, "<i2": 2, "<u4": 4, "<i4": 4, "<f4": 20, "<f8": 24}
 
 
 class RuntimeFile:

@@ -20,14 +20,20 @@ __all__ = ["TARGETS", "compiled_wasm", "files_of", "write_files"]
 
 MODEL, SOURCE, HEADER, WASM = "model.bin", "structsvm_runtime.c", "structsvm_runtime.h", "structsvm.wasm"
 RUNTIME = Path(__file__).parent / "runtime"
+CORE = "structsvm_core.h"
 # The files of a folder beside the model.
 TARGETS = {"c": (SOURCE, HEADER), "wasm": (WASM, "structsvm.mjs", "structsvm.d.mts"), "page": (), "json": ()}
 FUNCTIONS = ("open", "predict", "kbest", "probability", "close")
 WASM_OPTIONS = ("--target=wasm32-wasi", "-mexec-model=reactor", "-std=c99", "-Os", "-ffp-contract=off", "-s")
 
 
-def files_of(target: str, model: bytes) -> dict[str, bytes]:
+def files_of(target: str, model: bytes, structure: str) -> dict[str, bytes]:
     """The files of a folder, by name: the model and the runtime of a target, "c" or "wasm".
+
+    Parameters
+    ----------
+    structure : {"sequences", "documents"}
+        The source of the runtime.
 
     Raises
     ------
@@ -36,8 +42,18 @@ def files_of(target: str, model: bytes) -> dict[str, bytes]:
     """
     files = {MODEL: model}
     for name in TARGETS[target]:
-        files[name] = compiled_wasm() if name == WASM else (RUNTIME / name).read_bytes()
+        if name == WASM:
+            files[name] = compiled_wasm(structure)
+        else:
+            files[name] = source_of(structure) if name == SOURCE else (RUNTIME / name).read_bytes()
     return files
+
+
+def source_of(structure: str) -> bytes:
+    """The source of a structure, with the part that all structures share in the place of its include."""
+    own = (RUNTIME / f"structsvm_{structure}.c").read_text(encoding="ascii")
+    core = (RUNTIME / CORE).read_text(encoding="ascii")
+    return own.replace(f'#include "{CORE}"\n\n', core + "\n", 1).encode("ascii")
 
 
 def write_files(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
@@ -49,8 +65,8 @@ def write_files(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> N
             file.write(content)
 
 
-def compiled_wasm() -> bytes:
-    """The runtime as WebAssembly, by zig.
+def compiled_wasm(structure: str) -> bytes:
+    """The runtime of a structure as WebAssembly, by zig.
 
     Raises
     ------
@@ -61,8 +77,8 @@ def compiled_wasm() -> bytes:
     """
     exports = [f"-Wl,--export={name}" for name in (*(f"structsvm_{one}" for one in FUNCTIONS), "malloc", "free")]
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / WASM
-        command = [*zig(), "cc", *WASM_OPTIONS, str(RUNTIME / SOURCE), *exports, "-o", str(out)]
+        out, source = Path(folder) / WASM, RUNTIME / f"structsvm_{structure}.c"
+        command = [*zig(), "cc", *WASM_OPTIONS, str(source), *exports, "-o", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise OSError(f"zig could not compile the runtime: {done.stderr.strip()[-1000:]}")

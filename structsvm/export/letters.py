@@ -22,7 +22,7 @@ PAGE, N_LETTERS = 128, 0x110000
 VOWELS = frozenset("aeiou")
 DOTTED_LOWER = "i\u0307"
 DIGIT, DECIMAL, ALPHA, ALNUM, UPPER, LOWER, TITLE, CASED, IGNORABLE = (1 << k for k in range(9))
-BASE_ALPHA, BASE_VOWEL, MORE_VOWELS, DOTTED = (1 << k for k in range(9, 13))
+BASE_ALPHA, BASE_VOWEL, MORE_VOWELS, DOTTED, SPACE = (1 << k for k in range(9, 14))
 
 
 def properties_of(letter: str) -> tuple[int, int]:
@@ -42,6 +42,7 @@ def properties_of(letter: str) -> tuple[int, int]:
         (BASE_VOWEL, decomposed[0] in VOWELS),
         (MORE_VOWELS, not VOWELS.isdisjoint(decomposed[1:])),
         (DOTTED, lower == DOTTED_LOWER),
+        (SPACE, letter.isspace()),
     ]
     if len(lower) > 1 and lower != DOTTED_LOWER:
         raise ValueError(f"the lower case of {letter!r} has {len(lower)} letters, which the runtime does not support")

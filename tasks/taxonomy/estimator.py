@@ -15,11 +15,12 @@ from sklearn.base import clone
 
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
+from structsvm.export.folders import write_files
 from structsvm.features.dense import warn_of_few_digits
 from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE
 from structsvm.kernel.objects import are_objects, values_for, values_of
 from structsvm.metrics._counts import is_unknown, mark_for
-from structsvm.parameters import checked_k, declared
+from structsvm.parameters import Options, checked_k, declared, validate
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, joined_levels, rows_of_levels
 from structsvm.tasks.common.bases import ClassifierMixin
@@ -44,11 +45,14 @@ from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 from structsvm.tasks.taxonomy.parameters import TaxonomyClassifierParameters
 from structsvm.tasks.taxonomy.paths import settled
+from structsvm.tasks.taxonomy.portable import TARGETS, runtime_files
 from structsvm.tasks.taxonomy.questions import DocumentReader, grown, labels_in
 from structsvm.tasks.taxonomy.shards import DocumentShards
 from structsvm.tasks.taxonomy.vectorizer import check_vectorizer, checked_documents
 
 if TYPE_CHECKING:
+    import os
+
     from scipy.sparse import csr_array
     from sklearn.base import BaseEstimator
     from sklearn.utils import Tags
@@ -492,6 +496,40 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, Learning
         elif isinstance(model, KernelTaxonomyModel) and model.machine.objects is not None and callable(self.kernel):
             X = values_for(self.kernel, X, model.machine.objects, model.machine.support)  # type: ignore[arg-type]
         return self._rows_of_prediction(X, model, accept_sparse="csr", dtype=np.float32)
+
+    def export(self, folder: str | os.PathLike[str], to: str = "c") -> None:
+        """Write a model of texts to a folder for use without Python: labels and their scores are the same, bit for bit.
+
+        Parameters
+        ----------
+        folder : path-like
+            A folder, made if it is missing. Files of earlier exports are replaced.
+        to : {"c", "wasm", "page"}, default="c"
+            "c": ``model.bin``, and ``structsvm_runtime.c`` and ``.h``, in C99, that read it. "wasm": ``model.bin``, and
+            the same as WebAssembly with a module in JavaScript. "page": ``classifier.html``, all of these in one page
+            that browsers open from a file.
+
+        Raises
+        ------
+        ValueError
+            For a model that the runtime does not support: without a vectorizer, with a kernel, of inner nodes, with
+            labels that are not str, or a vectorizer with functions, accents stripped, or a pattern of its own.
+        ImportError
+            For "wasm" and "page" without zig, which compiles the runtime.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from structsvm.tasks import TaxonomyClassifier
+        >>> folder = tempfile.mkdtemp()
+        >>> goods = TaxonomyClassifier(vectorizer=TfidfVectorizer(), C=1.0, random_state=0)
+        >>> goods.fit(["a red tent", "a blue shoe"], ["camping", "shoes"]).export(folder)
+        >>> sorted(os.listdir(folder))
+        ['model.bin', 'structsvm_runtime.c', 'structsvm_runtime.h']
+        """
+        validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "TaxonomyClassifier.export")
+        write_files(folder, runtime_files(self._fitted(), to))
 
     # ---- views ---------------------------------------------------------------------------
 

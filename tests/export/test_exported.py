@@ -16,6 +16,7 @@ from runtime_models import COMPILER, ROOT, X, fitted, sequences
 import structsvm
 from structsvm.cli import main
 from structsvm.export import folders
+from structsvm.export.page import Framed
 from structsvm.tasks import LaRankClassifier
 
 NODE = shutil.which("node")
@@ -84,7 +85,7 @@ def test_other_models_are_refused_by_name(tmp_path):
     model.save(tmp_path / "model")
     run = CliRunner().invoke(main, ["export", str(tmp_path / "model"), "--to", "c", "-o", str(tmp_path / "two")])
     assert run.exit_code == 1
-    assert "a LaRankClassifier, and models of SequenceLabeler alone are exported" in run.output
+    assert "a LaRankClassifier, and models of SequenceLabeler and TaxonomyClassifier are exported" in run.output
     assert not (tmp_path / "two").exists()
 
 
@@ -96,9 +97,10 @@ def test_without_zig_the_error_names_the_remedy(tmp_path, monkeypatch):
     assert not (tmp_path / "none").exists()
 
 
-def test_the_source_is_as_small_as_promised():
-    source = runtime_models.SOURCE.read_text(encoding="utf-8")
-    assert source.count("\n") <= 1500
+@pytest.mark.parametrize("structure", runtime_models.SOURCES)
+def test_the_source_is_as_small_as_promised(structure):
+    source = folders.source_of(structure).decode("utf-8")
+    assert 500 < source.count("\n") <= 1500
     assert source.isascii()
     assert {line.split()[1] for line in source.splitlines() if line.startswith("#include")} == {
         '"structsvm_runtime.h"', "<math.h>", "<stdlib.h>", "<string.h>",
@@ -236,3 +238,23 @@ def test_a_page_labels_in_a_browser_from_a_file(exported, tmp_path):
     found = re.findall(r'class="token[^"]*"[^>]*>([^<]*)<small[^>]*>(\S+) ', done.stdout)
     assert len(words) == 6
     assert found == list(zip(words, fitted("words").predict([words])[0], strict=True)), done.stderr[-500:]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_framed_page_labels_in_a_browser_from_a_file(exported, tmp_path):
+    frame = Framed.of(fitted("words"))._repr_html_()
+    assert len(frame) < 1_000_000
+    # The frame's document is another one: its text is brought to the page that is dumped.
+    script = "setInterval(() => out.textContent = document.querySelector('iframe').contentDocument.body.innerText, 100)"
+    (tmp_path / "page.html").write_text(
+        f"<!doctype html>{frame}<p id=out></p><script>{script}</script>", encoding="utf-8"
+    )
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = done.stdout.partition("<p id=")[2]
+    labels = fitted("words").predict(
+        [re.search(r"<textarea[^>]*>([^<]*)<", Framed.of(fitted("words")).page)[1].split()]
+    )[0]
+    assert len(labels) == 6
+    assert re.findall(r"(\S+) \d+ %", found) == list(labels), done.stderr[-500:]

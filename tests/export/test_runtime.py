@@ -227,7 +227,7 @@ static void *counted(size_t size) { n_allocations++; return malloc(size); }
 static void *counted_zeros(size_t n, size_t size) { n_allocations++; return calloc(n, size); }
 #define malloc counted
 #define calloc counted_zeros
-#include "structsvm_runtime.c"
+#include "structsvm_sequences.c"
 long structsvm_allocations(void) { return n_allocations; }
 """
 
@@ -235,9 +235,10 @@ long structsvm_allocations(void) { return n_allocations; }
 @pytest.mark.parametrize("name", ["records", "bigrams of order 2", "automaton and bigrams"])
 def test_only_the_longest_sequence_so_far_allocates(tmp_path, name):
     (tmp_path / "counted.c").write_text(COUNTED)
-    runtime = runtime_models.compiled(tmp_path, tmp_path / "counted.c")
+    runtime = runtime_models.compiled(tmp_path, sequences=tmp_path / "counted.c")
     fitted(name).export(tmp_path)
-    tagger, X, allocations = runtime.load(tmp_path / "model.bin"), sequences(name), runtime.tagger.LIBRARY
+    tagger, X = runtime.load(tmp_path / "model.bin"), sequences(name)
+    allocations = runtime.native.library("sequences")
 
     def use(x):
         tagger.predict(x)

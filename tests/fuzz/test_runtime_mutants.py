@@ -15,7 +15,8 @@ import pytest
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent / "reference"))
 
-from runtime_models import COMPILER, MODELS, SOURCE, fitted  # noqa: E402
+import document_models  # noqa: E402
+from runtime_models import COMPILER, MODELS, RUNTIME, SOURCES, fitted  # noqa: E402
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 OPTIONS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
@@ -23,10 +24,10 @@ OPTIONS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
 ENVIRONMENT = {"ASAN_OPTIONS": "max_allocation_size_mb=64", "LSAN_OPTIONS": ""}
 
 
-def compiled(folder):
+def compiled(folder, structure):
     """The program, or None if the compiler has no sanitizers."""
     program = folder / "runtime_mutants"
-    files = [str(FOLDER / "runtime_mutants.c"), str(SOURCE), "-I", str(SOURCE.parent), "-lm", "-o", str(program)]
+    files = [str(FOLDER / "runtime_mutants.c"), str(SOURCES[structure]), "-I", str(RUNTIME), "-lm", "-o", str(program)]
     done = subprocess.run([COMPILER, *OPTIONS, *SANITIZERS, *files], capture_output=True, text=True, check=False)
     if done.returncode and "sanitize" in done.stderr + done.stdout:
         return None
@@ -34,32 +35,37 @@ def compiled(folder):
     return program
 
 
-def exported(folder):
-    paths = []
-    for name in MODELS:
-        fitted(name).export(folder / name)
+# Models by structure, and how each is fitted.
+STRUCTURES = {"sequences": (MODELS, fitted), "documents": (document_models.MODELS, document_models.fitted)}
+
+
+def exported(folder, structure):
+    paths, (names, its) = [], STRUCTURES[structure]
+    for name in names:
+        its(name).export(folder / name)
         paths.append(str(folder / name / "model.bin"))
     return paths
 
 
-def run(folder, seed, count):
+def run(folder, structure, seed, count):
     """Numbers of mutants, of those opened, of what these gave, and of those refused; None without sanitizers."""
-    program = compiled(folder)
+    program = compiled(folder, structure)
     if program is None:
         return None
-    command = [str(program), str(seed), str(count), *exported(folder)]
+    command = [str(program), str(seed), str(count), *exported(folder, structure)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ENVIRONMENT)
     assert done.returncode == 0, done.stderr[-3000:]
     return [int(number) for number in re.findall(r"[0-9]+", done.stdout)]
 
 
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
-def test_no_mutant_is_read_or_used_beyond_its_bytes(tmp_path):
-    found = run(tmp_path, 1, 100)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_no_mutant_is_read_or_used_beyond_its_bytes(structure, tmp_path):
+    found = run(tmp_path, structure, 1, 100)
     if found is None:
         pytest.skip("the compiler has no sanitizers")
     mutants, opened, used, refused = found
-    assert mutants == 100 * len(MODELS)
+    assert mutants == 100 * len(STRUCTURES[structure][0])
     assert (
         mutants // 20 < opened < mutants // 2
     )  # neither are all refused by the checksum, nor are the faults too small
@@ -68,5 +74,6 @@ def test_no_mutant_is_read_or_used_beyond_its_bytes(tmp_path):
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        print(run(Path(name), int(sys.argv[1]), int(sys.argv[2])))
+    for one in STRUCTURES:
+        with tempfile.TemporaryDirectory() as name:
+            print(one, run(Path(name), one, int(sys.argv[1]), int(sys.argv[2])), flush=True)

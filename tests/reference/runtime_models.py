@@ -11,7 +11,10 @@ from structsvm.datasets import make_sequences
 from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "structsvm" / "export" / "runtime" / "structsvm_runtime.c"
+RUNTIME = ROOT / "structsvm" / "export" / "runtime"
+# The sources of the runtime, by structure.
+SOURCES = {structure: RUNTIME / f"structsvm_{structure}.c" for structure in ("sequences", "documents")}
+NODE = shutil.which("node")
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 C_OPTIONS = ("-std=c99", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
 
@@ -94,12 +97,17 @@ def sequences(name):
     return [*found, [token for tokens in found[:55] for token in tokens], []]
 
 
-def compiled(folder, source=SOURCE):
-    """The package of the runtime in Python, imported anew, with its library compiled into a folder."""
+def compiled(folder, **sources):
+    """The package of the runtime in Python, imported anew, with its libraries compiled into a folder.
+
+    `sources` are others than the runtime's, by structure.
+    """
     package = folder / "structsvm_runtime"
-    shutil.copytree(ROOT / "runtime" / "structsvm_runtime", package, ignore=shutil.ignore_patterns("_native*"))
-    files = [str(source), "-I", str(SOURCE.parent), "-o", str(package / "_native.so"), "-lm"]
-    subprocess.run([COMPILER, *C_OPTIONS, "-O2", *files], check=True)
+    left_out = shutil.ignore_patterns("_sequences*", "_documents*")
+    shutil.copytree(ROOT / "runtime" / "structsvm_runtime", package, ignore=left_out)
+    for structure, source in {**SOURCES, **sources}.items():
+        files = [str(source), "-I", str(RUNTIME), "-o", str(package / f"_{structure}.so"), "-lm"]
+        subprocess.run([COMPILER, *C_OPTIONS, "-O2", *files], check=True)
     for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:
         del sys.modules[name]
     sys.path.insert(0, str(folder))

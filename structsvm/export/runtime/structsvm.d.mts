@@ -27,5 +27,28 @@ export class Tagger {
   probability(tokens: readonly Token[]): Float32Array[];
 }
 
-/** Open the bytes of a model.bin. Throws if they are no complete, sound model. */
-export function load(model: ArrayBuffer | ArrayBufferView, options?: Options): Promise<Tagger>;
+export interface Ranked {
+  label: string;
+  score: number;
+}
+
+/** Labels texts by a model. */
+export class Classifier {
+  private constructor();
+  readonly labels: string[];
+  /** The best label of each text. */
+  predict(texts: readonly string[]): string[];
+  /** The k labels of highest score of a text, best first; fewer where there are fewer. */
+  kbest(text: string, k: number): Ranked[];
+  /** A row per text of the probability of each of `labels`. Throws if the model has no probabilities. */
+  probability(texts: readonly string[]): Float32Array[];
+}
+
+/**
+ * Open the bytes of a model.bin: a Tagger for a model of sequences, a Classifier for one of texts. Throws if they are no
+ * complete, sound model.
+ */
+export function load<Model extends Tagger | Classifier = Tagger>(
+  model: ArrayBuffer | ArrayBufferView,
+  options?: Options,
+): Promise<Model>;

@@ -1,4 +1,4 @@
-// Labels of sequences by a model that structsvm exported, in browsers and in Node: types are in structsvm.d.mts.
+// Labels of sequences and of texts by a model that structsvm exported, in browsers and in Node: types are in structsvm.d.mts.
 
 const MESSAGES = {
   [-1]: "not a complete, sound model of the runtime",
@@ -6,11 +6,13 @@ const MESSAGES = {
   [-3]: "a value that is not finite, k below 1, or a text longer than 2**24 bytes",
   [-4]: "a text that is not UTF-8",
   [-5]: "the model's constraints leave no labelling, or its scores overflow",
-  [-6]: "the sequence, or k, would need more than 2**31 bytes",
+  [-6]: "the input, or k, would need more than 2**31 bytes",
   [-7]: "the scores of this model are margins: train with loss='log', or call calibrate",
 };
 const MAX_DEPTH = 64;
 const TEXT = 12; // bytes of a structsvm_text: address, size, value
+const KIND = 40; // where a model's bytes say what it labels
+const DOCUMENTS = 2;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -21,7 +23,8 @@ export async function load(model, { wasm = new URL("structsvm.wasm", import.meta
   const module = await moduleOf(wasm);
   const { exports } = await WebAssembly.instantiate(module, {});
   exports._initialize?.();
-  return new Tagger(exports, new Uint8Array(model.buffer ?? model, model.byteOffset ?? 0, model.byteLength));
+  const bytes = new Uint8Array(model.buffer ?? model, model.byteOffset ?? 0, model.byteLength);
+  return new (bytes[KIND] === DOCUMENTS ? Classifier : Tagger)(new Opened(exports, bytes));
 }
 
 async function moduleOf(wasm) {
@@ -41,14 +44,13 @@ async function bytesAt(url) {
   return response.arrayBuffer();
 }
 
-export class Tagger {
-  #exports;
-  #pointer;
+// A model in the runtime's memory, and room there for what its functions read and write.
+class Opened {
   #room = 0;
   #size = 0;
 
   constructor(exports, model) {
-    this.#exports = exports;
+    this.exports = exports;
     const bytes = exports.malloc(model.length + 8);
     if (!bytes) throw new RangeError(MESSAGES[-2]);
     new Uint8Array(exports.memory.buffer).set(model, bytes);
@@ -57,65 +59,39 @@ export class Tagger {
       exports.free(bytes);
       throw new Error(MESSAGES[status]);
     }
-    const view = this.#view();
-    this.#pointer = view.getUint32(bytes + ((model.length + 3) & ~3), true);
-    const nLabels = view.getUint32(this.#pointer, true);
-    const texts = view.getUint32(this.#pointer + 8, true);
-    /** Strings of each token; 0: tokens have attributes. */
-    this.nColumns = view.getUint32(this.#pointer + 4, true);
+    const view = this.view();
+    this.pointer = view.getUint32(bytes + ((model.length + 3) & ~3), true);
+    const nLabels = view.getUint32(this.pointer, true);
+    const texts = view.getUint32(this.pointer + 8, true);
+    this.nColumns = view.getUint32(this.pointer + 4, true);
     this.labels = Array.from({ length: nLabels }, (_, y) => {
       const at = view.getUint32(texts + TEXT * y, true);
       return decoder.decode(new Uint8Array(exports.memory.buffer, at, view.getUint32(texts + TEXT * y + 4, true)));
     });
   }
 
-  /** The best labels of a sequence. */
-  predict(tokens) {
-    const n = tokens.length;
-    const [texts, starts, out] = this.#write(tokens, 4 * n);
-    check(this.#exports.structsvm_predict(this.#pointer, texts, starts, n, out));
-    return this.#labelsAt(out, n);
+  view() {
+    return new DataView(this.exports.memory.buffer);
   }
 
-  /** The k best labellings and their scores, best first. */
-  kbest(tokens, k) {
-    if (!Number.isInteger(k) || k < 1) throw new RangeError(`k must be an integer of at least 1, got ${k}`);
-    const n = tokens.length;
-    const [texts, starts, out] = this.#write(tokens, 8 * k + 4 * n * k);
-    const found = check(this.#exports.structsvm_kbest(this.#pointer, texts, starts, n, k, out + 8 * k, out));
-    return Array.from({ length: found }, (_, i) => ({
-      labels: this.#labelsAt(out + 8 * k + 4 * n * i, n),
-      score: this.#view().getFloat64(out + 8 * i, true),
-    }));
+  call(verb, ...args) {
+    const status = this.exports[`structsvm_${verb}`](this.pointer, ...args);
+    if (status < 0) throw new Error(MESSAGES[status]);
+    return status;
   }
 
-  /** A row per token of the probability of each of `labels`. */
-  probability(tokens) {
-    const [n, size] = [tokens.length, this.labels.length];
-    const [texts, starts, out] = this.#write(tokens, 4 * n * size);
-    check(this.#exports.structsvm_probability(this.#pointer, texts, starts, n, out));
-    return Array.from({ length: n }, (_, t) =>
-      new Float32Array(this.#exports.memory.buffer, out + 4 * t * size, size).slice());
+  labelsAt(at, n) {
+    return Array.from(new Uint32Array(this.exports.memory.buffer, at, n), (y) => this.labels[y]);
   }
 
-  #view() {
-    return new DataView(this.#exports.memory.buffer);
+  // Rows of the probabilities of labels.
+  rowsAt(at, n) {
+    const size = this.labels.length;
+    return Array.from({ length: n }, (_, t) => new Float32Array(this.exports.memory.buffer, at + 4 * t * size, size).slice());
   }
 
-  #labelsAt(at, n) {
-    return Array.from(new Uint32Array(this.#exports.memory.buffer, at, n), (y) => this.labels[y]);
-  }
-
-  // Addresses of the texts of tokens, of where each token's begin (0 for columns), and of room for `more` bytes.
-  #write(tokens, more) {
-    const texts = [];
-    const values = [];
-    const starts = [0];
-    tokens.forEach((token, t) => {
-      if (this.nColumns) addColumns(token, t, this.nColumns, texts);
-      else addAttributes(token, t, texts, values);
-      starts.push(texts.length);
-    });
+  // Addresses of texts with their values, of where each token's begin (0 for columns), and of room for `more` bytes.
+  write(texts, values, starts, more) {
     let size = 16 + more + 4 * starts.length + TEXT * texts.length;
     for (const text of texts) size += 3 * text.length;
     if (size > this.#size) this.#grow(size);
@@ -123,8 +99,8 @@ export class Tagger {
     const startsAt = out + ((more + 7) & ~7);
     const textsAt = startsAt + 4 * starts.length;
     let at = textsAt + TEXT * texts.length;
-    const bytes = new Uint8Array(this.#exports.memory.buffer);
-    const view = this.#view();
+    const bytes = new Uint8Array(this.exports.memory.buffer);
+    const view = this.view();
     starts.forEach((start, t) => view.setUint32(startsAt + 4 * t, start, true));
     texts.forEach((text, i) => {
       const { written } = encoder.encodeInto(text, bytes.subarray(at));
@@ -137,17 +113,109 @@ export class Tagger {
   }
 
   #grow(size) {
-    const room = size < 2 ** 31 ? this.#exports.malloc(size) : 0;
+    const room = size < 2 ** 31 ? this.exports.malloc(size) : 0;
     if (!room) throw new RangeError(MESSAGES[-2]);
-    this.#exports.free(this.#room);
+    this.exports.free(this.#room);
     this.#room = room;
     this.#size = size;
   }
 }
 
-function check(status) {
-  if (status < 0) throw new Error(MESSAGES[status]);
-  return status;
+export class Tagger {
+  #model;
+
+  constructor(model) {
+    this.#model = model;
+    this.labels = model.labels;
+    /** Strings of each token; 0: tokens have attributes. */
+    this.nColumns = model.nColumns;
+  }
+
+  /** The best labels of a sequence. */
+  predict(tokens) {
+    const n = tokens.length;
+    const [texts, starts, out] = this.#write(tokens, 4 * n);
+    this.#model.call("predict", texts, starts, n, out);
+    return this.#model.labelsAt(out, n);
+  }
+
+  /** The k best labellings and their scores, best first. */
+  kbest(tokens, k) {
+    checkCount(k);
+    const n = tokens.length;
+    const [texts, starts, out] = this.#write(tokens, 8 * k + 4 * n * k);
+    const found = this.#model.call("kbest", texts, starts, n, k, out + 8 * k, out);
+    return Array.from({ length: found }, (_, i) => ({
+      labels: this.#model.labelsAt(out + 8 * k + 4 * n * i, n),
+      score: this.#model.view().getFloat64(out + 8 * i, true),
+    }));
+  }
+
+  /** A row per token of the probability of each of `labels`. */
+  probability(tokens) {
+    const [texts, starts, out] = this.#write(tokens, 4 * tokens.length * this.labels.length);
+    this.#model.call("probability", texts, starts, tokens.length, out);
+    return this.#model.rowsAt(out, tokens.length);
+  }
+
+  #write(tokens, more) {
+    const texts = [];
+    const values = [];
+    const starts = [0];
+    tokens.forEach((token, t) => {
+      if (this.nColumns) addColumns(token, t, this.nColumns, texts);
+      else addAttributes(token, t, texts, values);
+      starts.push(texts.length);
+    });
+    return this.#model.write(texts, values, starts, more);
+  }
+}
+
+export class Classifier {
+  #model;
+
+  constructor(model) {
+    this.#model = model;
+    this.labels = model.labels;
+  }
+
+  /** The best label of each text. */
+  predict(texts) {
+    const [at, , out] = this.#write(texts, 4 * texts.length);
+    this.#model.call("predict", at, 0, texts.length, out);
+    return this.#model.labelsAt(out, texts.length);
+  }
+
+  /** The k labels of highest score of a text, best first. */
+  kbest(text, k) {
+    checkCount(k);
+    const most = Math.min(k, this.labels.length);
+    const [at, , out] = this.#write([text], 12 * most);
+    const found = this.#model.call("kbest", at, 0, 1, most, out + 8 * most, out);
+    return this.#model.labelsAt(out + 8 * most, found).map((label, i) => ({
+      label,
+      score: this.#model.view().getFloat64(out + 8 * i, true),
+    }));
+  }
+
+  /** A row per text of the probability of each of `labels`. */
+  probability(texts) {
+    const [at, , out] = this.#write(texts, 4 * texts.length * this.labels.length);
+    this.#model.call("probability", at, 0, texts.length, out);
+    return this.#model.rowsAt(out, texts.length);
+  }
+
+  #write(texts, more) {
+    if (!Array.isArray(texts)) throw new TypeError("texts must be an array of strings");
+    texts.forEach((text, i) => {
+      if (typeof text !== "string") throw new TypeError(`text ${i} must be a string`);
+    });
+    return this.#model.write(texts, [], [], more);
+  }
+}
+
+function checkCount(k) {
+  if (!Number.isInteger(k) || k < 1) throw new RangeError(`k must be an integer of at least 1, got ${k}`);
 }
 
 function addColumns(token, t, nColumns, texts) {

@@ -1,4 +1,4 @@
-/* Labels of sequences by a model that structsvm exported: five functions in C99, without dependencies.
+/* Labels of sequences, or of texts, by a model that structsvm exported: five functions in C99, without dependencies.
  *
  *     structsvm *tagger;
  *     if (structsvm_open(bytes, size, &tagger) != STRUCTSVM_OK) ...
@@ -7,6 +7,9 @@
  *     structsvm_predict(tagger, texts, NULL, 2, labels);
  *     puts(tagger->labels[labels[0]].data);
  *     structsvm_close(tagger);
+ *
+ * The source beside this header is of one structure, the model's. Of texts each is labelled by itself: they are what is
+ * called tokens below, a column each.
  *
  * The bytes of a model are used where they are: mapped, read, or an array of the program. They must begin at a multiple
  * of 8, and stay until the last tagger over them is closed. Nothing writes to them, so threads and processes share them.
@@ -27,10 +30,11 @@ enum {
     STRUCTSVM_OK = 0,
     STRUCTSVM_FILE = -1,        /* not a complete, sound model, or not at a multiple of 8 */
     STRUCTSVM_MEMORY = -2,      /* no memory; the tagger stays as it was */
-    STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, k = 0 */
+    STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, k = 0,
+                                 * k best labels of several texts */
     STRUCTSVM_UTF8 = -4,        /* a text that is not UTF-8 */
     STRUCTSVM_NOTHING = -5,     /* constraints leave no labelling of this length, or scores overflow */
-    STRUCTSVM_SIZE = -6,        /* a sequence, or k, that would need more than 2^31 bytes */
+    STRUCTSVM_SIZE = -6,        /* a sequence or text, or k, that would need more than 2^31 bytes */
     STRUCTSVM_MARGINS = -7      /* probabilities of a model whose scores are margins */
 };
 
@@ -48,10 +52,11 @@ typedef struct structsvm {
     struct structsvm_own *own;
 } structsvm;
 
-/* Check `size` bytes of a model, in a pass over them, and make a tagger. STRUCTSVM_OK, _FILE or _MEMORY. */
+/* Check `size` bytes of a model, in a pass over them, and make a tagger. STRUCTSVM_OK, _FILE (also for a model of another
+ * structure than the source) or _MEMORY. */
 int structsvm_open(const void *bytes, size_t size, structsvm **tagger);
 
-/* The best labels of a sequence.
+/* The best labels of a sequence, or the best label of each text.
  *
  *   texts    of columns, n_columns for each token, one token after the other; of attributes, those of all tokens
  *   starts   of attributes, n_tokens + 1 numbers: token t has texts starts[t] .. starts[t + 1] - 1; of columns NULL
@@ -62,7 +67,7 @@ int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint
                       uint32_t *labels);
 
 /* The k best labellings, best first, and their scores: room for k * n_tokens labels and k scores. Returns how many there
- * are (fewer than k where the sequence has fewer), or an error. */
+ * are (fewer than k where the sequence has fewer), or an error. Of a text, n_tokens = 1: its k best labels. */
 int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens,
                     uint32_t k, uint32_t *labels, double *scores);
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,17 +10,17 @@ from structsvm.export.binary import RuntimeFile, StringTable, tuple_table
 from structsvm.export.folders import files_of
 from structsvm.export.letters import LetterTable
 from structsvm.export.page import page_of
+from structsvm.export.weights import form_of
 from structsvm.features.columns import Vocabulary
 from structsvm.features.functions.places import PLACES
 from structsvm.features.template_features import TemplateEncoder, TemplateVocabulary
-from structsvm.stored_values import units_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from structsvm.arrays import AnyArray, Floats
+    from structsvm.arrays import Floats
     from structsvm.features.encoder import FeatureEncoder
     from structsvm.features.templates import TemplateLayout
     from structsvm.oracles.chain import LabelChain
@@ -33,16 +33,7 @@ FUNCTIONS = (
     "capital", "hyphen", "form", "length", "opening", "closing", "pattern", "vowels", "X",
 )  # fmt: skip
 PLAIN = ("x", "X", "hyphen")  # functions that need no properties of letters
-LARGEST_EXPONENT = 111
-ROWS, MOST_OF_A_ROW = 32, 255  # rows of sparse weights whose start is stored, and weights of a row
 N_SHOWN = 6  # words on a page
-
-
-class Form(NamedTuple):
-    """Weights as one of the runtime's forms has them: dense, or sparse of float32, int8 or int16."""
-
-    number: int
-    arrays: list[tuple[str, AnyArray]]
 
 
 def runtime_files(model: SequenceModel, to: str) -> dict[str, bytes]:
@@ -57,12 +48,12 @@ def runtime_files(model: SequenceModel, to: str) -> dict[str, bytes]:
     """
     data = runtime_bytes(model)
     if to != "page":
-        return files_of(to, data)
+        return files_of(to, data, "sequences")
     layout = model.encoder.layout
     if layout is None or layout.n_columns != 1:
         raise ValueError("a page labels words, and the tokens of this model are no single column of words")
     words = known_words(model)
-    return page_of(files_of("wasm", data), "Labels of words", " ".join(words))
+    return page_of(files_of("wasm", data, "sequences"), "Labels of words", " ".join(words))
 
 
 def known_words(model: SequenceModel) -> list[str]:
@@ -166,25 +157,6 @@ def add_nodes(file: RuntimeFile, nodes: Nodes) -> None:
         nodes.origin,
     ):  # fmt: skip
         file.add("<i4", array)
-
-
-def form_of(weights: Floats, n_labels: int) -> Form:
-    """The smallest form of rows of weights."""
-    rows, columns = np.nonzero(weights)
-    sizes = np.bincount(rows, minlength=len(weights))
-    if sizes.max(initial=0) > MOST_OF_A_ROW:
-        return Form(0, [("<f4", weights)])
-    column_type = "u1" if n_labels <= 256 else "<u2"
-    sparse = [("<u4", (np.cumsum(sizes) - sizes)[::ROWS]), ("u1", sizes), (column_type, columns)]
-    for number, bits, dtype in ((2, 8, "i1"), (3, 16, "<i2")):
-        exponents = units_of_rows(weights, bits)
-        if exponents is not None and exponents.max(initial=0) <= LARGEST_EXPONENT:
-            small = np.ldexp(weights[rows, columns], -exponents[rows].astype(np.int16))
-            return Form(number, [*sparse, (dtype, small.astype(dtype)), ("i1", exponents)])
-    size_of_column = 1 if n_labels <= 256 else 2
-    if 4 * weights.size <= len(sizes) + len(rows) * (4 + size_of_column):
-        return Form(0, [("<f4", weights)])
-    return Form(1, [*sparse, ("<f4", weights[rows, columns])])
 
 
 # ---- features -----------------------------------------------------------------------------------------------------

@@ -1,42 +1,11 @@
-/* The runtime of models that structsvm exported; its five functions are described in structsvm_runtime.h.
- *
- * A model's bytes, all numbers little-endian:
- *
- *     8 bytes   "\x89SVMRUN\n"
- *     uint32    version, 1
- *     uint32    crc32 of all that follows
- *     uint64    size in bytes, of all
- *     arrays    each: uint32 kind of its items, uint32 0, uint64 number of items, the items, zeros up to a multiple of 8
- *
- * The arrays follow one another in the order in which `read_model` takes them. Sums are in float32 and in the order of
- * the package's kernels, so scores are the same, bit for bit: compile with -ffp-contract=off.
- */
-#include "structsvm_runtime.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "models are little-endian, and are used where they are: this machine is not"
-#endif
+#include "structsvm_core.h"
 
 enum {
-    U8 = 1, U16 = 2, U32 = 4, F32 = 20,     /* kinds of items; the last four bits are their size */
-    LANES = 8, ROWS = 32,
+    LANES = 8,
     LONG = 256,                             /* tokens from which on scores of the k best are summed in float64 */
-    MOST_ITEMS = 1024, MOST_MARGIN = 200, MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24,
+    MOST_ITEMS = 1024, MOST_MARGIN = 200,
     KEPT = 1 << 22                          /* bytes of tables of tokens that are kept for the way back */
 };
-
-#define MOST_ROOM ((uint64_t)1 << 31)
-#define NONE UINT32_MAX
-
-typedef struct {
-    uint32_t n, mask;
-    const uint32_t *starts, *buckets;   /* (n + 1), (mask + 2): where the strings of a hash begin */
-    const uint8_t *bytes;
-} strings;
 
 typedef struct {
     uint32_t arity, n;                  /* n: words of `known` */
@@ -67,35 +36,18 @@ typedef struct {
     const int32_t *labels, *rows, *group, *ends, *groups, *next, *first, *origins, *origin;
 } automaton;
 
-typedef struct {
-    void *data;
-    uint64_t size;
-} room;
-
 struct structsvm_own {
     uint32_t K, stride, order, G, P, n_features, n_pairs, n_columns;
     float temperature;                  /* 0: no probabilities */
     scores plain, scaled;
     automaton rules;                    /* N = 0: none */
-    /* Weights: a row per feature of tokens, then K rows per feature of pairs. */
-    uint32_t n_rows;
-    const float *dense, *values;        /* (n_rows, K), or of sparse rows: */
-    const uint32_t *block_starts;       /* where each ROWS rows begin, and how many weights each row has: */
-    const uint8_t *row_sizes;
-    const uint8_t *narrow_columns;
-    const uint16_t *wide_columns;
-    const int8_t *bytes, *exponents;    /* values that are integers, times a power of 2 per row */
-    const int16_t *shorts;
+    weights W;                          /* a row per feature of tokens, then K rows per feature of pairs */
     /* Features. */
     strings names;                      /* names of attributes */
     const uint32_t *name_ids, *paired;  /* (names), (n_pairs) ascending */
     uint32_t n_places;
     const uint32_t *places;             /* (n_places, 2): function, column */
-    uint32_t n_pages;
-    const uint16_t *pages;              /* letters: (n_pages), and of these (pages met, 128) kinds */
-    const uint8_t *kinds;
-    const uint32_t *properties;         /* (n_kinds): flags */
-    const int32_t *lower;               /* (n_kinds): what lower case adds */
+    alphabet abc;
     templates sets[2];
     float *tables;                      /* behind plain and scaled */
     structsvm_text *label_texts;
@@ -104,117 +56,6 @@ struct structsvm_own {
     room heads, held, made;
     int keeps;                          /* whether there is a table for each token */
 };
-typedef struct structsvm_own model;
-
-/* ---- rooms ------------------------------------------------------------------------------------------------------ */
-static int grow(room *r, uint64_t size) {
-    if (size <= r->size && r->data != NULL) return STRUCTSVM_OK;
-    if (size > MOST_ROOM) return STRUCTSVM_SIZE;
-    if (size < 256) size = 256;
-    void *data = malloc((size_t)size);
-    if (data == NULL) return STRUCTSVM_MEMORY;
-    free(r->data);
-    r->data = data;
-    r->size = size;
-    return STRUCTSVM_OK;
-}
-
-#define GROW(r, size) do { int failed_ = grow(&(r), (size)); if (failed_ < 0) return failed_; } while (0)
-
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
-typedef struct {
-    const uint8_t *bytes;
-    uint64_t size, at;
-    int failed;
-} reader;
-
-static uint32_t crc32_of(const uint8_t *bytes, uint64_t n) {
-    uint32_t table[256], crc = NONE;
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t x = i;
-        for (int bit = 0; bit < 8; bit++) x = x >> 1 ^ (x & 1 ? 0xEDB88320u : 0);
-        table[i] = x;
-    }
-    for (uint64_t i = 0; i < n; i++) crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 255];
-    return ~crc;
-}
-
-/* The next array, of `wanted` items or, if that is NULL, of any number, which goes to *n. NULL for none: see `failed`. */
-static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64_t *n) {
-    uint32_t head[2];
-    uint64_t count, bytes;
-    if (r->failed || r->size - r->at < 16) goto unsound;
-    memcpy(head, r->bytes + r->at, 8);
-    memcpy(&count, r->bytes + r->at + 8, 8);
-    r->at += 16;
-    if (head[0] != kind || head[1] != 0 || count > (r->size - r->at) / (kind & 15)) goto unsound;
-    if (wanted != NULL && count != *wanted) goto unsound;
-    bytes = (count * (kind & 15) + 7) / 8 * 8;
-    if (bytes > r->size - r->at) goto unsound;
-    if (n != NULL) *n = count;
-    r->at += bytes;
-    return r->bytes + r->at - bytes;
-unsound:
-    r->failed = 1;
-    if (n != NULL) *n = 0;
-    return NULL;
-}
-
-static const void *take_n(reader *r, uint32_t kind, uint64_t n) { return take(r, kind, &n, NULL); }
-/* Whether n numbers rise from 0 to the last. */
-static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
-    if (n == 0 || x[0] != 0 || x[n - 1] != last) return 0;
-    for (uint64_t i = 1; i < n; i++)
-        if (x[i] < x[i - 1]) return 0;
-    return 1;
-}
-
-static int all_below(const uint32_t *x, uint64_t n, uint32_t limit) {
-    for (uint64_t i = 0; i < n; i++)
-        if (x[i] >= limit) return 0;
-    return 1;
-}
-
-static int within(const int32_t *x, uint64_t n, int64_t least, int64_t limit) {
-    for (uint64_t i = 0; i < n; i++)
-        if (x[i] < least || x[i] >= limit) return 0;
-    return 1;
-}
-
-/* Whether numbers are finite, or -inf where `excluded` is set. */
-static int are_scores(const float *x, uint64_t n, int excluded) {
-    for (uint64_t i = 0; i < n; i++)
-        if (!(x[i] >= -3.402823466e38f && x[i] <= 3.402823466e38f) && !(excluded && x[i] == -INFINITY)) return 0;
-    return 1;
-}
-
-static void need(reader *r, int holds) { r->failed |= !holds; }
-static void read_strings(reader *r, strings *s) {
-    uint64_t n, n_buckets, n_bytes;
-    s->starts = take(r, U32, NULL, &n);
-    s->buckets = take(r, U32, NULL, &n_buckets);
-    s->bytes = take(r, U8, NULL, &n_bytes);
-    need(r, n > 0 && n <= INT32_MAX && n_buckets >= 2 && n_buckets <= INT32_MAX);
-    if (r->failed) return;
-    s->n = (uint32_t)n - 1;
-    s->mask = (uint32_t)n_buckets - 2;
-    need(r, (s->mask & (s->mask + 1)) == 0 && rises(s->starts, n, n_bytes) && rises(s->buckets, n_buckets, s->n));
-}
-
-static uint32_t hash_of(const uint8_t *bytes, uint32_t size) {
-    uint32_t h = 2166136261u;
-    for (uint32_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;
-    return h ^ h >> 15;
-}
-
-/* The index of a string, or NONE. */
-static uint32_t string_in(const strings *s, const uint8_t *bytes, uint32_t size) {
-    uint32_t b = hash_of(bytes, size) & s->mask;
-    for (uint32_t i = s->buckets[b]; i < s->buckets[b + 1]; i++)
-        if (s->starts[i + 1] - s->starts[i] == size && memcmp(s->bytes + s->starts[i], bytes, size) == 0) return i;
-    return NONE;
-}
-
 static uint32_t bits_of(uint32_t x) {
     uint32_t n = 0;
     for (; x != 0; x &= x - 1) n++;
@@ -224,7 +65,7 @@ static uint32_t bits_of(uint32_t x) {
 static void read_space(reader *r, space *s, uint32_t n_features) {
     uint64_t n, n_buckets, total = 0;
     s->ids = take(r, U32, NULL, &n);
-    need(r, !r->failed && n <= INT32_MAX && all_below(s->ids, n, n_features));
+    need(r, !r->failed && n <= INT32_MAX && within(s->ids, n, 0, n_features));
     if (s->arity == 1) {
         s->known = take(r, U32, NULL, &n_buckets);
         s->before = take_n(r, U32, n_buckets);
@@ -260,7 +101,7 @@ static int read_templates(reader *r, templates *s, const model *m, uint32_t n_fe
     s->items = take(r, U32, NULL, &n_items);
     const uint32_t *arities = take_n(r, U32, s->n_spaces);
     need(r, !r->failed && n_items % 2 == 0 && rises(s->starts, (uint64_t)s->n_templates + 1, n_items / 2)
-                && all_below(s->of, s->n_templates, s->n_spaces));
+                && within(s->of, s->n_templates, 0, s->n_spaces));
     if (r->failed) return STRUCTSVM_FILE;
     for (uint32_t i = 0; i < s->n_sources; i++)
         need(r, s->sources[2 * i] < 64 && s->sources[2 * i + 1] < m->n_columns + m->n_places
@@ -290,47 +131,7 @@ static void read_columns(reader *r, model *m) {
     m->places = take_n(r, U32, 2 * (uint64_t)m->n_places);
     for (uint32_t i = 0; !r->failed && i < m->n_places; i++)
         need(r, m->places[2 * i] < 9 && m->places[2 * i + 1] < m->n_columns);
-    uint64_t n, n_kinds, n_properties;
-    m->pages = take(r, U16, NULL, &n);
-    m->kinds = take(r, U8, NULL, &n_kinds);
-    m->properties = take(r, U32, NULL, &n_properties);
-    m->lower = take_n(r, U32, n_properties);
-    need(r, n <= 8704 && n_kinds <= 1 << 21 && n_kinds % 128 == 0 && n_properties >= 1 && n_properties <= 1 << 16);
-    if (r->failed) return;
-    m->n_pages = (uint32_t)n;
-    for (uint64_t i = 0; i < n; i++) need(r, m->pages[i] < n_kinds / 128);
-    for (uint64_t i = 0; i < n_kinds; i++) need(r, m->kinds[i] < n_properties);
-    need(r, within(m->lower, n_properties, -0x110000, 0x110000));
-}
-
-static void read_weights(reader *r, model *m, uint32_t form) {
-    uint64_t n = m->n_rows;
-    if (form == 0) {
-        m->dense = take_n(r, F32, n * m->K);
-        need(r, !r->failed && are_scores(m->dense, n * m->K, 0));
-        return;
-    }
-    uint64_t n_entries;
-    m->block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
-    m->row_sizes = take_n(r, U8, n);
-    if (m->K <= 256) m->narrow_columns = take(r, U8, NULL, &n_entries);
-    else m->wide_columns = take(r, U16, NULL, &n_entries);
-    if (form == 1) {
-        m->values = take_n(r, F32, n_entries);
-        need(r, r->failed || are_scores(m->values, n_entries, 0));
-    } else {
-        if (form == 2) m->bytes = take_n(r, U8, n_entries);
-        else m->shorts = take_n(r, U16, n_entries);
-        m->exponents = take_n(r, U8, n);
-        /* 2^15 times 2^111 is finite. */
-        for (uint64_t i = 0; !r->failed && i < n; i++) need(r, m->exponents[i] <= 111);
-    }
-    uint64_t total = 0;
-    for (uint64_t i = 0; !r->failed && i < n; total += m->row_sizes[i++])
-        need(r, i % ROWS != 0 || m->block_starts[i / ROWS] == total);
-    need(r, total == n_entries);
-    for (uint64_t i = 0; !r->failed && i < n_entries; i++)
-        need(r, (m->K <= 256 ? m->narrow_columns[i] : m->wide_columns[i]) < m->K);
+    read_alphabet(r, &m->abc);
 }
 
 static void read_rules(reader *r, model *m) {
@@ -365,32 +166,12 @@ static float *read_scores(reader *r, const model *m, scores *s, float *to) {
     const float *given = take_n(r, F32, n * K);
     need(r, !r->failed && are_scores(given, n * K, 1));
     if (r->failed) return to;
-    for (uint64_t i = 0; i < n; i++) {
+    for (uint64_t i = 0; i < n; i++)
         memcpy(to + i * m->stride, given + i * K, K * sizeof(float));
-        for (uint64_t c = K; c < m->stride; c++) to[i * m->stride + c] = 0.0f;
-    }
     s->A = to;
     s->start = to + (n - 2) * m->stride;
     s->end = to + (n - 1) * m->stride;
     return to + n * m->stride;
-}
-
-static int read_labels(reader *r, structsvm *tagger, model *m) {
-    const uint32_t *starts = take_n(r, U32, (uint64_t)m->K + 1);
-    uint64_t n_bytes;
-    const char *bytes = take(r, U8, NULL, &n_bytes);
-    need(r, !r->failed && rises(starts, (uint64_t)m->K + 1, n_bytes));
-    if (r->failed) return STRUCTSVM_FILE;
-    m->label_texts = calloc(m->K, sizeof(structsvm_text));
-    if (m->label_texts == NULL) return STRUCTSVM_MEMORY;
-    for (uint32_t y = 0; y < m->K; y++) {
-        if (starts[y + 1] == starts[y] || bytes[starts[y + 1] - 1] != 0) return STRUCTSVM_FILE;
-        m->label_texts[y].data = bytes + starts[y];
-        m->label_texts[y].size = starts[y + 1] - starts[y] - 1;
-        m->label_texts[y].value = 1.0f;
-    }
-    tagger->labels = m->label_texts;
-    return STRUCTSVM_OK;
 }
 
 static int read_model(reader *r, structsvm *tagger, model *m) {
@@ -412,25 +193,23 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     uint64_t n_rows = m->n_features + (uint64_t)m->n_pairs * m->K, size = ((uint64_t)m->G * m->P + 2) * m->stride;
     /* No more is allocated than some times what the file has: rows of K floats become rows of `stride`. */
     if (n_rows > INT32_MAX || size / LANES > r->size) return STRUCTSVM_FILE;
-    m->n_rows = (uint32_t)n_rows;
-    tagger->n_labels = m->K;
     tagger->n_columns = m->n_columns;
-    int failed = read_labels(r, tagger, m);
+    int failed = read_labels(r, tagger, m->K, &m->label_texts);
     if (failed < 0) return failed;
-    m->tables = malloc((size_t)(size * (1 + head[10]) * sizeof(float)));
+    m->tables = calloc((size_t)(size * (1 + head[10])), sizeof(float));
     if (m->tables == NULL) return STRUCTSVM_MEMORY;
     float *behind = read_scores(r, m, &m->plain, m->tables);
     m->scaled = m->plain;
     if (head[10] && !r->failed) read_scores(r, m, &m->scaled, behind);
     if (head[8] && !r->failed) read_rules(r, m);
-    if (!r->failed) read_weights(r, m, head[7]);
+    if (!r->failed) read_weights(r, &m->W, n_rows, m->K, head[7]);
     if (r->failed) return STRUCTSVM_FILE;
     if (head[6] == 1) {
         read_strings(r, &m->names);
         m->name_ids = r->failed ? NULL : take_n(r, U32, m->names.n);
         m->paired = take_n(r, U32, m->n_pairs);
-        need(r, !r->failed && all_below(m->name_ids, m->names.n, m->n_features)
-                    && all_below(m->paired, m->n_pairs, m->n_features));
+        need(r, !r->failed && within(m->name_ids, m->names.n, 0, m->n_features)
+                    && within(m->paired, m->n_pairs, 0, m->n_features));
         for (uint32_t i = 1; !r->failed && i < m->n_pairs; i++) need(r, m->paired[i - 1] < m->paired[i]);
     } else {
         read_columns(r, m);
@@ -442,28 +221,7 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
 }
 
-int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
-    static const uint8_t magic[8] = {0x89, 'S', 'V', 'M', 'R', 'U', 'N', '\n'};
-    reader r = {bytes, size, 24, 0};
-    uint32_t version, crc;
-    uint64_t stated;
-    *tagger = NULL;
-    if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
-    memcpy(&version, r.bytes + 8, 4);
-    memcpy(&crc, r.bytes + 12, 4);
-    memcpy(&stated, r.bytes + 16, 8);
-    if (version != 1 || stated != size || crc32_of(r.bytes + 16, size - 16) != crc) return STRUCTSVM_FILE;
-    structsvm *made = calloc(1, sizeof(structsvm));
-    if (made == NULL) return STRUCTSVM_MEMORY;
-    made->own = calloc(1, sizeof(model));
-    int failed = made->own == NULL ? STRUCTSVM_MEMORY : read_model(&r, made, made->own);
-    if (failed < 0) {
-        structsvm_close(made);
-        return failed;
-    }
-    *tagger = made;
-    return STRUCTSVM_OK;
-}
+int structsvm_open(const void *bytes, size_t size, structsvm **tagger) { return opened(bytes, size, sizeof(model), tagger); }
 
 void structsvm_close(structsvm *tagger) {
     if (tagger == NULL) return;
@@ -481,84 +239,14 @@ void structsvm_close(structsvm *tagger) {
     free(tagger);
 }
 
-/* ---- letters ---------------------------------------------------------------------------------------------------- */
-/* Properties of letters, as Python has them. */
-enum {
-    DIGIT = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, UPPER = 16, LOWER = 32, TITLE = 64, CASED = 128, IGNORABLE = 256,
-    /* The canonical decomposition begins with a letter, begins with a vowel, has a vowel behind its first. */
-    BASE_ALPHA = 512, BASE_VOWEL = 1024, MORE_VOWELS = 2048,
-    DOTTED = 4096   /* its lower case is "i" and U+0307 */
-};
-#define SIGMA 0x3A3
-
-/* Decode UTF-8, surrogates included, as Python's surrogatepass does: the number of letters, or STRUCTSVM_UTF8. `out` may
- * be NULL. */
-static int64_t decoded(const uint8_t *s, uint32_t size, uint32_t *out) {
-    int64_t n = 0;
-    for (uint32_t i = 0; i < size; n++) {
-        uint32_t c = s[i], more = c < 0x80 ? 0 : c < 0xC2 ? 4 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 4;
-        if (more == 4 || more >= size - i) return STRUCTSVM_UTF8;
-        if (more > 0) c &= 0x3Fu >> more;
-        for (uint32_t k = 1; k <= more; k++) {
-            if ((s[i + k] & 0xC0) != 0x80) return STRUCTSVM_UTF8;
-            c = c << 6 | (s[i + k] & 0x3F);
-        }
-        if ((more == 2 && c < 0x800) || (more == 3 && (c < 0x10000 || c > 0x10FFFF))) return STRUCTSVM_UTF8;
-        if (out != NULL) out[n] = c;
-        i += more + 1;
-    }
-    return n;
-}
-
-static uint32_t encoded(uint32_t c, uint8_t *to) {
-    if (c < 0x80) return to[0] = (uint8_t)c, 1;
-    if (c < 0x800) return to[0] = (uint8_t)(0xC0 | c >> 6), to[1] = (uint8_t)(0x80 | (c & 63)), 2;
-    if (c < 0x10000)
-        return to[0] = (uint8_t)(0xE0 | c >> 12), to[1] = (uint8_t)(0x80 | (c >> 6 & 63)),
-               to[2] = (uint8_t)(0x80 | (c & 63)), 3;
-    return to[0] = (uint8_t)(0xF0 | (c >> 18 & 7)), to[1] = (uint8_t)(0x80 | (c >> 12 & 63)),
-           to[2] = (uint8_t)(0x80 | (c >> 6 & 63)), to[3] = (uint8_t)(0x80 | (c & 63)), 4;
-}
-
-static uint32_t kind_of(const model *m, uint32_t c) {
-    return c >> 7 < m->n_pages ? m->kinds[(uint32_t)m->pages[c >> 7] * 128 + (c & 127)] : 0;
-}
-
-static uint32_t properties_of(const model *m, uint32_t c) { return m->properties[kind_of(m, c)]; }
-/* Whether the capital sigma at i of n letters stands at the end of a word. */
-static int is_final(const model *m, const uint32_t *x, int64_t n, int64_t i) {
-    int64_t j = i - 1;
-    while (j >= 0 && properties_of(m, x[j]) & IGNORABLE) j--;
-    if (j < 0 || !(properties_of(m, x[j]) & CASED)) return 0;
-    for (j = i + 1; j < n && properties_of(m, x[j]) & IGNORABLE; j++) {}
-    return j == n || !(properties_of(m, x[j]) & CASED);
-}
-
-/* The lower case of n letters, at most 2 n: their number. */
-static int64_t lowered(const model *m, const uint32_t *x, int64_t n, uint32_t *out) {
-    int64_t made = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t kind = kind_of(m, x[i]);
-        if (x[i] == SIGMA) {
-            out[made++] = is_final(m, x, n, i) ? 0x3C2 : 0x3C3;
-        } else if (m->properties[kind] & DOTTED) {
-            out[made++] = 'i', out[made++] = 0x307;
-        } else {
-            uint32_t c = x[i] + (uint32_t)m->lower[kind];
-            out[made++] = c <= 0x10FFFF ? c : x[i];
-        }
-    }
-    return made;
-}
-
+/* ---- functions of words ----------------------------------------------------------------------------------------- */
 typedef struct {
     const uint8_t *data;    /* NULL: no feature */
     uint32_t size;
 } slice;
 
-static slice text_of(const char *text) {
-    return (slice){(const uint8_t *)text, (uint32_t)strlen(text)};
-}
+static const slice none = {NULL, 0};
+static slice text_of(const char *text) { return (slice){(const uint8_t *)text, (uint32_t)strlen(text)}; }
 
 /* Letters written in UTF-8 to `to`. */
 static slice written(const uint32_t *x, int64_t n, uint8_t *to) {
@@ -576,9 +264,9 @@ typedef struct {
 
 static void set_marks(const model *m, word *w) {
     w->opening = w->closing = 0;
-    while (w->closing < w->n && !(properties_of(m, w->letters[w->n - 1 - w->closing]) & ALNUM)) w->closing++;
+    while (w->closing < w->n && !(properties_of(&m->abc, w->letters[w->n - 1 - w->closing]) & ALNUM)) w->closing++;
     if (w->closing == w->n) return;
-    while (!(properties_of(m, w->letters[w->opening]) & ALNUM)) w->opening++;
+    while (!(properties_of(&m->abc, w->letters[w->opening]) & ALNUM)) w->opening++;
 }
 
 /* The bytes of letters first .. last - 1. */
@@ -595,22 +283,21 @@ static slice part_of(const word *w, int64_t first, int64_t last) {
 static int64_t bare(const model *m, const word *w, uint32_t *out) {
     int64_t first = w->opening, last = w->n - w->closing;
     if (last <= first) first = 0, last = w->n;
-    return lowered(m, w->letters + first, last - first, out);
+    return lowered(&m->abc, w->letters + first, last - first, out);
 }
 
 static slice pattern_of(const model *m, const word *w, uint32_t *spare, uint8_t *to) {
     int64_t n = bare(m, w, spare);
     for (int64_t i = 0; i < n; i++)
-        if (properties_of(m, spare[i]) & DECIMAL) spare[i] = '0';
+        if (properties_of(&m->abc, spare[i]) & DECIMAL) spare[i] = '0';
     return written(spare, n, to);
 }
 
 static slice vowels_of(const model *m, const word *w, uint32_t *spare) {
-    slice none = {NULL, 0};
     int64_t n = bare(m, w, spare);
-    if (n == 0 || !(properties_of(m, spare[0]) & BASE_ALPHA)) return none;
-    uint32_t found = properties_of(m, spare[0]) & MORE_VOWELS;
-    for (int64_t i = 1; i < n; i++) found |= properties_of(m, spare[i]) & (BASE_VOWEL | MORE_VOWELS);
+    if (n == 0 || !(properties_of(&m->abc, spare[0]) & BASE_ALPHA)) return none;
+    uint32_t found = properties_of(&m->abc, spare[0]) & MORE_VOWELS;
+    for (int64_t i = 1; i < n; i++) found |= properties_of(&m->abc, spare[i]) & (BASE_VOWEL | MORE_VOWELS);
     return text_of(found ? "some" : "none");
 }
 
@@ -621,7 +308,7 @@ static slice shape_of(const model *m, const word *w, int counted, uint8_t *to) {
         uint32_t kind = 0;
         int64_t run = 0;
         for (; i + run < w->n; run++) {
-            uint32_t c = w->letters[i + run], p = properties_of(m, c);
+            uint32_t c = w->letters[i + run], p = properties_of(&m->abc, c);
             uint32_t its = p & DIGIT ? 'd' : !(p & ALPHA) ? c : p & (UPPER | TITLE) ? 'X' : 'x';
             if (run > 0 && its != kind) break;
             kind = its;
@@ -634,10 +321,9 @@ static slice shape_of(const model *m, const word *w, int counted, uint8_t *to) {
 }
 
 static slice digits_of(const model *m, const word *w) {
-    slice none = {NULL, 0};
     int some = 0, all = w->n > 0;
     for (int64_t i = 0; i < w->n; i++) {
-        uint32_t p = properties_of(m, w->letters[i]);
+        uint32_t p = properties_of(&m->abc, w->letters[i]);
         some |= (p & DECIMAL) != 0;
         all &= (p & DIGIT) != 0;
     }
@@ -645,17 +331,16 @@ static slice digits_of(const model *m, const word *w) {
 }
 
 static slice capitals_of(const model *m, const word *w, uint32_t *spare) {
-    slice none = {NULL, 0};
-    int64_t n = lowered(m, w->letters, w->n, spare);
+    int64_t n = lowered(&m->abc, w->letters, w->n, spare);
     if (n == w->n && memcmp(spare, w->letters, (size_t)n * sizeof *spare) == 0) return none;
     int upper = 0, other = 0;
     for (int64_t i = 0; i < w->n; i++) {
-        uint32_t p = properties_of(m, w->letters[i]);
+        uint32_t p = properties_of(&m->abc, w->letters[i]);
         upper |= (p & UPPER) != 0;
         other |= (p & (LOWER | TITLE)) != 0;
     }
     if (upper && !other && w->n > 1) return text_of("all");
-    return text_of(properties_of(m, w->letters[0]) & UPPER ? "first" : "inside");
+    return text_of(properties_of(&m->abc, w->letters[0]) & UPPER ? "first" : "inside");
 }
 
 enum {
@@ -666,14 +351,11 @@ enum {
 /* A function of a word, written to `to` where it is no part of it; `spare` is room for twice its letters. */
 static slice value_of(const model *m, uint32_t function, const word *w, uint32_t *spare, uint8_t *to) {
     static const char *const lengths[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10+"};
-    slice none = {NULL, 0};
-    if (function >= F_PREFIX1 && function < F_DIGIT) {
-        int is_suffix = function >= F_SUFFIX1;
-        int64_t k = (int64_t)function - (is_suffix ? F_SUFFIX1 : F_PREFIX1) + 1;
-        return w->n < k ? none : is_suffix ? part_of(w, w->n - k, w->n) : part_of(w, 0, k);
-    }
+    int64_t k = (int64_t)function - (function >= F_SUFFIX1 ? F_SUFFIX1 : F_PREFIX1) + 1;
+    if (function >= F_PREFIX1 && function < F_DIGIT)
+        return w->n < k ? none : function >= F_SUFFIX1 ? part_of(w, w->n - k, w->n) : part_of(w, 0, k);
     switch (function) {
-    case F_LOWER: return written(spare, lowered(m, w->letters, w->n, spare), to);
+    case F_LOWER: return written(spare, lowered(&m->abc, w->letters, w->n, spare), to);
     case F_SHAPE: return shape_of(m, w, 0, to);
     case F_DIGIT: return digits_of(m, w);
     case F_CAPITAL: return capitals_of(m, w, spare);
@@ -687,8 +369,7 @@ static slice value_of(const model *m, uint32_t function, const word *w, uint32_t
     case F_ASCII_LOWER:
         for (uint32_t i = 0; i < w->text.size; i++)
             to[i] = (uint8_t)(w->text.data[i] >= 'A' && w->text.data[i] <= 'Z' ? w->text.data[i] + 32 : w->text.data[i]);
-        none.data = to, none.size = w->text.size;
-        return none;
+        return (slice){to, w->text.size};
     default: return w->text;
     }
 }
@@ -706,8 +387,6 @@ typedef struct {
 } place_value;
 
 enum { P_START, P_END, P_TENTH, P_SIZE, P_NUMBERS, P_FIELDS, P_AGAIN, P_BEFORE, P_BEHIND };
-
-static int same(slice a, slice b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
 
 /* Decode the text of a token; letters at m->letters, then room for twice as many. */
 static int read_word(model *m, const structsvm_text *text, word *w) {
@@ -746,10 +425,11 @@ static int read_places(model *m, const structsvm_text *texts, uint32_t column, u
         p->pattern = pattern_of(m, &w, (uint32_t *)m->letters.data + w.n, to);
         if (p->pattern.size == 0) p->pattern = text_of("none");
         else to += p->pattern.size;
-        for (int64_t i = 0; i < w.n; i++) p->is_number |= (properties_of(m, w.letters[i]) & DECIMAL) != 0;
+        for (int64_t i = 0; i < w.n; i++) p->is_number |= (properties_of(&m->abc, w.letters[i]) & DECIMAL) != 0;
         p->hash = hash_of(p->pattern.data, p->pattern.size);
         uint64_t at = p->hash & mask;
-        while (table[at] != NONE && !same(places[table[at]].pattern, p->pattern)) at = (at + 1) & mask;
+        for (slice o; table[at] != NONE; at = (at + 1) & mask)
+            if ((o = places[table[at]].pattern).size == p->pattern.size && !memcmp(o.data, p->pattern.data, o.size)) break;
         if (table[at] == NONE) table[at] = t;
         p->first = table[at];
         if (p->first != t) places[p->first].is_again = p->is_again = 1;
@@ -778,8 +458,8 @@ static int is_field(const place_of_token *p) {
 /* The values of a function of places at n tokens. */
 static void place_values(uint32_t function, const place_of_token *p, uint32_t n, place_value *out) {
     static const uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 32, 40, 50, 65};
-    static const char *const names[] = {"1", "2", "3", "4", "5", "6", "7", "8", "10", "12", "15", "20", "25", "32", "40",
-                                        "50", "65"};
+    static const char names[][3] = {"1", "2", "3", "4", "5", "6", "7", "8", "10", "12", "15", "20", "25", "32", "40", "50",
+                                    "65"};
     uint32_t before = 0, all = 0, size = 0;
     slice last = text_of("none");
     for (uint32_t t = 0; t < n; t++) all += function == P_NUMBERS ? (uint32_t)p[t].is_number : (uint32_t)is_field(p + t);
@@ -891,122 +571,68 @@ static uint32_t feature_at(const space *s, const int32_t *items, const int32_t *
     return NONE;
 }
 
-/* Sort features, and add up the values of those that come again; returns how many are left. */
-static uint32_t merged(uint32_t *ids, float *values, uint32_t n) {
-    uint32_t left = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        uint32_t x = ids[i], j = i;
-        float v = values[i];
-        for (; j > 0 && ids[j - 1] > x; j--) ids[j] = ids[j - 1], values[j] = values[j - 1];
-        ids[j] = x, values[j] = v;
-    }
-    for (uint32_t i = 1; i < n; i++) {
-        if (ids[i] == ids[left]) values[left] += values[i];
-        else left++, ids[left] = ids[i], values[left] = values[i];
-    }
-    return n == 0 ? 0 : left + 1;
-}
-
-/* ---- weights ---------------------------------------------------------------------------------------------------- */
-static float power_of_2(int e) {
-    uint32_t bits = (uint32_t)(e + 127) << 23;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return e > -127 ? x : ldexpf(1.0f, e);
-}
-
-/* to += value * the weights of a row, divided by the temperature; for value 1 without a product. */
-static void add_row(const model *m, uint32_t row, float value, float divisor, float *to) {
-    uint32_t K = m->K;
-    if (m->dense != NULL) {
-        const float *w = m->dense + (uint64_t)row * K;
-        if (value == 1.0f && divisor == 1.0f) {
-            for (uint32_t c = 0; c < K; c++) to[c] += w[c];
-            return;
-        }
-        for (uint32_t c = 0; c < K; c++) to[c] = value == 1.0f ? to[c] + w[c] / divisor : fmaf(value, w[c] / divisor, to[c]);
-        return;
-    }
-    uint64_t e = m->block_starts[row / ROWS], end;
-    for (uint32_t i = row / ROWS * ROWS; i < row; i++) e += m->row_sizes[i];
-    end = e + m->row_sizes[row];
-    float unit = m->exponents == NULL || e == end ? 1.0f : power_of_2(m->exponents[row]);
-    for (; e < end; e++) {
-        uint32_t c = m->narrow_columns != NULL ? m->narrow_columns[e] : m->wide_columns[e];
-        float w = m->values != NULL ? m->values[e] : (float)(m->bytes != NULL ? m->bytes[e] : m->shorts[e]) * unit;
-        if (divisor != 1.0f) w /= divisor;
-        to[c] = value == 1.0f ? to[c] + w : fmaf(value, w, to[c]);
-    }
-}
-
 /* ---- the lattice ------------------------------------------------------------------------------------------------ */
 static float *row_of(const model *m, uint64_t t) { return (float *)m->E.data + t * m->stride; }
+/* Sort keys, each a feature and, in the lower half, the text with its value (NULL: values are 1), and add up the values of
+ * features that come again: how many are left, at ids and values. */
+static uint32_t merged(uint64_t *keys, uint32_t n, const structsvm_text *texts, uint32_t *ids, float *values) {
+    uint32_t left = 0;
+    sort(keys, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t id = (uint32_t)(keys[i] >> 32);
+        float value = texts == NULL ? 1.0f : texts[(uint32_t)keys[i]].value;
+        if (left > 0 && ids[left - 1] == id) values[left - 1] += value;
+        else ids[left] = id, values[left++] = value;
+    }
+    return left;
+}
+
+/* Room for features of pairs, `most` of all n tokens. */
+static int grow_pairs(model *m, uint32_t n, uint64_t most) {
+    GROW(m->pair_starts, ((uint64_t)n + 1) * sizeof(uint32_t));
+    GROW(m->pair_ids, (most + 1) * sizeof(uint32_t));
+    GROW(m->pair_values, (most + 1) * sizeof(float));
+    *(uint32_t *)m->pair_starts.data = 0;
+    return STRUCTSVM_OK;
+}
+
 static int from_columns(model *m, const structsvm_text *texts, uint32_t n, float divisor) {
     for (uint64_t i = 0; i < (uint64_t)n * m->n_columns; i++) {
         if (texts[i].size > MOST_BYTES) return STRUCTSVM_INPUT;
         if (decoded((const uint8_t *)texts[i].data, texts[i].size, NULL) < 0) return STRUCTSVM_UTF8;
     }
-    if (m->n_places > 0) {
-        int failed = read_all_places(m, texts, n);
-        if (failed < 0) return failed;
-    }
-    for (int which = 0; which < 2; which++) {
+    int failed = read_all_places(m, texts, n);
+    if (failed < 0) return failed;
+    for (int which = 0; which < (m->n_pairs > 0 ? 2 : 1); which++) {
         const templates *s = m->sets + which;
         uint64_t width = (uint64_t)n + s->left + s->right, total = 0;
-        if (which == 1 && m->n_pairs == 0) break;
-        int failed = read_codes(m, s, texts, n);
+        failed = read_codes(m, s, texts, n);
+        if (failed == STRUCTSVM_OK && which == 1) failed = grow_pairs(m, n, (uint64_t)n * s->n_templates);
         if (failed < 0) return failed;
         GROW(m->ids, ((uint64_t)s->n_templates + 1) * 2 * sizeof(uint32_t));
-        uint32_t *ids = m->ids.data, *starts = NULL;
+        GROW(m->keys, ((uint64_t)s->n_templates + 1) * sizeof(uint64_t));
+        uint32_t *ids = m->ids.data;
         float *values = (float *)(ids + s->n_templates + 1);
-        if (which == 1) {
-            GROW(m->pair_starts, ((uint64_t)n + 1) * sizeof(uint32_t));
-            GROW(m->pair_ids, ((uint64_t)n * s->n_templates + 1) * sizeof(uint32_t));
-            GROW(m->pair_values, ((uint64_t)n * s->n_templates + 1) * sizeof(float));
-            starts = m->pair_starts.data;
-            starts[0] = 0;
-        }
+        uint64_t *keys = m->keys.data;
         for (uint32_t t = 0; t < n; t++) {
             uint32_t found = 0;
             for (uint32_t k = 0; k < s->n_templates && !(s->of_pairs && t == 0); k++) {
                 uint32_t id = feature_at(s->spaces + s->of[k], s->items + 2 * (uint64_t)s->starts[k], m->codes.data, width,
                                          (uint64_t)s->left + t);
-                if (id != NONE) values[found] = 1.0f, ids[found++] = id;
+                if (id != NONE) keys[found++] = (uint64_t)id << 32;
             }
-            found = merged(ids, values, found);
+            found = merged(keys, found, NULL, ids, values);
             if (which == 0) {
-                for (uint32_t e = 0; e < found; e++) add_row(m, ids[e], values[e], divisor, row_of(m, t));
+                for (uint32_t e = 0; e < found; e++) add_row(&m->W, ids[e], values[e], divisor, row_of(m, t));
                 continue;
             }
             memcpy((uint32_t *)m->pair_ids.data + total, ids, found * sizeof *ids);
             memcpy((float *)m->pair_values.data + total, values, found * sizeof *values);
             total += found;
-            starts[t + 1] = (uint32_t)total;
+            ((uint32_t *)m->pair_starts.data)[t + 1] = (uint32_t)total;
         }
     }
     return STRUCTSVM_OK;
-}
-
-static void swap(uint64_t *a, uint64_t *b) {
-    uint64_t x = *a;
-    *a = *b, *b = x;
-}
-
-/* Move item i of a heap of n numbers down. */
-static void sift(uint64_t *x, uint64_t i, uint64_t n) {
-    for (uint64_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && x[child + 1] > x[child]) child++;
-        if (x[i] >= x[child]) return;
-        swap(x + i, x + child);
-    }
-}
-
-static void sort(uint64_t *x, uint64_t n) {
-    for (uint64_t i = n / 2; i-- > 0;) sift(x, i, n);
-    for (uint64_t end = n; end-- > 1;) {
-        swap(x, x + end);
-        sift(x, 0, end);
-    }
 }
 
 /* The place of a feature among those of pairs, or NONE. */
@@ -1029,18 +655,13 @@ static int from_attributes(model *m, const structsvm_text *texts, const uint32_t
     }
     GROW(m->keys, (most + 1) * sizeof(uint64_t));
     GROW(m->ids, (most + 1) * 2 * sizeof(uint32_t));
-    if (m->n_pairs > 0) {
-        uint64_t all = (uint64_t)starts[n] - starts[0] + 1;
-        GROW(m->pair_starts, ((uint64_t)n + 1) * sizeof(uint32_t));
-        GROW(m->pair_ids, all * sizeof(uint32_t));
-        GROW(m->pair_values, all * sizeof(float));
-        *(uint32_t *)m->pair_starts.data = 0;
-    }
+    int failed = grow_pairs(m, n, (uint64_t)starts[n] - starts[0]);
+    if (failed < 0) return failed;
     uint64_t *keys = m->keys.data;
     uint32_t *ids = m->ids.data;
     float *values = (float *)(ids + most + 1);
     for (uint32_t t = 0; t < n; t++) {
-        uint32_t found = 0, left = 0;
+        uint32_t found = 0;
         for (uint32_t e = starts[t]; e < starts[t + 1]; e++) {
             const structsvm_text *text = texts + e;
             if (text->size > MOST_BYTES || !(text->value >= -3.402823466e38f && text->value <= 3.402823466e38f))
@@ -1049,17 +670,10 @@ static int from_attributes(model *m, const structsvm_text *texts, const uint32_t
             uint32_t at = string_in(&m->names, (const uint8_t *)(text->size == 0 ? "" : text->data), text->size);
             if (at != NONE && text->value != 0.0f) keys[found++] = (uint64_t)m->name_ids[at] << 32 | e;
         }
-        sort(keys, found);
+        found = merged(keys, found, texts, ids, values);
         for (uint32_t e = 0; e < found; e++) {
-            uint32_t id = (uint32_t)(keys[e] >> 32);
-            float value = texts[(uint32_t)keys[e]].value;
-            if (left > 0 && ids[left - 1] == id) values[left - 1] += value;
-            else ids[left] = id, values[left++] = value;
-        }
-        for (uint32_t e = 0; e < left; e++) add_row(m, ids[e], values[e], divisor, row_of(m, t));
-        if (m->n_pairs == 0) continue;
-        for (uint32_t e = 0; e < left; e++) {
             uint32_t pair = pair_of(m, ids[e]);
+            add_row(&m->W, ids[e], values[e], divisor, row_of(m, t));
             if (pair == NONE) continue;
             ((uint32_t *)m->pair_ids.data)[total] = pair;
             ((float *)m->pair_values.data)[total++] = values[e];
@@ -1098,7 +712,7 @@ static const float *table_at(model *m, const scores *s, uint32_t t, float diviso
     else memset(rows, 0, m->K * stride * sizeof(float));
     for (uint32_t e = starts[t]; e < starts[t + 1]; e++)
         for (uint32_t b = 0; b < m->K; b++)
-            add_row(m, m->n_features + ids[e] * m->K + b, ((float *)m->pair_values.data)[e], divisor, rows + b * stride);
+            add_row(&m->W, m->n_features + ids[e] * m->K + b, ((float *)m->pair_values.data)[e], divisor, rows + b * stride);
     if (m->order == 2)
         for (uint64_t q = 0; q < (uint64_t)m->K * m->P; q++)
             for (uint64_t c = 0; c < stride; c++) table[q * stride + c] = s->A[q * stride + c] + rows[q / m->P * stride + c];
@@ -1107,6 +721,19 @@ static const float *table_at(model *m, const scores *s, uint32_t t, float diviso
 
 /* ---- the best labels: as in the package's chain.h ----------------------------------------------------------------- */
 static uint64_t block_of(const model *m) { return m->rules.N > 0 ? m->rules.N : (uint64_t)m->G * m->stride; }
+
+static uint64_t label_of(const model *m, uint64_t state) {
+    return m->rules.N > 0 ? (uint64_t)m->rules.labels[state] : state % m->stride;
+}
+
+/* The state of a first label, or -1; whether a state may be the last one. */
+static int64_t first_of(const model *m, uint64_t c) {
+    return m->rules.N > 0 ? m->rules.first[c] : (int64_t)((m->G - 1) * (uint64_t)m->stride + c);
+}
+
+static int may_end(const model *m, uint64_t state) {
+    return m->rules.N > 0 ? m->rules.ends[state] != 0 : state % m->stride < m->K;
+}
 
 /* Where the state stands from which label a leads to group g. */
 static uint64_t from_of(const model *m, uint64_t g, uint64_t a) { return m->G == 1 ? a : a * m->stride + g; }
@@ -1289,7 +916,7 @@ static void follow(const model *m, const uint32_t *back, uint32_t n, uint64_t k,
                    uint32_t *labels) {
     uint64_t states = block_of(m), g = state / m->stride, c = state % m->stride;
     for (uint32_t t = n - 1;; t--) {
-        labels[t] = m->rules.N > 0 ? (uint32_t)m->rules.labels[state] : (uint32_t)c;
+        labels[t] = (uint32_t)label_of(m, state);
         if (t == 0) return;
         uint64_t b = back[(t * states + state) * k + rank];
         rank = b % k;
@@ -1345,10 +972,8 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
     uint32_t *back = m->back.data, *heads = m->heads.data;
     memset(heads, 0, (size_t)states * sizeof *heads);
     for (uint64_t j = 0; j < size * k; j++) score[j] = -INFINITY;
-    for (uint64_t c = 0; c < m->K; c++) {
-        int64_t state = m->rules.N > 0 ? m->rules.first[c] : (int64_t)((m->G - 1) * (uint64_t)m->stride + c);
-        if (state >= 0) score[(uint64_t)state * k] = row_of(m, 0)[c] + s->start[c];
-    }
+    for (uint64_t c = 0; c < m->K; c++)
+        if (first_of(m, c) >= 0) score[(uint64_t)first_of(m, c) * k] = row_of(m, 0)[c] + s->start[c];
     for (uint32_t t = 1; t < n_tokens; t++) {
         lists l = {score + (t - 1) * states * k, heads, k};
         const float *A = table_at(m, s, t, 1.0f), *E = row_of(m, t);
@@ -1367,9 +992,8 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
         float best = -INFINITY;
         uint64_t top = NONE;
         for (uint64_t q = 0; q < states; q++) {
-            int may_end = m->rules.N > 0 ? m->rules.ends[q] != 0 : q % m->stride < m->K;
-            if (heads[q] == k || !may_end) continue;
-            float x = next_of(&l, q) + s->end[m->rules.N > 0 ? (uint64_t)m->rules.labels[q] : q % m->stride];
+            if (heads[q] == k || !may_end(m, q)) continue;
+            float x = next_of(&l, q) + s->end[label_of(m, q)];
             if (x > best) best = x, top = q;
         }
         if (top == NONE) break;
@@ -1408,20 +1032,16 @@ static void visit(const edges *e, uint64_t from, uint64_t to, double transition)
 static void visit_all(const edges *e) {
     const model *m = e->m;
     const automaton *r = &m->rules;
-    for (uint64_t h = 0; h < r->H; h++)
-        for (int32_t n = r->groups[h]; n < r->groups[h + 1]; n++)
-            for (uint64_t c = 0; c < m->K; c++)
-                if (r->next[h * m->K + c] >= 0)
-                    visit(e, (uint64_t)n, (uint64_t)r->next[h * m->K + c], ruled_row(m, e->A, (uint64_t)n)[c]);
+    for (uint64_t n = 0; n < r->N; n++)
+        for (uint64_t c = 0; c < m->K; c++) {
+            int32_t to = r->next[(uint64_t)r->group[n] * m->K + c];
+            if (to >= 0) visit(e, n, (uint64_t)to, ruled_row(m, e->A, n)[c]);
+        }
     if (r->N > 0) return;
     for (uint64_t g = 0; g < (m->G == 1 ? 1 : m->K); g++)
         for (uint64_t a = 0; a < m->P; a++)
             for (uint64_t c = 0; c < m->K; c++)
                 visit(e, from_of(m, g, a), g * m->stride + c, e->A[(g * m->P + a) * m->stride + c]);
-}
-
-static uint64_t label_of(const model *m, uint64_t state) {
-    return m->rules.N > 0 ? (uint64_t)m->rules.labels[state] : state % m->stride;
 }
 
 /* Divide by the sum; 0 if that is none. */
@@ -1460,10 +1080,8 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     double *R = m->R.data, *alpha = R + n_tokens * states, *now = alpha + states, *before = now + states;
     double *tops = before + states;
     for (uint64_t j = 0; j < states; j++) R[j] = -INFINITY;
-    for (uint64_t c = 0; c < K; c++) {
-        int64_t state = m->rules.N > 0 ? m->rules.first[c] : (int64_t)((m->G - 1) * (uint64_t)m->stride + c);
-        if (state >= 0) R[state] = s->start[c];
-    }
+    for (uint64_t c = 0; c < K; c++)
+        if (first_of(m, c) >= 0) R[first_of(m, c)] = s->start[c];
     for (uint32_t t = 1; t < n_tokens; t++) {
         double *out = R + t * states;
         if (!alpha_of(m, out - states, t - 1, alpha)) return STRUCTSVM_NOTHING;
@@ -1477,8 +1095,7 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     if (!alpha_of(m, R + (n_tokens - 1) * states, n_tokens - 1, alpha)) return STRUCTSVM_NOTHING;
     double top = -INFINITY;
     for (uint64_t j = 0; j < states; j++) {
-        int may_end = label_of(m, j) < K && (m->rules.N == 0 || m->rules.ends[j]);
-        now[j] = may_end ? alpha[j] + s->end[label_of(m, j)] : -INFINITY;
+        now[j] = may_end(m, j) ? alpha[j] + s->end[label_of(m, j)] : -INFINITY;
         top = now[j] > top ? now[j] : top;
     }
     if (!(top > -INFINITY)) return STRUCTSVM_NOTHING;

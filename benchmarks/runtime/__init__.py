@@ -1,0 +1,1 @@
+"""Exported models in the programs that predict with them."""

@@ -1,0 +1,35 @@
+"""Opening of models, by the kind that their file states."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from structsvm_runtime.classifier import Classifier
+from structsvm_runtime.tagger import Tagger
+
+__all__ = ["load"]
+
+KIND = slice(40, 44)  # bytes of a file: its first number after the heads of the file and of the first array
+DOCUMENTS = 2
+
+
+def load(source: str | os.PathLike[str] | bytes) -> Tagger | Classifier:
+    """Open a model: the path of a file, which is mapped into memory, or its bytes.
+
+    Returns
+    -------
+    Tagger or Classifier
+        The one of label sequences, or of documents.
+
+    Raises
+    ------
+    ModelError
+        If it is no complete, sound model.
+    """
+    if isinstance(source, bytes):
+        head = source[: KIND.stop]
+    else:
+        with Path(source).open("rb") as file:
+            head = file.read(KIND.stop)
+    return (Classifier if int.from_bytes(head[KIND], "little") == DOCUMENTS else Tagger)(source)

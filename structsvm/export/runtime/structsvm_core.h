@@ -1,0 +1,381 @@
+/* The runtime of models that structsvm exported: what all structures share. Its five functions are described in
+ * structsvm_runtime.h.
+ *
+ * A model's bytes, all numbers little-endian:
+ *
+ *     8 bytes   "\x89SVMRUN\n"
+ *     uint32    version, 1
+ *     uint32    crc32 of all that follows
+ *     uint64    size in bytes, of all
+ *     arrays    each: uint32 kind of its items, uint32 0, uint64 number of items, the items, zeros up to a multiple of 8
+ *
+ * The arrays follow one another in the order in which `read_model` takes them. Sums are in float32 and in the order of
+ * the package's kernels, so scores are the same, bit for bit: compile with -ffp-contract=off.
+ */
+#include "structsvm_runtime.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "models are little-endian, and are used where they are: this machine is not"
+#endif
+
+enum {
+    U8 = 1, U16 = 2, U32 = 4, F32 = 20, F64 = 24,   /* kinds of items; the last four bits are their size */
+    ROWS = 32, MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24
+};
+
+#define MOST_ROOM ((uint64_t)1 << 31)
+#define NONE UINT32_MAX
+
+typedef struct {
+    uint32_t n, mask;
+    const uint32_t *starts, *buckets;   /* (n + 1), (mask + 2): where the strings of a hash begin */
+    const uint8_t *bytes;
+} strings;
+
+/* Rows of weights, one per feature: dense, or of sparse rows. */
+typedef struct {
+    uint32_t K;
+    const float *dense, *values;        /* (rows, K), or: */
+    const uint32_t *block_starts;       /* where each ROWS rows begin, and how many weights each row has: */
+    const uint8_t *row_sizes;
+    const uint8_t *narrow_columns;
+    const uint16_t *wide_columns;
+    const int8_t *bytes, *exponents;    /* values that are integers, times a power of 2 per row */
+    const int16_t *shorts;
+} weights;
+
+/* Properties of letters: (n_pages), and of these (pages met, 128) kinds; of each kind flags, and what lower case adds. */
+typedef struct {
+    uint32_t n_pages;
+    const uint16_t *pages;
+    const uint8_t *kinds;
+    const uint32_t *properties;
+    const int32_t *lower;
+} alphabet;
+
+typedef struct {
+    void *data;
+    uint64_t size;
+} room;
+
+/* ---- rooms ------------------------------------------------------------------------------------------------------ */
+static int grow(room *r, uint64_t size) {
+    if (size <= r->size && r->data != NULL) return STRUCTSVM_OK;
+    if (size > MOST_ROOM) return STRUCTSVM_SIZE;
+    if (size < 256) size = 256;
+    void *data = malloc((size_t)size);
+    if (data == NULL) return STRUCTSVM_MEMORY;
+    free(r->data);
+    r->data = data;
+    r->size = size;
+    return STRUCTSVM_OK;
+}
+
+#define GROW(r, size) do { int failed_ = grow(&(r), (size)); if (failed_ < 0) return failed_; } while (0)
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const uint8_t *bytes;
+    uint64_t size, at;
+    int failed;
+} reader;
+
+static uint32_t crc32_of(const uint8_t *bytes, uint64_t n) {
+    uint32_t table[256], crc = NONE;
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t x = i;
+        for (int bit = 0; bit < 8; bit++) x = x >> 1 ^ (x & 1 ? 0xEDB88320u : 0);
+        table[i] = x;
+    }
+    for (uint64_t i = 0; i < n; i++) crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 255];
+    return ~crc;
+}
+
+/* The next array, of `wanted` items or, if that is NULL, of any number, which goes to *n. NULL for none: see `failed`. */
+static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64_t *n) {
+    uint32_t head[2];
+    uint64_t count, bytes;
+    if (r->failed || r->size - r->at < 16) goto unsound;
+    memcpy(head, r->bytes + r->at, 8);
+    memcpy(&count, r->bytes + r->at + 8, 8);
+    r->at += 16;
+    if (head[0] != kind || head[1] != 0 || count > (r->size - r->at) / (kind & 15)) goto unsound;
+    if (wanted != NULL && count != *wanted) goto unsound;
+    bytes = (count * (kind & 15) + 7) / 8 * 8;
+    if (bytes > r->size - r->at) goto unsound;
+    if (n != NULL) *n = count;
+    r->at += bytes;
+    return r->bytes + r->at - bytes;
+unsound:
+    r->failed = 1;
+    if (n != NULL) *n = 0;
+    return NULL;
+}
+
+static const void *take_n(reader *r, uint32_t kind, uint64_t n) { return take(r, kind, &n, NULL); }
+/* Whether n numbers rise from 0 to the last. */
+static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
+    if (n == 0 || x[0] != 0 || x[n - 1] != last) return 0;
+    for (uint64_t i = 1; i < n; i++)
+        if (x[i] < x[i - 1]) return 0;
+    return 1;
+}
+
+/* Whether n numbers of 32 bits, with their signs, are from `least` on and below `limit`. */
+static int within(const void *numbers, uint64_t n, int64_t least, int64_t limit) {
+    const int32_t *x = numbers;
+    for (uint64_t i = 0; i < n; i++)
+        if (x[i] < least || x[i] >= limit) return 0;
+    return 1;
+}
+
+/* Whether numbers are finite, or -inf where `excluded` is set. */
+static int are_scores(const float *x, uint64_t n, int excluded) {
+    for (uint64_t i = 0; i < n; i++)
+        if (!(x[i] >= -3.402823466e38f && x[i] <= 3.402823466e38f) && !(excluded && x[i] == -INFINITY)) return 0;
+    return 1;
+}
+
+static void need(reader *r, int holds) { r->failed |= !holds; }
+static void read_strings(reader *r, strings *s) {
+    uint64_t n, n_buckets, n_bytes;
+    s->starts = take(r, U32, NULL, &n);
+    s->buckets = take(r, U32, NULL, &n_buckets);
+    s->bytes = take(r, U8, NULL, &n_bytes);
+    need(r, n > 0 && n <= INT32_MAX && n_buckets >= 2 && n_buckets <= INT32_MAX);
+    if (r->failed) return;
+    s->n = (uint32_t)n - 1;
+    s->mask = (uint32_t)n_buckets - 2;
+    need(r, (s->mask & (s->mask + 1)) == 0 && rises(s->starts, n, n_bytes) && rises(s->buckets, n_buckets, s->n));
+}
+
+static uint32_t hash_of(const uint8_t *bytes, uint32_t size) {
+    uint32_t h = 2166136261u;
+    for (uint32_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;
+    return h ^ h >> 15;
+}
+
+/* The index of a string, or NONE. */
+static uint32_t string_in(const strings *s, const uint8_t *bytes, uint32_t size) {
+    uint32_t b = hash_of(bytes, size) & s->mask;
+    for (uint32_t i = s->buckets[b]; i < s->buckets[b + 1]; i++)
+        if (s->starts[i + 1] - s->starts[i] == size && memcmp(s->bytes + s->starts[i], bytes, size) == 0) return i;
+    return NONE;
+}
+
+static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t form) {
+    w->K = K;
+    if (form == 0) {
+        w->dense = take_n(r, F32, n * K);
+        need(r, !r->failed && are_scores(w->dense, n * K, 0));
+        return;
+    }
+    uint64_t n_entries;
+    w->block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
+    w->row_sizes = take_n(r, U8, n);
+    if (K <= 256) w->narrow_columns = take(r, U8, NULL, &n_entries);
+    else w->wide_columns = take(r, U16, NULL, &n_entries);
+    if (form == 1) {
+        w->values = take_n(r, F32, n_entries);
+        need(r, r->failed || are_scores(w->values, n_entries, 0));
+    } else {
+        if (form == 2) w->bytes = take_n(r, U8, n_entries);
+        else w->shorts = take_n(r, U16, n_entries);
+        w->exponents = take_n(r, U8, n);
+        /* 2^15 times 2^111 is finite. */
+        for (uint64_t i = 0; !r->failed && i < n; i++) need(r, w->exponents[i] <= 111);
+    }
+    uint64_t total = 0;
+    for (uint64_t i = 0; !r->failed && i < n; total += w->row_sizes[i++])
+        need(r, i % ROWS != 0 || w->block_starts[i / ROWS] == total);
+    need(r, total == n_entries);
+    for (uint64_t i = 0; !r->failed && i < n_entries; i++)
+        need(r, (K <= 256 ? w->narrow_columns[i] : w->wide_columns[i]) < K);
+}
+
+static int read_labels(reader *r, structsvm *tagger, uint32_t K, structsvm_text **room) {
+    const uint32_t *starts = take_n(r, U32, (uint64_t)K + 1);
+    uint64_t n_bytes;
+    const char *bytes = take(r, U8, NULL, &n_bytes);
+    need(r, !r->failed && rises(starts, (uint64_t)K + 1, n_bytes));
+    if (r->failed) return STRUCTSVM_FILE;
+    structsvm_text *texts = *room = calloc(K, sizeof(structsvm_text));
+    if (texts == NULL) return STRUCTSVM_MEMORY;
+    for (uint32_t y = 0; y < K; y++) {
+        if (starts[y + 1] == starts[y] || bytes[starts[y + 1] - 1] != 0) return STRUCTSVM_FILE;
+        texts[y].data = bytes + starts[y];
+        texts[y].size = starts[y + 1] - starts[y] - 1;
+        texts[y].value = 1.0f;
+    }
+    tagger->labels = texts;
+    tagger->n_labels = K;
+    return STRUCTSVM_OK;
+}
+
+static void read_alphabet(reader *r, alphabet *a) {
+    uint64_t n, n_kinds, n_properties;
+    a->pages = take(r, U16, NULL, &n);
+    a->kinds = take(r, U8, NULL, &n_kinds);
+    a->properties = take(r, U32, NULL, &n_properties);
+    a->lower = take_n(r, U32, n_properties);
+    need(r, n <= 8704 && n_kinds <= 1 << 21 && n_kinds % 128 == 0 && n_properties >= 1 && n_properties <= 1 << 16);
+    if (r->failed) return;
+    a->n_pages = (uint32_t)n;
+    for (uint64_t i = 0; i < n; i++) need(r, a->pages[i] < n_kinds / 128);
+    for (uint64_t i = 0; i < n_kinds; i++) need(r, a->kinds[i] < n_properties);
+    need(r, within(a->lower, n_properties, -0x110000, 0x110000));
+}
+
+typedef struct structsvm_own model;
+static int read_model(reader *r, structsvm *tagger, model *m);  /* behind this part */
+
+/* As structsvm_open, for models of `own` bytes. */
+static int opened(const void *bytes, size_t size, size_t own, structsvm **tagger) {
+    static const uint8_t magic[8] = {0x89, 'S', 'V', 'M', 'R', 'U', 'N', '\n'};
+    reader r = {bytes, size, 24, 0};
+    uint32_t version, crc;
+    uint64_t stated;
+    *tagger = NULL;
+    if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
+    memcpy(&version, r.bytes + 8, 4);
+    memcpy(&crc, r.bytes + 12, 4);
+    memcpy(&stated, r.bytes + 16, 8);
+    if (version != 1 || stated != size || crc32_of(r.bytes + 16, size - 16) != crc) return STRUCTSVM_FILE;
+    structsvm *made = calloc(1, sizeof(structsvm));
+    if (made == NULL) return STRUCTSVM_MEMORY;
+    made->own = calloc(1, own);
+    int failed = made->own == NULL ? STRUCTSVM_MEMORY : read_model(&r, made, made->own);
+    if (failed < 0) {
+        structsvm_close(made);
+        return failed;
+    }
+    *tagger = made;
+    return STRUCTSVM_OK;
+}
+
+/* ---- letters ---------------------------------------------------------------------------------------------------- */
+/* Properties of letters, as Python has them. */
+enum {
+    DIGIT = 1, DECIMAL = 2, ALPHA = 4, ALNUM = 8, UPPER = 16, LOWER = 32, TITLE = 64, CASED = 128, IGNORABLE = 256,
+    /* The canonical decomposition begins with a letter, begins with a vowel, has a vowel behind its first. */
+    BASE_ALPHA = 512, BASE_VOWEL = 1024, MORE_VOWELS = 2048,
+    DOTTED = 4096,  /* its lower case is "i" and U+0307 */
+    SPACE = 8192
+};
+#define SIGMA 0x3A3
+
+/* Decode UTF-8, surrogates included, as Python's surrogatepass does: the number of letters, or STRUCTSVM_UTF8. `out` may
+ * be NULL. */
+static int64_t decoded(const uint8_t *s, uint32_t size, uint32_t *out) {
+    int64_t n = 0;
+    for (uint32_t i = 0; i < size; n++) {
+        uint32_t c = s[i], more = c < 0x80 ? 0 : c < 0xC2 ? 4 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 4;
+        if (more == 4 || more >= size - i) return STRUCTSVM_UTF8;
+        if (more > 0) c &= 0x3Fu >> more;
+        for (uint32_t k = 1; k <= more; k++) {
+            if ((s[i + k] & 0xC0) != 0x80) return STRUCTSVM_UTF8;
+            c = c << 6 | (s[i + k] & 0x3F);
+        }
+        if ((more == 2 && c < 0x800) || (more == 3 && (c < 0x10000 || c > 0x10FFFF))) return STRUCTSVM_UTF8;
+        if (out != NULL) out[n] = c;
+        i += more + 1;
+    }
+    return n;
+}
+
+static uint32_t encoded(uint32_t c, uint8_t *to) {
+    if (c < 0x80) return to[0] = (uint8_t)c, 1;
+    if (c < 0x800) return to[0] = (uint8_t)(0xC0 | c >> 6), to[1] = (uint8_t)(0x80 | (c & 63)), 2;
+    if (c < 0x10000)
+        return to[0] = (uint8_t)(0xE0 | c >> 12), to[1] = (uint8_t)(0x80 | (c >> 6 & 63)),
+               to[2] = (uint8_t)(0x80 | (c & 63)), 3;
+    return to[0] = (uint8_t)(0xF0 | (c >> 18 & 7)), to[1] = (uint8_t)(0x80 | (c >> 12 & 63)),
+           to[2] = (uint8_t)(0x80 | (c >> 6 & 63)), to[3] = (uint8_t)(0x80 | (c & 63)), 4;
+}
+
+static uint32_t kind_of(const alphabet *a, uint32_t c) {
+    return c >> 7 < a->n_pages ? a->kinds[(uint32_t)a->pages[c >> 7] * 128 + (c & 127)] : 0;
+}
+
+static uint32_t properties_of(const alphabet *a, uint32_t c) { return a->properties[kind_of(a, c)]; }
+/* Whether the capital sigma at i of n letters stands at the end of a word. */
+static int is_final(const alphabet *a, const uint32_t *x, int64_t n, int64_t i) {
+    int64_t j = i - 1;
+    while (j >= 0 && properties_of(a, x[j]) & IGNORABLE) j--;
+    if (j < 0 || !(properties_of(a, x[j]) & CASED)) return 0;
+    for (j = i + 1; j < n && properties_of(a, x[j]) & IGNORABLE; j++) {}
+    return j == n || !(properties_of(a, x[j]) & CASED);
+}
+
+/* The lower case of n letters, at most 2 n: their number. */
+static int64_t lowered(const alphabet *a, const uint32_t *x, int64_t n, uint32_t *out) {
+    int64_t made = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t kind = kind_of(a, x[i]);
+        if (x[i] == SIGMA) {
+            out[made++] = is_final(a, x, n, i) ? 0x3C2 : 0x3C3;
+        } else if (a->properties[kind] & DOTTED) {
+            out[made++] = 'i', out[made++] = 0x307;
+        } else {
+            uint32_t c = x[i] + (uint32_t)a->lower[kind];
+            out[made++] = c <= 0x10FFFF ? c : x[i];
+        }
+    }
+    return made;
+}
+
+/* ---- weights ---------------------------------------------------------------------------------------------------- */
+static float power_of_2(int e) {
+    uint32_t bits = (uint32_t)(e + 127) << 23;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return e > -127 ? x : ldexpf(1.0f, e);
+}
+
+/* to += value * the weights of a row, divided by the temperature; for value 1 without a product. */
+static void add_row(const weights *w, uint32_t row, float value, float divisor, float *to) {
+    uint32_t K = w->K;
+    if (w->dense != NULL) {
+        const float *given = w->dense + (uint64_t)row * K;
+        if (value == 1.0f && divisor == 1.0f) {
+            for (uint32_t c = 0; c < K; c++) to[c] += given[c];
+            return;
+        }
+        for (uint32_t c = 0; c < K; c++) to[c] = value == 1.0f ? to[c] + given[c] / divisor : fmaf(value, given[c] / divisor, to[c]);
+        return;
+    }
+    uint64_t e = w->block_starts[row / ROWS], end;
+    for (uint32_t i = row / ROWS * ROWS; i < row; i++) e += w->row_sizes[i];
+    end = e + w->row_sizes[row];
+    float unit = w->exponents == NULL || e == end ? 1.0f : power_of_2(w->exponents[row]);
+    for (; e < end; e++) {
+        uint32_t c = w->narrow_columns != NULL ? w->narrow_columns[e] : w->wide_columns[e];
+        float x = w->values != NULL ? w->values[e] : (float)(w->bytes != NULL ? w->bytes[e] : w->shorts[e]) * unit;
+        if (divisor != 1.0f) x /= divisor;
+        to[c] = value == 1.0f ? to[c] + x : fmaf(value, x, to[c]);
+    }
+}
+
+/* ---- sorting ---------------------------------------------------------------------------------------------------- */
+/* Put a number into a heap of n, from item i down. */
+static void sift(uint64_t *x, uint64_t i, uint64_t n, uint64_t number) {
+    for (uint64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && x[child + 1] > x[child]) child++;
+        if (number >= x[child]) break;
+        x[i] = x[child];
+    }
+    x[i] = number;
+}
+
+static void sort(uint64_t *x, uint64_t n) {
+    for (uint64_t i = n / 2; i-- > 0;) sift(x, i, n, x[i]);
+    for (uint64_t end = n; end-- > 1;) {
+        uint64_t last = x[end];
+        x[end] = x[0];
+        sift(x, 0, end, last);
+    }
+}
