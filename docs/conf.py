@@ -120,7 +120,7 @@ def copy_pages(_app):
 
 def draw_demo(_app):
     """The picture of `structsvm demo`, for the start page."""
-    command = [sys.executable, "-m", "structsvm", "demo", "--output", str(HERE / "project" / "demo.png")]
+    command = [sys.executable, "-P", "-m", "structsvm", "demo", "--output", str(HERE / "project" / "demo.png")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
