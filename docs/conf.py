@@ -27,7 +27,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import tables  # noqa: E402
 from names import public_names  # noqa: E402
-from pictures import paths, scores, training  # noqa: E402, F401
+from pictures import news, paths, scores, training, versions  # noqa: E402, F401
 from pictures.chart import chart  # noqa: E402
 from pictures.ink import THEMES, colours, draw_all  # noqa: E402
 
