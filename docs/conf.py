@@ -229,7 +229,7 @@ def write_block(translator, node):
     raise SkipNode
 
 
-# What the theme leaves out, for readers who hear a page or go through it by the keyboard (axe-core's rules).
+# The theme leaves these out; readers need them who hear a page or go through it by the keyboard (rules of axe-core).
 ACCESSIBLE = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
