@@ -6,7 +6,8 @@ A page marks where a table goes, and which columns of which kept table it shows;
     <!-- results end -->
 
 The title is given by its beginning. ``<!-- results defaults: summary -->`` is a row per table of `defaults.py`, and
-``<!-- results runs -->`` a row per kept part of which the page shows something: command, date and processor.
+``<!-- results runs -->`` a row per kept part of which the page shows something: command, date and processor;
+``<!-- results runs: all -->`` of all of them.
 
 A decimal fraction in the text counts as measured, and so does a number of milliseconds or the like: it must be a number
 of the tables that its page shows, or, on a line that names tables (`sequence/peers: CoNLL-2000`), of those. What is
@@ -34,7 +35,7 @@ DOCS = ROOT / "docs"
 APART = {"benchmarks", "gallery", "project", "reference", "theory"}  # made by the site's build, or formulas
 WRITTEN = (page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in APART)
 PAGES = [ROOT / "README.md", *WRITTEN]
-RUNS = "runs"
+RUNS, ALL_RUNS = "runs", "runs: all"
 BLOCK = re.compile(r"^<!-- results (.+?) -->\n.*?^<!-- results end -->$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"`(\w+)/([\w-]+): ([^`]+)`")
@@ -85,7 +86,7 @@ def unsupported(text):
 
 def tables_behind(mark):
     """The kept tables of which a mark shows something."""
-    if mark == RUNS:
+    if mark in (RUNS, ALL_RUNS):
         return []
     source, _, rest = mark.partition(": ")
     name, _, part = source.partition("/")
@@ -110,10 +111,23 @@ def renewed(text):
     """A page with its tables as the kept results have them now."""
 
     def block(found):
-        table = runs(BLOCK.findall(text)) if found[1] == RUNS else table_of(found[1])
+        if found[1] == ALL_RUNS:
+            table = all_runs()
+        else:
+            table = runs(BLOCK.findall(text)) if found[1] == RUNS else table_of(found[1])
         return f"<!-- results {found[1]} -->\n{table}\n<!-- results end -->"
 
     return BLOCK.sub(block, text)
+
+
+def all_runs():
+    """The markdown of a table of all kept parts."""
+    columns = {"name": ("benchmark", ""), "part": ("part", ""), "date": ("run on", ""), "cpu": ("processor", "")}
+    rows = []
+    for name, part in dates():
+        about = Results(ROOT / "benchmarks" / "results", name).parts[part]
+        rows.append({"name": name, "part": part, "date": about["date"], "cpu": about["machine"]["cpu"]})
+    return Table("", columns, [row for row in rows if row["name"] != "history"]).grid()
 
 
 def runs(marks):

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.adapter import by_place
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.adapter import OracleError, by_place
 from structsvm.callbacks import with_callbacks
 from structsvm.model_file import ModelFileError, Origin, name_of
 from structsvm.parameters import NONE, Kind, Verbose, WarmStart, declared, parameter
@@ -126,7 +127,14 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been stored.
         """
-        return self._train(X, y, sample_weight)
+        self._train(X, y, sample_weight)
+        if not self.coef_.any():
+            warn(
+                "all weights are 0: no output that argmax returned violates a margin. Does it add the loss where "
+                "y_true is given, and is the loss of each wrong output above 0?",
+                AdviceWarning,
+            )
+        return self
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -184,11 +192,13 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
             raise
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return minus the mean loss of the predictions: 0 is perfect."""
+        """Return minus the mean loss of the predictions: 0 is perfect. Raises `OracleError` for a loss below 0."""
         predicted = self.predict(X)
         if len(predicted) != len(y):
             raise ValueError(f"X has {len(predicted)} examples, y has {len(y)}")
         losses = [self._structure.loss(true, guess) for true, guess in zip(by_place(y), predicted, strict=True)]
+        if losses and min(losses) < 0.0:
+            raise OracleError(f"{type(self.oracle).__name__}.loss returned {min(losses)!r:.40}, expected a number >= 0")
         return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
 
     @classmethod

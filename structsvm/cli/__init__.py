@@ -111,11 +111,12 @@ def main() -> None:
 
 # Other names of tasks in the field.
 OTHER_NAMES = {
-    "sequence": "tagging tagger tags pos ner entities chunking chunks crf hmm chain labeling labelling segments conll",
+    "sequence": "sequences tagging tagger tags pos ner entity entities chunking chunks crf hmm chain labeling "
+    "labelling segments conll",
     "grammar": "parser parsing constituency treebank pcfg trees",
     "dependency": "dependencies conllu ud",
-    "taxonomy": "hierarchy hierarchical text texts documents",
-    "alignment": "align aligner pairs sequences",
+    "taxonomy": "hierarchy hierarchical text texts documents category categories catalogue products paths",
+    "alignment": "align aligner pairs",
     "semantics": "semantic meaning meanings",
     "graph": "graphs grid nodes",
     "multiclass": "classes classifier classification svm svc",
@@ -143,6 +144,8 @@ class Tasks(Suggesting):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in TASKS and (right := named_task(args[0])):
             raise click.UsageError(f"No such command {args[0]!r}{right}", ctx)
+        if args[0] not in TASKS and os.path.exists(args[0]):
+            raise click.UsageError(f"{args[0]!r} is a file; before it comes the task, one of {', '.join(TASKS)}", ctx)
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> Any:

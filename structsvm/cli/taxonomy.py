@@ -270,7 +270,11 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         model = before.set_params(**params, warm_start=True)
         X, y, first_index, job.read = shards(in_shards, {}, model) if in_shards else documents(model, path)
     if y is None:
-        raise ValueError(f"{path}: the documents have no labels; expected label<TAB>text, or label index:value ...")
+        is_table = isinstance(X, list) and sum("," in text for text in X) > len(X) / 2
+        table = "; of a table of comma-separated values write these two columns" * is_table
+        raise ValueError(
+            f"{path}: the documents have no labels; expected label<TAB>text, or label index:value ...{table}"
+        )
     if is_partial:
         y = [node_set(name, i) for i, name in enumerate(y)]
     elif (
@@ -279,7 +283,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         and len(set(y)) > 1
         and (doubt := doubt_of_outputs(np.unique(y, return_inverse=True)[1]))
     ):
-        raise ValueError(f"{path}: {doubt}")
+        raise ValueError(f"{path}: {doubt}{if_swapped(X)}")
     model.verbose = not job.quiet and sys.stderr.isatty()
     n = len(X) if in_shards else len(y)
     taxonomy = settled(model.taxonomy, y, unknown=model.unknown)[0]
@@ -296,10 +300,21 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.end(model.model_, interrupted, describe=out.certificates)
 
 
+SEPARATORS = " > ", "/", "|", "::"  # between levels of paths, in the files of shops and libraries
+
+
+def if_swapped(X: Any) -> str:
+    """The end of a message about labels that differ: of texts that repeat, it says that they may be the labels."""
+    if not isinstance(X, list) or len(set(X)) > len(X) / 2:
+        return ""
+    return f" Or are the columns in the other order? A line is label<TAB>text, and {X[0]!r:.60} is taken for a text"
+
+
 def labels_in(taxonomy: Taxonomy | None, y: Any, by_document: bool) -> str:
     """Remark on labels: leaves without documents, and, if y has a label per document, documents at inner nodes."""
     if taxonomy is None:
-        return "classes without a taxonomy"
+        separator = next((mark for mark in SEPARATORS if all(mark in str(label) for label in set(y))), None)
+        return "classes without a taxonomy" + f" (if they are paths, say --separator {separator!r})" * bool(separator)
     leaves = set(taxonomy.leaves)
     absent = len(leaves.difference(label for label in y if not isinstance(label, SETS)))
     above = sum(is_inner(label, taxonomy, leaves) for label in y) if by_document else 0

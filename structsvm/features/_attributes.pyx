@@ -258,8 +258,9 @@ cdef class AttributeBuffer(TokenBuffer):
                 return (<bytes>name).decode("utf-8")
             except UnicodeDecodeError:
                 raise ValueError(f"{self.where()}: feature {name!r} is not UTF-8") from None
+        hint = "; rows of numbers are a 2-D array: numpy.array(sequence)" if isinstance(name, float) else ""
         raise TypeError(f"{self.where()}: names of features must be strings, got "
-                        f"{name!r} of type {type(name).__name__}")
+                        f"{name!r} of type {type(name).__name__}{hint}")
 
     cdef float number(self, Beginning at, str key, object value) except? -1.0:
         """A numeric value as a finite float32."""
@@ -401,8 +402,9 @@ cdef class AttributeBuffer(TokenBuffer):
     def add(self, sequence):
         """Add one sequence of tokens."""
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
+            hint = ": text.split() makes one of its words" if isinstance(sequence, str) else ""
             raise TypeError(f"sequence {self.n_sequences} must be a list of tokens, got "
-                            f"{type(sequence).__name__}")
+                            f"{type(sequence).__name__}{hint}")
         self.token = self.n_asked = 0
         for token in sequence:
             self.add_token(token)

@@ -155,7 +155,15 @@ def _gather(buffer: AttributeBuffer, sequences: Iterable[Any]) -> None:
 def check_no_table(x: Any, name: str) -> None:
     """Raise TypeError for a table, which would be read as the names of its columns."""
     if hasattr(x, "columns") or hasattr(x, "column_names"):
-        raise TypeError(f"{name} is a table ({type(x).__name__}): give a column of lists, or Columns.from_dataframe(X)")
+        raise TypeError(
+            f"{name} is a table ({type(x).__name__}): give a column of lists, or "
+            "structsvm.features.columns.Columns.from_dataframe(X, [WORDS], sequence=NAME) for a token in each row"
+        )
+
+
+def if_text(sequence: Any) -> str:
+    """The end of a message about a sequence that is a text; empty for others."""
+    return ": text.split() makes one of its words" if isinstance(sequence, str) else ""
 
 
 def unwrapped(x: Any) -> Any:

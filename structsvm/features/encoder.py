@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features._tokens import steps
-from structsvm.features.attributes import AttributeVocabulary, check_no_table, hash_attributes, unwrapped
+from structsvm.features.attributes import AttributeVocabulary, check_no_table, hash_attributes, if_text, unwrapped
 from structsvm.features.columns import Columns
 from structsvm.features.inputs.number_texts import warn_of_number_texts
 from structsvm.features.inputs.places import in_files
@@ -641,7 +641,7 @@ def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:
     held = []
     for s, sequence in enumerate(sequences):
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
-            raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}")
+            raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}{if_text(sequence)}")
         check_no_table(sequence, f"sequence {s}")
         tokens = sequence if type(sequence) is list else list(unwrapped(sequence))
         if not ({str}.issuperset(map(type, tokens)) or {tuple}.issuperset(map(type, tokens))):

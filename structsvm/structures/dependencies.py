@@ -369,7 +369,8 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
 def _add(line: str, words: list[Word], others: list[tuple[int, str]], marks: Counter[str]) -> None:
     columns = line.split("\t")
     if len(columns) != N_COLUMNS:
-        raise ValueError(f"expected {N_COLUMNS} columns between tabs, got {len(columns)}")
+        plain = ": plain words are for TaggedParser, whose predict takes lists of them" * (len(columns) == 1)
+        raise ValueError(f"expected {N_COLUMNS} columns between tabs, got {len(columns)}{plain}")
     position, head = columns[0], columns[6]
     if position != str(len(words) + 1):
         found = _OTHER_ID.fullmatch(position)

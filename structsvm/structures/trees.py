@@ -510,7 +510,7 @@ def _parsed(text: str, name: str) -> Iterator[tuple[int, Tree]]:
             continue
         if not positions:
             what = "a closing bracket without an opening one" if piece == ")" else f"{piece!r:.80} outside of brackets"
-            raise fail(match.start(), what)
+            raise fail(match.start(), what + "; CoNLL-U is for train dependency" * ("\n1\t" in f"\n{text[:4096]}"))
         if piece == ")":
             position, label, first = positions.pop(), labels.pop(), firsts.pop()
             children = parts[first:]

@@ -233,5 +233,5 @@ def _check_tags(nodes: Sequence[Tree], known: Mapping[str, int]) -> None:
     raise ValueError(
         f"{unknown[0]!r} and {len(unknown) - 1} others of its {len(nodes)} tags are not among the grammar's "
         f"{len(known)} tags. Are they words? This parser goes by tags: give it tags, or pairs (word, tag); "
-        "GrammarParser(terminals='words') goes by words"
+        "GrammarParser(terminals='words') and the option terminals of train grammar go by words"
     )

@@ -362,6 +362,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         if text := form.describe():
             job.say(text)
     model, examples = prepare(settings, X, known, before)
+    reading = reading if form is None else form.settled()
     model.reading = reading if reading != Reading() else None
     tokens = examples.tokens
     if model.template_choice is not None:

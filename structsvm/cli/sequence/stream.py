@@ -184,7 +184,8 @@ class Stream:
             if self.model is None and not self.has_ends and examples.are_few_and_long and len(examples) < self.size:
                 raise ValueError(f"{examples.doubt}; --sentence-end '' trains on them as they are")
             model.params = vars(self.settings)
-            model.reading = self.reading if self.reading != Reading() else None
+            reading = self.reading if self.pieces.form is None else self.pieces.form.settled()
+            model.reading = reading if reading != Reading() else None
             choose = is_to_choose(self.settings, self.solver)
             run = train(Job(model, examples, self.solver, passes=1, choose=choose))
         except ValueError as error:

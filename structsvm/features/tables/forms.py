@@ -1,4 +1,4 @@
-"""Forms of column files: CoNLL-U, columns between blanks or tabs, comments; and which of the columns are meant.
+"""Forms of column files: CoNLL-U, tables, columns between blanks or tabs, comments; and which of the columns are meant.
 
 Lines that are no tokens are made blank, so that the lines of messages stay those of the file.
 """
@@ -16,6 +16,16 @@ from numpy.typing import NDArray
 from structsvm.features._columns import BadUTF8Error, RaggedLineError, intern_rows, parse_columns, width
 from structsvm.features.sources import ColumnFileError
 from structsvm.features.tables.conllu import NAMES, conllu_rows, plus_names
+from structsvm.features.tables.csv_rows import (
+    LABEL_NAMES,
+    WORD_NAMES,
+    Table,
+    check_words,
+    filled,
+    names_sequences,
+    table_of,
+    table_rows,
+)
 from structsvm.features.text.encodings import not_utf8
 
 Column: TypeAlias = str | int
@@ -29,21 +39,6 @@ ASIDE = re.compile(rb"^(?:#+[ \t]|-DOCSTART-(?=\s|\Z))[^\n]*", re.MULTILINE)
 NO_TOKENS = re.compile(rb"-DOCSTART-|#[ \t]+(?:(?:id|sent_id|newdoc|newpar)(?=\s|\Z)|[^\s=]+[ \t]+=(?=\s|\Z))")
 LINE = re.compile(rb"[^\n]+")
 # The first word of a CoNLL-U file, or a multiword token, or an empty node before it.
-# Names of columns of words, and of labels, in the first line of a table.
-WORD_NAMES = {b"word", b"words", b"token", b"tokens", b"form", b"text"}
-LABEL_NAMES = {
-    b"label",
-    b"labels",
-    b"tag",
-    b"tags",
-    b"ner",
-    b"ner_tag",
-    b"ner_tags",
-    b"pos",
-    b"pos_tag",
-    b"upos",
-    b"iob",
-}
 # Columns of the forms of treebanks, and a word's head in them.
 CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
 CONLLU_ROW = re.compile(rb"(?:0\.1|1(?:-[1-9][0-9]*)?)\t(?:[^\t]+\t){8}[^\t]+\Z")
@@ -108,6 +103,8 @@ class Form:
     ----------
     names : list of str or None
         Names of the columns, None: they have none.
+    table : Table or None
+        How a table of comma-separated values is written.
     width : int
         Number of the columns in the file; 0: there is no token.
     places : list of int
@@ -126,7 +123,8 @@ class Form:
             )
         row = first_row(head)
         self.reading, self.name = reading, name
-        self.names = names_of(head, row, name)
+        self.table = table_of(row, name, _named_columns(reading))
+        self.names = names_of(head, row, name) if self.table is None else self.table.names
         if self.names is None and reading.label is None and reading.columns is None and n_features is None:
             check_no_treebank(row, name)
         if self.names is None:
@@ -136,6 +134,7 @@ class Form:
         self.is_tabbed = n_tabs > 0 and self.width != n_tabs + 1 and _is_ragged(head, self.width)
         if self.is_tabbed:
             self.width = n_tabs + 1
+        self.may_lack = n_features is not None
         self.places: list[int] = []
         if self.width:
             self._settle(head, n_features)
@@ -143,11 +142,17 @@ class Form:
     def _settle(self, head: bytes, n_features: int | None) -> None:
         """Find the columns that are meant; ColumnFileError for one that is not there."""
         reading = self.reading
-        if self.names is None and n_features is not None and _has_names(reading):
-            reading = replace(reading, columns=None, label=None)
+        if self.names is None and n_features is not None and _named_columns(reading):
+            reading = replace(reading, columns=None, label=None, sequence=None)
+        named = reading.sequence if isinstance(reading.sequence, str) and not reading.sequence.isdecimal() else None
+        if self.table is not None and self.may_lack and named is not None and named.lower() not in self.table.names:
+            reading = replace(reading, sequence=None)
         self.sequence = None if reading.sequence is None else self.place(reading.sequence)
+        if self.table is not None and reading.sequence is None and names_sequences(head, self.table, self.name):
+            self.sequence = 0
         own = [j for j in range(self.width) if j != self.sequence]
-        is_bare = self.names is None and reading.columns is None and len(own) == n_features
+        is_plain = self.names is None or self.table is not None
+        is_bare = is_plain and reading.columns is None and len(own) == n_features
         label = None if is_bare else self._label(head, own, n_features is not None)
         if reading.columns is not None:
             places = [self.place(column) for column in reading.columns]
@@ -173,6 +178,8 @@ class Form:
                 if may_lack:
                     return None
                 raise
+        if self.table is not None:
+            return max((j for j in own if self.table.names[j] in LABEL_NAMES), default=own[-1])
         tags = [tag for tag in TAGS if self.names is not None and tag in self.names]
         if self.names is None or not tags:
             return own[-1]
@@ -210,12 +217,35 @@ class Form:
         """A sentence about columns that the file's form has chosen; empty where it has not."""
         if self.names is None or self.reading.label is not None:
             return ""
+        if self.table is not None:
+            return self._describe_table(self.names)
         words = ", ".join(self.names[j] for j in (self.places[:-1] if self.has_label else self.places))
         label = f"; its column {self.names[self.places[-1]]} is the label (--label names another)" * self.has_label
         return f"{self.name}: CoNLL-U, read by its column {words}{label}"
 
+    def _describe_table(self, names: list[str]) -> str:
+        label = [f"{names[self.places[-1]]} is the label"] * self.has_label
+        sequence = [] if self.sequence is None else [f"{names[self.sequence]} names the sequence"]
+        words = ", ".join(names[j] for j in (self.places[:-1] if self.has_label else self.places))
+        return "; ".join([f"{self.name}: a table, read by its columns {words}", *label, *sequence])
+
+    def settled(self) -> Reading:
+        """The reading with the names of a table's columns, to read other tables by; that of other files as it is."""
+        if self.table is None:
+            return self.reading
+        names = self.table.names
+        words = self.places[:-1] if self.has_label else self.places
+        return replace(
+            self.reading,
+            columns=tuple(names[j] for j in words),
+            label=names[self.places[-1]] if self.has_label else None,
+            sequence=None if self.sequence is None else names[self.sequence],
+        )
+
     def has_tokens(self, data: bytes) -> bool:
         """Whether a part of the file has tokens."""
+        if self.table is not None:
+            return any(line[0].strip(b" \t\r,;") and line[0] != self.table.header for line in LINE.finditer(data))
         if self.names is None:
             return width(without_asides(data, self.width)) > 0
         return any(not found[0].startswith(b"#") for found in LINE.finditer(data) if width(found[0]))
@@ -265,14 +295,32 @@ class Form:
             raise wrong from None
 
     def _named(self, data: bytes, line: int) -> Parsed:
-        """All columns of a part of a CoNLL-U file."""
+        """All columns of a part of a CoNLL-U file, or of a table."""
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as wrong:
             raise BadUTF8Error(data.count(b"\n", 0, wrong.start) + 1) from None
-        sequences = conllu_rows(text, self.name, self.names or (), line)
+        if self.table is None:
+            sequences = conllu_rows(text, self.name, self.names or (), line)
+        else:
+            sequences = self._rows(self.table, text, line)
         ids, interners = intern_rows([row for rows in sequences for row in rows])
         return np.cumsum([0, *map(len, sequences)], dtype=np.int64), ids, interners
+
+    def _rows(self, table: Table, text: str, line: int) -> list[list[list[str]]]:
+        """The sequences of a table; ColumnFileError for a word that is missing, and in training for a label."""
+        sequences = table_rows(text, table, self.name, line)
+        if self.sequence is not None:
+            sequences = filled(sequences, self.sequence, self.name)
+        check_words(sequences, self.places[0], table.names[self.places[0]], self.name)
+        wanted = self.places[:-1] if self.may_lack and self.has_label else self.places
+        for s, rows in enumerate(sequences):
+            for t, row in enumerate(rows):
+                empty = next((j for j in wanted if not row[j]), None)
+                if empty is not None:
+                    where = f"{self.name}: row {sum(map(len, sequences[:s])) + t + 1}"
+                    raise ColumnFileError(f"{where}: the column {self.called(empty)} is empty")
+        return sequences
 
     def _ends(self, offsets: NDArray[np.int64], ids: NDArray[np.int32], strings: list[Any]) -> NDArray[np.int64]:
         """The offsets, with more where another sequence is named, and after tokens that end one."""
@@ -287,9 +335,10 @@ class Form:
         return offsets if len(cuts) == 1 else np.unique(np.concatenate(cuts)).astype(np.int64)
 
 
-def _has_names(reading: Reading) -> bool:
-    given = [*(reading.columns or ()), *([] if reading.label is None else [reading.label])]
-    return any(isinstance(column, str) and not column.isdecimal() for column in given)
+def _named_columns(reading: Reading) -> list[str]:
+    """Columns that are given by names."""
+    given = [*(reading.columns or ()), reading.label, reading.sequence]
+    return [column for column in given if isinstance(column, str) and not column.isdecimal()]
 
 
 def names_of(head: bytes, row: bytes, name: str) -> list[str] | None:
@@ -317,7 +366,7 @@ def check_no_treebank(row: bytes, name: str) -> None:
 
 def check_no_header(row: bytes, name: str) -> None:
     """Raise ColumnFileError for a first line that names columns: it would be a token, and its label one more."""
-    fields = row.lower().split()
+    fields = row.decode("utf-8", "replace").lower().split()
     if len(fields) > 1 and fields[0] in WORD_NAMES and fields[-1] in LABEL_NAMES:
         raise ColumnFileError(
             f"{name}:1: its first line, {row.decode('utf-8', 'replace')!r:.60}, names columns, as column files do not: "

@@ -1,0 +1,117 @@
+"""Tables of comma-separated values: a row per token, the names of the columns in the first line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from structsvm.features.sources import ColumnFileError
+
+# Names of columns of words, and of labels, in the first line of a table.
+WORD_NAMES = frozenset({"word", "words", "token", "tokens", "form", "text"})
+LABEL_NAMES = frozenset(
+    {"label", "labels", "tag", "tags", "ner", "ner_tag", "ner_tags", "pos", "pos_tag", "upos", "iob"}
+)
+LOOK = 1000  # rows that tell whether the first column names sequences
+IS_CSV = re.compile(r"\.csv(\.\w+)?\Z", re.IGNORECASE)
+
+
+class Table(NamedTuple):
+    """How a table is written: the names of its columns in small letters, the separator, and its first line."""
+
+    names: list[str]
+    separator: str
+    header: bytes
+
+
+def table_of(row: bytes, name: str, wanted: Iterable[str] = ()) -> Table | None:
+    """The table that a file's first line begins; None for files of columns between blanks or tabs.
+
+    A table has commas or semicolons between names, of which one means words or labels, or is among `wanted`. Raises
+    ColumnFileError for a first line of a file ``.csv`` that has no such name, and for a name that stands twice.
+    """
+    header = row.rstrip(b"\r")
+    text = header.decode("utf-8", "replace")
+    separator = ";" if text.count(";") > text.count(",") else ","
+    names = [field.strip().lower() for field in next(csv.reader([text], delimiter=separator), [])]
+    is_csv = IS_CSV.search(name) is not None
+    if not text or "\t" in text or (len(names) < 2 and not is_csv):
+        return None
+    found, asked = (WORD_NAMES | LABEL_NAMES).intersection(names), {column.lower() for column in wanted}
+    if not is_csv and not asked.intersection(names) and not (found & WORD_NAMES and found & LABEL_NAMES):
+        return None
+    if not found and not asked.intersection(names):
+        raise ColumnFileError(
+            f"{name}:1: a table of comma-separated values begins with the names of its columns, one of them word, "
+            f"token, label or tag; found {text!r:.60}"
+        )
+    twice = next((column for k, column in enumerate(names) if column in names[:k]), None)
+    if twice is not None:
+        raise ColumnFileError(f"{name}:1: two columns have the name {twice!r}")
+    return Table(names, separator, header)
+
+
+def table_rows(text: str, table: Table, name: str, first: int = 1) -> list[list[list[str]]]:
+    """The rows of each sequence, without the first line; rows without a value end a sequence.
+
+    `first` is the number of the text's first line. Raises ColumnFileError for rows of another number of values, and for
+    a quotation mark that stays open over several lines.
+    """
+    sequences: list[list[list[str]]] = [[]]
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=table.separator)
+    begins, has_header = first, first == 1
+    try:
+        for fields in lines:
+            values, line, begins = [field.strip() for field in fields], begins, first + lines.line_num
+            if not any(values):
+                sequences += [[]] * bool(sequences[-1])
+                continue
+            if begins - line > 1:
+                raise ColumnFileError(
+                    f"{name}:{line}: a quotation mark is opened and not closed in its line; as a word it is written "
+                    '"""" in such a table'
+                )
+            if len(values) != len(table.names):
+                wanted = f"{len(table.names)} values ({', '.join(table.names)})"
+                raise ColumnFileError(f"{name}:{line}: expected {wanted}, found {len(values)}")
+            if has_header:
+                has_header = False
+                continue
+            sequences[-1].append(values)
+    except csv.Error as error:
+        raise ColumnFileError(f"{name}:{first - 1 + lines.line_num}: {error}") from None
+    return [rows for rows in sequences if rows]
+
+
+def filled(sequences: list[list[list[str]]], place: int, name: str) -> list[list[list[str]]]:
+    """The rows with each empty cell of a column replaced by the value above it; ColumnFileError if there is none."""
+    last = ""
+    for row in (row for rows in sequences for row in rows):
+        row[place] = last = row[place] or last
+        if not last:
+            raise ColumnFileError(f"{name}: the column that names sequences is empty in the first row")
+    return sequences
+
+
+def check_words(sequences: list[list[list[str]]], place: int, column: str, name: str) -> None:
+    """Raise ColumnFileError for a column whose cells hold whole sentences."""
+    rows = [row for rows in sequences for row in rows]
+    if sum(" " in row[place] for row in rows) > len(rows) / 2:
+        raise ColumnFileError(
+            f"{name}: most cells of its column {column} hold several words; a table of labels has one word in a row"
+        )
+
+
+def names_sequences(head: bytes, table: Table, name: str) -> bool:
+    """Whether the first column names sequences: its values come in runs, and none comes again after another."""
+    if len(table.names) < 2 or table.names[0] in WORD_NAMES | LABEL_NAMES:
+        return False
+    text = head.decode("utf-8", "replace")
+    rows = [row for rows in table_rows(text[: text.rfind("\n") + 1], table, name) for row in rows]
+    values = [row[0] for row in islice(rows, LOOK)]
+    runs = [value for before, value in pairwise(["", *values]) if value not in ("", before)]
+    return len(set(runs)) == len(runs) < len(values)

@@ -1,0 +1,69 @@
+"""A table of comma-separated values on the command line: trained on, evaluated, labelled, and what is said of it."""
+
+import csv
+import json
+
+import pytest
+from command_line import run
+
+import structsvm
+from structsvm.datasets import make_addresses
+
+QUICK = ("-C", "1", "--max-iter", "3", "--loss", "hamming")
+
+
+@pytest.fixture
+def work(tmp_path):
+    X, y = make_addresses(40, random_state=0)
+    rows = [(f"a{s}" if k == 0 else "", *row) for s, pair in enumerate(zip(X, y)) for k, row in enumerate(zip(*pair))]
+    write(tmp_path / "x.csv", [("address", "word", "label"), *rows])
+    write(tmp_path / "new.csv", [("word",), ("12",), ("Mill",), ("Rd",)])
+    write(tmp_path / "plain.csv", [("address", "word"), *(row[:2] for row in rows)])
+    return tmp_path
+
+
+def write(path, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def last(text):
+    """The last column of what predict writes."""
+    return [line.split("\t")[-1] for line in text.split("\n")]
+
+
+def test_a_table_is_trained_on_and_labelled(work):
+    said = run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)[0]
+    assert "x.csv: a table, read by its columns word; label is the label; address names the sequence" in said
+    assert "40 sequences" in said
+    scores = json.loads(run(work, "evaluate", "m", "x.csv", "--json")[0])
+    assert scores["n_sequences"] == 40 and scores["accuracy"] > 0.9
+    labelled = run(work, "predict", "m", "x.csv")[0]
+    model = structsvm.load(work / "m")
+    X, _ = make_addresses(40, random_state=0)
+    assert [line.split("\t")[-1] for line in labelled.split("\n\n")[0].split("\n")] == model.predict(X[:1])[0]
+    assert last(run(work, "predict", "m", "plain.csv")[0]) == last(labelled)
+    assert len(run(work, "predict", "m", "new.csv")[0].split("\n\n")[0].split("\n")) == 3
+
+
+def test_a_model_of_a_table_labels_other_files(work):
+    run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
+    (work / "new.txt").write_text("12\nMill\nRd\n")
+    assert run(work, "predict", "m", "new.txt")[0] == run(work, "predict", "m", "new.csv")[0]
+
+
+def test_strangers_names_of_tasks(work):
+    for name, task in (("sequences", "sequence"), ("categories", "taxonomy"), ("entities", "sequence")):
+        said = run(work, "train", name, "x.csv", "-m", "m", status=2)[1]
+        assert f"No such command {name!r}: it is train {task}" in said
+    assert "'x.csv' is a file; before it comes the task, one of alignment," in run(work, "train", "x.csv", status=2)[1]
+
+
+def test_documents_in_the_other_order(work):
+    (work / "x.tsv").write_text("".join(f"title number {k}\tHome/{'AB'[k % 2]}\n" for k in range(20)))
+    said = run(work, "train", "taxonomy", "x.tsv", "-m", "m", status=1)[1]
+    assert "Or are the columns in the other order? A line is label<TAB>text, and 'Home/A' is taken for a text" in said
+    (work / "y.tsv").write_text("".join(f"Home/{'AB'[k % 2]}\tthe {'ab'[k % 2]}{k}\n" for k in range(20)))
+    said = run(work, "train", "taxonomy", "y.tsv", "-m", "m", "-C", "1")[0]
+    assert "2 classes without a taxonomy (if they are paths, say --separator '/')" in said
+    assert "taxonomy of" in run(work, "train", "taxonomy", "y.tsv", "-m", "m", "-C", "1", "--separator", "/")[0]

@@ -1,0 +1,103 @@
+"""Tables of comma-separated values as column files: names, runs, quotes, empty cells."""
+
+import csv
+import io
+
+import pytest
+
+from structsvm.features.columns import ColumnPieces, Columns, read_columns
+from structsvm.features.sources import ColumnFileError
+
+KAGGLE = "Sentence #,Word,POS,Tag\nSentence: 1,In,IN,O\n"
+KAGGLE += ',"1,000",CD,O\n,Rome,NNP,B-geo\nSentence: 2,"""",PU,O\n,Paris,NNP,B-geo\n'
+FIRST = [("In", "IN", "O"), ("1,000", "CD", "O"), ("Rome", "NNP", "B-geo")]
+
+
+def table(text, **options):
+    return read_columns(io.StringIO(text), **options)
+
+
+def test_a_sentence_is_named_in_its_first_row_alone():
+    columns = table(KAGGLE)
+    assert len(columns) == 2 and columns[0] == FIRST
+    assert columns[1] == [('"', "PU", "O"), ("Paris", "NNP", "B-geo")]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_runs_of_the_first_column_are_sequences(separator, end):
+    rows = [("address", "word", "label"), (7, "12", "number"), (7, "Mill", "street"), (9, "Ashford", "city")]
+    columns = table(end.join(separator.join(map(str, row)) for row in rows) + end)
+    assert list(columns) == [[("12", "number"), ("Mill", "street")], [("Ashford", "city")]]
+
+
+def test_it_is_read_as_pandas_writes_it():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": [1, 1, 2, 2], "token": ["a", ",", '"', "NA"], "ner": ["O", "B-X", "O", "O"]})
+    wanted = Columns.from_dataframe(frame, ["token", "ner"], sequence="id")
+    assert list(table(frame.to_csv(index=False))) == list(wanted)
+
+
+def test_without_a_column_of_sequences_empty_rows_end_them():
+    """The first column comes again after others: it is a feature, and no name of sequences."""
+    columns = table("pos,word,tag\nDT,the,O\nNN,cat,O\n\nDT,a,O\nNN,dog,B\n,,\n")
+    assert list(columns) == [[("DT", "the", "O"), ("NN", "cat", "O")], [("DT", "a", "O"), ("NN", "dog", "B")]]
+
+
+def test_columns_are_chosen_by_name():
+    text = "doc,token,label,annotator\n1,a,X,kim\n1,b,Y,kim\n"
+    assert table(text)[0] == [("a", "kim", "X"), ("b", "kim", "Y")]  # the last name of labels
+    assert table(text, columns=["Token"], label="annotator")[0] == [("a", "kim"), ("b", "kim")]
+    assert table(text, columns=["token"], label="label", sequence="token")[1] == [("b", "Y")]
+    with pytest.raises(
+        ColumnFileError, match="no column 'tag'; there are 4, of the names doc, token, label, annotator"
+    ):
+        table(text, label="tag")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,word,tag\n1,a,O\n1,b\n", r":3: expected 3 values \(id, word, tag\), found 2"),
+        ('id,word,tag\n1,a,O\n1,",O\n1,b,O\n', ":3: a quotation mark is opened and not closed in its line"),
+        ("id,word,tag\n1,a,O\n1,,O\n", r"row 2: the column 2 \(word\) is empty"),
+        ("id,word,tag\n1,a,O\n1,b,\n", r"row 2: the column 3 \(tag\) is empty"),
+        ("word,tag,word\na,O,b\n", ":1: two columns have the name 'word'"),
+        ("id,text,tags\n1,a b,O O\n2,c d,O O\n", "most cells of its column text hold several words"),
+        ("id,word,tag\n,a,O\n,b,O\n", "the column that names sequences is empty in the first row"),
+    ],
+    ids=["short", "quote", "word", "label", "twice", "sentences", "unnamed"],
+)
+def test_what_is_no_such_table_is_refused(text, message):
+    with pytest.raises(ColumnFileError, match=message):
+        table(text)
+
+
+def test_a_file_without_names_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text("1,a,O\n1,b,B\n")
+    with pytest.raises(ColumnFileError, match=r"x\.csv:1: a table .* begins with the names of its columns.*'1,a,O'"):
+        read_columns(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("text", ["a,b O\nc,d B\n", "word,a X\ntag,b Y\n", "1,000\n2,5\n"])
+def test_commas_alone_make_no_table(text):
+    """Tokens of column files may contain them."""
+    assert list(table(text)[0]) == [tuple(line.split()) if " " in line else line for line in text.split("\n")[:-1]]
+
+
+def test_pieces_have_the_names_of_the_first_one(tmp_path):
+    (tmp_path / "x.csv").write_text("word,tag\na,O\n\nword,tag2\n\nc,B\n")
+    pieces = ColumnPieces(tmp_path / "x.csv", 1)
+    read = [sequence for piece in pieces for sequence in pieces.parse(piece)]
+    assert read == [[("a", "O")], [("word", "tag2")], [("c", "B")]] == list(read_columns(tmp_path / "x.csv"))
+
+
+def test_every_row_of_csv_comes_out(tmp_path):
+    """Against the rows as they were written, with commas and quotation marks in words."""
+    words = ["a", ",", '"', ";", "x,y", '""', "'", "1,5", "#", "-DOCSTART-"]
+    rows = [(s, word, f"L{k % 3}") for s in range(4) for k, word in enumerate(words)]
+    with open(tmp_path / "x.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("sentence", "word", "label"), *rows])
+    assert [list(sequence) for sequence in read_columns(tmp_path / "x.csv")] == [
+        [(word, label) for s, word, label in rows if s == number] for number in range(4)
+    ]
