@@ -273,7 +273,11 @@ def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
     if value.get("spans") is None:
         return None
     return answer_of(
-        {**value, "spans": _spans_in_words(value["spans"], item), "wrong": _spans_in_words(value.get("wrong", []), item)},
+        {
+            **value,
+            "spans": _spans_in_words(value["spans"], item),
+            "wrong": _spans_in_words(value.get("wrong", []), item),
+        },
         len(words),
         is_sequence=True,
     )

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ class Learner(ABC, Generic[Estimator]):
         self.estimator: Estimator | None = None
         self.n_trained, self._n_anew = 0, 0
         self.notes: list[str] = []
-        self._own = self._made()
+        self._own: Estimator = self._made()
         self._items: Sequence[Item] = ()
         self._pool: Pool | None = None
 

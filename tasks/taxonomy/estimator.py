@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.features.dense import warn_of_few_digits
@@ -357,7 +358,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, Learning
         before = None if model is None or model.taxonomy.separator is None else model.taxonomy
         taxonomy = settled(self.taxonomy, y, None, before, self.unknown)[0]
         is_leaf = None if model is None else model.leaf_only
-        if taxonomy is None or not predicts_leaves(self.leaf_only, taxonomy, [*y], None, is_leaf):
+        if taxonomy is None or not predicts_leaves(self.leaf_only, taxonomy, as_objects([*y]), None, is_leaf):
             return labels, lambda label: {label}
         leaves = labels & {*taxonomy.leaves}
         above = {leaf: {leaf, *taxonomy.ancestors(leaf)} for leaf in leaves}

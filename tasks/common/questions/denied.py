@@ -95,7 +95,8 @@ def others(mark: Not, labels: set[Hashable], below: Callable[[Hashable], set[Has
     ValueError
         If none is left.
     """
-    left = labels - set[Hashable]().union(*map(below, mark.labels))
+    denied: set[Hashable] = set().union(*map(below, mark.labels))
+    left = labels - denied
     if labels and not left:
         names = ", ".join(map(repr, sort_labels(list(labels))))
         raise ValueError(f"y holds {mark!r:.80}, which leaves none of the labels {names:.200}")
