@@ -278,7 +278,7 @@ def preload() -> None:
 
 
 def known_tags(answer: Answer, n_words: int) -> list[str | Not | None]:
-    """What an answer tells of the tags of the words; see `tags_of`."""
+    """Tags of the words as far as an answer tells them; see `tags_of`."""
     from structsvm.tasks import Not
 
     tags: list[str | Not | None] = [*tags_of(answer, n_words)]
@@ -288,7 +288,7 @@ def known_tags(answer: Answer, n_words: int) -> list[str | Not | None]:
 
 
 def known_label(answer: Answer) -> str | Not:
-    """What an answer tells of the label of a text."""
+    """The label of a text as far as an answer tells it."""
     from structsvm.tasks import Not
 
     return Not(*answer.wrong_labels) if answer.label is None else answer.label

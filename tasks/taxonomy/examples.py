@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     # Texts, or rows of numbers.
     DocumentsLike: TypeAlias = "MatrixLike | DocumentShards"
-    # Per document a label, labels of which it has one, a dict of their weights, the levels of a label, or labels of which
-    # it has none.
+    # Per document a label, labels of which it has one, a dict of their weights, the levels of a label, or labels
+    # that are wrong.
     KnownLabels: TypeAlias = "ArrayLike | Sequence[Hashable | Collection[Hashable] | Not]"
     # Ids of labels, one of which is a document's, or their weights.
     IdSet: TypeAlias = "Integers | dict[int, float]"
