@@ -321,7 +321,7 @@ class LearningLoop(TaskEstimator):
 
 
 def _open(mark: Not) -> None:
-    """What is known where a mark is left out: nothing."""
+    """Return None, which says nothing of a label, for a mark."""
 
 
 def copied(model: Any) -> Any:

@@ -157,7 +157,15 @@ class Found(NamedTuple):
 
     def of(self, some: Integers) -> Found:
         """Some of them."""
-        return Found(*(one[some] for one in self))
+        return Found(
+            self.sequence[some],
+            self.starts[some],
+            self.stops[some],
+            self.kind[some],
+            self.is_fresh[some],
+            self.before[some],
+            self.behind[some],
+        )
 
 
 def doubts(potentials: Potentials, strategy: str, chunks: Chunks) -> Floats:
@@ -192,7 +200,7 @@ def _of_tokens(potentials: Potentials) -> tuple[Integers, Floats]:
     for chosen, tokens, parts in potentials.blocks():
         is_there = tokens >= 0
         labels = chain.argmax(*parts, lengths=lengths[chosen])[is_there]
-        chances = chain.marginals(*parts, lengths=lengths[chosen])[0][is_there]
+        chances = np.asarray(chain.marginals(*parts, lengths=lengths[chosen])[0])[is_there]
         chances[np.arange(len(labels)), labels] = 0.0
         best[tokens[is_there]], wrong[tokens[is_there]] = labels, chances.sum(axis=1, dtype=np.float64)
     return best, wrong

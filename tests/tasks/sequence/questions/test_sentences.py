@@ -131,7 +131,7 @@ def test_doubts_about_chunks_are_none_too_small(labels):
 
 @pytest.mark.parametrize("strategy", ["confidence", "entropy", "risk", "span"])
 def test_bounds_of_probabilities_hold(strategy, monkeypatch):
-    """Those from the change of weights, which chains have that cannot be scored at once."""
+    """Bounds from the change of weights, for chains that cannot be scored at once."""
     monkeypatch.setattr(SentenceReader, "upper", lambda *_: None)
     X, estimator = labeler("log")
     estimator.fit(X[:200], TAGS[:200])
