@@ -20,7 +20,7 @@ from structsvm.metrics import chunk_scores, dependency_scores
 from structsvm.tasks import DependencyParser, Pool, SequenceLabeler, TaxonomyClassifier
 
 POOL, TEST, QUICK = 1000, 500, 60
-TREES = 200  # of the pool, at most: a fit on trees takes longest
+TREES = 200  # a fit on trees takes longest
 FIRST = 10  # answers before the first question, of inputs at random
 
 

@@ -97,6 +97,7 @@ class Pool:
 
     def _checked(self, rows: ArrayLike, name: str) -> Integers:
         index = np.atleast_1d(np.asarray(rows))
+        index = index if index.size else index.astype(np.int64)
         n = len(self)
         if index.ndim != 1 or index.dtype.kind not in "iu" or not ((index >= 0) & (index < n)).all():
             raise ValueError(f"{name} takes indices of the pool, integers from 0 to {n - 1}, got {rows!r:.80}")

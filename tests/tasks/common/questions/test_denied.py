@@ -110,6 +110,16 @@ def test_the_first_tokens_may_be_denials():
     assert model.teach(["z", "y"], ["b", None]).classes_.tolist() == ["a", "b"]
 
 
+def test_scores_count_what_is_not_denied():
+    model = TaxonomyClassifier(C=1.0, loss="log", random_state=0).fit(ROWS, CLASSES)
+    best = model.predict(ROWS[:2]).tolist()
+    assert model.score(ROWS[:2], [Not(best[0]), best[1]]) == 0.5
+    assert model.score(ROWS[:2], [Not(*{"a", "b", "c"} - {best[0]}), best[1]]) == 1.0
+    labeler = SequenceLabeler(C=1.0, loss="log", random_state=0).fit(SENTENCES, TAGS)
+    (found,) = labeler.predict(SENTENCES[:1])
+    assert labeler.score(SENTENCES[:1], [[Not(label) for label in found]]) == 0.0
+
+
 def test_what_it_refuses():
     with pytest.raises(ValueError, match="one at least"):
         Not()
