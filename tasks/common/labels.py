@@ -66,7 +66,7 @@ def agreement(
     ValueError
         If the numbers of examples differ, for NaN in the place of a label, or if y has no labelled example.
     """
-    from structsvm.tasks.common.questions.denied import Not  # which reads labels itself
+    from structsvm.tasks.common.questions.denied import Not  # it imports this module
 
     y, predicted = list(y), list(predicted)
     if len(y) != len(predicted):
