@@ -33,9 +33,9 @@ def run(options):
     )
     yield made
     sizes = (30, 40) if options.quick else ANSWERS
-    for task in tasks(options):
+    for task in tasks(options, pool=max(sizes)):
         for n in sizes:
-            if n <= len(task.y) - 20:
+            if n <= len(task.y):
                 made.rows.append(row(task, n))
                 yield made
 

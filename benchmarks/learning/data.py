@@ -19,7 +19,8 @@ from structsvm.datasets import (
 from structsvm.metrics import chunk_scores, dependency_scores
 from structsvm.tasks import DependencyParser, Pool, SequenceLabeler, TaxonomyClassifier
 
-POOL, TEST, QUICK = 2000, 1000, 60
+POOL, TEST, QUICK = 1000, 500, 60
+TREES = 200  # a fit on trees takes longest
 FIRST = 10  # answers before the first question, of inputs at random
 
 
@@ -67,9 +68,9 @@ def drawn(X, y, n, seed=0):
     return [X[i] for i in order], [y[i] for i in order]
 
 
-def tasks(options, names=None):
+def tasks(options, names=None, pool=POOL):
     """The tasks, by the options of a part."""
-    n_pool, n_test = (QUICK, QUICK) if options.quick else (POOL, TEST)
+    n_pool, n_test = (QUICK, QUICK) if options.quick else (pool, TEST)
     for name, make in TASKS.items():
         if names is None or name in names:
             yield make(name, n_pool, n_test)
@@ -107,7 +108,7 @@ def intents(name, n_pool, n_test):
 def trees(name, n_pool, n_test):
     data = fetch_ud_english_ewt()
     chosen = [tree for tree in data.train if len(tree.arcs) <= 25]
-    X, _ = drawn(chosen, chosen, min(n_pool, 500))
+    X, _ = drawn(chosen, chosen, min(n_pool, TREES))
     X_test, _ = drawn(data.test, data.test, n_test)
 
     def parser(seed):
@@ -130,22 +131,31 @@ def size_of(answer):
     return 1 if isinstance(answer, str) else len(answer)
 
 
-def asked(task, seed, n_answers, every, answer=None, consolidates=True, **query):
-    """Yield ``(n_labels, score)`` after every so many answers, which `query` asks for.
+def growing(n, rate=1.25):
+    """Numbers of answers up to n, each a quarter more: fits on all of them cost as much as a few of the last one."""
+    counts, k = [], FIRST
+    while k < n:
+        counts.append(k)
+        k = max(k + 1, int(k * rate))
+    return [*counts, n]
+
+
+def asked(task, seed, counts, answer=None, consolidates=True, **query):
+    """Yield ``(n_labels, score)`` after so many answers, rising numbers, which `query` asks for.
 
     The model is consolidated for each score, as a user would who looks at it, and goes on from there.
     """
     estimator = task.estimator(seed)
     pool = Pool(estimator, task.X)
     n_labels = n = 0
-    while n < n_answers:
-        options = query if n >= FIRST else {"strategy": "random"}
-        (i,) = estimator.query(pool, random_state=seed + n, **options)
-        pool.discard(i)
-        known, size = (task.y[i], size_of(task.y[i])) if answer is None else answer(estimator, task.X[i], task.y[i])
-        estimator.teach(task.X[i], known)
-        n, n_labels = n + 1, n_labels + size
-        if n % every == 0:
-            if consolidates:
-                estimator.consolidate()
-            yield n_labels, task.score(task.y_test, [*estimator.predict(task.X_test)])
+    for count in counts:
+        while n < count:
+            options = query if n >= FIRST else {"strategy": "random"}
+            (i,) = estimator.query(pool, random_state=seed + n, **options)
+            pool.discard(i)
+            known, size = (task.y[i], size_of(task.y[i])) if answer is None else answer(estimator, task.X[i], task.y[i])
+            estimator.teach(task.X[i], known)
+            n, n_labels = n + 1, n_labels + size
+        if consolidates:
+            estimator.consolidate()
+        yield n_labels, task.score(task.y_test, [*estimator.predict(task.X_test)])

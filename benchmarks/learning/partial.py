@@ -38,7 +38,7 @@ def run(options):
     n_answers, every, n_seeds = (20, 10, 2) if options.quick else (ANSWERS, EVERY, SEEDS)
     for task in tasks(options, {"Spanish entities, F1", "addresses, accuracy of words"}):
         for name, answer in (("whole", whole), ("least certain half", doubtful)):
-            curves = [[*asked(task, seed, n_answers, every, answer)] for seed in range(n_seeds)]
+            curves = [[*asked(task, seed, range(every, n_answers + 1, every), answer)] for seed in range(n_seeds)]
             for points in zip(*curves, strict=True):
                 labels, scores = np.array(points).T
                 error = scores.std(ddof=1) / np.sqrt(n_seeds)

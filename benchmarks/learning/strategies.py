@@ -36,7 +36,7 @@ def run(options):
     n_answers, every, n_seeds = (20, 10, 2) if options.quick else (ANSWERS, EVERY, SEEDS)
     for task in tasks(options, names):
         for way, query in WAYS.items():
-            curves = [[*asked(task, seed, n_answers, every, **query)] for seed in range(n_seeds)]
+            curves = [[*asked(task, seed, range(every, n_answers + 1, every), **query)] for seed in range(n_seeds)]
             for step, points in enumerate(zip(*curves, strict=True), start=1):
                 labels, scores = np.array(points).T
                 made.rows.append(

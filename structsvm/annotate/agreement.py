@@ -64,7 +64,7 @@ def agreement(answers: Iterable[Mapping[str, Answer]]) -> Agreement:
 
 def units_of(answers: Mapping[str, Answer]) -> list[Unit]:
     """Labels that the annotators of one text have given, unit by unit; empty if there are fewer than two."""
-    whole = {name: answer for name, answer in answers.items() if answer.complete}
+    whole = {name: answer for name, answer in answers.items() if answer.is_whole}
     if len(whole) < 2:
         return []
     if any(answer.label is not None for answer in whole.values()):

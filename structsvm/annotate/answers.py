@@ -22,25 +22,39 @@ class Answer:
     spans : tuple of (start, stop, label)
         Spans of words, sorted, none overlapping; empty for tasks of one label per text.
     label : str or None
-        The label of the whole text; None for sequences.
+        The label of the whole text; None for sequences, and where only wrong ones are known.
     complete : bool
-        Whether the spans are all there are. If not, nothing is known of the other words.
+        Whether the spans are all there are outside those that are wrong. If not, nothing is known of the other words.
+    wrong_spans : tuple of (start, stop, label)
+        Words that do not have the label, as `spans`.
+    wrong_labels : tuple of str
+        Labels that the text does not have.
     """
 
     spans: tuple[tuple[int, int, str], ...] = ()
     label: str | None = None
     complete: bool = True
+    wrong_spans: tuple[tuple[int, int, str], ...] = ()
+    wrong_labels: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """The answer as a record has it."""
         if self.label is not None:
             return {"label": self.label}
-        return {"spans": [list(span) for span in self.spans], "complete": self.complete}
+        if self.wrong_labels:
+            return {"wrong": list(self.wrong_labels)}
+        found: dict[str, object] = {"spans": [list(span) for span in self.spans], "complete": self.complete}
+        return found | ({"wrong": [list(span) for span in self.wrong_spans]} if self.wrong_spans else {})
 
     @property
     def labels(self) -> set[str]:
         """The labels that it gives."""
         return {label for _, _, label in self.spans} if self.label is None else {self.label}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it leaves nothing open."""
+        return self.complete and not self.wrong_spans and not self.wrong_labels
 
 
 def answer_of(value: object, n_words: int, *, is_sequence: bool) -> Answer:
@@ -53,21 +67,30 @@ def answer_of(value: object, n_words: int, *, is_sequence: bool) -> Answer:
     """
     if not isinstance(value, Mapping):
         raise ValueError("answer must be an object")
+    wrong = _listed(value.get("wrong", ()), "answer.wrong must be a list")
     if not is_sequence:
-        return Answer(label=checked_label(value.get("label")))
-    spans = value.get("spans")
-    if not isinstance(spans, Sequence) or isinstance(spans, str):
-        raise ValueError("answer.spans must be a list of [start, stop, label]")
-    found = sorted(_span_of(span, n_words) for span in spans)
-    for (_, stop, one), (start, _, other) in pairwise(found):
+        if not wrong:
+            return Answer(label=checked_label(value.get("label")))
+        if value.get("label") is not None:
+            raise ValueError("answer has a label: the others are wrong then, and answer.wrong is for none")
+        return Answer(wrong_labels=tuple(sorted({checked_label(label) for label in wrong})))
+    spans = _listed(value.get("spans"), "answer.spans must be a list of [start, stop, label]")
+    found, denied = (sorted(_span_of(span, n_words) for span in some) for some in (spans, wrong))
+    for (_, stop, one), (start, _, other) in pairwise(sorted([*found, *denied])):
         if start < stop:
             raise ValueError(f"answer.spans overlap: {one!r} ends after word {start}, where {other!r} begins")
     complete = value.get("complete", True)
     if not isinstance(complete, bool):
         raise ValueError("answer.complete must be true or false")
-    if not (complete or found):
+    if not (complete or found or denied):
         raise ValueError("a partial answer has at least one span: mark one first")
-    return Answer(tuple(found), complete=complete)
+    return Answer(tuple(found), complete=complete, wrong_spans=tuple(denied))
+
+
+def _listed(value: object, message: str) -> Sequence[object]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise ValueError(message)
+    return value
 
 
 def _span_of(value: object, n_words: int) -> tuple[int, int, str]:
@@ -92,8 +115,10 @@ def checked_label(value: object) -> str:
 
 
 def tags_of(answer: Answer, n_words: int) -> list[str | None]:
-    """Tags B-X, I-X and O of the words; None where a partial answer says nothing."""
+    """Tags B-X, I-X and O of the words; None where the answer does not tell it."""
     tags: list[str | None] = [OUTSIDE if answer.complete else None] * n_words
+    for start, stop, _ in answer.wrong_spans:
+        tags[start:stop] = [None] * (stop - start)
     for start, stop, label in answer.spans:
         tags[start:stop] = [f"B-{label}", *[f"I-{label}"] * (stop - start - 1)]
     return tags

@@ -67,11 +67,15 @@ def _json_lines(session: Session) -> Export:
 def _content(item: Item, answer: Answer) -> dict[str, object]:
     if answer.label is not None:
         return {"label": answer.label}
+    if answer.wrong_labels:
+        return {"wrong": list(answer.wrong_labels)}
+    found: dict[str, object] = {"spans": _in_characters(item, answer.spans), "complete": answer.complete}
+    return found | ({"wrong": _in_characters(item, answer.wrong_spans)} if answer.wrong_spans else {})
+
+
+def _in_characters(item: Item, spans: Sequence[tuple[int, int, str]]) -> list[dict[str, object]]:
     places = item.spans
-    spans = [
-        {"start": places[start][0], "end": places[stop - 1][1], "label": label} for start, stop, label in answer.spans
-    ]
-    return {"spans": spans, "complete": answer.complete}
+    return [{"start": places[start][0], "end": places[stop - 1][1], "label": label} for start, stop, label in spans]
 
 
 def _conll(session: Session) -> Export:
@@ -86,7 +90,7 @@ def _words_file(session: Session, lines: Callable[[Item, Sequence[str]], Iterato
     """Texts with complete answers, by a function of words and tags."""
     with session.lock:
         answers = session.settled()
-    whole = [(item, tags_of(answer, len(item.spans))) for item, answer in answers if answer.complete]
+    whole = [(item, tags_of(answer, len(item.spans))) for item, answer in answers if answer.is_whole]
     text = "".join(f"{line}\n" for item, tags in whole for line in (*lines(item, [str(tag) for tag in tags]), ""))
     n_left = len(answers) - len(whole)
     left_out = f"{n_left} partial answers are left out: JSON lines have them" if n_left else ""

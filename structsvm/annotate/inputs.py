@@ -263,7 +263,8 @@ def _stripped(value: Mapping[str, object], name: str) -> str:
 def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
     """The answer that the file has for an item; None if it has none."""
     if task != "sequence":
-        return None if value.get("label") is None else answer_of(value, 0, is_sequence=False)
+        is_there = value.get("label") is not None or value.get("wrong")
+        return answer_of(value, 0, is_sequence=False) if is_there else None
     labels, words = value.get("labels"), item.words
     if labels is not None:
         if not isinstance(labels, list) or len(labels) != len(words) or not all(isinstance(t, str) for t in labels):
@@ -271,10 +272,22 @@ def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
         return Answer(tuple(scheme_of_tags(labels).chunks(labels)))
     if value.get("spans") is None:
         return None
-    spans = value["spans"]
+    return answer_of(
+        {
+            **value,
+            "spans": _spans_in_words(value["spans"], item),
+            "wrong": _spans_in_words(value.get("wrong", []), item),
+        },
+        len(words),
+        is_sequence=True,
+    )
+
+
+def _spans_in_words(spans: object, item: Item) -> object:
+    """Spans of characters as spans of words; others as they are."""
     if isinstance(spans, list) and all(isinstance(span, Mapping) for span in spans):
-        return answer_of({**value, "spans": [_in_words(span, item) for span in spans]}, len(words), is_sequence=True)
-    return answer_of(value, len(words), is_sequence=True)
+        return [_in_words(span, item) for span in spans]
+    return spans
 
 
 def _in_words(span: Mapping[str, object], item: Item) -> list[object]:

@@ -2,7 +2,7 @@
 
 A learner wraps one estimator. Trainings here take milliseconds: below `ALWAYS` answers all of them are trained on anew,
 beyond that each answer is taught (`teach` of the estimators), and all are trained on anew whenever their number has
-grown by a tenth.
+grown by a tenth. What to ask next is the estimators' own `query`, of a pool of texts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,14 @@ from structsvm.parameters import printable
 from structsvm.serve.chances import span_chances
 
 if TYPE_CHECKING:
-    from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+    from structsvm.tasks import Not, Pool, SequenceLabeler, TaxonomyClassifier
     from structsvm.tasks.common.inspection.weights import Contribution
 
 # Suggestions begin with this many examples of each label, or with so many answers in all.
 LEAST_OF_EACH, LEAST_ANSWERS = 2, 10
 ALWAYS, GROWTH = 300, 1.1
-# Texts that are compared for the next question, and at most so many words of each.
-N_COMPARED, MAX_WORDS = 300, 200
+# Words of a text that are compared for the next question, at most.
+MAX_WORDS = 200
 N_REASONS = 12
 # Runs from the top of a class to its leaves are written with this between.
 PATHS = " > "
@@ -47,11 +47,11 @@ Estimator = TypeVar("Estimator", "SequenceLabeler", "TaxonomyClassifier")
 @contextmanager
 def noting(notes: list[str]) -> Iterator[None]:
     """Within it, warnings become notes, which the page shows."""
-    notes.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, *_, **__: notes.append(str(message))
         yield
+    notes[:] = dict.fromkeys(notes)
 
 
 class Learner(ABC, Generic[Estimator]):
@@ -62,13 +62,21 @@ class Learner(ABC, Generic[Estimator]):
     n_trained : int
         Answers that the model has been trained on.
     notes : list of str
-        Warnings of the last training.
+        Warnings since the last training began.
+    n_compared : int
+        Texts that are compared for the next question.
     """
 
+    n_compared: ClassVar[int]
+
     def __init__(self) -> None:
+        preload()
         self.estimator: Estimator | None = None
         self.n_trained, self._n_anew = 0, 0
         self.notes: list[str] = []
+        self._own: Estimator = self._made()
+        self._items: Sequence[Item] = ()
+        self._pool: Pool | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -81,9 +89,11 @@ class Learner(ABC, Generic[Estimator]):
         enough = labels and (min(labels.values()) >= LEAST_OF_EACH or len(examples) >= LEAST_ANSWERS)
         self.estimator = None
         self.n_trained = self._n_anew = len(examples)
+        self.notes.clear()
         if enough and self._can_learn(labels):
             with noting(self.notes):
-                self.estimator = self._trained(examples)
+                self._train(self._own, examples)
+            self.estimator = self._own
 
     def teach(self, example: Example, examples: Sequence[Example]) -> None:
         """Learn one more answer; `examples` are all of them, this one last."""
@@ -92,14 +102,23 @@ class Learner(ABC, Generic[Estimator]):
             self.learn(examples)
             return
         self.n_trained = n
+        self.notes.clear()
         with noting(self.notes):
             self._step(estimator, example)
 
-    def least_certain(self, items: Sequence[Item]) -> int:
-        """The index of the item whose best output is least probable, per word."""
+    def most_useful(self, items: Sequence[Item], left: Sequence[int]) -> int:
+        """The index of the item, among those that are left, whose answer would teach most.
+
+        `items` are encoded once, as long as they are the same object.
+        """
         estimator = self._fitted()
         with noting(self.notes):
-            return int(self._certainties(estimator, items).argmin())
+            if self._pool is None or self._items is not items:
+                from structsvm.tasks import Pool
+
+                self._items, self._pool = items, Pool(estimator, [self._input_of(item) for item in items])
+            self._pool.keep(np.asarray(left))
+            return self._query(estimator, self._pool)
 
     def _fitted(self) -> Estimator:
         if self.estimator is None:
@@ -123,24 +142,29 @@ class Learner(ABC, Generic[Estimator]):
         """A model file, of a model whose parameters are chosen on held-out answers."""
 
     @abstractmethod
+    def _made(self) -> Estimator:
+        """An estimator that has learnt nothing."""
+
+    @abstractmethod
     def _can_learn(self, labels: Counter[str]) -> bool: ...
 
     @abstractmethod
-    def _trained(self, examples: Sequence[Example]) -> Estimator: ...
+    def _train(self, estimator: Estimator, examples: Sequence[Example]) -> None: ...
 
     @abstractmethod
     def _step(self, estimator: Estimator, example: Example) -> None: ...
 
     @abstractmethod
-    def _certainties(self, estimator: Estimator, items: Sequence[Item]) -> NDArray[np.float64]: ...
+    def _input_of(self, item: Item) -> list[str] | str: ...
+
+    @abstractmethod
+    def _query(self, estimator: Estimator, pool: Pool) -> int: ...
 
 
 class SpanLearner(Learner["SequenceLabeler"]):
     """Spans of words, by a conditional random field over tags."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        preload()
+    n_compared = 2000
 
     def suggest(self, item: Item) -> dict[str, object]:
         with noting(self.notes):
@@ -153,8 +177,8 @@ class SpanLearner(Learner["SequenceLabeler"]):
     def scores(self, examples: Sequence[Example]) -> NDArray[np.float64]:
         with noting(self.notes):
             predicted = self._fitted().predict([item.words for item, _ in examples])
-        true = [tags_of(answer, len(own)) for (_, answer), own in zip(examples, predicted)]
-        pairs = [[a == b for a, b in zip(*both) if a is not None] for both in zip(true, predicted)]
+        true = [known_tags(answer, len(own)) for (_, answer), own in zip(examples, predicted)]
+        pairs = [[agrees(a, b) for a, b in zip(*both) if a is not None] for both in zip(true, predicted)]
         return np.array([np.mean(own) if own else 1.0 for own in pairs])
 
     def final(self, examples: Sequence[Example]) -> bytes:
@@ -162,38 +186,41 @@ class SpanLearner(Learner["SequenceLabeler"]):
 
         return saved(SequenceLabeler(constraints="bio", random_state=0).fit(*self._sequences(examples)))
 
+    def _made(self) -> SequenceLabeler:
+        from structsvm.tasks import SequenceLabeler
+
+        return SequenceLabeler(C=C_OF_SPANS, loss="log", templates="rich", constraints="bio", random_state=0)
+
     def _can_learn(self, labels: Counter[str]) -> bool:
         return True
 
-    def _trained(self, examples: Sequence[Example]) -> SequenceLabeler:
-        from structsvm.tasks import SequenceLabeler
-
-        own = SequenceLabeler(C=C_OF_SPANS, loss="log", templates="rich", constraints="bio", random_state=0)
-        return own.fit(*self._sequences(examples))
+    def _train(self, estimator: SequenceLabeler, examples: Sequence[Example]) -> None:
+        estimator.fit(*self._sequences(examples))
 
     def _step(self, estimator: SequenceLabeler, example: Example) -> None:
         item, answer = example
-        estimator.teach(item.words, tags_of(answer, len(item.words)))
+        estimator.teach(item.words, known_tags(answer, len(item.words)))
 
-    def _certainties(self, estimator: SequenceLabeler, items: Sequence[Item]) -> NDArray[np.float64]:
-        marginals = estimator.predict_marginals([item.words[:MAX_WORDS] for item in items])
-        return np.array([own.max(axis=1).mean() for own in marginals])
+    def _input_of(self, item: Item) -> list[str]:
+        return item.words[:MAX_WORDS]
+
+    def _query(self, estimator: SequenceLabeler, pool: Pool) -> int:
+        """The one of which most of its words are expected to be wrong."""
+        return int(estimator.query(pool, strategy="risk", cost=1.0)[0])
 
     @staticmethod
-    def _sequences(examples: Iterable[Example]) -> tuple[list[list[str]], list[list[str | None]]]:
+    def _sequences(examples: Iterable[Example]) -> tuple[list[list[str]], list[list[str | Not | None]]]:
         X, y = [], []
         for item, answer in examples:
             X.append(item.words)
-            y.append(tags_of(answer, len(X[-1])))
+            y.append(known_tags(answer, len(X[-1])))
         return X, y
 
 
 class TextLearner(Learner["TaxonomyClassifier"]):
     """One label for a text, or for a pair of texts."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        preload()
+    n_compared = 300
 
     def suggest(self, item: Item) -> dict[str, object]:
         estimator = self._fitted()
@@ -207,43 +234,69 @@ class TextLearner(Learner["TaxonomyClassifier"]):
 
     def scores(self, examples: Sequence[Example]) -> NDArray[np.float64]:
         predicted = self._fitted().predict([text_of(item) for item, _ in examples]).tolist()
-        return np.array([float(answer.label == own) for (_, answer), own in zip(examples, predicted)])
+        return np.array([float(agrees(known_label(answer), own)) for (_, answer), own in zip(examples, predicted)])
 
     def final(self, examples: Sequence[Example]) -> bytes:
-        return saved(self._trained(examples, C="auto"))
+        own = self._made()
+        own.C = "auto"
+        self._train(own, examples)
+        return saved(own)
+
+    def _made(self) -> TaxonomyClassifier:
+        from structsvm.tasks import TaxonomyClassifier
+
+        return TaxonomyClassifier(C=C_OF_TEXTS, loss="log", random_state=0)
 
     def _can_learn(self, labels: Counter[str]) -> bool:
         return len(labels) > 1
 
-    def _trained(self, examples: Sequence[Example], C: float | Literal["auto"] = C_OF_TEXTS) -> TaxonomyClassifier:
+    def _train(self, estimator: TaxonomyClassifier, examples: Sequence[Example]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
-
-        from structsvm.tasks import TaxonomyClassifier
 
         is_pair = examples[0][0].other is not None
         analyzer = {"analyzer": "word"} if is_pair else {"analyzer": "char_wb", "ngram_range": (2, 4)}
-        labels = [str(answer.label) for _, answer in examples]
-        own = TaxonomyClassifier(
-            PATHS if any(PATHS in label for label in labels) else None,
-            C=C,
-            loss="log",
-            vectorizer=TfidfVectorizer(sublinear_tf=True, **analyzer),
-            random_state=0,
-        )
-        return own.fit([text_of(item) for item, _ in examples], labels)
+        estimator.vectorizer = TfidfVectorizer(sublinear_tf=True, **analyzer)
+        estimator.taxonomy = PATHS if any(PATHS in label for _, one in examples for label in one.labels) else None
+        estimator.fit([text_of(item) for item, _ in examples], [known_label(answer) for _, answer in examples])
 
     def _step(self, estimator: TaxonomyClassifier, example: Example) -> None:
         item, answer = example
-        estimator.teach(text_of(item), str(answer.label))
+        estimator.teach(text_of(item), known_label(answer))
 
-    def _certainties(self, estimator: TaxonomyClassifier, items: Sequence[Item]) -> NDArray[np.float64]:
-        return np.asarray(estimator.predict_proba([text_of(item) for item in items]).max(axis=1))
+    def _input_of(self, item: Item) -> str:
+        return text_of(item)
+
+    def _query(self, estimator: TaxonomyClassifier, pool: Pool) -> int:
+        """The one whose best label is least probable."""
+        return int(estimator.query(pool, strategy="confidence")[0])
 
 
 def preload() -> None:
     """Import what trains, which takes a second, before the first question instead of after an answer."""
     for name in ("structsvm.tasks.sequence.estimator", "structsvm.tasks.taxonomy.estimator"):
         importlib.import_module(name)
+
+
+def known_tags(answer: Answer, n_words: int) -> list[str | Not | None]:
+    """Tags of the words as far as an answer tells them; see `tags_of`."""
+    from structsvm.tasks import Not
+
+    tags: list[str | Not | None] = [*tags_of(answer, n_words)]
+    for start, stop, label in answer.wrong_spans:
+        tags[start:stop] = [Not(f"B-{label}", f"I-{label}")] * (stop - start)
+    return tags
+
+
+def known_label(answer: Answer) -> str | Not:
+    """The label of a text as far as an answer tells it."""
+    from structsvm.tasks import Not
+
+    return Not(*answer.wrong_labels) if answer.label is None else answer.label
+
+
+def agrees(known: str | Not | None, found: str) -> bool:
+    """Whether a label is as an answer says, or none of those that it calls wrong."""
+    return known == found if isinstance(known, str) else known is None or found not in known.labels
 
 
 def text_of(item: Item) -> str:

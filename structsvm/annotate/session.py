@@ -15,7 +15,7 @@ import numpy as np
 from structsvm.annotate.agreement import Agreement, agreement
 from structsvm.annotate.answers import Answer, answer_of, checked_label
 from structsvm.annotate.inputs import Inputs, Item
-from structsvm.annotate.learner import N_COMPARED, SpanLearner, TextLearner
+from structsvm.annotate.learner import SpanLearner, TextLearner
 from structsvm.annotate.store import Record, Store, StoreError
 
 VERSION = 1
@@ -24,6 +24,8 @@ ORDERS = ("query", "file")
 HELD_OUT = 5
 # Seconds for which a text that was handed to one page is not handed to another.
 RESERVED = 600.0
+# The texts that are compared are others once so many of them are left.
+LEFT = 0.9
 # Points of the learning curve: training answers, doubling.
 FIRST_POINT = 5
 AnyLearner = SpanLearner | TextLearner
@@ -63,6 +65,8 @@ class Session:
         self.entries: list[Entry] = []
         self._open = np.random.default_rng(0).permutation(len(inputs.items)).tolist()
         self._place = 0
+        self._compared: list[int] = []
+        self._compared_items: list[Item] = []
         self._digests = [item.digest for item in inputs.items]
         self._failure: list[str] = []
         self._reserved: dict[int, tuple[str, float]] = {}
@@ -212,15 +216,22 @@ class Session:
             return k
 
     def _asked(self, skipped: set[int]) -> int | None:
-        n = len(self.inputs.items)
         if self.order == "file" or not self.learner.is_ready:
-            return next((k for k in range(n) if k not in skipped), None)
+            return next((k for k in range(len(self.inputs.items)) if k not in skipped), None)
         is_turn = len(self.entries) % HELD_OUT == HELD_OUT - 1
-        found = list(self._some(skipped, 1 if is_turn else N_COMPARED, held_out=is_turn))
-        found = found or list(self._some(skipped, 1, held_out=not is_turn))
-        if len(found) < 2:
-            return found[0] if found else None
-        return found[self.learner.least_certain([self.inputs.items[k] for k in found])]
+        if not is_turn and (left := self._left_to_compare(skipped)):
+            return self._compared[self.learner.most_useful(self._compared_items, left)]
+        kinds = (is_turn, not is_turn)
+        return next((k for held_out in kinds for k in self._some(skipped, 1, held_out=held_out)), None)
+
+    def _left_to_compare(self, skipped: set[int]) -> list[int]:
+        """Places, among the texts that are compared, of those that can be asked; draws others where few are left."""
+        left = [place for place, k in enumerate(self._compared) if k not in skipped]
+        if len(left) < max(1.0, LEFT * len(self._compared)):
+            self._compared = list(self._some(skipped, self.learner.n_compared, held_out=False))
+            self._compared_items = [self.inputs.items[k] for k in self._compared]
+            left = list(range(len(self._compared)))
+        return left
 
     def _some(self, skipped: set[int], limit: int, *, held_out: bool) -> Iterator[int]:
         """At most `limit` texts in random order, other ones with each call."""
@@ -229,10 +240,10 @@ class Session:
         for k in range(start, start + n):
             item = self._open[k % n]
             if item not in skipped and self._is_held_out(item) == held_out:
+                self._place = k + 1
                 yield item
                 limit -= 1
                 if not limit:
-                    self._place = k + 1
                     return
 
     def _is_held_out(self, k: int) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.metrics._counts import is_nan
 from structsvm.metrics._schemes import SCHEMES, Scheme, scheme_name
 
 if TYPE_CHECKING:
@@ -101,11 +102,13 @@ def _lengths(votes: Votes, n: int) -> list[int]:
 def _id_of(label: Hashable, found: dict[Hashable, int], place: tuple[int, int, int], *, is_open: bool) -> int:
     """The id of a label, which is new if others may come."""
     try:
+        if is_nan(label):
+            raise TypeError
         if is_open:
             return found.setdefault(label, len(found))
         return found[label]
     except TypeError:
-        problem = f"a vote must be a label, or None, got {label!r:.80}"
+        problem = f"a vote must be a label, or None for an abstention, got {label!r:.80}"
     except KeyError:
         problem = f"the label {label!r:.80} is not one of labels="
     raise ValueError("source {}, sequence {}, token {}: ".format(*place) + problem) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -249,6 +249,11 @@ class AmbiguousClassifier(Training, ClassifierMixin, LearningLoop):
 
     def _labels_in(self, y: Sequence[Any]) -> set[Hashable]:
         return labels_in(y, self.unknown)
+
+    def _choices(
+        self, y: Sequence[Any], named: set[Hashable], model: AmbiguousModel | None
+    ) -> tuple[set[Hashable], Callable[[Hashable], set[Hashable]]]:
+        return named | {*(() if model is None else model.labels)}, lambda label: {label}
 
     def _grown(self, model: AmbiguousModel, X: Any, y: Sequence[Any], new: set[Hashable]) -> AmbiguousModel:
         return grown(model, new)

@@ -50,7 +50,7 @@ def agreement(
     Parameters
     ----------
     y : iterable
-        Per example a label, a collection of possible labels, or None: any label.
+        Per example a label, a collection of possible labels, `Not` with wrong ones, or None: any label.
     predicted : iterable of labels
     unknown : object
         The mark of unknown labels (`is_unknown`).
@@ -66,11 +66,15 @@ def agreement(
     ValueError
         If the numbers of examples differ, for NaN in the place of a label, or if y has no labelled example.
     """
+    from structsvm.tasks.common.questions.denied import Not  # it imports this module
+
     y, predicted = list(y), list(predicted)
     if len(y) != len(predicted):
         raise ValueError(f"X has {len(predicted)} samples, y has {len(y)}")
 
     def agrees(known: object, label: object) -> bool:
+        if isinstance(known, Not):
+            return not any(allows(one, label) for one in known.labels)
         if isinstance(known, collections):
             return any(agrees(one, label) for one in weights_of(known))
         return known is None or allows(known, label)
@@ -80,7 +84,8 @@ def agreement(
     if not says.any():
         raise ValueError("y tells nothing of any example")
     say_unknown(y, unknown, None, "examples that the score leaves out")
-    alone = (label for label, is_known in zip(y, says) if is_known and not isinstance(label, collections))
+    marks = (*collections, Not)
+    alone = (label for label, is_known in zip(y, says) if is_known and not isinstance(label, marks))
     say_unseen(alone, seen, "examples")
     right = [agrees(known, label) for known, label in zip(y, predicted, strict=True)]
     return np.array(right, dtype=bool), says

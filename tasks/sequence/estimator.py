@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, count, islice, pairwise
 from numbers import Integral, Real
 from types import SimpleNamespace
@@ -300,6 +300,13 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
     def _known_labels(self, model: SequenceModel) -> set[Hashable]:
         kinds = () if model.segments is None else (part.kind for part in model.parts_of_tags if part is not None)
         return {*model.labels, *model.shown, *kinds}
+
+    def _choices(
+        self, y: Sequence[Any], named: set[Hashable], model: SequenceModel | None
+    ) -> tuple[set[Hashable], Callable[[Hashable], set[Hashable]]]:
+        if self.segments:
+            raise ValueError("segments do not take Not(...): a labelling without them does (segments=False)")
+        return named | {*(() if model is None else model.labels)}, lambda label: {label}
 
     def _grown(
         self, model: SequenceModel, X: Sequence[Any], y: Sequence[Any], new: set[Hashable]

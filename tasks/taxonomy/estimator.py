@@ -5,7 +5,7 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from structsvm._adapter import as_objects
 from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.export.folders import write_files
@@ -353,6 +354,19 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, Learning
     def _known_labels(self, model: TaxonomyModel) -> set[Hashable]:
         inner = set() if self.leaf_only is not True else {*model.targets.taxonomy.nodes}
         return {*model.labels.tolist(), *inner}
+
+    def _choices(
+        self, y: Sequence[Any], named: set[Hashable], model: TaxonomyModel | None
+    ) -> tuple[set[Hashable], Callable[[Hashable], set[Hashable]]]:
+        labels = named | {*(() if model is None else model.labels.tolist())}
+        before = None if model is None or model.taxonomy.separator is None else model.taxonomy
+        taxonomy = settled(self.taxonomy, y, None, before, self.unknown)[0]
+        is_leaf = None if model is None else model.leaf_only
+        if taxonomy is None or not predicts_leaves(self.leaf_only, taxonomy, as_objects([*y]), None, is_leaf):
+            return labels, lambda label: {label}
+        leaves = labels & {*taxonomy.leaves}
+        above = {leaf: {leaf, *taxonomy.ancestors(leaf)} for leaf in leaves}
+        return leaves, lambda node: {leaf for leaf in leaves if node in above[leaf]}
 
     def _grown(self, model: TaxonomyModel, X: Any, y: Sequence[Any], new: set[Hashable]) -> TaxonomyModel | None:
         return grown(self, model, X, y, new)

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Integers, MatrixLike
     from structsvm.features.tokens import Tokens
+    from structsvm.tasks.common.questions.denied import Not
     from structsvm.tasks.taxonomy.shards import DocumentShards
 
     # Texts, or rows of numbers.
     DocumentsLike: TypeAlias = "MatrixLike | DocumentShards"
-    # Per document a label, labels of which it has one, a dict of their weights, or the levels of a label.
-    KnownLabels: TypeAlias = "ArrayLike | Sequence[Hashable | Collection[Hashable]]"
+    # Per document a label, labels of which it has one, a dict of their weights, the levels of a label, or labels
+    # that are wrong.
+    KnownLabels: TypeAlias = "ArrayLike | Sequence[Hashable | Collection[Hashable] | Not]"
     # Ids of labels, one of which is a document's, or their weights.
     IdSet: TypeAlias = "Integers | dict[int, float]"
 

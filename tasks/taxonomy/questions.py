@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 class DocumentReader(RowReader[TaxonomyModel]):
     """Documents, and the scores of their labels; the risk is the expected loss in the taxonomy."""
 
+    def __init__(self, model: TaxonomyModel, X: Matrix) -> None:
+        super().__init__(model, X)
+        self.vectorizer = model.vectorizer
+
+    def fits(self, model: TaxonomyModel) -> bool:
+        """A fit makes the features of texts anew."""
+        return model.vectorizer is self.vectorizer
+
     def scores(self, model: TaxonomyModel, rows: Matrix) -> Floats:
         return model.label_scores(rows)
 

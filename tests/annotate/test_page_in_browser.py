@@ -176,6 +176,35 @@ def test_labels_addresses_by_keyboard_and_learns(open_browser, tmp_path):
     assert sum("answer" in json.loads(line) for line in answers.read_text().splitlines()) == N + 1
 
 
+def test_a_key_says_that_a_label_is_wrong(open_browser, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    path = tmp_path / "a.txt"
+    path.write_text("red car\nblue dog\n")
+    with server(path, "--labels", "x,y", "--order", "file") as (address, _):
+        page = Page(open_browser(), address)
+        page.press("1", Keys.ARROW_LEFT, "-", "2")
+        assert [name for _, name in page.shown] == ["red, not x", "car, y"]
+        page.press(Keys.ENTER)
+        until(lambda: page.line == "blue dog")
+        page.press("u")
+        until(lambda: page.line == "red car")
+        assert [name for _, name in page.shown] == ["red, not x", "car, y"]
+        page.press(Keys.ARROW_LEFT, " ")
+        assert page.shown[0][1] == "red, x"
+    records = [json.loads(line) for line in Path(f"{path}.answers.jsonl").read_text().splitlines()]
+    assert records[1]["answer"] == {"spans": [[1, 2, "y"]], "complete": True, "wrong": [[0, 1, "x"]]}
+    other = tmp_path / "b.txt"
+    other.write_text("red car\nblue dog\n")
+    with server(other, "--task", "taxonomy", "--labels", "x,y", "--order", "file") as (address, _):
+        page = Page(open_browser(), address)
+        page.press("1", "-")
+        until(lambda: "not x" in page.text("labels"))
+        page.press(Keys.ENTER)
+        until(lambda: "blue dog" in page.text("text"))
+    assert json.loads(Path(f"{other}.answers.jsonl").read_text().splitlines()[-1])["answer"] == {"wrong": ["x"]}
+
+
 def test_texts_are_never_markup(open_browser, tmp_path):
     path = tmp_path / "odd.txt"
     odd = "<script>document.title='run'</script>"

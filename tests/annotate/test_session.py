@@ -1,13 +1,15 @@
 """Sessions: questions, answers, undo, resuming, learning, exports."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
 from labelled_addresses import answered, session_of, write_addresses
+from sklearn.exceptions import ConvergenceWarning
 
 import structsvm
-from structsvm.annotate.answers import Answer, tags_of
+from structsvm.annotate.answers import Answer, answer_of, tags_of
 from structsvm.annotate.exports import exported
 from structsvm.annotate.learner import ALWAYS, SpanLearner, TextLearner
 from structsvm.annotate.pairs import pair_text
@@ -210,6 +212,78 @@ def test_partial_answers(opened, addresses):
     assert tags_of(Answer(((1, 2, "a"),), complete=False), 3) == [None, "B-a", None]
 
 
+def test_a_wrong_label_without_the_right_one(opened, addresses):
+    path, known = addresses
+    session = opened(path, order="file")
+    answered(session, known, 20)
+    first, *_ = known[session.inputs.items[20].text]
+    session.answer(20, {"spans": [], "complete": False, "wrong": [[*first[:2], "city"]]}, "eve")
+    wrong = Answer(complete=False, wrong_spans=((*first[:2], "city"),))
+    assert session.answers()[20]["eve"] == wrong and not wrong.is_whole
+    assert session.store.records[-1]["answer"]["wrong"] == [[*first[:2], "city"]]
+    assert session.learner.is_ready and not session.state("eve")["notes"]
+    assert not any(span[0] < first[1] and span[2] == "city" for span in session.shown(20, "eve")["suggestion"]["spans"])
+    line = json.loads(exported(session, "jsonl").data.decode().splitlines()[-1])
+    assert line["spans"] == [] and [span["label"] for span in line["wrong"]] == ["city"]
+    assert exported(session, "conll").left_out.startswith("1 partial answers")
+    assert contents(reopened(session, opened, path))[0][20]["eve"] == wrong
+
+
+def test_a_text_that_is_not_of_a_class(opened, tmp_path):
+    (tmp_path / "a.txt").write_text("".join(f"{text} {k}\n" for k, text in enumerate(TEXTS)))
+    session = opened(tmp_path / "a.txt", "taxonomy")
+    session._is_held_out = lambda k: False
+    for k in range(8):
+        session.answer(k, {"label": "car" if "car" in TEXTS[k] else "dog"}, "eve")
+    session.answer(8, {"label": "car"}, "eve")
+    assert session.shown(9, "eve")["suggestion"]["label"] == "dog"
+    session.answer(9, {"wrong": ["dog"]}, "eve")
+    wrong = Answer(wrong_labels=("dog",))
+    assert session.answers()[9]["eve"] == wrong and session.shown(9, "eve")["answer"] == {"wrong": ["dog"]}
+    assert session.shown(9, "eve")["suggestion"]["label"] == "car"
+    assert session.learner.scores([(session.inputs.items[9], wrong)]).tolist() == [1.0]
+    lines = [json.loads(line) for line in exported(session, "jsonl").data.decode().splitlines()]
+    assert lines[-1] == {"text": "a dog 9", "wrong": ["dog"]}
+    (tmp_path / "b.jsonl").write_bytes(exported(session, "jsonl").data)
+    assert opened(tmp_path / "b.jsonl", "taxonomy").inputs.items[-1].known == wrong
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"spans": [], "wrong": [[0, 9, "a"]]}, "is no span of 3 words"),
+        ({"spans": [[0, 2, "a"]], "wrong": [[1, 3, "b"]]}, "overlap"),
+        ({"spans": [], "wrong": "a"}, "must be a list"),
+        ({"spans": [], "wrong": [], "complete": False}, "at least one span"),
+    ],
+)
+def test_wrong_spans_that_do_not_fit(value, message):
+    with pytest.raises(ValueError, match=message):
+        answer_of(value, 3, is_sequence=True)
+
+
+def test_a_label_leaves_none_to_deny():
+    with pytest.raises(ValueError, match="answer has a label"):
+        answer_of({"label": "a", "wrong": ["b"]}, 0, is_sequence=False)
+
+
+def test_warnings_of_the_training_are_shown(opened, addresses, monkeypatch):
+    """They stay until the next training, whatever the model predicts in between."""
+    path, known = addresses
+    session = opened(path)
+    answered(session, known, 12)
+    train = SpanLearner._train
+
+    def warned(self, estimator, examples):
+        warnings.warn("not converged", ConvergenceWarning, stacklevel=1)
+        train(self, estimator, examples)
+
+    monkeypatch.setattr(SpanLearner, "_train", warned)
+    answered(session, known, 2)
+    session.shown(session.next("eve", "page"), "eve")
+    assert session.state("eve")["notes"] == ["not converged"]
+
+
 def test_only_partial_answers(opened, addresses):
     path, known = addresses
     session = opened(path, order="file")
@@ -322,13 +396,13 @@ def test_beyond_some_answers_each_is_one_step(kind, opened, tmp_path, monkeypatc
     learner.learn(examples[:-1])
     before = learner.estimator
     learner.teach(examples[-1], examples)
-    assert learner.estimator is before and learner.n_trained == len(examples)
+    assert learner.n_trained == len(examples) == learner._n_anew + 1
     # Also one with a new label; with a tenth more of them all are learnt anew.
     new = (session.inputs.items[-1], Answer(((0, 1, "new"),)) if is_sequence else Answer(label="new"))
     learner.teach(new, [*examples, new])
     assert learner.estimator is before and any("new" in str(label) for label in before.classes_)
     learner.teach(new, [*examples, *[new] * 40])
-    assert learner.estimator is not before and learner.n_trained == len(examples) + 40
+    assert learner.n_trained == learner._n_anew == len(examples) + 40
 
 
 def test_100_000_lines(opened, tmp_path):

@@ -174,3 +174,8 @@ def test_labels_keep_their_order():
     votes = [[[2, "b", 1]], [[2, "b", 1]]]
     assert VoteModel().fit(votes).labels_ == [1, 2, "b"]
     assert VoteModel(labels=["b", 2, 1]).fit(votes).labels_ == ["b", 2, 1]
+
+
+def test_nan_is_no_vote():
+    with pytest.raises(ValueError, match="source 1, sequence 0, token 1: a vote must be a label, or None"):
+        VoteModel().fit([[["a", "b"]], [["a", float("nan")]]])

@@ -12,11 +12,12 @@ const $ = (id) => document.getElementById(id);
 
 let state = null;
 let item = null;
-let spans = [];       // {start, stop, label, sure}: sure is null for what the annotator has marked
+let spans = [];       // {start, stop, label, sure, wrong}: sure is null for what the annotator has marked, or called wrong
 let cursor = 0;       // the word that keys act on
 let anchor = 0;       // the other end of the selection
 let typed = null;     // the span that the last key has made
 let choice = null;    // the label of the whole text
+let denied = [];      // labels that it does not have
 let offset = 0;
 let pending = 0;
 let queue = Promise.resolve();
@@ -100,9 +101,10 @@ function showState() {
 function showLabels() {
   const ranked = new Map((item && item.suggestion && item.suggestion.ranked) || []);
   const made = state.labels.map((label, k) => {
-    const button = element("button", `label ${hue(label)}`);
+    const isDenied = denied.includes(label);
+    const button = element("button", `label ${hue(label)}${isDenied ? " denied" : ""}`);
     button.type = "button";
-    button.append(element("span", "name", label));
+    button.append(element("span", "name", isDenied ? `not ${label}` : label));
     if (ranked.has(label)) button.append(element("span", "sure", percent(ranked.get(label))));
     if (KEYS[k]) button.append(element("kbd", "", KEYS[k]));
     button.addEventListener("click", () => useLabel(label));
@@ -127,11 +129,12 @@ function showItem(found) {
   words.length = 0;
   spans = [];
   choice = null;
+  denied = [];
   typed = null;
   $("reasons").hidden = true;
   $("text").replaceChildren();
   $("other").hidden = true;
-  for (const id of ["confirm", "part", "skip"]) $(id).disabled = !item;
+  for (const id of ["confirm", "part", "wrong", "skip"]) $(id).disabled = !item;
   if (!item) {
     $("origin").textContent = "";
     $("text").removeAttribute("role");
@@ -154,7 +157,8 @@ function showWhole() {
     $("other").hidden = false;
   }
   const given = item.answer || item.suggestion || item.known;
-  choice = given ? given.label : null;
+  choice = (given && given.label) || null;
+  denied = (given && given.wrong) || [];
   $("work").focus();
 }
 
@@ -176,9 +180,10 @@ function showWords() {
     end = stop;
   });
   text.replaceChildren(...parts);
-  if (item.answer) spans = item.answer.spans.map(([start, stop, label]) => ({ start, stop, label, sure: null }));
-  else if (item.suggestion) spans = item.suggestion.spans.map(([start, stop, label, sure]) => ({ start, stop, label, sure }));
-  else if (item.known) spans = item.known.spans.map(([start, stop, label]) => ({ start, stop, label, sure: 1 }));
+  const own = item.answer || item.suggestion || item.known || { spans: [] };
+  const isMarked = own === item.answer;
+  spans = own.spans.map(([start, stop, label, sure = 1]) => ({ start, stop, label, sure: isMarked ? null : sure }));
+  for (const [start, stop, label] of own.wrong || []) spans.push({ start, stop, label, sure: null, wrong: true });
   cursor = anchor = 0;
   paint(0, words.length);
   moveTo(0, false);
@@ -213,12 +218,14 @@ function paint(from, to) {
     if (span) {
       const sure = span.sure === null || span.sure >= SURE ? "" : span.sure >= LIKELY ? "likely" : "doubtful";
       names.push("in", hue(span.label));
+      if (span.wrong) names.push("denied");
       if (sure) names.push(sure);
       if (k === span.start) names.push("first");
       if (k === span.stop - 1) names.push("last");
       const confidence = span.sure === null ? "" : ` ${percent(span.sure)}${sure === "doubtful" ? " ?" : ""}`;
-      word.dataset.chip = span.label + confidence;
-      name += `, ${span.label}${span.sure === null ? "" : `, suggested, ${percent(span.sure)}`}`;
+      const label = span.wrong ? `not ${span.label}` : span.label;
+      word.dataset.chip = label + confidence;
+      name += `, ${label}${span.sure === null ? "" : `, suggested, ${percent(span.sure)}`}`;
     }
     word.className = names.join(" ");
     word.setAttribute("aria-label", name);
@@ -268,9 +275,28 @@ function unmark() {
 function approve() {
   const span = spanAt(cursor);
   if (!span) return;
-  span.sure = null;
+  Object.assign(span, { sure: null, wrong: false });
   paint(span.start, span.stop);
   say(`${span.label}: marked`);
+}
+
+// The label that is shown is wrong, and the right one is not said.
+function deny() {
+  if (!item) return;
+  const span = isSequence() ? spanAt(cursor) : null;
+  const label = span ? span.label : choice;
+  if (label === null || (isSequence() && !span)) return;
+  if (span) {
+    Object.assign(span, { sure: null, wrong: true });
+    typed = null;
+    paint(span.start, span.stop);
+    moveTo(span.stop, false);
+  } else {
+    denied = [...denied, label];
+    choice = null;
+    showLabels();
+  }
+  say(`not ${label}`);
 }
 
 function useLabel(label, isNew = false) {
@@ -280,6 +306,7 @@ function useLabel(label, isNew = false) {
     return;
   }
   choice = label;
+  denied = denied.filter((other) => other !== label);
   showLabels();
   say(label);
 }
@@ -298,10 +325,11 @@ async function save(isWhole) {
   let answer;
   if (isSequence()) {
     const kept = isWhole ? spans : spans.filter((span) => span.sure === null);
-    answer = { spans: kept.map((span) => [span.start, span.stop, span.label]), complete: isWhole };
+    const places = (isWrong) => kept.filter((span) => !!span.wrong === isWrong).map((span) => [span.start, span.stop, span.label]);
+    answer = { spans: places(false), wrong: places(true), complete: isWhole };
   } else {
-    if (choice === null) throw new Error("Choose a label first.");
-    answer = { label: choice };
+    if (choice === null && !denied.length) throw new Error("Choose a label first.");
+    answer = choice === null ? { wrong: denied } : { label: choice };
   }
   take(await ask(`answers?page=${page}`, { item: item.id, answer }));
 }
@@ -417,7 +445,7 @@ async function showRows() {
 
 function showKeys() {
   const rows = [["1 to 9, letters", "label"], ["Enter", "confirm what is shown"], ["u", "undo the last answer"], ["s", "skip"],
-    ["w", "why the model says so"], ["n", "new label"]];
+    ["w", "why the model says so"], ["n", "new label"], ["-", "not this label: the right one stays open"]];
   if (isSequence()) {
     rows.splice(1, 0, ["← →", "another word"], ["Shift ← →", "select several words"], ["Alt label", "begin a span beside one of the same label"],
       ["Backspace", "remove the label"], ["Space", "mark a suggested span as right"]);
@@ -469,6 +497,7 @@ function pressed(event) {
   else if (name === "n") $("label-name").focus();
   else if (plain[name]) attempt(plain[name], name === "s");
   else if (key === " " && item && isSequence()) approve();
+  else if (key === "-") deny();
   else if ((key === "Backspace" || key === "Delete") && item && isSequence()) unmark();
   else if (KEYS.includes(name) && state.labels[KEYS.indexOf(name)] !== undefined) {
     useLabel(state.labels[KEYS.indexOf(name)], event.altKey);
@@ -493,6 +522,7 @@ function begin() {
   $("text").addEventListener("pointermove", (event) => event.pointerType === "mouse" && pointed(event));
   $("confirm").addEventListener("click", () => attempt(() => save(true), true));
   $("part").addEventListener("click", () => attempt(() => save(false), true));
+  $("wrong").addEventListener("click", deny);
   $("undo").addEventListener("click", () => attempt(undo));
   $("skip").addEventListener("click", () => attempt(skip, true));
   $("why").addEventListener("click", () => attempt(why));

@@ -17,17 +17,19 @@ from structsvm.parameters import NONE, Interval, checked_k, validate
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.common.parameters import snapshot
+from structsvm.tasks.common.questions.denied import as_answers, marks_in, others, with_marks
 from structsvm.tasks.common.questions.given import Batch, Given, can_be_kept
 from structsvm.tasks.common.questions.pool import Pool, check_strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import ArrayLike
 
     from structsvm.arrays import Integers
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.questions.denied import Not
     from structsvm.tasks.common.questions.pool import Strategy
     from structsvm.tasks.common.questions.reading import Reader
 
@@ -61,6 +63,27 @@ class LearningLoop(TaskEstimator):
         Without new labels there is always one.
         """
         return None if new else model.copy()
+
+    def _choices(
+        self, y: Sequence[Any], named: set[Hashable], model: Any
+    ) -> tuple[set[Hashable], Callable[[Hashable], set[Hashable]]]:
+        """Return ``(labels, below)``: those among which answers choose, and the labels that a node stands for.
+
+        Parameters
+        ----------
+        y : list
+            Answers, without marks.
+        named : set
+            The labels that they name.
+        model : TaskModel or None
+            The one that training goes on from.
+
+        Raises
+        ------
+        ValueError
+            Where answers are no labels.
+        """
+        raise ValueError(f"{type(self).__name__} does not take Not(...): its answers are no labels")
 
     def _pool_inputs(self, X: Any) -> Any:
         """The inputs of a pool, which can be counted and read again."""
@@ -143,7 +166,7 @@ class LearningLoop(TaskEstimator):
         x : one input, as in the X of `fit`
         y : its answer, as in the y of `fit`
             Whole, or in part by the marks of `fit`: None (or `unknown`) for what is not known, a set of the labels that
-            may be.
+            may be, ``Not(label)`` for one that is wrong.
 
         Returns
         -------
@@ -156,12 +179,13 @@ class LearningLoop(TaskEstimator):
         """
         batch, before = Batch(self._one(x), [y]), self._model
         given = self._before() if before is None or self._given is not None else Given(copied(before))
-        named = self._labels_in([y])
+        named = self._labels_in(with_marks([y], _open))
         if before is None:
             model = self._first(given.plus(batch))
         else:
             new = named - set(self._known_labels(before))
-            grown = self._grown(before, batch.X, batch.y, new)
+            self._check_denied(marks_in([y]), {*self._known_labels(before), *named})
+            grown = self._grown(before, batch.X, with_marks(batch.y, _open), new)
             model = self._anew(given.plus(batch), new) if grown is None else self._stepped(grown, batch)
         if model is not None:
             self._adopt(model)
@@ -197,8 +221,8 @@ class LearningLoop(TaskEstimator):
     def _first(self, given: Given) -> TaskModel | None:
         """The first model, of all answers; None while they name too few labels."""
         batch = given.joined()
-        labels = self._labels_in(batch.y)
-        if len(labels) < self._least_labels:
+        labels = self._labels_in(with_marks(batch.y, _open))
+        if len(labels) < self._least_labels or any(labels <= mark.labels for mark in marks_in(batch.y)):
             self._check_first(batch)
             return None
         scratch = self._scratch(None)
@@ -226,8 +250,9 @@ class LearningLoop(TaskEstimator):
         if base is None:
             scratch = self._scratch(None)
         else:
-            more = self._labels_in(batch.y) - set(self._known_labels(base))
-            grown = self._grown(base, batch.X, batch.y, more)
+            y = with_marks(batch.y, _open)
+            more = self._labels_in(y) - set(self._known_labels(base))
+            grown = self._grown(base, batch.X, y, more)
             if grown is None:
                 names = ", ".join(map(repr, sort_labels(list(new or more))))
                 raise ValueError(
@@ -250,13 +275,35 @@ class LearningLoop(TaskEstimator):
             scratch.model_ = model
         return scratch
 
+    # ---- answers that deny labels -------------------------------------------------------------------
+
+    def _check_denied(self, marks: Sequence[Not], known: set[Hashable]) -> None:
+        """Raise ValueError for a mark none of whose labels the model has."""
+        if not marks:
+            return
+        labels, below = self._choices([], known, self._model)
+        for mark in marks:
+            if not any(below(label) & labels for label in mark.labels):
+                raise ValueError(f"y holds {mark!r:.80}, and the model has no such label")
+
+    def _without_marks(self, y: object, model: Any, classes: Iterable[Hashable] | None) -> object:
+        """Answers with the sets of the other labels in the place of `Not`."""
+        answers = as_answers(y)
+        if answers is None or not marks_in(answers):
+            return y
+        plain = with_marks(answers, _open)
+        named = self._labels_in(plain) | set(() if classes is None else classes)
+        labels, below = self._choices(plain, named, model)
+        return with_marks(answers, lambda mark: others(mark, labels, below))
+
     # ---- what was given -----------------------------------------------------------------------------
 
     def _train(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
         """Train, and keep what was given; see `TaskEstimator._train`."""
         is_stream, before = options.get("passes") is not None, self._given
         is_first = self._model is None or not (is_stream or self.warm_start)
-        super()._train(X, y, sample_weight, **options)
+        told = self._without_marks(y, None if is_first else self._model, options.get("classes"))
+        super()._train(X, told, sample_weight, **options)
         others = {name: value for name, value in options.items() if name not in ("passes", "classes", "metadata")}
         y = X if y is None else y  # trees
         can = can_be_kept(X, y) and all(value is None for value in others.values())
@@ -271,6 +318,10 @@ class LearningLoop(TaskEstimator):
 
     def __getstate__(self) -> dict[str, object]:
         return super().__getstate__() | {"_given": None}  # copies and files hold what was learnt
+
+
+def _open(mark: Not) -> None:
+    """Return None, which says nothing of a label, for a mark."""
 
 
 def copied(model: Any) -> Any:

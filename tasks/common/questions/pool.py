@@ -49,7 +49,7 @@ class Pool:
     n_read : int
         How many inputs have been read so far, each time that one was.
     left : ndarray of int64
-        Indices of the inputs that `query` may return: all but those of `discard`.
+        Indices of the inputs that `query` may return, by `discard` and `keep`.
 
     Examples
     --------
@@ -87,11 +87,21 @@ class Pool:
 
     def discard(self, rows: ArrayLike) -> None:
         """Leave inputs out of later queries, by their indices; ValueError for other numbers."""
+        self._is_left[self._checked(rows, "discard")] = False
+
+    def keep(self, rows: ArrayLike) -> None:
+        """Ask about these inputs alone in later queries, also about those that were discarded; as `discard`."""
+        index = self._checked(rows, "keep")
+        self._is_left[:] = False
+        self._is_left[index] = True
+
+    def _checked(self, rows: ArrayLike, name: str) -> Integers:
         index = np.atleast_1d(np.asarray(rows))
+        index = index if index.size else index.astype(np.int64)
         n = len(self)
         if index.ndim != 1 or index.dtype.kind not in "iu" or not ((index >= 0) & (index < n)).all():
-            raise ValueError(f"discard takes indices of the pool, integers from 0 to {n - 1}, got {rows!r:.80}")
-        self._is_left[index] = False
+            raise ValueError(f"{name} takes indices of the pool, integers from 0 to {n - 1}, got {rows!r:.80}")
+        return index
 
     def best(self, k: int, strategy: Strategy, diversity: float, cost: float, random_state: object) -> Integers:
         """The k most useful inputs; see `LearningLoop.query`."""

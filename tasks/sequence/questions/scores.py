@@ -1,4 +1,4 @@
-"""Scores of the tokens of a pool under the weights of the last query, and margins from them.
+"""Scores of the tokens of a pool under the weights of the last query, and margins and potentials from them.
 
 Answers change the weights of few features: scores follow by these alone. Sums of float32 in another order than the
 decoder's, their margins are right within a tolerance; they say which sequences the decoder has to read.
@@ -6,12 +6,15 @@ decoder's, their margins are right within a tolerance; they say which sequences 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from structsvm.features.ranges import take_ranges
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks.sequence.questions._margins import add_rows, margins
+from structsvm.tasks.sequence.questions.doubts import Potentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,22 +97,77 @@ class ChainScores:
 
     def margins(self, model: SequenceModel, pairs: NDArray[np.int64] | None) -> Floats:
         """Margins, and a tolerance less; `pairs` are the places of bigrams."""
-        oracle, out = model.oracle, np.empty(len(self.tokens))
-        stride, K, first = oracle.stride, oracle.n_labels, oracle.n_token_features
-        rows = model.weights.reshape(-1, stride)
-        moves, begin = rows[first : first + K].copy(), rows[first + K].copy()
-        end = rows[first + K + 1].copy() if oracle.end else np.zeros(stride, dtype=np.float32)
-        moves[:, K:] = -np.inf
-        if len(oracle.mask_rows):
-            masks = oracle.mask_rows.reshape(K + 2, stride)
-            moves, begin, end = moves + masks[:K], begin + masks[K], end + masks[K + 1]
-        own, bigrams = None, self.tokens.bigrams
-        if oracle.n_bigrams and bigrams is not None and bigrams.n_entries:
-            table = np.ascontiguousarray(rows[oracle.first_bigram_row :])
-            which = bigrams.indices.astype(np.int64) if pairs is None else pairs[bigrams.indices]
-            own = bigrams.indptr, which, bigrams.values, table
+        out = np.empty(len(self.tokens))
+        moves, begin, end = edges_of(model)
+        moves[:, model.oracle.n_labels :] = -np.inf
+        own, bigrams = None, self._bigrams(model)
+        if bigrams is not None:
+            own = bigrams.indptr, self._blocks(bigrams, pairs), bigrams.values, self._of_pairs(model)
         margins(self.scores, self.tokens.offsets, moves, begin, end, out, own)
+        return out - self.rounding(model)
+
+    def rounding(self, model: SequenceModel) -> Floats:
+        """The error of the score of a labelling, at most."""
         ends = self.tokens.indptr[self.tokens.offsets]
         size = float(np.abs(model.weights).max(initial=0.0))
         most = 1.0 if self.tokens.values is None else float(np.abs(self.tokens.values).max(initial=1.0))
-        return out - ROUNDING * size * most * (np.diff(ends) + 4.0 * self.tokens.lengths)
+        return ROUNDING * size * most * (np.diff(ends) + 4.0 * self.tokens.lengths)
+
+    def potentials(self, model: SequenceModel, pairs: NDArray[np.int64] | None) -> Potentials:
+        """The scores over the temperature; `pairs` are the places of bigrams."""
+        K, heat = model.oracle.n_labels, np.float32(model.temperature or 1.0)
+        moves, begin, end = (part[..., :K] / heat for part in edges_of(model))
+        bigrams, of_pairs = self._bigrams(model), None
+        if bigrams is not None:
+            of_pairs = partial(summed, self._of_pairs(model)[..., :K] / heat, bigrams, self._blocks(bigrams, pairs))
+        return Potentials(self.scores[:, :K] / heat, moves, begin, end, self.tokens.offsets, of_pairs)
+
+    def _bigrams(self, model: SequenceModel) -> Tokens | None:
+        bigrams = self.tokens.bigrams
+        return bigrams if model.oracle.n_bigrams and bigrams is not None and bigrams.n_entries else None
+
+    @staticmethod
+    def _blocks(bigrams: Tokens, pairs: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """Per entry of the pool's bigrams the model's table of it, -1 if it has none."""
+        return bigrams.indices.astype(np.int64) if pairs is None else pairs[bigrams.indices]
+
+    @staticmethod
+    def _of_pairs(model: SequenceModel) -> NDArray[np.float32]:
+        """Tables of the model's bigrams: array (n_bigrams, n_labels, stride)."""
+        oracle = model.oracle
+        rows = model.weights.reshape(-1, oracle.stride)[oracle.first_bigram_row :]
+        return np.ascontiguousarray(rows).reshape(-1, oracle.n_labels, oracle.stride)
+
+
+def edges_of(model: SequenceModel) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Scores of moves, of beginnings and of ends, masks included: arrays (n_labels, stride), (stride,), (stride,)."""
+    oracle = model.oracle
+    K, first = oracle.n_labels, oracle.n_token_features
+    rows = model.weights.reshape(-1, oracle.stride)
+    moves, begin = rows[first : first + K].copy(), rows[first + K].copy()
+    end = rows[first + K + 1].copy() if oracle.end else np.zeros(oracle.stride, dtype=np.float32)
+    if len(oracle.mask_rows):
+        masks = oracle.mask_rows.reshape(K + 2, oracle.stride)
+        moves, begin, end = moves + masks[:K], begin + masks[K], end + masks[K + 1]
+    return moves, begin, end
+
+
+def summed(table: Floats, bigrams: Tokens, blocks: NDArray[np.int64], tokens: Integers) -> Floats:
+    """Sums of the tables of the bigrams of some tokens: array (n, n_labels, n_labels).
+
+    Parameters
+    ----------
+    table : array of shape (n_bigrams, n_labels, n_labels)
+    blocks : array of shape (n_entries,)
+        The table of each entry of `bigrams`, -1 for one that has none.
+    """
+    starts, entries = take_ranges(bigrams.indptr, tokens)
+    owner = np.repeat(np.arange(len(tokens)), np.diff(starts))
+    is_there = blocks[entries] >= 0
+    entries, owner = entries[is_there], owner[is_there]
+    values = table[blocks[entries]]
+    if bigrams.values is not None:
+        values *= bigrams.values[entries][:, None, None]
+    found = np.zeros((len(tokens), *table.shape[1:]), dtype=table.dtype)
+    np.add.at(found, owner, values)
+    return found

@@ -21,6 +21,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks.common.likelihood import check_sums, probable_weights
 from structsvm.tasks.common.questions.reading import Reader
 from structsvm.tasks.common.questions.strategies import Change, Reading, log_of
+from structsvm.tasks.sequence.questions.doubts import Chunks, doubts
 from structsvm.tasks.sequence.questions.scores import ROUNDING, ChainScores, Index, can_score
 
 if TYPE_CHECKING:
@@ -202,13 +203,27 @@ class SentenceReader(Reader["SequenceModel"]):
         return change.plus(Change(rounding, rounding))
 
     def upper(self, model: SequenceModel, strategy: str) -> Floats | None:
-        if strategy != "margin" or not can_score(model):
+        if not can_score(model):
             return None
+        if strategy != "margin":
+            probable_weights(model, f"strategy={strategy!r}")
         is_same = self._follow(model) and self.scored == model.labels
         places, pairs = (None if one is None else one.index for one in (self.places, self.pairs))
         self.scores.follow(model, places, is_same=is_same)
         self.scored = [*model.labels]
-        return -self.scores.margins(model, pairs)
+        margins = self.scores.margins(model, pairs)
+        if strategy == "margin":
+            return -margins
+        if np.isneginf(margins).any():  # no labelling: whoever reads it says so
+            return None
+        values = doubts(self.scores.potentials(model, pairs), strategy, Chunks(model.parts_of_tags))
+        spread = 2.0 * self.scores.rounding(model) / (model.temperature or 1.0) + ROUNDING * self.parts
+        upper = np.logaddexp(log_of(values) + spread, np.log(spread))
+        if strategy in ("confidence", "span"):
+            upper = np.minimum(upper, log_of(1.0 - (1.0 - values) * np.exp(-spread)))
+        # Where the best two come near to each other, the decoder may take the other one.
+        is_known = (margins > 0.0) | (strategy == "entropy")
+        return np.where(is_known & ~np.isnan(upper), upper, np.inf)
 
     def _keep(self, model: SequenceModel) -> None:
         """Remember the weights of a query."""

@@ -10,6 +10,7 @@ from cases import HOUSE
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
 
 import structsvm
 from structsvm.datasets import make_dependency_trees, make_sequences
@@ -281,3 +282,27 @@ def test_weights_of_examples_count():
     estimator.teach(ROWS[20], CLASSES[20]).consolidate()
     whole = clone(estimator).fit(ROWS[:21], CLASSES[:21], sample_weight=[*weight, 1.0])
     np.testing.assert_array_equal(estimator.coef_, whole.coef_)
+
+
+def test_a_pool_of_texts_follows_a_new_vectorizer():
+    """A fit makes the features of texts anew: the pool is read by these."""
+    X, y = ["red car", "old dog", "blue car", "big dog", "new car"], ["a", "b", "a", "b", "a"]
+    texts = ["a red bicycle", "small dogs", "cars and dogs"]
+    estimator = TaxonomyClassifier(C=1.0, loss="log", vectorizer=CountVectorizer(), random_state=0).fit(X, y)
+    pool = Pool(estimator, texts)
+    estimator.query(pool)
+    estimator.fit([*X, *texts], [*y, "b", "b", "a"])
+    assert estimator.query(pool, 3).tolist() == estimator.query(texts, 3).tolist()
+
+
+def test_a_pool_keeps_some():
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).fit(ROWS[:20], CLASSES[:20].tolist())
+    pool = Pool(estimator, ROWS[20:30])
+    pool.discard([1, 2])
+    pool.keep([2, 5])
+    assert pool.left.tolist() == [2, 5] and set(estimator.query(pool, 2).tolist()) == {2, 5}
+    pool.keep([])
+    with pytest.raises(ValueError, match="k=1 is more than the 0 inputs"):
+        estimator.query(pool)
+    with pytest.raises(ValueError, match="keep takes indices of the pool, integers from 0 to 9"):
+        pool.keep([10])

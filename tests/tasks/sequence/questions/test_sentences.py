@@ -12,6 +12,7 @@ from sklearn.base import clone
 from structsvm.datasets import make_sequences
 from structsvm.tasks import Pool, SequenceLabeler, TokenFeatures
 from structsvm.tasks.sequence.questions.growth import labels_in
+from structsvm.tasks.sequence.questions.sentences import SentenceReader
 
 SENTENCES, TAGS = make_sequences(400, mean_length=8, random_state=0)
 SENTENCES = [list(x) for x in SENTENCES]
@@ -84,8 +85,54 @@ def test_few_are_read(kind):
     assert 0 < read <= 64 and pool.n_read == before + read  # nothing has changed
 
 
+@pytest.mark.parametrize("templates", ["rich", "records"])
+@pytest.mark.parametrize("constraints", [None, "bio"])
 @pytest.mark.parametrize("strategy", ["confidence", "entropy", "risk", "span"])
-def test_bounds_of_probabilities_hold(strategy):
+def test_few_are_read_for_probabilities(strategy, constraints, templates):
+    """No value is above its bound from scores, and few bounds are above the k-th value."""
+    estimator = SequenceLabeler(
+        C=0.1,
+        loss="log",
+        templates=templates,
+        constraints=constraints,
+        features=TokenFeatures(end=True),
+        random_state=0,
+    )
+    estimator.fit(SENTENCES[:40], TAGS[:40])
+    rest, answers = SENTENCES[40:], TAGS[40:]
+    pool = Pool(estimator, rest)
+    for _ in range(4):
+        before = pool.n_read
+        found = estimator.query(pool, 2, strategy=strategy).tolist()
+        assert pool.n_read - before <= 80
+        reader = estimator._reader_of(estimator.model_, rest)
+        upper = reader.upper(estimator.model_, strategy)
+        values = reader.read(estimator.model_, pool.left, strategy).value
+        assert (upper[pool.left] >= values).all()
+        assert np.median(upper[pool.left] - values) < 0.2
+        assert found == pool.left[np.lexsort((pool.left, -values))][:2].tolist()
+        pool.discard(found[0])
+        estimator.teach(rest[found[0]], answers[found[0]])
+
+
+@pytest.mark.parametrize("labels", ["B-x I-x O", "x O", "B-x I-x E-x S-x O", "I-x I-y O", "S-x E-x I-x B-x"])
+def test_doubts_about_chunks_are_none_too_small(labels):
+    """Against the probabilities of all chunks of the best labelling, in each scheme."""
+    names, rng = labels.split(), np.random.default_rng(0)
+    X = [[f"w{rng.integers(9)}" for _ in range(rng.integers(1, 7))] for _ in range(60)]
+    y = [[names[rng.integers(len(names))] for _ in x] for x in X]
+    estimator = SequenceLabeler(C=1.0, loss="log", random_state=0).fit(X, y)
+    estimator.query(X[:1], strategy="span")
+    reader = estimator._reader_of(estimator.model_, X)
+    upper = reader.upper(estimator.model_, "span")
+    values = reader.read(estimator.model_, np.arange(60), "span").value
+    assert (upper >= values).all() and np.median(upper - values) < 0.5
+
+
+@pytest.mark.parametrize("strategy", ["confidence", "entropy", "risk", "span"])
+def test_bounds_of_probabilities_hold(strategy, monkeypatch):
+    """Bounds from the change of weights, for chains that cannot be scored at once."""
+    monkeypatch.setattr(SentenceReader, "upper", lambda *_: None)
     X, estimator = labeler("log")
     estimator.fit(X[:200], TAGS[:200])
     rest = X[200:260]
