@@ -13,6 +13,11 @@ class Kind(IntEnum):
     BARE = 5
     NOTHING = 6
 
+class Order(IntEnum):
+    PLAIN = 0
+    ANY_ORDER = 1
+    IN_ORDER = 2
+
 class Forest:
     @property
     def units(self) -> NDArray[np.int32]: ...
@@ -41,6 +46,10 @@ class Forest:
     @property
     def priors(self) -> NDArray[np.float64]: ...
     @property
+    def lists(self) -> NDArray[np.int32]: ...
+    @property
+    def ordered(self) -> NDArray[np.int32]: ...
+    @property
     def n_nodes(self) -> int: ...
     @property
     def n_slots(self) -> int: ...
@@ -52,6 +61,7 @@ class Forest:
         roots: list[tuple[int, int]],
         spans: dict[int, tuple[int, int]] | None = None,
         priors: ArrayLike | None = None,
+        lists: ArrayLike | None = None,
     ) -> None: ...
     @staticmethod
     def of_arrays(*arrays: ArrayLike) -> Forest: ...

@@ -21,6 +21,9 @@ Of node u over the words [i, j), with the slots s of its arguments:
                       the other; at most K of them
 
 Each derivation is counted once: words to the right of a unit's children come before those to the left.
+
+The arguments of a list stand in any order. Where each slot of it may take the same, its slots are filled from left to
+right: S is {0, ..., k}, s is k, and the first slots are those without words.
 """
 
 from libc.math cimport INFINITY, exp, isfinite, log, sqrt
@@ -41,6 +44,7 @@ cdef extern from "hybrid.h" nogil:
         int64_t n, N, depth, n_nodes, n_slots, n_roots, n_stages
         const int32_t* slot_ptr
         const int32_t* stage_ptr
+        const int32_t* lists
         const int32_t* fill_ptr
         const int32_t* inner_end
         const int32_t* fill
@@ -86,6 +90,12 @@ cdef enum:      # kinds of items
     BARE
     NOTHING
 
+cdef enum:      # orders of the arguments of a node
+    PLAIN
+    ANY_ORDER
+    IN_ORDER
+
+Order = IntEnum("Order", "PLAIN ANY_ORDER IN_ORDER", start=0, module=__name__)
 Kind = IntEnum("Kind", "ROOT NODE SLOT STAGE LEFT BARE NOTHING", start=0, module=__name__)
 
 # Numbers of a chart and its derivatives: 4 GB.
@@ -111,31 +121,38 @@ cdef class Forest:
         From nodes without slots to ``(i, j)``: the words that they must cover, and no others.
     priors : array of float64, optional
         Added to the scores of the roots, by default 0.
+    lists : array of int32, optional
+        Per node `PLAIN` (0), or for a list of arguments, whose order has no features: `ANY_ORDER` (1), or `IN_ORDER`
+        (2) if its slots are filled from left to right.
     """
 
     cdef readonly object units, kinds, slot_ptr, slots, fill_ptr, fill, pairs, roots, root_pairs, spans
-    cdef readonly object stage_ptr, inner_end, priors
+    cdef readonly object stage_ptr, inner_end, priors, lists, ordered
     cdef readonly Py_ssize_t n_nodes, n_slots
 
     def __init__(self, object units, object kinds, object slots, object roots, object spans=None,
-                 object priors=None):
+                 object priors=None, object lists=None):
         cdef object filling = [of_slot for of_node in slots for of_slot in of_node]
         cdef object fill = rows_of([pair for _, nodes in filling for pair in nodes]), whole = rows_of(roots)
         self.take((units, kinds, np.cumsum([0, *map(len, slots)]), [slot for slot, _ in filling],
                    np.cumsum([0, *[len(nodes) for _, nodes in filling]]), fill[:, 0], fill[:, 1],
                    whole[:, 0], whole[:, 1], [(spans or {}).get(u, (-1, -1)) for u in range(len(units))],
-                   np.zeros(len(roots)) if priors is None else priors))
+                   np.zeros(len(roots)) if priors is None else priors,
+                   np.zeros(len(units)) if lists is None else lists))
 
     cdef int take(self, object arrays) except -1:
         """Set the arrays; those that may fill a slot are put in order, first the nodes that have slots."""
         (self.units, self.kinds, self.slot_ptr, self.slots, self.fill_ptr, self.fill, self.pairs, self.roots,
          self.root_pairs, self.spans) = [np.ascontiguousarray(array, dtype=np.int32) for array in arrays[:10]]
         self.priors = np.ascontiguousarray(arrays[10], dtype=np.float64)
+        self.lists = np.ascontiguousarray(arrays[11], dtype=np.int32)
         self.n_nodes, self.n_slots = len(self.units), len(self.slots)
         arity = np.diff(self.slot_ptr)
         if arity.max(initial=0) > MOST_SLOTS:
             raise ValueError(f"a unit has {arity.max()} arguments, more than {MOST_SLOTS}")
-        self.stage_ptr = np.cumsum([0, *(1 << arity)], dtype=np.int32)
+        self.ordered = np.repeat((self.lists == PLAIN).astype(np.int32), arity)
+        stages = np.where(self.lists == IN_ORDER, arity + 1, 1 << arity)
+        self.stage_ptr = np.cumsum([0, *stages], dtype=np.int32)
         slot_of = np.repeat(np.arange(self.n_slots), np.diff(self.fill_ptr))
         is_inner = arity[self.fill] > 0
         order = np.lexsort((~is_inner, slot_of))
@@ -153,9 +170,9 @@ cdef class Forest:
 
     @property
     def arrays(self):
-        """Eleven arrays that make the forest."""
+        """Twelve arrays that make the forest."""
         return (self.units, self.kinds, self.slot_ptr, self.slots, self.fill_ptr, self.fill, self.pairs, self.roots,
-                self.root_pairs, self.spans, self.priors)
+                self.root_pairs, self.spans, self.priors, self.lists)
 
     def __reduce__(self):
         return forest_of, self.arrays
@@ -247,6 +264,8 @@ cdef class Chart:
     cdef const int32_t* pair
     cdef const int32_t* root_pair
     cdef const int32_t* span
+    # Per slot, 1 if its place behind another one has a feature of its own.
+    cdef const int32_t* ordered
     cdef const double* prior
     # Losses of fillers, of roots, and of words [node][n], or all NULL.
     cdef const double* fill_loss
@@ -305,6 +324,7 @@ cdef class Chart:
         self.pair = <const int32_t*> array_data(forest.pairs)
         self.root_pair = <const int32_t*> array_data(forest.root_pairs)
         self.span = <const int32_t*> array_data(forest.spans)
+        self.ordered = <const int32_t*> array_data(forest.ordered)
         self.prior = <const double*> array_data(forest.priors)
         h.n = len(sentence[0]) - 1
         h.N = (h.n + 7) & ~3
@@ -313,6 +333,7 @@ cdef class Chart:
         h.stage_ptr = <const int32_t*> array_data(forest.stage_ptr)
         h.fill_ptr = <const int32_t*> array_data(forest.fill_ptr)
         h.inner_end = <const int32_t*> array_data(forest.inner_end)
+        h.lists = <const int32_t*> array_data(forest.lists)
         h.fill = <const int32_t*> array_data(forest.fill)
         h.root = <const int32_t*> array_data(forest.roots)
         h.n_stages = h.stage_ptr[h.n_nodes]
@@ -414,7 +435,7 @@ cdef class Chart:
             self.look_at_ends(w + lay.slot_begin + self.slot[s] * lay.n_borders, h.slot_begin + s * N)
             self.look_at_ends(w + lay.slot_end + self.slot[s] * lay.n_borders, h.slot_end + s * N)
             h.order[2 * s] = exp(w[lay.order + 2 * self.slot[s]])
-            h.order[2 * s + 1] = exp(w[lay.order + 2 * self.slot[s] + 1])
+            h.order[2 * s + 1] = exp(w[lay.order + 2 * self.slot[s] + self.ordered[s]])
             for k in range(h.fill_ptr[s], h.fill_ptr[s + 1]):
                 top = w[lay.pair + self.pair[k]] if self.pair[k] >= 0 else 0.0
                 h.pair[k] = exp(top + (self.fill_loss[k] if self.fill_loss != NULL else 0.0))
@@ -507,8 +528,8 @@ cdef class Chart:
             self.scatter_ends(c, h.slot_end + W + s * N, lay.slot_end + self.slot[s] * lay.n_borders, gradient,
                               touched, n_touched, mark)
             for k in range(2):
-                add_to(c * h.order[W + 2 * s + k], lay.order + 2 * self.slot[s] + k, gradient, touched, n_touched,
-                       mark)
+                add_to(c * h.order[W + 2 * s + k], lay.order + 2 * self.slot[s] + k * self.ordered[s], gradient,
+                       touched, n_touched, mark)
             for k in range(h.fill_ptr[s], h.fill_ptr[s + 1]):
                 if self.pair[k] >= 0:
                     add_to(c * h.pair[W + k], lay.pair + self.pair[k], gradient, touched, n_touched, mark)
@@ -595,7 +616,7 @@ cdef class Chart:
         cdef hybrid_chart* h = &self.h
         cdef Py_ssize_t V = h.n_nodes, S = h.n_slots, n = h.n, N = h.N, H = h.depth + 1, P = (n + 1) * N
         cdef Py_ssize_t length = j - i, at = length * N + i, k, q, a, b, first, arity, full, rest, low, high
-        cdef double value, ends, least_value = 0.0
+        cdef double value, ends, top, least_value = 0.0
         cdef list out = []
         if kind == ROOT:
             for k in range(h.n_roots):
@@ -633,20 +654,22 @@ cdef class Chart:
         if kind == NODE:
             ends = h.begin[u * N + i] * h.end[u * N + j]
             if x == 0:
-                value = ends * base[full] * h.run[u * P + at]
+                value = ends * base[self.stage(u, full)] * h.run[u * P + at]
                 if value > 0.0:
                     out.append((value, self.nothings(u, full), tuple(range(i, j))))
                 if arity > 0 and B[at] > 0.0:
                     out.append((ends * B[at], ((LEFT, u, 0, i, j),), ()))
             else:
-                for a in range(arity):
+                for a in range(self.lowest(u, full), arity):
                     rest = full & ~(1 << a)
-                    value = h.wordless[u] * ends * base[rest] * h.Ck[((length * H + x - 1) * S + first + a) * N + i]
+                    value = (h.wordless[u] * ends * base[self.stage(u, rest)]
+                             * h.Ck[((length * H + x - 1) * S + first + a) * N + i])
                     if value > 0.0:
                         out.append((value, ((SLOT, first + a, x - 1, i, j), *self.nothings(u, rest)), ()))
         elif kind == LEFT:
-            if F[full * P + at] > 0.0:
-                out.append((F[full * P + at], ((STAGE, u, full, i, j),), ()))
+            value = F[self.stage(u, full) * P + at]
+            if value > 0.0:
+                out.append((value, ((STAGE, u, full, i, j),), ()))
             if length > 1:
                 value = h.word[u * N + i]
                 if value * B[at - N + 1] > 0.0:
@@ -654,28 +677,39 @@ cdef class Chart:
                 if value * G[at - N + 1] > 0.0:
                     out.append((value * G[at - N + 1], ((BARE, u, 0, i + 1, j),), (i,)))
         elif kind == BARE or x < full:
-            for a in range(arity):
+            for a in range(self.lowest(u, full if kind == BARE else x), arity):
                 rest = (full if kind == BARE else x) & ~(1 << a)
-                value = base[rest] * h.C[(first + a) * P + at]
+                value = base[self.stage(u, rest)] * h.C[(first + a) * P + at]
                 if value > 0.0 and (kind == BARE or x >> a & 1):
                     out.append((value, ((SLOT, first + a, -1, i, j), *self.nothings(u, rest)), ()))
         if kind == STAGE:
-            for a in range(arity):
+            for a in range(self.lowest(u, x), arity):
                 rest = x & ~(1 << a)
                 if rest == x or rest == 0:
                     continue
                 for k in range(i + 1, j):
-                    value = (F[rest * P + (k - i) * N + i] * h.C[(first + a) * P + (j - k) * N + k]
+                    value = (F[self.stage(u, rest) * P + (k - i) * N + i] * h.C[(first + a) * P + (j - k) * N + k]
                              * h.order[2 * (first + a) + (rest >> a > 0)])
                     if value > 0.0:
                         out.append((value, ((STAGE, u, rest, i, k), (SLOT, first + a, -1, k, j)), ()))
             if length > 1:
                 value = h.word[u * N + j - 1]
-                if value * F[x * P + at - N] > 0.0:
-                    out.append((value * F[x * P + at - N], ((STAGE, u, x, i, j - 1),), (j - 1,)))
+                top = value * F[self.stage(u, x) * P + at - N]
+                if top > 0.0:
+                    out.append((top, ((STAGE, u, x, i, j - 1),), (j - 1,)))
                 if x == full and value * G[at - N] > 0.0:
                     out.append((value * G[at - N], ((BARE, u, 0, i, j - 1),), (j - 1,)))
         return out
+
+    cdef Py_ssize_t stage(self, Py_ssize_t u, Py_ssize_t mask):
+        """The stage of a set of slots, among those of its node: of a list in order, how many of its first slots."""
+        if self.h.lists[u] != IN_ORDER:
+            return mask
+        return (<object> mask).bit_length()
+
+    cdef Py_ssize_t lowest(self, Py_ssize_t u, Py_ssize_t mask):
+        """The first slot that may be the last of a set to be filled."""
+        return self.stage(u, mask) - 1 if self.h.lists[u] == IN_ORDER else 0
 
     cdef tuple nothings(self, Py_ssize_t u, Py_ssize_t mask):
         cdef Py_ssize_t a, first = self.h.slot_ptr[u]

@@ -30,13 +30,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.word_codes import shape
-from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
+from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Order
 from structsvm.oracles.meanings.lexicon import Copy, Lexicon, looks_in, plain
 from structsvm.oracles.meanings.search import ALL, best_first, counted, ways_within
 from structsvm.oracles.meanings.words import as_written
 from structsvm.protocol import Oracle, Rescaling
 from structsvm.structures.meaning_units import ROOT, MeaningUnits, Unit
-from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
+from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning, in_one_order
 
 __all__ = ["Derivation", "HybridTrees", "Lexicon", "Parse", "Sentence"]
 
@@ -137,7 +137,9 @@ class HybridTrees(Oracle):
         From the ids of names, whose kinds are others, to the attributes of words that they have features of, ascending;
         by default all, which are as many as the square of the sentences.
     shared : bool, default=True
-        Whether the slots of relations of one name with several numbers of arguments (``and``) share their features.
+        Whether the slots of relations of one name with several numbers of arguments (``and``) share their features. The
+        arguments of those of `MeaningUnits.lists` then stand in any order: two orders are one meaning, whose
+        derivations fill the slots from left to right.
 
     Notes
     -----
@@ -188,6 +190,8 @@ class HybridTrees(Oracle):
         self.shapes = any(name.startswith("h:") for name in attributes)
         self.arity = np.array([unit.n_slots for unit in units.units], dtype=np.int64)
         self._with_slots = np.flatnonzero(self.arity)
+        self.lists = units.lists if shared else set[str]()
+        self._is_list = np.array([shared and units.is_list(u) for u in range(len(units.units))], dtype=bool)
         self._kinds = np.array(units.kinds, dtype=np.int64)
         self._row: list[int] = rows.tolist()
         self._inner, self._leaves = self._fillings()
@@ -383,6 +387,7 @@ class HybridTrees(Oracle):
             pairs[:n_roots],
             spans,
             np.zeros(n_roots),
+            np.concatenate([Order.IN_ORDER * self._is_list[nodes], 0 * own]),
         )
 
     def known(
@@ -443,7 +448,8 @@ class HybridTrees(Oracle):
             if priors is not None:
                 prior_of += [priors[tree]] * len(found)
         kinds = [number if k in spans else units.kinds[number] for k, number in enumerate(nodes)]
-        return Forest(nodes, kinds, slots, roots, spans, None if priors is None else prior_of)
+        lists = [Order.ANY_ORDER if k not in spans and self._is_list[u] else Order.PLAIN for k, u in enumerate(nodes)]
+        return Forest(nodes, kinds, slots, roots, spans, None if priors is None else prior_of, lists)
 
     def meant(self, words: Sequence[str]) -> Forest:
         """The forest of all that a sentence may mean."""
@@ -627,7 +633,7 @@ class HybridTrees(Oracle):
         at_word = [words[a:b] for a, b in pairwise(word_ptr)]
         at_border = [borders[a:b] for a, b in pairwise(border_ptr)]
         single = [row[0] if row and row[0] < lay.n_present else -1 for row in at_word]
-        units, slots = forest.units.tolist(), forest.slots.tolist()
+        units, slots, lists = forest.units.tolist(), forest.slots.tolist(), forest.lists.tolist()
         kinds = [self._row[kind] for kind in forest.kinds.tolist()]
         found: list[int] = []
 
@@ -654,7 +660,8 @@ class HybridTrees(Oracle):
             if kind == Kind.STAGE and len(below) > 1 and below[1][0] == Kind.SLOT and below[0][0] == Kind.STAGE:
                 slot = below[1][1]
                 rest, a = below[0][2], slot - int(forest.slot_ptr[u])
-                found.append(lay.order + 2 * slots[slot] + (rest >> a > 0))
+                is_after = lists[u] == Order.PLAIN and rest >> a > 0
+                found.append(lay.order + 2 * slots[slot] + is_after)
             if kind == Kind.NODE:
                 ends(lay.begin, lay.end, kinds[u], i, j)
                 found.extend(lay.present + kinds[u] * lay.n_present + a for a in single if a >= 0)
@@ -752,9 +759,10 @@ class HybridTrees(Oracle):
             meaning = derivation.meaning
             if len(found) >= k and derivation.score < lowest:
                 break
-            if meaning in met:
+            canonical = in_one_order(meaning, self.lists)
+            if canonical in met:
                 continue
-            met.add(meaning)
+            met.add(canonical)
             if accepts is not None and not accepts(meaning):
                 continue
             if total is None:

@@ -19,10 +19,13 @@
 
 typedef double hybrid_v __attribute__((vector_size(32), aligned(8), may_alias));
 
+#define HYBRID_IN_ORDER 2
+
 typedef struct {
     int64_t n, N, depth, n_nodes, n_slots, n_roots, n_stages;
     const int32_t *slot_ptr;    /* each node's slots */
-    const int32_t *stage_ptr;   /* and its stages: sets of slots */
+    const int32_t *stage_ptr;   /* and its stages: sets of slots; of a list in order, how many of its first slots */
+    const int32_t *lists;       /* HYBRID_IN_ORDER: words fill the slots of the node from left to right */
     const int32_t *fill_ptr;    /* the nodes that may fill each slot: */
     const int32_t *inner_end;   /* first those that have slots themselves, up to here */
     const int32_t *fill;
@@ -57,14 +60,29 @@ HYBRID_INLINE hybrid_v hybrid_plus_v(hybrid_v a, hybrid_v b, const int best) {
 
 HYBRID_INLINE hybrid_v hybrid_all(double x) { return (hybrid_v){x, x, x, x}; }
 
+/* The stage of a set of slots; of a list in order these are its first ones. */
+HYBRID_INLINE int64_t hybrid_stage(const hybrid_chart *h, int64_t u, int64_t mask) {
+    return h->stage_ptr[u] + (h->lists[u] == HYBRID_IN_ORDER ? __builtin_popcountll(mask) : mask);
+}
+
+/* The first slot that may be the last of a set, not empty, to be filled; of a list in order none else. */
+HYBRID_INLINE int64_t hybrid_lowest(const hybrid_chart *h, int64_t u, int64_t mask) {
+    return h->lists[u] == HYBRID_IN_ORDER ? 63 - __builtin_clzll(mask) : 0;
+}
+
+/* The set of slots after another one. */
+HYBRID_INLINE int64_t hybrid_next(const hybrid_chart *h, int64_t u, int64_t mask) {
+    return h->lists[u] == HYBRID_IN_ORDER ? 2 * mask + 1 : mask + 1;
+}
+
 /* A child at the end, after others: cells at.. of the length. */
 HYBRID_INLINE hybrid_v hybrid_joined(const hybrid_chart *h, int64_t u, int64_t mask, int64_t length, int64_t at, const int best) {
     const int64_t N = h->N, P = (h->n + 1) * N, first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first;
     hybrid_v x = hybrid_all(0.0);
-    for (int64_t a = 0; a < arity; a++) {
+    for (int64_t a = hybrid_lowest(h, u, mask); a < arity; a++) {
         const int64_t rest = mask & ~((int64_t)1 << a);
         if (rest == mask || rest == 0) continue;
-        const double *F = h->F + (h->stage_ptr[u] + rest) * P + at, *C = h->C + (first + a) * P + length * N + at;
+        const double *F = h->F + hybrid_stage(h, u, rest) * P + at, *C = h->C + (first + a) * P + length * N + at;
         hybrid_v y = hybrid_all(0.0);
         for (int64_t d = 1; d < length; d++) y = hybrid_plus_v(y, HYBRID_READ(F + d * N) * HYBRID_READ(C - d * (N - 1)), best);
         x = hybrid_plus_v(x, y * h->order[2 * (first + a) + (rest >> a > 0)], best);
@@ -132,7 +150,8 @@ HYBRID_INLINE void hybrid_fill_slot(const hybrid_chart *h, int64_t s, int64_t he
 /* Time of the stages of node u over all spans of a length, about: each slot may be the last of each. */
 static inline int64_t hybrid_work(const hybrid_chart *h, int64_t u, int64_t length) {
     const int64_t arity = h->slot_ptr[u + 1] - h->slot_ptr[u];
-    return (8 + 2 * ((arity << arity) * length)) * ((h->n - length) / 4 + 1);
+    const int64_t joined = h->lists[u] == HYBRID_IN_ORDER ? arity : arity << arity;
+    return (8 + 2 * (joined * length)) * ((h->n - length) / 4 + 1);
 }
 
 /* Set numbers to 0, which takes a while in memory that is new. */
@@ -151,9 +170,9 @@ HYBRID_INLINE int hybrid_fill_length(const hybrid_chart *h, int64_t length, int6
     double *T = h->T + length * H * V * N;
     for (int64_t u = 0; u < V; u++) {
         const int64_t full = (1 << (h->slot_ptr[u + 1] - h->slot_ptr[u])) - 1;
-        double *F = h->F + (h->stage_ptr[u] + full) * P + row, *G = h->G + u * P + row, *B = h->B + u * P + row;
+        double *F = h->F + hybrid_stage(h, u, full) * P + row, *G = h->G + u * P + row, *B = h->B + u * P + row;
         double *run = h->run + u * P + row;
-        const double *word = h->word + u * N, *last = word + length - 1, all = h->base[h->stage_ptr[u] + full];
+        const double *word = h->word + u * N, *last = word + length - 1, all = h->base[hybrid_stage(h, u, full)];
         if (stop_count(work, hybrid_work(h, u, length)) < 0) return -1;
         for (int64_t at = 0; at < end_at; at += 4) {
             hybrid_v x = HYBRID_READ(last + at);
@@ -182,11 +201,13 @@ HYBRID_INLINE int hybrid_fill_length(const hybrid_chart *h, int64_t length, int6
         const double *Ck = h->Ck + (length * H + k) * S * N;
         for (int64_t u = 0; u < V; u++) {
             const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
-            const double *base = h->base + h->stage_ptr[u];
+            const int64_t lowest = arity ? hybrid_lowest(h, u, full) : 0;
             for (int64_t at = 0; at < end_at; at += 4) {
                 hybrid_v x = hybrid_all(0.0);
-                for (int64_t a = 0; a < arity; a++)
-                    x = hybrid_plus_v(x, base[full & ~(1 << a)] * HYBRID_READ(Ck + (first + a) * N + at), best);
+                for (int64_t a = lowest; a < arity; a++) {
+                    const double base = h->base[hybrid_stage(h, u, full & ~(1 << a))];
+                    x = hybrid_plus_v(x, base * HYBRID_READ(Ck + (first + a) * N + at), best);
+                }
                 HYBRID_AT(T + ((k + 1) * V + u) * N + at) =
                     x * h->wordless[u] * HYBRID_READ(h->begin + u * N + at) * HYBRID_READ(h->end + u * N + at + length);
             }
@@ -194,13 +215,17 @@ HYBRID_INLINE int hybrid_fill_length(const hybrid_chart *h, int64_t length, int6
     }
     for (int64_t u = 0; u < V; u++) {
         const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
-        const double *base = h->base + h->stage_ptr[u], *C = h->C + first * P + row, *last = h->word + u * N + length - 1;
-        for (int64_t mask = 1; mask <= full; mask++) {
-            double *F = h->F + (h->stage_ptr[u] + mask) * P + row;
+        const double *C = h->C + first * P + row, *last = h->word + u * N + length - 1;
+        for (int64_t mask = 1; mask <= full; mask = hybrid_next(h, u, mask)) {
+            const int64_t lowest = hybrid_lowest(h, u, mask);
+            double *F = h->F + hybrid_stage(h, u, mask) * P + row;
             for (int64_t at = 0; at < end_at; at += 4) {
                 hybrid_v x = hybrid_all(0.0);
-                for (int64_t a = 0; a < arity; a++)
-                    if (mask >> a & 1) x = hybrid_plus_v(x, base[mask & ~(1 << a)] * HYBRID_READ(C + a * P + at), best);
+                for (int64_t a = lowest; a < arity; a++) {
+                    if (!(mask >> a & 1)) continue;
+                    const double base = h->base[hybrid_stage(h, u, mask & ~(1 << a))];
+                    x = hybrid_plus_v(x, base * HYBRID_READ(C + a * P + at), best);
+                }
                 if (mask == full) {
                     HYBRID_AT(h->G + u * P + row + at) = x;
                     continue;
@@ -236,8 +261,10 @@ HYBRID_INLINE int hybrid_fill_all(hybrid_chart *h, const int best) {
         const double *nothing = h->nothing + h->depth * S + h->slot_ptr[u];
         double *base = h->base + h->stage_ptr[u];
         base[0] = 1.0;
-        for (int64_t mask = 1; mask < h->stage_ptr[u + 1] - h->stage_ptr[u]; mask++)
-            base[mask] = base[mask & (mask - 1)] * nothing[__builtin_ctzll(mask)];
+        for (int64_t k = 1; k < h->stage_ptr[u + 1] - h->stage_ptr[u]; k++) {
+            const int64_t is_list = h->lists[u] == HYBRID_IN_ORDER;
+            base[k] = is_list ? base[k - 1] * nothing[k - 1] : base[k & (k - 1)] * nothing[__builtin_ctzll(k)];
+        }
     }
     for (int64_t length = 1; length <= n; length++) {
         if (hybrid_fill_length(h, length, &work, best) < 0) return -1;
@@ -255,10 +282,10 @@ static int hybrid_fill(hybrid_chart *h, int best) { return best ? hybrid_fill_al
 /* The derivatives that x, that of a stage, has for what `hybrid_joined` sums. */
 HYBRID_INLINE void hybrid_unjoin(hybrid_chart *h, int64_t u, int64_t mask, int64_t length, int64_t at, hybrid_v x) {
     const int64_t N = h->N, P = (h->n + 1) * N, first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, D = h->n_values;
-    for (int64_t a = 0; a < arity; a++) {
+    for (int64_t a = hybrid_lowest(h, u, mask); a < arity; a++) {
         const int64_t rest = mask & ~((int64_t)1 << a), o = 2 * (first + a) + (rest >> a > 0);
         if (rest == mask || rest == 0) continue;
-        double *F = h->F + (h->stage_ptr[u] + rest) * P + at, *C = h->C + (first + a) * P + length * N + at;
+        double *F = h->F + hybrid_stage(h, u, rest) * P + at, *C = h->C + (first + a) * P + length * N + at;
         hybrid_v y = hybrid_all(0.0), z = x * h->order[o];
         for (int64_t d = 1; d < length; d++) {
             hybrid_v f = HYBRID_READ(F + d * N), c = HYBRID_READ(C - d * (N - 1));
@@ -302,16 +329,18 @@ static int hybrid_spread_length(hybrid_chart *h, int64_t length, int64_t *work) 
     double *T = h->T + length * H * V * N;
     for (int64_t u = 0; u < V; u++) {
         const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
-        double *base = h->base + h->stage_ptr[u], *C = h->C + first * P + row, *last = h->word + u * N + length - 1;
+        double *C = h->C + first * P + row, *last = h->word + u * N + length - 1;
         if (stop_count(work, 3 * hybrid_work(h, u, length)) < 0) return -1;
-        for (int64_t mask = 1; mask <= full; mask++) {
-            double *F = h->F + (h->stage_ptr[u] + mask) * P + row;
+        for (int64_t mask = 1; mask <= full; mask = hybrid_next(h, u, mask)) {
+            const int64_t lowest = hybrid_lowest(h, u, mask);
+            double *F = h->F + hybrid_stage(h, u, mask) * P + row;
             for (int64_t at = 0; at < end_at; at += 4) {
                 hybrid_v x = HYBRID_READ((mask == full ? h->G + u * P + row : F) + D + at);
-                for (int64_t a = 0; a < arity; a++) {
+                for (int64_t a = lowest; a < arity; a++) {
                     if (!(mask >> a & 1)) continue;
-                    HYBRID_AT(C + D + a * P + at) += x * base[mask & ~(1 << a)];
-                    base[D + (mask & ~(1 << a))] += hybrid_sum(x * HYBRID_READ(C + a * P + at));
+                    double *base = h->base + hybrid_stage(h, u, mask & ~(1 << a));
+                    HYBRID_AT(C + D + a * P + at) += x * *base;
+                    base[D] += hybrid_sum(x * HYBRID_READ(C + a * P + at));
                 }
                 if (length == 1 || mask == full) continue;
                 hybrid_unjoin(h, u, mask, length, at, x);
@@ -327,7 +356,7 @@ static int hybrid_spread_length(hybrid_chart *h, int64_t length, int64_t *work) 
             for (int64_t at = 0; at < end_at; at += 4) HYBRID_AT(Ck + D + s * N + at) += HYBRID_READ(h->C + D + s * P + row + at);
         for (int64_t u = 0; k + 1 < H && u < V; u++) {
             const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
-            double *base = h->base + h->stage_ptr[u], *begin = h->begin + u * N, *end = h->end + u * N + length;
+            double *begin = h->begin + u * N, *end = h->end + u * N + length;
             const double *t = T + ((k + 1) * V + u) * N;
             if (arity == 0) continue;
             for (int64_t at = 0; at < end_at; at += 4) {
@@ -336,10 +365,10 @@ static int hybrid_spread_length(hybrid_chart *h, int64_t length, int64_t *work) 
                 HYBRID_AT(begin + W + at) += y;
                 HYBRID_AT(end + W + at) += y;
                 x *= h->wordless[u] * HYBRID_READ(begin + at) * HYBRID_READ(end + at);
-                for (int64_t a = 0; a < arity; a++) {
-                    const int64_t rest = full & ~(1 << a);
-                    HYBRID_AT(Ck + D + (first + a) * N + at) += x * base[rest];
-                    base[D + rest] += hybrid_sum(x * HYBRID_READ(Ck + (first + a) * N + at));
+                for (int64_t a = hybrid_lowest(h, u, full); a < arity; a++) {
+                    double *base = h->base + hybrid_stage(h, u, full & ~(1 << a));
+                    HYBRID_AT(Ck + D + (first + a) * N + at) += x * *base;
+                    base[D] += hybrid_sum(x * HYBRID_READ(Ck + (first + a) * N + at));
                 }
             }
         }
@@ -350,9 +379,9 @@ static int hybrid_spread_length(hybrid_chart *h, int64_t length, int64_t *work) 
     }
     for (int64_t u = 0; u < V; u++) {
         const int64_t full = (1 << (h->slot_ptr[u + 1] - h->slot_ptr[u])) - 1;
-        double *F = h->F + (h->stage_ptr[u] + full) * P + row, *G = h->G + u * P + row, *B = h->B + u * P + row;
+        double *F = h->F + hybrid_stage(h, u, full) * P + row, *G = h->G + u * P + row, *B = h->B + u * P + row;
         double *run = h->run + u * P + row, *word = h->word + u * N, *last = word + length - 1;
-        double *begin = h->begin + u * N, *end = h->end + u * N + length, *all = h->base + h->stage_ptr[u] + full;
+        double *begin = h->begin + u * N, *end = h->end + u * N + length, *all = h->base + hybrid_stage(h, u, full);
         for (int64_t at = 0; at < end_at; at += 4) {
             hybrid_v x = HYBRID_READ(T + D + u * N + at), y = x * HYBRID_READ(T + u * N + at), z;
             HYBRID_AT(begin + W + at) += y;
@@ -397,6 +426,16 @@ static int hybrid_spread(hybrid_chart *h) {
     for (int64_t u = 0; u < V; u++) {
         const double *base = h->base + h->stage_ptr[u];
         double *nothing = h->nothing + D + h->depth * S + h->slot_ptr[u];
+        if (h->lists[u] == HYBRID_IN_ORDER) {
+            for (int64_t k = 1; k < h->stage_ptr[u + 1] - h->stage_ptr[u]; k++) {
+                double product = base[D + k];     /* the derivative for a, of the first k slots */
+                for (int64_t a = k - 1; a >= 0; a--) {
+                    nothing[a] += product * base[a];
+                    product *= nothing[a - D];
+                }
+            }
+            continue;
+        }
         for (int64_t mask = 1; mask < h->stage_ptr[u + 1] - h->stage_ptr[u]; mask++)
             for (int64_t a = 0; mask >> a; a++)
                 if (mask >> a & 1) nothing[a] += base[D + mask] * base[mask & ~((int64_t)1 << a)];

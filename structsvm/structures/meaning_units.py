@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations
 from math import lgamma, log
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ MOST_FILLINGS, MOST_PAIRS = 2_000_000, 50_000_000
 # Share of constants among the values of an argument that may belong to its relation; and the number of meanings from
 # which on an argument that is the same constant in all of them does.
 CONSTANT, FEWEST_ROWS = 0.9, 20
+# Share of pairs of arguments that stand in the rarer order, from which on the order is free.
+DISAGREEING = 0.02
 # How readily a code expects new symbols.
 NOVELTY = 0.1, 1.0, 10.0, 100.0, 1000.0
 # Marks at the end of words that are no part of a name, unless one of its kind ends with them.
@@ -108,6 +110,7 @@ class MeaningUnits:
         trees = list(dict.fromkeys(trees))
         self.names = wrappers(trees)
         self.selectors = selectors(trees, self.names)
+        self.lists = lists(trees)
         self.units: list[Unit] = []
         self.number: dict[Unit, int] = {}
         self.slots: list[tuple[int, int]] = []
@@ -124,6 +127,7 @@ class MeaningUnits:
         if grammar is not None:
             self._add_constants(grammar)
         self._widen()
+        self._join_lists()
         if grammar is not None:
             self._follow(grammar)
         self.members: dict[int, list[int]] = defaultdict(list)
@@ -337,6 +341,22 @@ class MeaningUnits:
             more = frozenset().union(*[taken[other] for other in others])
             self._fill(slot, sorted(more - taken[slot]))
 
+    def is_list(self, unit: int) -> bool:
+        """Whether a unit's arguments stand in any order, each in a slot of its own."""
+        name, places = self.units[unit]
+        return name in self.lists and len(places or ()) > 1 and places == (*range(len(places or ())),)
+
+    def _join_lists(self) -> None:
+        """Let all slots of a list take what one of them takes."""
+        slots_of: dict[str, list[int]] = defaultdict(list)
+        for number, unit in enumerate(self.units):
+            if self.is_list(number):
+                slots_of[unit.name] += self.slots_of(number)
+        for slots in slots_of.values():
+            taken = dict.fromkeys(chain.from_iterable(self.fillers[slot] for slot in slots))
+            for slot in slots:
+                self._fill(slot, sorted(taken.keys() - {*self.fillers[slot]}))
+
     def _follow(self, grammar: MeaningGrammar) -> None:
         """Let slots take what the grammar says."""
         symbols = [unit.symbol for unit in self.units]
@@ -430,6 +450,35 @@ def wrappers(trees: Iterable[Meaning]) -> set[str]:
         for name, of_name in constants.items()
         if name not in refused and 2 * sum(len(places[c]) == 1 for c in of_name) > len(of_name)
     }
+
+
+def lists(trees: Iterable[Meaning]) -> set[str]:
+    """Relations whose arguments may stand in any order, as ``and``: found with several numbers of them, all relations.
+
+    Meanings disagree about the order: of pairs of two relations among the arguments, `DISAGREEING` stand as fewer do;
+    or there is no such pair.
+    """
+    sizes: dict[str, set[int]] = defaultdict(set)
+    pairs: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    refused: set[str] = set()
+    waiting = list(trees)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            continue
+        sizes[node[0]].add(len(node))
+        if any(isinstance(part, str) for part in node[1:]):
+            refused.add(node[0])
+        else:
+            pairs[node[0]].update(combinations([part[0] for part in node[1:]], 2))
+        waiting += node[1:]
+    found = set()
+    for name, of_name in pairs.items():
+        different = {pair: n for pair, n in of_name.items() if pair[0] != pair[1]}
+        fewer = sum(min(n, different.get(pair[::-1], 0)) for pair, n in different.items()) / 2
+        if len(sizes[name]) > 1 and name not in refused and fewer >= DISAGREEING * sum(different.values()):
+            found.add(name)
+    return found
 
 
 def around(tree: Meaning) -> tuple[str, ...]:

@@ -196,9 +196,11 @@ class ArgumentOrder:
     Parameters
     ----------
     trees : iterable of meanings
+    but : container of str, optional
+        Relations whose arguments stay as they are.
     """
 
-    def __init__(self, trees: Iterable[Meaning]) -> None:
+    def __init__(self, trees: Iterable[Meaning], but: Container[str] = ()) -> None:
         met: dict[str, set[int]] = defaultdict(set)
         n_before: Counter[tuple[str, str, str]] = Counter()
         waiting = list(trees)
@@ -214,7 +216,11 @@ class ArgumentOrder:
         self.before = {
             (name, a, b)
             for (name, a, b), n in n_before.items()
-            if a != b and len(met[name]) > 1 and n >= FEWEST_MEANINGS and n >= 9 * n_before[name, b, a]
+            if a != b
+            and name not in but
+            and len(met[name]) > 1
+            and n >= FEWEST_MEANINGS
+            and n >= 9 * n_before[name, b, a]
         }
 
     def sorted(self, tree: Meaning) -> Meaning:

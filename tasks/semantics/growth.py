@@ -103,7 +103,8 @@ def name_places(old: dict[str, int], new: dict[str, int]) -> Places:
 def same(old: HybridTrees, new: HybridTrees) -> bool:
     """Whether units, features and lexicons are the same."""
     return (
-        (old.units.units, old.units.kinds, old.units.fillers) == (new.units.units, new.units.kinds, new.units.fillers)
+        (old.units.units, old.units.kinds, old.units.fillers, old.lists)
+        == (new.units.units, new.units.kinds, new.units.fillers, new.lists)
         and (list(old.attributes), list(old.borders)) == (list(new.attributes), list(new.borders))
         and old.columns == new.columns
         and (old.lexicon.calls, old.lexicon.always, old.lexicon.new, old.lexicon.looks)

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
+from structsvm.oracles.meanings.order import ListOrder, following
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.stored_values import Array, Flag, Names, OneOf, Record, Stored, Value
 from structsvm.structures.meaning_units import MeaningUnits
-from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, parse_meaning
+from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, in_one_order, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
@@ -78,6 +79,14 @@ def looks_from(stored: Any) -> dict[int, list[str]]:
     return {kind: own for kind, *own in stored}
 
 
+def follows_from(stored: Any) -> dict[str, list[int]]:
+    """How often the arguments of lists follow their words, in a header; ValueError for what it cannot be."""
+    counts = {name: [*pair] for name, pair in stored.items()}
+    if not all(len(pair) == 2 and all(type(n) is int and n >= 0 for n in pair) for pair in counts.values()):
+        raise ValueError("orders of arguments that are none")
+    return counts
+
+
 RECORD = Record({
     "method": OneOf((Hybrid.name,)),
     **SETTINGS,
@@ -93,6 +102,7 @@ RECORD = Record({
         needed=False,
         of=lambda model: model.hybrid.lexicon.looks or None,
     ),
+    "follows": Value(follows_from, needed=False, of=lambda model: model.follows or None),
     "shared": Flag(needed=False, of="hybrid.may_share"),
     "attributes": Names(of="hybrid.attributes"),
     "borders": Names(of="hybrid.borders"),
@@ -116,6 +126,8 @@ class HybridModel(BagModel, method=Hybrid.name):
     hybrid : HybridTrees
     meanings : list of trees
         Those of training, from which the units are read.
+    follows : dict
+        From a list to how often two of its arguments stand as their words do in training, and how often not.
     """
 
     record = RECORD
@@ -125,7 +137,9 @@ class HybridModel(BagModel, method=Hybrid.name):
     weights: Any = None
     hybrid: HybridTrees
     meanings: list[Meaning]
-    order: ArgumentOrder
+    follows: dict[str, list[int]]
+    _order: ArgumentOrder
+    _list_order: ListOrder
 
     def __init__(self, params: Params) -> None:
         super().__init__()
@@ -155,13 +169,38 @@ class HybridModel(BagModel, method=Hybrid.name):
             self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings, *options)
         else:
             self._meet(tokens, bags, list(dict.fromkeys([*self.meanings, *meanings])))
-        self.order = ArgumentOrder(self.meanings)
+        self._learn_order(tokens, bags)
         if solver.needs == HybridProblem.offers:
             return HybridProblem(self.hybrid, tokens, bags), weight
         if not self.is_trained:
             self.weights = first_weights(self.hybrid, tokens, bags)
         self.hybrid.loss_name = method_of(self.params["method"]).loss
         return margin_problem(self.hybrid, tokens, bags, self.weights, solver, weight)
+
+    def _learn_order(self, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]]) -> None:
+        """Count in which order arguments stand, also of sentences before."""
+        sentences = [[token[0] for token in sentence] for sentence in tokens]
+        found = following(self.hybrid.lexicon, sentences, bags, self.hybrid.lists)
+        before = self.follows if self.is_trained else {}
+        names = sorted(before.keys() | found.keys())
+        self.follows = {
+            name: [a + b for a, b in zip(before.get(name, (0, 0)), found.get(name, (0, 0)), strict=True)]
+            for name in names
+        }
+        self._set_order()
+
+    def _set_order(self) -> None:
+        lists = self.hybrid.lists
+        self._order = ArgumentOrder(self.meanings, but=lists)
+        self._list_order = ListOrder(self.meanings, lists, self.follows)
+
+    def in_order(self, meaning: Meaning) -> Meaning:
+        """The same meaning with arguments in the order of training, where they may stand in any."""
+        return self._order.sorted(self._list_order.sorted(meaning))
+
+    def in_one_order(self, meaning: Meaning) -> Meaning:
+        """Equal for meanings that differ in the order of arguments which may stand in any."""
+        return in_one_order(self._order.sorted(meaning), self.hybrid.lists)
 
     def settle(self, job: Job[MeaningBags]) -> None:
         """A solver object has its own C."""
@@ -221,8 +260,8 @@ class HybridModel(BagModel, method=Hybrid.name):
 
     def held_out_scores(self, examples: MeaningBags) -> Held:
         bags = examples.bags
-        found = [{d.meaning for d, _ in best} for best in self.kbest(examples.sentences, 1)]
-        in_bags = [not best.isdisjoint(map(self.order.sorted, bag)) for best, bag in zip(found, bags, strict=True)]
+        found = [{self.in_one_order(d.meaning) for d, _ in best} for best in self.kbest(examples.sentences, 1)]
+        in_bags = [not best.isdisjoint(map(self.in_one_order, bag)) for best, bag in zip(found, bags, strict=True)]
         return Held("share in bags", np.array(in_bags, dtype=float), np.ones(len(bags)))
 
     def scale(self, examples: MeaningBags) -> float:
@@ -230,7 +269,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         return 1.0
 
     def adopt(self, part: Part) -> None:
-        self.hybrid, self.meanings, self.order = part.model.hybrid, part.model.meanings, part.model.order
+        self.hybrid, self.meanings, self.follows = part.model.hybrid, part.model.meanings, part.model.follows
+        self._set_order()
 
     # ---- probabilities --------------------------------------------------------------------------
 
@@ -241,14 +281,15 @@ class HybridModel(BagModel, method=Hybrid.name):
         examples = self.read(X, y)
         tokens = examples.sentences
         check_evidence(any(self.kbest(tokens, 1)))
-        bags = [{*map(self.order.sorted, bag)} for bag in examples.bags]
+        bags = [{*map(self.in_one_order, bag)} for bag in examples.bags]
 
         def loss(log_temperature: float) -> float:
             """Minus the logs of how probable it was that what is predicted is in the bag, or that it is not."""
             self.temperature = float(np.exp(log_temperature))
             total = 0.0
             for best, bag in zip(self.kbest(tokens, 1), bags, strict=True):
-                p = (best[0][1] if best[0][0].meaning in bag else 1.0 - best[0][1]) if best else 0.0
+                is_right = bool(best) and self.in_one_order(best[0][0].meaning) in bag
+                p = (best[0][1] if is_right else 1.0 - best[0][1]) if best else 0.0
                 total -= np.log(max(p, SURELY))
             return total
 
@@ -264,7 +305,7 @@ class HybridModel(BagModel, method=Hybrid.name):
 
     def accepts(self, meaning: Meaning) -> bool:
         """Whether a meaning, in order, is one of the grammar, and can be run."""
-        meaning = self.order.sorted(meaning)
+        meaning = self.in_order(meaning)
         if self.grammar is not None and not self.grammar.accepts(meaning):
             return False
         executor = self.settings.executor
@@ -293,7 +334,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         first: dict[Meaning, Derivation] = {}
         total: dict[Meaning, float] = defaultdict(float)
         for derivation, p in found:
-            meaning = self.order.sorted(derivation.meaning)
+            meaning = self.in_order(derivation.meaning)
             first.setdefault(meaning, derivation._replace(meaning=meaning))
             total[meaning] += p
         return sorted([(first[meaning], p) for meaning, p in total.items()], key=lambda pair: -pair[1])
@@ -331,7 +372,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         found = self._found(words, CONSIDERED, weights)
         orders = defaultdict(list)  # meaning -> the orders of its arguments that were found
         for derivation, _ in found:
-            orders[self.order.sorted(derivation.meaning)].append(derivation.meaning)
+            orders[self.in_order(derivation.meaning)].append(derivation.meaning)
         alone = f"the sentence has {len(orders)} meanings, and two are compared"
         best, other = (derivation.meaning for derivation, _ in two_best(self._in_order(found), alone))
         (high, first), (low, second) = (self.hybrid.expect(words, weights, orders[key]) for key in (best, other))
@@ -359,7 +400,6 @@ class HybridModel(BagModel, method=Hybrid.name):
         model = cls(SimpleNamespace(**stored.params, grammar=None))
         model.grammar = stored.grammar
         model.meanings = model.checked_trees(map(parse_meaning, stored.meanings), "its meanings")
-        model.order = ArgumentOrder(model.meanings)
         units = MeaningUnits(model.meanings, model.grammar)
         for leaves in [stored.always, *stored.calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
@@ -375,6 +415,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         columns = stored_columns(units, len(attributes), found["features"])
         options: Any = {"inside": inside, "columns": columns, "shared": bool(stored.shared)}
         model.hybrid = HybridTrees(units, lexicon, attributes, borders, **options)
+        model.follows = stored.follows or {}
+        model._set_order()
         model.weights = from_file(model.hybrid, found["features"], found["weights"])
         return model
 

@@ -78,6 +78,8 @@ BELOW = 0.5
 # Bytes of forests that passes share, roughly.
 KEPT_BYTES = 2**28
 KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
+# Added to how often a slot is filled by each unit that may fill it.
+FILLED = 0.5
 # Passes of IBM model 1, and the probability of a pair that makes no difference.
 IBM_PASSES, NEUTRAL_PROBABILITY = 8, 1e-3
 
@@ -243,10 +245,27 @@ def said_by(
     return unit, word, np.log(np.maximum(of_word, NEUTRAL_PROBABILITY) / NEUTRAL_PROBABILITY)
 
 
+def filled_as(hybrid: HybridTrees, bags: Sequence[Sequence[Meaning]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Pairs of a slot and what may fill it, each once, and the log of how much more often than all others it does.
+
+    As often as all others is 0; each pair counts `FILLED` times more than in the bags, whose meanings share in one.
+    """
+    units, n_rows = hybrid.units, hybrid.layout.n_rows
+    n_met: dict[int, float] = defaultdict(float)
+    for trees in bags:
+        for pair in chain.from_iterable(map(units.pairs_of, trees)):
+            n_met[hybrid.pair(*pair)] += 1 / len(trees)
+    pairs = np.unique([hybrid.pair(slot, unit) for slot, fillers in units.fillers.items() for unit in fillers])
+    counts = np.array([n_met.get(pair, 0.0) for pair in pairs.tolist()]) + FILLED
+    slots = pairs // n_rows
+    mean = np.bincount(slots, counts) / np.maximum(np.bincount(slots), 1)
+    return pairs, np.log(counts / mean[slots])
+
+
 def first_weights(
     hybrid: HybridTrees, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]]
 ) -> NDArray[np.float64]:
-    """Weights from how words and units go together, and from words that units are named with."""
+    """Weights from how words and units go together, from words that units are named with, and from what fills slots."""
     units, layout = hybrid.units, hybrid.layout
     sentences = [[token[0] for token in sentence] for sentence in tokens]
     words = {word: k for k, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)))}
@@ -278,6 +297,8 @@ def first_weights(
         others[kinds] = np.maximum(others[kinds], len(kinds))
     w[layout.wordless : layout.empty] = WORDLESS - np.log(others)
     w[layout.empty : layout.order] = EMPTY_SPAN - np.log(others)
+    pairs, values = filled_as(hybrid, bags)
+    w[layout.pair + pairs] = values
     return w
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Learner
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
 from structsvm.structures.meaning_units import ROOT, MeaningUnits, similar_slots, wrappers
-from structsvm.structures.meanings import MeaningGrammar, format_meaning, parse_meaning
+from structsvm.structures.meanings import MeaningGrammar, format_meaning, in_one_order, parse_meaning
 from structsvm.testing import check_oracle
 
 TREES = [
@@ -30,6 +30,8 @@ TREES = [
         ["k(l('x y'))", "k(k(l('z')))", "k(m(l('x y'),b))"],
     )
 ]
+# Arguments in any order.
+LISTS = [parse_meaning(text) for text in ("and(f(a),g(b))", "and(g(b),f(a))", "and(f(a),g(b),h())", "h()")]
 
 
 def trees_of(trees, words, depth=2, **options):
@@ -49,6 +51,7 @@ def reference(hybrid, words, w):
     in_word = [word_att[a:b] for a, b in itertools.pairwise(word_ptr)]
     in_border = [border_att[a:b] for a, b in itertools.pairwise(border_ptr)]
     kinds, rows = [lay.rows[kind] for kind in units.kinds], hybrid.slot_rows
+    lists = {u for u, unit in enumerate(units.units) if unit.name in hybrid.lists}
 
     def of_word(u, t):
         return [k for row in {u, units.kinds[u]} for k in hybrid.word_features(row, in_word[t]) if k >= 0]
@@ -91,7 +94,10 @@ def reference(hybrid, words, w):
         own = of_span(lay.begin, lay.end, kinds[u], i, j) + of_presence(u) + of_inside(u, i, j)
         slots = list(units.slots_of(u))
         # Children that have words, in which order, and where they begin and end.
+        is_list = u in lists
         for order in orders(range(len(slots))):
+            if is_list and order != (*range(len(slots) - len(order), len(slots)),):
+                continue  # the last slots, from left to right
             silent = [s for a, s in enumerate(slots) if a not in order]
             for spans in placed(i, j, len(order)):
                 covered = {t for a, b in spans for t in range(a, b)}
@@ -101,7 +107,8 @@ def reference(hybrid, words, w):
                 for rank, a in enumerate(order):
                     filled = {*order[:rank], *[x for x in range(len(slots)) if x not in order]}
                     if rank:
-                        arranged.append(lay.order + 2 * rows[slots[a]] + any(x > a for x in filled))
+                        is_after = not is_list and any(x > a for x in filled)
+                        arranged.append(lay.order + 2 * rows[slots[a]] + is_after)
                 base = own + arranged + [f for t in words_of_own for f in of_word(u, t)]
                 if whole:
                     base.append(lay.wordless + kinds[u])
@@ -204,6 +211,41 @@ def test_all_derivations(trees, words, seed):
     for derivation, p in kbest:
         assert derivation.score == pytest.approx(max(by_meaning[derivation.meaning]))
         assert p == pytest.approx(np.exp(np.logaddexp.reduce(by_meaning[derivation.meaning]) - log_sum))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_arguments_of_lists_in_any_order_are_one_meaning(seed):
+    """All derivations of lists, whose slots are filled from left to right; two orders of one are as probable."""
+    words = ["p", "q", "x"][: 2 + seed % 2]
+    hybrid = trees_of(LISTS, words, depth=1)
+    assert hybrid.lists == {"and"}
+    w = np.random.default_rng(seed).normal(size=hybrid.n_features)
+    w[hybrid.layout.empty : hybrid.layout.order] = -30.0  # with several arguments without words all their orders count
+    found = reference(hybrid, words, w)
+    scores = np.array([score for _, score, _ in found])
+    log_sum = np.logaddexp.reduce(scores)
+    value, expectation = hybrid.expect(words, w)
+    assert value == pytest.approx(log_sum) == pytest.approx(hybrid.log_sum(words, w))
+    wanted = np.zeros(hybrid.n_features)
+    for (_, _, features), p in zip(found, np.exp(scores - log_sum), strict=True):
+        np.add.at(wanted, features, p)
+    np.testing.assert_allclose(expectation, wanted, atol=1e-9)
+    by_meaning = defaultdict(list)
+    for meaning, score, _ in found:
+        by_meaning[in_one_order(meaning, {"and"})].append(score)
+    for tree in LISTS:
+        of_one = np.logaddexp.reduce(by_meaning[in_one_order(tree, {"and"})])
+        assert hybrid.log_sum(words, w, [tree]) == pytest.approx(of_one, abs=1e-6)
+        y = hybrid.complete(words, [tree], w)
+        assert y.score == pytest.approx(max(by_meaning[in_one_order(tree, {"and"})]))
+        assert w[y.features[0]] @ y.features[1] == pytest.approx(y.score)
+    best = hybrid.kbest(words, w, 4)
+    meanings = [in_one_order(d.meaning, {"and"}) for d, _ in best]
+    assert len({*meanings}) == len(meanings) == 4
+    parses = all_parses(hybrid, words, w)
+    assert Counter((y.meaning, tuple(spelt_out(y))) for y in parses) == Counter(
+        (meaning, tuple(sorted(features))) for meaning, _, features in found
+    )
 
 
 def all_parses(hybrid, words, w):

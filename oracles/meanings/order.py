@@ -1,0 +1,104 @@
+"""The order in which the arguments of lists are written, such as those of ``and``, which may stand in any order.
+
+Two arguments a and b stand so by the log of how often relations like theirs do, and by the log of how often arguments
+of the list stand as the words do that say them: the two are added up, as if each were all that is known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
+from math import log
+
+from structsvm.oracles.meanings.lexicon import Lexicon
+from structsvm.structures.meanings import Meaning
+
+# Added to what is counted.
+SMOOTHING = 0.5
+
+
+class ListOrder:
+    """Writes the arguments of lists in the order of training.
+
+    Parameters
+    ----------
+    trees : iterable of meanings
+        Those of training.
+    names : container of str
+        The lists.
+    follows : dict
+        From a list to how often two of its arguments stand as their words do, and how often not.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.meanings.order import ListOrder
+    >>> order = ListOrder([("and", ("f", "a"), ("g", "b"))], {"and"}, {})
+    >>> order.sorted(("and", ("g", "c"), ("f", "d")))
+    ('and', ('f', 'd'), ('g', 'c'))
+    """
+
+    def __init__(self, trees: Iterable[Meaning], names: Container[str], follows: Mapping[str, Sequence[int]]) -> None:
+        self.names = names
+        self.odds = {name: log((n + SMOOTHING) / (others + SMOOTHING)) for name, (n, others) in follows.items()}
+        self.n_before: Counter[tuple[str, str, str]] = Counter()
+        for name, *parts in chain.from_iterable(lists_in(tree, names) for tree in trees):
+            self.n_before.update((str(name), *pair) for pair in combinations(map(head, parts), 2))
+
+    def sorted(self, tree: Meaning) -> Meaning:
+        """The same meaning with the arguments of lists in order; they come in the order of their words."""
+        if isinstance(tree, str):
+            return tree
+        name, *parts = tree[0], *map(self.sorted, tree[1:])
+        return name, *(self._placed(name, parts) if name in self.names else parts)
+
+    def _placed(self, name: str, parts: Sequence[Meaning]) -> list[Meaning]:
+        """Arguments of a list, one after the other where it fits best between those before it."""
+        heads, placed = [*map(head, parts)], list[int]()
+        for k in range(len(parts)):
+            # The value of each place: the arguments before it stand before k, those behind it after k.
+            value, best, at = 0.0, 0.0, len(placed)
+            for place in range(len(placed) - 1, -1, -1):
+                value -= self.odds.get(name, 0.0) + self._log_odds(name, heads[placed[place]], heads[k])
+                if value > best:
+                    best, at = value, place
+            placed.insert(at, k)
+        return [parts[k] for k in placed]
+
+    def _log_odds(self, name: str, a: str, b: str) -> float:
+        """How much more often a stands before b than after it."""
+        return log((self.n_before[name, a, b] + SMOOTHING) / (self.n_before[name, b, a] + SMOOTHING))
+
+
+def head(tree: Meaning) -> str:
+    """The relation at the root, or the constant."""
+    return tree if isinstance(tree, str) else tree[0]
+
+
+def lists_in(tree: Meaning, names: Container[str]) -> Iterator[tuple[Meaning, ...]]:
+    """The parts of a meaning that are lists."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            continue
+        if node[0] in names:
+            yield node
+        waiting += node[1:]
+
+
+def following(
+    lexicon: Lexicon, sentences: Iterable[Sequence[str]], bags: Iterable[Iterable[Meaning]], names: Container[str]
+) -> dict[str, list[int]]:
+    """How often two arguments of each list stand as the names in them do in the sentence, and how often not."""
+    counts: Counter[tuple[str, bool]] = Counter()
+    for words, trees in zip(sentences, bags, strict=True):
+        lists = [*chain.from_iterable(lists_in(tree, names) for tree in trees)]
+        at: dict[int, int] = {}
+        for i, _, leaf in lexicon.written_in(words) if lists else ():
+            at.setdefault(leaf, i)
+        for name, *parts in lists:
+            places = [min((at[u] for u in lexicon.units.unit_ids(part) if u in at), default=None) for part in parts]
+            known = [place for place in places if place is not None]
+            counts.update((str(name), a < b) for a, b in combinations(known, 2) if a != b)
+    return {name: [counts[name, True], counts[name, False]] for name in sorted({name for name, _ in counts})}

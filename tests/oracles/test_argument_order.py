@@ -1,0 +1,65 @@
+"""The order in which arguments of lists are written."""
+
+import itertools
+
+import pytest
+
+from structsvm.oracles.hybrid import Lexicon
+from structsvm.oracles.meanings.order import ListOrder, following
+from structsvm.structures.meaning_units import MeaningUnits, lists
+from structsvm.structures.meanings import parse_meaning
+
+
+def trees_of(*texts):
+    return [*map(parse_meaning, texts)]
+
+
+def test_lists_are_relations_about_whose_order_meanings_disagree():
+    some = trees_of("and(f(a),g(b))", "and(g(b),f(a))", "and(f(a),g(b),h())")
+    assert lists(some) == {"and"}
+    assert lists(some[:2]) == set()  # two arguments always
+    assert lists([some[0], some[2]]) == set()  # the same order always
+    assert lists([*some, *trees_of("and(a,f(b))")]) == set()  # a constant
+    assert lists(trees_of("or(f(a),f(b))", "or(f(a),f(b),f(c))")) == {"or"}
+    many = trees_of(*[f"and(f(a{k}),g(b))" for k in range(99)], "and(f(a),g(b),h())")
+    assert lists([*many, *some[1:2]]) == set()  # one of a hundred
+    assert lists([*many[:40], *some]) == {"and"}
+
+
+def test_all_slots_of_a_list_take_the_same():
+    units = MeaningUnits(trees_of("and(f(a),g(b))", "and(g(b),f(a))", "and(f(a),g(b),h())", "no(f(a),h())"))
+    taken = [
+        {units.units[u].name for u in units.fillers[slot]}
+        for u, unit in enumerate(units.units)
+        for slot in units.slots_of(u)
+        if unit.name == "and"
+    ]
+    assert taken == [{"f(a)", "g(b)", "h"}] * 5
+    of_no = next(u for u, unit in enumerate(units.units) if unit.name == "no")
+    assert not units.is_list(of_no)
+    assert [{units.units[u].name for u in units.fillers[s]} for s in units.slots_of(of_no)] == [{"f(a)"}, {"h"}]
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(["f(x)", "g(y)", "h(z)"])])
+def test_arguments_are_written_as_in_training(order):
+    trained = ListOrder(trees_of(*["and(f(a),g(b),h(c))"] * 3, "and(g(b),f(a))"), {"and"}, {})
+    text = f"k(and({','.join(order)}),no({order[0]},{order[1]}))"
+    assert trained.sorted(parse_meaning(text)) == parse_meaning(f"k(and(f(x),g(y),h(z)),no({order[0]},{order[1]}))")
+
+
+def test_words_say_the_order_where_relations_do_not():
+    undecided = trees_of(*["and(f(a),g(b))", "and(g(b),f(a))"] * 5, *["and(f(a),h(c))"] * 5)
+    order = ListOrder(undecided, {"and"}, {"and": [20, 5]})
+    for text in ("and(g(x),f(y))", "and(f(x),g(y))", "and(f(x),f(w))"):
+        assert order.sorted(parse_meaning(text)) == parse_meaning(text)
+    assert order.sorted(parse_meaning("and(h(x),f(y))")) == parse_meaning("and(f(y),h(x))")
+    surer = ListOrder(undecided, {"and"}, {"and": [2000, 5]})
+    assert surer.sorted(parse_meaning("and(h(x),f(y))")) == parse_meaning("and(h(x),f(y))")
+
+
+def test_names_in_sentences_say_how_often_arguments_follow_them():
+    trees = trees_of("and(f(rome),g(oslo))", "and(g(rome),f(oslo))", "and(f(oslo),g(rome),h())", "no(f(rome),g(oslo))")
+    lexicon = Lexicon(MeaningUnits(trees), {}, [])
+    words = ["from", "rome", "to", "oslo"]
+    assert following(lexicon, [words] * 4, [[tree] for tree in trees], {"and"}) == {"and": [2, 1]}
+    assert following(lexicon, [["nothing"]], [trees], {"and"}) == {}
