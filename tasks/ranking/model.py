@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from structsvm.features.sparse import SparseRows
     from structsvm.oracles._ranking import GroupProblem
     from structsvm.solvers import Solver
+    from structsvm.solvers.choosing import Row
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.solver import Settings
@@ -91,24 +92,33 @@ def record_of(losses: tuple[str, ...]) -> Record:
     })  # fmt: skip
 
 
-class PatientRounds(PatientRun, CuttingPlaneRun):
+class FromZero:
+    """Base beside a run's own class, which knows where it began."""
+
+    @cached_property
+    def at_zero(self) -> float:
+        """The primal objective at w = 0."""
+        return float(self.primal_at(np.zeros_like(self.state.weights)))
+
+
+class PatientRounds(FromZero, PatientRun, CuttingPlaneRun):
     """Rounds until the gap is closed."""
 
     least_passes, solved = LEAST_ROUNDS, SOLVED
 
+    @property
+    def is_at_zero(self) -> bool:
+        """Whether w = 0 solves the problem as well as the weights do."""
+        return self.at_zero - self.dual <= self.solved * self.at_zero
 
-class PatientQueries(PatientRun, DualRun):
+
+class PatientQueries(FromZero, PatientRun, DualRun):
     """Passes until the gap is small beside what training gains over w = 0.
 
     With a small C the primal hardly falls from its value at w = 0: a gap that is small beside it says nothing.
     """
 
     least_passes, solved = MOST_PASSES, SOLVED_OF_GAIN
-
-    @cached_property
-    def at_zero(self) -> float:
-        """The primal objective at w = 0."""
-        return float(self.primal_at(np.zeros_like(self.state.weights)))
 
     @property
     def remaining(self) -> float:
@@ -117,11 +127,29 @@ class PatientQueries(PatientRun, DualRun):
 
 
 class SampleSearch(Search):
-    """The choice of C, and of the threshold on the held-out rows."""
+    """The choice of C, and of the threshold on the held-out rows.
+
+    Attributes
+    ----------
+    has_rival : bool
+        Whether another bound is tried beside this steep one. Where w = 0 solves it, weights are what is left of a
+        training's way there, and those of the last training, on all rows, are others: their score is 0.
+    """
+
+    has_rival = False
 
     @property
     def loss(self) -> str:
         return self.model.bound
+
+    def _scores(self, parts: Sequence[Part]) -> Held:
+        held = super()._scores(parts)
+        if self.has_rival and all(part.run.is_at_zero for part in parts):
+            return held._replace(numerator=np.zeros_like(held.numerator))
+        return held
+
+    def _is_blank(self, row: Row) -> bool:
+        return super()._is_blank(row) and not self.has_rival
 
     def keep(self) -> None:
         super().keep()
@@ -475,6 +503,7 @@ class SampleModel(GroupModel[LabeledRows]):
         if self.loss in STEEP and self.fit_intercept and not self.is_trained and solver.rescaling != "slack":
             bounds.append("roc_area")
         searches = [SampleSearch(self.with_bound(bound), examples, solver) for bound in bounds]
+        searches[0].has_rival = len(searches) > 1
         for search in searches:
             search.lowest, search.longest, search.patience = LOWEST_OF_RANKING, LONGEST_OF_SAMPLE, PATIENCE_OF_SAMPLE
             if examples.label_ids.sum() < FEW_POSITIVES:

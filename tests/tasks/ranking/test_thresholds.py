@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from structsvm.tasks import MultivariateClassifier
 from structsvm.tasks.ranking.thresholds import best_cut, chances, threshold_of_count, threshold_of_f1
 
 SHIFTS = {"normal": (1.66, 1.0), "wide": (2.2, 1.6), "narrow": (1.8, 0.8)}
@@ -69,3 +70,15 @@ def test_classes_that_scores_separate(positive):
     assert np.isfinite(found)
     if positive.any():
         assert ((scores > found) == positive).all()
+
+
+def test_a_bound_that_zero_solves_is_not_chosen():
+    """Where rows of a rare class lie among the others, w = 0 solves the bound of F1. Weights are what is left of the
+    way there: by chance they rank held-out rows well, and those of the last training do not."""
+    rng, y = np.random.default_rng(1), np.arange(4000) % 100 == 0
+    X, others = (rng.normal(size=(4000, 5)) + 0.8 * y[:, None] for _ in range(2))
+    model = MultivariateClassifier("f1", random_state=0).fit(X, y)
+    C, score, _ = model.validation_["losses"]["f1"]
+    solved = MultivariateClassifier("f1", C=C, random_state=0).fit(X, y).result_
+    assert solved.dual == pytest.approx(C * len(y), rel=1e-3) and score == 0.0  # the primal of w = 0
+    assert model.validation_["loss"] == "roc_area" and f1(y, model.predict(others)) > 0.2
