@@ -128,7 +128,7 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
             On Ctrl-C, after the partial model has been stored.
         """
         self._train(X, y, sample_weight)
-        if not self.coef_.any():
+        if not self.coef_.any() and not self.result_.dual:
             warn(
                 "all weights are 0: no output that argmax returned violates a margin. Does it add the loss where "
                 "y_true is given, and is the loss of each wrong output above 0?",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from structsvm.solvers.kernel.lasvm import LaSVMSteps as LaSVMSteps
     from structsvm.tasks.alignment.estimator import SequenceAligner as SequenceAligner
     from structsvm.tasks.ambiguous.estimator import AmbiguousClassifier as AmbiguousClassifier
-    from structsvm.tasks.common.questions.denied import Not as Not
+    from structsvm.tasks.common.labels import Not as Not
     from structsvm.tasks.common.questions.pool import Pool as Pool
     from structsvm.tasks.concepts.estimator import ConceptLabeler as ConceptLabeler
     from structsvm.tasks.dependency.estimator import DependencyParser as DependencyParser

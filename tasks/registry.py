@@ -74,7 +74,7 @@ GROUPS = {
 }
 
 # Classes that work together with estimators of several tasks.
-TOOLS = {"Not": "structsvm.tasks.common.questions.denied", "Pool": "structsvm.tasks.common.questions.pool"}
+TOOLS = {"Not": "structsvm.tasks.common.labels", "Pool": "structsvm.tasks.common.questions.pool"}
 
 
 def names_of(kind: str) -> list[str]:

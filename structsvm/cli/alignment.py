@@ -181,7 +181,6 @@ of_aligner = partial(option_of, SequenceAlignerParameters)
 @of_aligner("band", "Search only this far from the diagonal.")
 @of_aligner("loss")
 @of_aligner("window", "How far off a pair may be.")
-@of_aligner("decode", "Predict the most expected pairs, or the best alignment.")
 @click.option(
     "--prior",
     type=out.Input(),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from structsvm.arrays import Floats
     from structsvm.tasks.common.selection.search import Part
 
-# Values of `decode`.
+# Decodings that `predict` may be asked for.
 BEST, PAIRS = "best", "pairs"
 # Sharpness: the usual one; factor of the steps to others; the standard errors by which each step must be better than
 # the last, and expected pairs than the best alignment. With published costs .9 to 1.2 are alike on all proteins.
@@ -43,19 +43,16 @@ class DecodedSearch(Search):
     ----------
     decoding : ChosenDecoding
         The choice for the last value that was tried.
-    only : bool
-        Whether expected pairs are wanted, and the best alignments are no choice.
     """
 
     decoding: ChosenDecoding
-    only = False
 
     def _scores(self, parts: Sequence[Part]) -> Held:
         self._decode(parts, 0.0)
         best = super()._scores(parts)
         sharpness, pairs = self._climbed(parts)
         gain, error = difference(best, pairs)
-        is_better = self.only or gain > SURE * error
+        is_better = gain > SURE * error
         self.decoding = ChosenDecoding(sharpness if is_better else 0.0, (gain, error))
         self._decode(parts, self.decoding.sharpness)
         return pairs if is_better else best

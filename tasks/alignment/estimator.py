@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics import homologue_error, q_score
 from structsvm.parameters import declared
 from structsvm.structures.gapped import to_biopython
+from structsvm.tasks.alignment.decoding import BEST, PAIRS
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel, as_pair, listed
 from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
@@ -82,12 +83,6 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         the pairs best, in the unit that suits the loss. None: zero. A tuple ``(matrix, gap_open, gap_extend)`` has the
         scores of the first and of each further letter of a gap as well, in the unit of the matrix; if they are not
         given, or None, they are those that align the training pairs best.
-    decode : {"auto", "pairs", "best"}, default="auto"
-        What `predict` returns: "best", the alignment with the highest score; "pairs", the one whose expected number of
-        right pairs is the greatest, under p ~ exp(beta score). "auto": "pairs" where it finds more of the assessed
-        columns of held-out pairs, by more than a standard error, while C is chosen; else "best". The sharpness of p is
-        chosen with C (`validation_`); where C is not chosen, "pairs" has the usual one. See
-        `structsvm.tasks.alignment.decoding`.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     n_jobs : int, optional
@@ -113,7 +108,7 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         The costs w0: names of mode and matrix, `gap_open`, `gap_extend` in the matrix's unit, and the factor `scale`
         on all of them.
     beta_ : float
-        The factor on scores of `decode`; 0: best alignments are predicted.
+        The factor on scores under which the most expected pairs are predicted, chosen with C; 0: best alignments are.
     temperature_ : float or None
         Divisor of the scores for probabilities; None before `calibrate`.
     C_ : float
@@ -271,21 +266,28 @@ class SequenceAligner(SequenceAlignerParameters, StructureEstimator):
         self = cls(**{"gaps": "linear" if gap_extend is None else "affine", "mode": "semi_global"} | params)
         self._check_params()
         model = AlignmentModel.of(self)
-        model.params = self.get_params(deep=False)
         model.set_costs(matrix, gap_open, gap_open if gap_extend is None else gap_extend)
         self._adopt(model)
         return self
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Iterable[StringPair], *, biopython: bool = False) -> list[Any]:
+    def predict(
+        self, X: Iterable[StringPair], *, biopython: bool = False, decode: Literal["pairs", "best"] | None = None
+    ) -> list[Any]:
         """Align pairs of sequences: a list of pairs of gapped rows, or with `biopython` of `Bio.Align.Alignment`.
+
+        `decode` asks for "best", the alignment with the highest score, or for "pairs", the one whose expected number of
+        right pairs is the greatest, under p ~ exp(beta score). None: as was chosen with C, "pairs" where it found more
+        of the assessed columns of held-out pairs, by more than a standard error; "best" where C was not chosen.
 
         In local mode, unaligned letters are in lower case, against gaps. An empty sequence is aligned with gaps only;
         `predict_kbest` and `decision_function` raise ValueError for one.
         """
+        if decode not in (BEST, PAIRS, None):
+            raise ValueError(f"decode must be '{BEST}', '{PAIRS}' or None, got {decode!r:.40}")
         model, X = self._fitted(), as_list(X, "pairs")
-        found = model.align(X, self._threads)
+        found = model.align(X, self._threads, decode)
         if not biopython:
             return found
         if model.encoder.is_annotated:

@@ -32,7 +32,7 @@ from structsvm.structures.gapped import (
 )
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.contexts import MOST_LETTERS, contexts_of
-from structsvm.tasks.alignment.decoding import BEST, PAIRS, SHARPNESS, DecodedSearch, spread
+from structsvm.tasks.alignment.decoding import PAIRS, SHARPNESS, DecodedSearch, spread
 from structsvm.tasks.alignment.doubts import (
     have_gaps,
     letters_in,
@@ -452,21 +452,21 @@ class AlignmentModel(TaskModel[AlignedPairs]):
         """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
         if examples.has_unknown:
             examples = replace(examples, references=self.oracle.completed(examples.references, self.weights))
-        if len(examples.references.decoys) or self.params.get("decode", AUTO) == BEST:
+        if len(examples.references.decoys):
             return super().search_of_loss(examples, solver)
-        search = DecodedSearch(self, examples.subsample(self.most_examples), solver)
-        search.only = self.params.get("decode") == PAIRS
-        return search
+        return DecodedSearch(self, examples.subsample(self.most_examples), solver)
 
     @property
     def beta(self) -> float:
         """The factor on scores by which alignments are decoded, for the most expected pairs; 0: best alignments."""
-        sharpness, decode = self.sharpness, self.params.get("decode")
+        return self.beta_of(None)
+
+    def beta_of(self, decode: str | None) -> float:
+        """The same if one of `BEST` and `PAIRS` is asked for, or None: as was chosen."""
         chosen = None if self.choice is None else self.choice.get(ChosenDecoding)
-        if sharpness is None and chosen is not None and decode != BEST:
-            sharpness = chosen.sharpness
-        if sharpness is None:
-            sharpness = SHARPNESS if decode == PAIRS else 0.0
+        sharpness = self.sharpness or (0.0 if chosen is None else chosen.sharpness)
+        if decode is not None:
+            sharpness = (sharpness or SHARPNESS) if decode == PAIRS else 0.0
         return sharpness / spread(self.oracle.pair_table(self.weights)) if sharpness else 0.0
 
     def held_out_scores(self, examples: AlignedPairs) -> Held:
@@ -492,14 +492,14 @@ class AlignmentModel(TaskModel[AlignedPairs]):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def align(self, X: Sequence[StringPair], n_jobs: int = 1) -> list[tuple[str, str]]:
-        """The alignment of each pair of strings, see `beta`, as pairs of rows.
+    def align(self, X: Sequence[StringPair], n_jobs: int = 1, decode: str | None = None) -> list[tuple[str, str]]:
+        """The alignment of each pair of strings, see `beta_of`, as pairs of rows.
 
         An empty string stands against nothing but gaps.
         """
         found = [self._with_nothing(pair, k) for k, pair in enumerate(X)]
         full = [k for k, rows in enumerate(found) if rows is None]
-        beta = self.beta
+        beta = self.beta_of(decode)
 
         def work(a: int, b: int) -> list[tuple[str, str]]:
             pool, part = StringPool(self.encoder), full[a:b]

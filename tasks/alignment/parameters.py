@@ -11,7 +11,6 @@ import numpy as np
 from structsvm.parameters import FLAG, NONE, Interval, Kind, Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
-from structsvm.tasks.alignment.decoding import BEST, PAIRS
 from structsvm.tasks.alignment.selection import LETTERS_AROUND, MODES, NO_CONTEXT
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
 from structsvm.tasks.common.solver import AUTO
@@ -56,4 +55,3 @@ class SequenceAlignerParameters(Training):
     loss: str = parameter(Options("q", "zero_one"), default="q")
     window: int = parameter(Interval(Integral, 0), default=0)
     prior: Prior = parameter(MATRIX, WithGaps(), NONE, default=AUTO)
-    decode: str = parameter(Options(AUTO, PAIRS, BEST), default=AUTO)

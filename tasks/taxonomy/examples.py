@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Integers, MatrixLike
     from structsvm.features.tokens import Tokens
-    from structsvm.tasks.common.questions.denied import Not
+    from structsvm.tasks.common.labels import Not
     from structsvm.tasks.taxonomy.shards import DocumentShards
 
     # Texts, or rows of numbers.

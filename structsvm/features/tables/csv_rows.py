@@ -37,9 +37,16 @@ def table_of(row: bytes, name: str, wanted: Iterable[str] = ()) -> Table | None:
     header = row.rstrip(b"\r")
     text = header.decode("utf-8", "replace")
     separator = ";" if text.count(";") > text.count(",") else ","
-    names = [field.strip().lower() for field in next(csv.reader([text], delimiter=separator), [])]
     is_csv = IS_CSV.search(name) is not None
-    if not text or "\t" in text or (len(names) < 2 and not is_csv):
+    if not text or "\t" in text or "\r" in text:
+        return None
+    try:
+        names = [field.strip().lower() for field in next(csv.reader([text], delimiter=separator), [])]
+    except csv.Error as error:  # such as a very long value
+        if not is_csv:
+            return None
+        raise ColumnFileError(f"{name}:1: {error}") from None
+    if len(names) < 2 and not is_csv:
         return None
     found, asked = (WORD_NAMES | LABEL_NAMES).intersection(names), {column.lower() for column in wanted}
     if not is_csv and not asked.intersection(names) and not (found & WORD_NAMES and found & LABEL_NAMES):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from structsvm.arrays import Integers
+    from structsvm.tasks.common.labels import Not
     from structsvm.tasks.common.model import TaskModel
-    from structsvm.tasks.common.questions.denied import Not
     from structsvm.tasks.common.questions.pool import Strategy
     from structsvm.tasks.common.questions.reading import Reader
 

@@ -5,6 +5,7 @@ import pytest
 
 import structsvm
 from structsvm.datasets import make_alignment
+from structsvm.metrics import alignment_scores
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import SequenceAligner
 from structsvm.tasks.alignment.decoding import SHARPNESS
@@ -29,10 +30,13 @@ def far_relatives(n, seed):
 
 def test_expected_pairs_find_more_of_far_relatives():
     data = make_alignment(60, length=80, divergence=1.0, random_state=0)
-    best, found = (SequenceAligner.from_costs("BLOSUM62", -11.0, -1.0, decode=d) for d in ("best", "pairs"))
-    assert (best.beta_, found.beta_) == (0.0, pytest.approx(SHARPNESS / found.substitution_matrix_.values.std()))
-    assert found.score(data.X, data.y) > best.score(data.X, data.y) + 0.05
-    for (x, z), rows in zip(data.X, found.predict(data.X), strict=True):
+    aligner = SequenceAligner.from_costs("BLOSUM62", -11.0, -1.0)
+    usual = SHARPNESS / aligner.substitution_matrix_.values.std()
+    assert [aligner.model_.beta_of(decode) for decode in (None, "best", "pairs")] == [0.0, 0.0, pytest.approx(usual)]
+    best, found = (aligner.predict(data.X, decode=decode) for decode in ("best", "pairs"))
+    assert best == aligner.predict(data.X)
+    assert alignment_scores(data.y, found).q > alignment_scores(data.y, best).q + 0.05
+    for (x, z), rows in zip(data.X, found, strict=True):
         assert tuple(row.replace("-", "") for row in rows) == (x, z)
 
 
@@ -40,7 +44,7 @@ def test_predictions_do_not_depend_on_the_unit_of_costs():
     X, _ = far_relatives(40, 1)
     large = SubstitutionMatrix("ACGT", 16.0 * DNA.values)
     found = [
-        SequenceAligner.from_costs(matrix, -6.0 * unit, -1.0 * unit, decode="pairs", **COSTS).predict(X)
+        SequenceAligner.from_costs(matrix, -6.0 * unit, -1.0 * unit, **COSTS).predict(X, decode="pairs")
         for matrix, unit in ((DNA, 1.0), (large, 16.0))
     ]
     assert found[0] == found[1]
@@ -55,7 +59,7 @@ def test_the_choice(tmp_path):
     assert chosen.sharpness > 0.0 and gain > error and "most expected pairs" in model.model_.choice.text
     assert model.beta_ > 0.0 and model.validation_["sharpness"] == chosen.sharpness
     test = far_relatives(200, 3)
-    assert model.score(*test) > SequenceAligner(decode="best", **settings).fit(X, y).score(*test)
+    assert model.score(*test) > alignment_scores(test[1], model.predict(test[0], decode="best")).q
     model.save(tmp_path / "model")
     stored = structsvm.load(tmp_path / "model")
     assert stored.predict(test[0]) == model.predict(test[0]) and stored.beta_ == model.beta_
@@ -64,11 +68,11 @@ def test_the_choice(tmp_path):
 
 def test_best_alignments_where_they_are_wanted_or_nothing_is_chosen():
     data = make_alignment(30, random_state=0)
-    for settings in ({"C": 0.01}, {"decode": "best"}):
+    for settings in ({"C": 0.01}, {}):
         model = SequenceAligner(mode="local", prior="BLOSUM62", random_state=0, **settings).fit(data.X, data.y)
-        assert model.beta_ == 0.0
         kbest = [found[0][0] for found in model.predict_kbest(data.X[:5], 1)]
-        assert model.predict(data.X[:5]) == kbest
+        assert model.predict(data.X[:5], decode="best") == kbest
+        assert settings == {} or (model.beta_ == 0.0 and model.predict(data.X[:5]) == kbest)
     decoys = SequenceAligner(mode="local", prior="BLOSUM62", random_state=0).fit(data.X, data.y, decoys=data.decoys)
     assert decoys.beta_ == 0.0
 
@@ -76,5 +80,5 @@ def test_best_alignments_where_they_are_wanted_or_nothing_is_chosen():
 def test_a_choice_that_no_program_wrote():
     with pytest.raises(ValueError, match="sharpness"):
         ChosenDecoding.from_json({"sharpness": -1.0, "decoded": [0.0, 0.0]})
-    with pytest.raises(ValueError, match="'decode' parameter"):
-        SequenceAligner(decode="worst").fit([("A", "A")], [("A", "A")])
+    with pytest.raises(ValueError, match="decode must be 'best', 'pairs' or None, got 'worst'"):
+        SequenceAligner.from_costs("BLOSUM62", -11.0, -1.0).predict([("A", "A")], decode="worst")

@@ -314,6 +314,7 @@ def test_threads_predict_the_same(case, monkeypatch):
 
     monkeypatch.setattr(parallel, "ThreadPoolExecutor", Pool)
     monkeypatch.setattr("structsvm.tasks.common.classifier.PART", 20)
+    monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_SHARED", 0)
     monkeypatch.setattr("structsvm.tasks.taxonomy.linear.BLOCK", 20)
     monkeypatch.setattr("structsvm.tasks.taxonomy.kernel.BLOCK", 20)
     model = case.fit()
