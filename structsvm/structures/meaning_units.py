@@ -130,6 +130,7 @@ class MeaningUnits:
         self._join_lists()
         if grammar is not None:
             self._follow(grammar)
+            self._join_lists()
         self.members: dict[int, list[int]] = defaultdict(list)
         self.kinds = self._find_kinds()
 

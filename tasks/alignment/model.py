@@ -464,7 +464,9 @@ class AlignmentModel(TaskModel[AlignedPairs]):
     def beta_of(self, decode: str | None) -> float:
         """The same if one of `BEST` and `PAIRS` is asked for, or None: as was chosen."""
         chosen = None if self.choice is None else self.choice.get(ChosenDecoding)
-        sharpness = self.sharpness or (0.0 if chosen is None else chosen.sharpness)
+        sharpness = self.sharpness
+        if sharpness is None:
+            sharpness = 0.0 if chosen is None else chosen.sharpness
         if decode is not None:
             sharpness = (sharpness or SHARPNESS) if decode == PAIRS else 0.0
         return sharpness / spread(self.oracle.pair_table(self.weights)) if sharpness else 0.0

@@ -92,16 +92,7 @@ def record_of(losses: tuple[str, ...]) -> Record:
     })  # fmt: skip
 
 
-class FromZero:
-    """Base beside a run's own class, which knows where it began."""
-
-    @cached_property
-    def at_zero(self) -> float:
-        """The primal objective at w = 0."""
-        return float(self.primal_at(np.zeros_like(self.state.weights)))
-
-
-class PatientRounds(FromZero, PatientRun, CuttingPlaneRun):
+class PatientRounds(PatientRun, CuttingPlaneRun):
     """Rounds until the gap is closed."""
 
     least_passes, solved = LEAST_ROUNDS, SOLVED
@@ -109,16 +100,22 @@ class PatientRounds(FromZero, PatientRun, CuttingPlaneRun):
     @property
     def is_at_zero(self) -> bool:
         """Whether w = 0 solves the problem as well as the weights do."""
-        return self.at_zero - self.dual <= self.solved * self.at_zero
+        most = float(self.primal_at(np.zeros_like(self.state.weights)))
+        return bool(most - self.dual <= self.solved * most)
 
 
-class PatientQueries(FromZero, PatientRun, DualRun):
+class PatientQueries(PatientRun, DualRun):
     """Passes until the gap is small beside what training gains over w = 0.
 
     With a small C the primal hardly falls from its value at w = 0: a gap that is small beside it says nothing.
     """
 
     least_passes, solved = MOST_PASSES, SOLVED_OF_GAIN
+
+    @cached_property
+    def at_zero(self) -> float:
+        """The primal objective at w = 0."""
+        return float(self.primal_at(np.zeros_like(self.state.weights)))
 
     @property
     def remaining(self) -> float:

@@ -519,7 +519,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         scheme = self.scheme if self.segments is None else BIOES
         if is_partial and scheme is not None and "O" in self.labels:
             held = self._chunk_token_scores(examples)
-            if held.denominator.any():
+            if held is not None:
                 return held
         if is_partial or scheme is None or set(self.labels) == {"O"}:
             return self._token_scores(examples)
@@ -527,14 +527,19 @@ class SequenceModel(TaskModel[LabeledSequences]):
         true, found, right = chunk_counts(y_true, y_pred, scheme)
         return Held("F1", 2.0 * right, 1.0 * (true + found))
 
-    def _chunk_token_scores(self, examples: LabeledSequences) -> Held:
-        """F1 of the labels of chunks, over tokens whose label is known; most others are outside, and easy."""
+    def _chunk_token_scores(self, examples: LabeledSequences) -> Held | None:
+        """F1 of the labels of chunks, over tokens whose label is known; most others are outside, and easy.
+
+        None if no token in a chunk is known.
+        """
         offsets, predicted = examples.tokens.offsets, self.predict_tokens(examples.tokens)
         table: Any = KnownLabels(examples.label_ids, examples.sets).table
         outside = list(self.labels).index("O")
         is_known = (table.sum(axis=1) == 1)[examples.label_ids]
         label_ids = table.argmax(axis=1)[examples.label_ids]
         true, found = is_known & (label_ids != outside), is_known & (predicted != outside)
+        if not true.any():
+            return None
         counts = 2.0 * (true & (predicted == label_ids)), 1.0 * true + found
         return Held("F1", *(np.diff(np.concatenate([[0.0], np.cumsum(of)])[offsets]) for of in counts))
 

@@ -7,7 +7,7 @@ import pytest
 from structsvm.oracles.hybrid import Lexicon
 from structsvm.oracles.meanings.order import ListOrder, following
 from structsvm.structures.meaning_units import MeaningUnits, lists
-from structsvm.structures.meanings import parse_meaning
+from structsvm.structures.meanings import MeaningGrammar, parse_meaning
 
 
 def trees_of(*texts):
@@ -38,6 +38,19 @@ def test_all_slots_of_a_list_take_the_same():
     of_no = next(u for u, unit in enumerate(units.units) if unit.name == "no")
     assert not units.is_list(of_no)
     assert [{units.units[u].name for u in units.fillers[s]} for s in units.slots_of(of_no)] == [{"f(a)"}, {"h"}]
+
+
+def test_all_slots_of_a_list_take_the_same_with_a_grammar():
+    """Also where the grammar fills slots by their places: else a sum over free orders lacks some derivations."""
+    grammar = MeaningGrammar(
+        "@S -> and ( @A , @B )\n@S -> and ( @A , @B , @B )\n@S -> h ( @A )\n@S -> h ( @B )\n"
+        "@A -> f ( @X )\n@A -> p ( @X )\n@B -> g ( @X )\n@B -> f ( @X )\n@B -> q ( @X )\n@X -> a\n@X -> b"
+    )
+    units = MeaningUnits(trees_of("and(f(a),g(b))", "and(f(b),g(a),f(a))", "h(p(a))", "h(q(a))"), grammar=grammar)
+    taken = [
+        {*units.fillers[slot]} for u, unit in enumerate(units.units) if unit.name == "and" for slot in units.slots_of(u)
+    ]
+    assert len(taken) == 5 and all(own == taken[0] for own in taken)
 
 
 @pytest.mark.parametrize("order", [*itertools.permutations(["f(x)", "g(y)", "h(z)"])])

@@ -471,7 +471,9 @@ class LossSearch:
 
 
 def joined(parts: list[Held]) -> Held:
-    """The scores of the examples of several parts."""
+    """The scores of the examples of several parts; without those of parts that have no F1 where others have."""
+    if len({part.metric for part in parts}) > 1:
+        parts = [part for part in parts if part.metric == "F1"]
     return Held(parts[0].metric, *(np.concatenate(sums) for sums in list(zip(*parts, strict=True))[1:]))
 
 

@@ -583,3 +583,11 @@ def test_what_leaves_no_choice_of_the_solver_is_refused(name, value):
     labeler = tasks.SequenceLabeler(solver="auto", **{name: value})
     with pytest.raises(ValueError, match=f"solver='auto' is chosen .* needs {name}="):
         labeler.fit(LINES, LINE_TAGS)
+
+
+def test_scores_of_parts_without_f1_are_left_out():
+    """A part in which no chunk is known is judged by accuracy: its counts are none of F1."""
+    f1, accuracy = Held("F1", np.array([2.0]), np.array([4.0])), Held("accuracy", np.array([9.0]), np.array([9.0]))
+    found = selection.joined([accuracy, f1])
+    assert found.metric == "F1" and (found.numerator.tolist(), found.denominator.tolist()) == ([2.0], [4.0])
+    assert selection.joined([accuracy, accuracy]).denominator.sum() == 18.0
