@@ -43,8 +43,8 @@ def test_all_slots_of_a_list_take_the_same():
 def test_all_slots_of_a_list_take_the_same_with_a_grammar():
     """Also where the grammar fills slots by their places: else a sum over free orders lacks some derivations."""
     grammar = MeaningGrammar(
-        "@S -> and ( @A , @B )\n@S -> and ( @A , @B , @B )\n@S -> h ( @A )\n@S -> h ( @B )\n"
-        "@A -> f ( @X )\n@A -> p ( @X )\n@B -> g ( @X )\n@B -> f ( @X )\n@B -> q ( @X )\n@X -> a\n@X -> b"
+        "S -> and ( @A , @B )\nS -> and ( @A , @B , @B )\nS -> h ( @A )\nS -> h ( @B )\n"
+        "A -> f ( @X )\nA -> p ( @X )\nB -> g ( @X )\nB -> f ( @X )\nB -> q ( @X )\nX -> a\nX -> b"
     )
     units = MeaningUnits(trees_of("and(f(a),g(b))", "and(f(b),g(a),f(a))", "h(p(a))", "h(q(a))"), grammar=grammar)
     taken = [
