@@ -6,6 +6,9 @@ from numpy.typing import NDArray
 from structsvm.features._tokens import TokenBuffer
 
 @final
+class Beginning: ...
+
+@final
 class KnownNames:
     def __init__(self, names: list[str]) -> None: ...
     @property
