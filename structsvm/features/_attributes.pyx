@@ -290,9 +290,12 @@ cdef class AttributeBuffer(TokenBuffer):
         """One key and value of a dict, whose keys go on after `at`; `place` is where the key is expected there."""
         cdef float number
         cdef int64_t id_
+        cdef object name
         if not PyUnicode_CheckExact(key):
             self.answer()
-            key = self.text(key)
+            name = self.text(key)  # kept until it is looked up
+            self.add_item(at, name, value, place, depth)
+            return self.answer()
         if value is False:
             return 0
         if PyUnicode_CheckExact(value):
@@ -309,7 +312,9 @@ cdef class AttributeBuffer(TokenBuffer):
         elif isinstance(value, (dict, list, tuple, set, frozenset)):
             return self.add_nested(self.below(at, key, place), value, depth + 1)
         elif getattr(value, "shape", ()) != () and hasattr(value, "tolist"):
-            return self.add_nested(self.below(at, key, place), value.tolist(), depth + 1)
+            name = value.tolist()
+            self.add_nested(self.below(at, key, place), name, depth + 1)
+            return self.answer()
         else:
             number = self.number(at, key, value)
         if number != 0.0:
@@ -323,8 +328,10 @@ cdef class AttributeBuffer(TokenBuffer):
         cdef Py_ssize_t k = 0, place = 0
         cdef PyObject *key
         cdef PyObject *value
+        cdef object name, inner     # a value's own methods may change the dict
         while PyDict_Next(features, &k, &key, &value):
-            self.add_item(at, <object>key, <object>value, &place, depth)
+            name, inner = <object>key, <object>value
+            self.add_item(at, name, inner, &place, depth)
         return 0
 
     cdef int add_items(self, object features, Beginning at, int depth) except -1:
@@ -371,11 +378,13 @@ cdef class AttributeBuffer(TokenBuffer):
 
     cdef int add_token(self, object token) except -1:
         cdef Py_ssize_t k = 0
+        cdef object name            # its own methods may change the list
         if type(token) is dict:
             self.add_dict(token, self.top, 0)
         elif type(token) is list:
             while k < PyList_GET_SIZE(token):
-                self.add_name(<object>PyList_GET_ITEM(token, k))
+                name = <object>PyList_GET_ITEM(token, k)
+                self.add_name(name)
                 k += 1
         elif type(token) is tuple:
             for k in range(PyTuple_GET_SIZE(token)):

@@ -147,6 +147,8 @@ class _Trees(Places):
         size = int(scores.lengths[entry])
         table, shift = self._table(arcs[entry, : size + 1, : size + 1])
         log_sum, chances = TreeFinder(self.projective, size + self.several_roots).log_sum(table)
+        if not self.projective and not np.isclose(log_sum, _by_elimination(table), rtol=1e-11, atol=1e-9):
+            log_sum = -np.inf  # weights too small to have all their digits
         log_z[entry] = log_sum + shift
         if counts is not None:
             counts[entry, : size + 1, 1 : size + 1] = self._own(chances)[:, 1:]
@@ -268,6 +270,22 @@ class _Trees(Places):
     def _own(self, chances: Values) -> Values:
         """Probabilities of an entry's arcs, from those of the kernels' table."""
         return chances[1:, 1:] if self.several_roots else chances
+
+
+def _by_elimination(table: Values) -> float:
+    """The log-sum over the trees of a table as `arborescence.h` has it, of logs: nothing underflows, and it is slow."""
+    heads, roots, total = table[1:, 1:].T.copy(), table[0, 1:].copy(), 0.0
+    while len(roots) > 1:
+        sums = np.logaddexp.reduce(heads, axis=1)
+        last = int(sums.argmax())
+        if np.isneginf(sums[last]):
+            return -np.inf
+        total += float(sums[last])
+        ways, rest = heads[:, last] - sums[last], np.arange(len(roots)) != last
+        roots = np.logaddexp(roots, ways + roots[last])[rest]
+        heads = np.logaddexp(heads, ways[:, None] + heads[last])[rest][:, rest]
+        np.fill_diagonal(heads, -np.inf)
+    return total + float(roots[0])
 
 
 def _with_labels(scores: Scores) -> Floats:

@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 import runtime_models
-from runtime_models import COMPILER, MODELS, ODD, fitted, sequences
+from runtime_models import COMPILER, MODELS, ODD, arrays_of, fitted, sequences
 
 from structsvm.datasets import make_sequences
 from structsvm.export.letters import LetterTable
@@ -138,6 +138,20 @@ def test_damaged_files_are_refused(runtime, tmp_path):
     (tmp_path / "empty").touch()
     with pytest.raises(runtime.ModelError, match="empty: not a model"):
         runtime.load(tmp_path / "empty")
+
+
+def test_rows_of_scores_that_no_token_has_are_refused(runtime):
+    """Of order 2, rows behind those of all pairs of labels are for the first token alone."""
+    data = bytearray(bytes_of(fitted("automaton of order 2")))
+    arrays = arrays_of(data)
+    n_labels = int(arrays[0][1])
+    sizes = [len(array) for array in arrays]
+    at = next(i for i in range(1, len(sizes)) if sizes[i] == 2 and sizes[i + 1 : i + 5] == [int(arrays[i][0])] * 4)
+    arrays[at + 2][0] = n_labels * (n_labels + 1) - 1
+    runtime.load(sound(bytes(data)))
+    arrays[at + 2][0] += 1
+    with pytest.raises(runtime.ModelError, match="not a complete, sound model"):
+        runtime.load(sound(bytes(data)))
 
 
 def test_wrong_input_is_named(runtime, tagger_of):

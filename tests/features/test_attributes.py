@@ -1,6 +1,9 @@
 """Attribute strings and feature dicts, against a reference that takes them apart."""
 
 import itertools
+import os
+import subprocess
+import sys
 from collections import UserDict
 
 import numpy as np
@@ -325,3 +328,79 @@ def test_numeric_columns_as_bigrams():
 def test_bigrams_that_cannot_be(options, X, message):
     with pytest.raises(ValueError, match=message):
         FeatureEncoder(**options).fit(X)
+
+
+HELD = """
+import numpy as np
+from structsvm.features.encoder import FeatureEncoder
+
+class Word(str):
+    pass
+
+class Clearing:
+    def __init__(self, owner):
+        self.owner = owner
+    def act(self):
+        self.owner.clear()
+        return [bytearray(n) for n in range(200)]
+
+class Shape(Clearing):
+    @property
+    def shape(self):
+        self.act()
+        return ()
+    def __float__(self):
+        return 1.0
+
+class Float(Clearing):
+    def __float__(self):
+        self.act()
+        return 1.0
+
+class Repr(Clearing):
+    def __repr__(self):
+        self.act()
+        return "Repr()"
+
+class Table:
+    shape = (1,)
+    def tolist(self):
+        return {"".join(["ca", "ps"]): True, "".join(["lo", "w"]): "".join(["x", "yz"])}
+
+encoder = FeatureEncoder().fit([[{"caps": True}, {"low": "xyz"}, {"t": {"caps": True}}, {"t": {"low": "xyz"}}, {}]] * 2)
+
+def names(token):
+    tokens = encoder.transform([[token]])
+    return sorted(encoder.feature_names[i] for i in tokens.indices.tolist())
+
+for key in (b"caps", np.str_("caps"), Word("caps")):
+    assert names({key: True}) == ["caps"], key
+for key in (b"low", np.str_("low"), Word("low")):
+    assert names({key: "".join(["x", "yz"])}) == ["low:xyz"], key
+assert names({"t": Table()}) == ["t:caps", "t:low:xyz"]
+for kind in (Shape, Float):
+    token = {}
+    token["".join(["c", "aps"])] = kind(token)
+    assert names(token) == ["caps"], kind
+    inner = {}
+    token = {"t": inner}
+    inner["".join(["c", "aps"])] = kind(token)
+    assert names(token) == ["t:caps"], kind
+token = ["caps"]
+token.append(Repr(token))
+try:
+    names(token)
+except TypeError as error:
+    assert "got Repr() of type Repr" in str(error), error
+else:
+    raise AssertionError("a name that is no string")
+"""
+
+
+def test_names_and_values_live_until_they_are_looked_up():
+    """Memory that is given back is overwritten: what is read from it later is not the name."""
+    command = [sys.executable, "-P", "-X", "faulthandler", "-c", HELD]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONMALLOC": "debug"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@
  *
  * COUNT mutants of each model, which differ from it in items, counts or kinds of arrays, cuts and swaps; most with the
  * checksum that they should have. What is opened labels sequences. Prints how many were opened, and what became of them.
+ * A COUNT of 0 reads each model as it is, with its checksum, for sequences of long words in capitals.
  */
 #include "structsvm_runtime.h"
 
@@ -84,7 +85,9 @@ static void mutate(uint8_t *bytes, const uint8_t *sound, size_t *size, const siz
 static const char *const words[] = {"w1", "DT", "Main", "St.,", "60611-12", "\xCE\xA3\xCE\x91\xCE\xA3", "\xC4\xB0x", "",
                                     "--", "w=w2", "bias", "w:w3", "nested:length:2", "\xF0\x9D\x90\x80", "a\xFF", "XXaa11"};
 
-static long use(structsvm *tagger) {
+static char capitals[301];
+
+static long use(structsvm *tagger, int as_it_is) {
     static structsvm_text texts[MOST_TOKENS * 4];
     static float rows[1 << 20];
     uint32_t starts[MOST_TOKENS + 1], labels[MOST_TOKENS * K_BEST], n = 1 + (uint32_t)drawn(MOST_TOKENS);
@@ -92,7 +95,7 @@ static long use(structsvm *tagger) {
     long good = 0;
     if (tagger->n_columns > 4) return 0;
     for (int i = 0; i < MOST_TOKENS * 4; i++) {
-        const char *word = words[drawn(60) == 0 ? 14 : drawn(14)];
+        const char *word = as_it_is ? capitals : words[drawn(60) == 0 ? 14 : drawn(14)];
         texts[i].data = word;
         texts[i].size = (uint32_t)strlen(word);
         texts[i].value = drawn(4) ? 1.0f : 0.5f;
@@ -114,6 +117,7 @@ int main(int argc, char **argv) {
     if (argc < 4) return 2;
     long count = atol(argv[2]), opened = 0, refused = 0, used = 0;
     state = (uint64_t)atol(argv[1]) * 0x9E3779B97F4A7C15ull + 88172645463325252ull;
+    memset(capitals, 'A', sizeof capitals - 1);
     for (uint32_t i = 0; i < 256; i++) {
         table[i] = i;
         for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xEDB88320u : 0);
@@ -128,16 +132,16 @@ int main(int argc, char **argv) {
         if (sound == NULL || fread(sound, 1, size, file) != size) return 2;
         fclose(file);
         size_t n_arrays = arrays_of(sound, size, at);
-        for (long k = 0; k < count; k++) {
+        for (long k = 0; k < (count > 0 ? count : 1); k++) {
             size_t now = size;
             uint8_t *bytes = malloc(size + 8), *exact;
             structsvm *tagger;
             if (bytes == NULL) return 2;
             memcpy(bytes, sound, size);
             memset(bytes + size, 0, 8);
-            for (uint64_t m = 1 + drawn(3); m > 0; m--) mutate(bytes, sound, &now, at, n_arrays);
-            if (drawn(40) == 0) now = size + 8;
-            if (drawn(50) != 0) {
+            for (uint64_t m = count > 0 ? 1 + drawn(3) : 0; m > 0; m--) mutate(bytes, sound, &now, at, n_arrays);
+            if (count > 0 && drawn(40) == 0) now = size + 8;
+            if (count == 0 || drawn(50) != 0) {
                 uint64_t stated = now;
                 memcpy(bytes + 16, &stated, 8);
                 uint32_t crc = crc32_of(bytes + 16, now - 16);
@@ -150,7 +154,7 @@ int main(int argc, char **argv) {
             int status = structsvm_open(exact, now, &tagger);
             if (status == STRUCTSVM_OK) {
                 opened++;
-                used += use(tagger);
+                used += use(tagger, count == 0);
                 structsvm_close(tagger);
             } else {
                 refused++;

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent / "reference"))
 
 import document_models  # noqa: E402
-from runtime_models import COMPILER, MODELS, RUNTIME, SOURCES, fitted  # noqa: E402
+from runtime_models import COMPILER, MODELS, RUNTIME, SOURCES, arrays_of, fitted  # noqa: E402
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 OPTIONS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
@@ -71,6 +71,27 @@ def test_no_mutant_is_read_or_used_beyond_its_bytes(structure, tmp_path):
     )  # neither are all refused by the checksum, nor are the faults too small
     assert used > opened // 2
     assert refused == mutants - opened
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+@pytest.mark.parametrize("name", ["records", "functions"])
+def test_letters_whose_lower_case_takes_four_times_their_bytes(name, tmp_path):
+    program = compiled(tmp_path, "sequences")
+    if program is None:
+        pytest.skip("the compiler has no sanitizers")
+    fitted(name).export(tmp_path)
+    data = bytearray((tmp_path / "model.bin").read_bytes())
+    arrays = arrays_of(data)
+    first = [array.itemsize for array in arrays].index(2)  # pages of letters are the first numbers of two bytes
+    pages, kinds, flags, lower = arrays[first : first + 4]
+    kind = kinds[128 * int(pages[0]) + ord("A")]
+    assert len(flags) == len(lower) and lower[kind] == 32
+    lower[kind] = 0x10000
+    (tmp_path / "model.bin").write_bytes(data)
+    command = [str(program), "1", "0", str(tmp_path / "model.bin")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ENVIRONMENT)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.startswith("1 mutants: 1 opened, ")
 
 
 if __name__ == "__main__":

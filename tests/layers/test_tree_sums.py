@@ -68,6 +68,27 @@ def test_what_weights_would_lose_is_left_to_logs():
 
 
 @pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("arcs", [[(0, 1, -744.0)], [(0, 3, -371.0), (3, 1, -371.0), (1, 3, 0.0)]])
+def test_weights_without_all_their_digits_are_no_sums(several, arcs):
+    """The arcs of the only tree, or their products, have weights below the least normal number."""
+    scores = np.full((1, 4, 4), -np.inf)
+    scores[0, 1, 2] = scores[0, 2, 1] = 0.0
+    for head, word, score in arcs:
+        scores[0, head, word] = score
+    size = max(2, *(word for _, word, _ in arcs))
+    with pytest.raises(ValueError, match=r"batch entry 0 underflows.*Scale the scores"):
+        Arborescence(several_roots=several).log_partition(scores, lengths=[size])
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_many_cycles_may_cost_what_one_may_not(several):
+    scores = np.full((1, 5, 5), -np.inf)
+    scores[0, [1, 2, 3, 4], [2, 1, 4, 3]] = 0.0
+    scores[0, 0, 1] = scores[0, 0 if several else 1, 3] = -500.0
+    assert Arborescence(several_roots=several).log_partition(scores) == pytest.approx([-1000.0], rel=1e-14)
+
+
+@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("projective", [False, True])
 def test_faults_of_heads_are_those_of_the_definition(projective, several):
     n = 4

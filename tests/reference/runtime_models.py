@@ -7,6 +7,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from structsvm.datasets import make_sequences
 from structsvm.tasks import SequenceLabeler, TokenFeatures
 
@@ -95,6 +97,16 @@ def sequences(name):
     if given is odd:
         found = found + ODD_SEQUENCES
     return [*found, [token for tokens in found[:55] for token in tokens], []]
+
+
+def arrays_of(data):
+    """The arrays of numbers of an exported model, without their signs, which may be changed in place in a bytearray."""
+    at, found = 24, []
+    while at < len(data):
+        width, count = data[at] & 15, int.from_bytes(data[at + 8 : at + 16], "little")
+        found.append(np.frombuffer(data, f"<u{width}", count, at + 16))
+        at += 16 + (count * width + 7) // 8 * 8
+    return found
 
 
 def compiled(folder, **sources):

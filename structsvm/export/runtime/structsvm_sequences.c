@@ -138,7 +138,8 @@ static void read_rules(reader *r, model *m) {
     automaton *a = &m->rules;
     const uint32_t *head = take_n(r, U32, 2);
     if (r->failed) return;
-    uint64_t N = head[0], H = head[1], K = m->K, n_origins, n_rows = (uint64_t)m->G * m->P;
+    uint64_t N = head[0], H = head[1], K = m->K, n_origins;
+    uint64_t n_rows = (m->order == 2 ? K : 1) * m->P;    /* of tokens behind the first */
     need(r, N > 0 && N < INT32_MAX / 2 && H > 0 && H <= N);
     if (r->failed) return;
     a->N = head[0], a->H = head[1];
@@ -400,8 +401,8 @@ static int read_word(model *m, const structsvm_text *text, word *w) {
     return STRUCTSVM_OK;
 }
 
-/* Bytes that a function writes of a text: a letter's lower case, or its digits, take at most twice its bytes. */
-static uint64_t most_written(uint64_t size) { return 2 * size + 8; }
+/* Bytes that a function writes of a text: a byte becomes a letter of at most four, or the two of a dotted i. */
+static uint64_t most_written(uint64_t size) { return 4 * size + 8; }
 
 /* The marks and patterns of a column's tokens; first tokens with each pattern by a table of hashes. */
 static int read_places(model *m, const structsvm_text *texts, uint32_t column, uint32_t n) {
