@@ -52,6 +52,32 @@ def test_a_model_of_a_table_labels_other_files(work):
     assert run(work, "predict", "m", "new.txt")[0] == run(work, "predict", "m", "new.csv")[0]
 
 
+def test_a_model_of_a_table_reads_labelled_columns(work):
+    run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
+    (work / "old.txt").write_text("12 number\nMill street\nRd street\n")
+    assert last(run(work, "predict", "m", "old.txt")[0]) == last(run(work, "predict", "m", "new.csv")[0])
+    assert json.loads(run(work, "evaluate", "m", "old.txt", "--json")[0])["n_tokens"] == 3
+
+
+def test_a_model_of_a_treebank_reads_labelled_columns(work):
+    row = "{}\t{}\t_\t{}\t_\t_\t0\t_\t_\t_\n"
+    rows = row.format(1, "dogs", "NOUN") + row.format(2, "bark", "VERB")
+    (work / "x.conllu").write_text((rows + "\n") * 20)
+    run(work, "train", "sequence", "x.conllu", "-m", "m", "--columns", "form", "--label", "upos", *QUICK)
+    (work / "old.txt").write_text("dogs NOUN\nbark VERB\n")
+    assert json.loads(run(work, "evaluate", "m", "old.txt", "--json")[0])["n_tokens"] == 2
+
+
+def test_columns_of_training_name_no_sequences_later(work):
+    """In the first sentence alone the shapes come in runs."""
+    rows = [("Xx", "The", "D"), ("x", "cat", "N"), ("x", "sat", "V")]
+    write(work / "shapes.csv", [("shape", "word", "label"), *[row for _ in range(30) for row in (*rows, ())]])
+    assert "30 sequences" in run(work, "train", "sequence", "shapes.csv", "-m", "m", *QUICK)[0]
+    write(work / "next.csv", [("shape", "word"), *(row[:2] for row in rows), (), *(row[:2] for row in rows)])
+    found = run(work, "predict", "m", "next.csv")[0].strip("\n")
+    assert [len(part.split("\n")) for part in found.split("\n\n")] == [3, 3]
+
+
 def test_strangers_names_of_tasks(work):
     for name, task in (("sequences", "sequence"), ("categories", "taxonomy"), ("entities", "sequence")):
         said = run(work, "train", name, "x.csv", "-m", "m", status=2)[1]

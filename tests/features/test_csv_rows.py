@@ -85,6 +85,33 @@ def test_commas_alone_make_no_table(text):
     assert list(table(text)[0]) == [tuple(line.split()) if " " in line else line for line in text.split("\n")[:-1]]
 
 
+@pytest.mark.parametrize("text", ["foo O\nbar O\n", "The\ncat\n\nRome\n"])
+def test_a_column_file_by_the_name_of_a_table(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    assert list(read_columns(tmp_path / "x.csv")) == list(table(text))
+
+
+def test_a_first_line_like_names_alone_makes_no_table():
+    """Nothing is separated in the line after it."""
+    assert list(table("word,label\n\ncat\n")) == [["word,label"], ["cat"]]
+    with pytest.raises(ColumnFileError, match=r":1: its first line, 'word , label', names columns"):
+        table("word , label\nfoo O bar\n")
+    assert table("word,label\n\ncat,O\n")[0] == [("cat", "O")]
+
+
+def test_columns_without_a_name_are_the_index_of_a_frame():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"word": ["foo", "bar"], "label": ["O", "B"]})
+    assert list(table(frame.to_csv())) == [[("foo", "O"), ("bar", "B")]]
+    assert list(table(",,word,tag\n0,1,foo,O\n1,2,bar,B\n")) == [[("foo", "O"), ("bar", "B")]]
+    assert list(table(",word\n0,foo\n", columns=["word"], label=0)) == [[("foo", "0")]]
+
+
+def test_a_table_whose_only_column_names_sequences():
+    with pytest.raises(ColumnFileError, match="its only column names sequences"):
+        table("a\nb\n", sequence=0)
+
+
 def test_pieces_have_the_names_of_the_first_one(tmp_path):
     (tmp_path / "x.csv").write_text("word,tag\na,O\n\nword,tag2\n\nc,B\n")
     pieces = ColumnPieces(tmp_path / "x.csv", 1)

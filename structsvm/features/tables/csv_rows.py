@@ -28,11 +28,12 @@ class Table(NamedTuple):
     header: bytes
 
 
-def table_of(row: bytes, name: str, wanted: Iterable[str] = ()) -> Table | None:
+def table_of(row: bytes, name: str, wanted: Iterable[str] = (), head: bytes = b"") -> Table | None:
     """The table that a file's first line begins; None for files of columns between blanks or tabs.
 
-    A table has commas or semicolons between names, of which one means words or labels, or is among `wanted`. Raises
-    ColumnFileError for a first line of a file ``.csv`` that has no such name, and for a name that stands twice.
+    A table has commas or semicolons between names, of which one means words or labels, or is among `wanted`; and, but
+    for a file ``.csv``, in the line after it in `head`. Raises ColumnFileError for a first line of a file ``.csv`` with
+    separators and without such a name, and for a name that stands twice.
     """
     header = row.rstrip(b"\r")
     text = header.decode("utf-8", "replace")
@@ -46,20 +47,27 @@ def table_of(row: bytes, name: str, wanted: Iterable[str] = ()) -> Table | None:
         if not is_csv:
             return None
         raise ColumnFileError(f"{name}:1: {error}") from None
-    if len(names) < 2 and not is_csv:
+    if not is_csv and (len(names) < 2 or separator.encode() not in _line_after(row, head, separator.encode())):
         return None
     found, asked = (WORD_NAMES | LABEL_NAMES).intersection(names), {column.lower() for column in wanted}
     if not is_csv and not asked.intersection(names) and not (found & WORD_NAMES and found & LABEL_NAMES):
         return None
     if not found and not asked.intersection(names):
+        if separator not in text:  # a column file by another name
+            return None
         raise ColumnFileError(
             f"{name}:1: a table of comma-separated values begins with the names of its columns, one of them word, "
             f"token, label or tag; found {text!r:.60}"
         )
-    twice = next((column for k, column in enumerate(names) if column in names[:k]), None)
+    twice = next((column for k, column in enumerate(names) if column and column in names[:k]), None)
     if twice is not None:
         raise ColumnFileError(f"{name}:1: two columns have the name {twice!r}")
     return Table(names, separator, header)
+
+
+def _line_after(row: bytes, head: bytes, default: bytes) -> bytes:
+    """The next line that is not blank; `default` if there is none."""
+    return next((line for line in head[head.find(row) + len(row) :].splitlines() if line.strip()), default)
 
 
 def table_rows(text: str, table: Table, name: str, first: int = 1) -> list[list[list[str]]]:

@@ -43,6 +43,7 @@ LINE = re.compile(rb"[^\n]+")
 CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
 CONLLU_ROW = re.compile(rb"(?:0\.1|1(?:-[1-9][0-9]*)?)\t(?:[^\t]+\t){8}[^\t]+\Z")
 LOOK = 1000  # words whose tags tell whether a column has any
+ASIDES = "id", ""  # names of columns that are no tokens' unless they are chosen; data frames write their index without
 TAGS = ("upos", "xpos")  # labels of CoNLL-U by default: the first that has values
 
 
@@ -123,7 +124,7 @@ class Form:
             )
         row = first_row(head)
         self.reading, self.name = reading, name
-        self.table = table_of(row, name, _named_columns(reading))
+        self.table = table_of(row, name, _named_columns(reading), head)
         self.names = names_of(head, row, name) if self.table is None else self.table.names
         if self.names is None and reading.label is None and reading.columns is None and n_features is None:
             check_no_treebank(row, name)
@@ -148,43 +149,62 @@ class Form:
         if self.table is not None and self.may_lack and named is not None and named.lower() not in self.table.names:
             reading = replace(reading, sequence=None)
         self.sequence = None if reading.sequence is None else self.place(reading.sequence)
-        if self.table is not None and reading.sequence is None and names_sequences(head, self.table, self.name):
+        if (
+            self.table is not None
+            and self._may_name_sequences(reading)
+            and names_sequences(head, self.table, self.name)
+        ):
             self.sequence = 0
-        own = [j for j in range(self.width) if j != self.sequence]
+        own = [
+            j for j in range(self.width) if j != self.sequence and (self.names is None or self.names[j] not in ASIDES)
+        ]
         is_plain = self.names is None or self.table is not None
         is_bare = is_plain and reading.columns is None and len(own) == n_features
-        label = None if is_bare else self._label(head, own, n_features is not None)
+        label = None if is_bare else self._label(head, own, reading)
         if reading.columns is not None:
             places = [self.place(column) for column in reading.columns]
         elif self.names is not None and "form" in self.names:
             places = [self.names.index("form")]
         else:
-            places = [j for j in own if j != label and (self.names is None or self.names[j] != "id")]
+            places = [j for j in own if j != label]
         if label in places and label is not None:
             raise ColumnFileError(
                 f"{self.name}: the column {self.called(label)} is the label, and among the columns of tokens"
             )
+        if label is None and not places:
+            raise self._nothing_left()
         self.has_label = label is not None
         self.places = places if label is None else [*places, label]
         self.ends = {word.encode("utf-8", "surrogatepass") for word in reading.sentence_end}
 
-    def _label(self, head: bytes, own: list[int], may_lack: bool) -> int | None:
+    def _may_name_sequences(self, reading: Reading) -> bool:
+        """Whether the first column may: no other is said to, and it is not said to be one of tokens or the label."""
+        label = [] if reading.label is None or self.may_lack else [reading.label]
+        given = [*(reading.columns or ()), *label]
+        return reading.sequence is None and 0 not in map(self.place, given)
+
+    def _nothing_left(self) -> ColumnFileError:
+        why = "has no column of words" if self.sequence is None else "its only column names sequences"
+        return ColumnFileError(f"{self.name}: {why}")
+
+    def _label(self, head: bytes, own: list[int], reading: Reading) -> int | None:
         """The column of labels; None: there is none, if that may be."""
-        reading = self.reading
         if reading.label is not None:
             try:
                 return self.place(reading.label)
             except ColumnFileError:
-                if may_lack:
+                if self.may_lack:
                     return None
                 raise
+        if not own:
+            raise self._nothing_left()
         if self.table is not None:
             return max((j for j in own if self.table.names[j] in LABEL_NAMES), default=own[-1])
         tags = [tag for tag in TAGS if self.names is not None and tag in self.names]
         if self.names is None or not tags:
             return own[-1]
         tag = next((tag for tag in tags if self._holds(head, self.names.index(tag))), None)
-        if tag is None and not may_lack:
+        if tag is None and not self.may_lack:
             raise ColumnFileError(
                 f"{self.name}: its columns {' and '.join(tags)} are empty; label= (--label) names the one to learn, of "
                 f"{', '.join(self.names)}"
