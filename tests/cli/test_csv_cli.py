@@ -68,6 +68,16 @@ def test_a_model_of_a_treebank_reads_labelled_columns(work):
     assert json.loads(run(work, "evaluate", "m", "old.txt", "--json")[0])["n_tokens"] == 2
 
 
+def test_a_column_that_an_option_names_is_there(work):
+    """A file may lack those that a model remembers, not those that are asked for."""
+    run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
+    assert run(work, "predict", "m", "new.csv")[0]
+    for command in (["predict"], ["predict", "--kbest", "2"], ["evaluate"]):
+        said = run(work, *command, "m", "x.csv", "--sequence", "dox", status=1)[1]
+        assert "x.csv: no column 'dox'; there are 3, of the names address, word, label" in said
+    assert run(work, "predict", "m", "x.csv", "--sequence", "address")[0] == run(work, "predict", "m", "x.csv")[0]
+
+
 def test_columns_of_training_name_no_sequences_later(work):
     """In the first sentence alone the shapes come in runs."""
     rows = [("Xx", "The", "D"), ("x", "cat", "N"), ("x", "sat", "V")]
