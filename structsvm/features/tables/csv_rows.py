@@ -102,9 +102,18 @@ def table_rows(text: str, table: Table, name: str, first: int = 1) -> list[list[
     return [rows for rows in sequences if rows]
 
 
-def filled(sequences: list[list[list[str]]], place: int, name: str) -> list[list[list[str]]]:
-    """The rows with each empty cell of a column replaced by the value above it; ColumnFileError if there is none."""
-    last = ""
+def line_of(text: str, table: Table, row: int, first: int = 1) -> int:
+    """The line of a row of `table_rows`, by its number from 0 in all sequences."""
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=table.separator)
+    ends = (lines.line_num for fields in lines if any(field.strip() for field in fields))
+    return first - 1 + next(islice(ends, row + (first == 1), None))
+
+
+def filled(sequences: list[list[list[str]]], place: int, name: str, last: str = "") -> list[list[list[str]]]:
+    """The rows with each empty cell of a column replaced by the value above it; ColumnFileError if there is none.
+
+    `last` is the value above the first row.
+    """
     for row in (row for rows in sequences for row in rows):
         row[place] = last = row[place] or last
         if not last:

@@ -22,6 +22,7 @@ from structsvm.features.tables.csv_rows import (
     Table,
     check_words,
     filled,
+    line_of,
     names_sequences,
     table_of,
     table_rows,
@@ -56,11 +57,14 @@ class Reading:
     Attributes
     ----------
     columns : tuple, optional
-        Those of tokens, in this order. None: all others; of CoNLL-U the words.
+        Those of tokens, in this order. None: all others (of tables without ``id`` and those without a name); of
+        CoNLL-U the words.
     label : str or int, optional
-        None: the last one; of CoNLL-U the universal tag, or, where there are none, the other one.
+        None: the last one; of CoNLL-U the universal tag, or, where there are none, the other one; of tables the last
+        whose name means labels (``label``, ``tag``, ``ner``, ...).
     sequence : str or int, optional
-        The column whose value names the sequence of a token: a run of equal values is one.
+        The column whose value names the sequence of a token: a run of equal values is one. None: none; of tables the
+        first one, if its values come in runs.
     sentence_end : tuple of str
         Tokens, in the first of `columns`, after which a sequence ends.
     """
@@ -114,6 +118,8 @@ class Form:
         Whether the last of these is the label.
     is_tabbed : bool
         Whether columns stand between tabs alone, and may hold blanks.
+    above : dict of int to str
+        By the first line of a part of a table: the name of the sequence above it, if its first row has none.
     """
 
     def __init__(self, head: bytes, name: str, reading: Reading, n_features: int | None = None) -> None:
@@ -137,6 +143,7 @@ class Form:
             self.width = n_tabs + 1
         self.may_lack = n_features is not None
         self.places: list[int] = []
+        self.above, self._last = dict[int, str](), ""
         if self.width:
             self._settle(head, n_features)
 
@@ -262,6 +269,22 @@ class Form:
             sequence=None if self.sequence is None else names[self.sequence],
         )
 
+    def follow(self, data: bytes, line: int) -> None:
+        """Remember the value above a part whose first line has this number, for empty names of sequences.
+
+        Of a file that is read in parts, each in its order, and before it is parsed.
+        """
+        if self.table is None or self.sequence is None:
+            return
+        try:
+            sequences = table_rows(data.decode("utf-8"), self.table, self.name, line)
+        except (UnicodeDecodeError, ColumnFileError):
+            return  # `parse` names its place
+        values = [row[self.sequence] for rows in sequences for row in rows]
+        if self._last and values and not values[0]:
+            self.above[line] = self._last
+        self._last = next((value for value in reversed(values) if value), self._last)
+
     def has_tokens(self, data: bytes) -> bool:
         """Whether a part of the file has tokens."""
         if self.table is not None:
@@ -331,15 +354,15 @@ class Form:
         """The sequences of a table; ColumnFileError for a word that is missing, and in training for a label."""
         sequences = table_rows(text, table, self.name, line)
         if self.sequence is not None:
-            sequences = filled(sequences, self.sequence, self.name)
+            sequences = filled(sequences, self.sequence, self.name, self.above.get(line, ""))
         check_words(sequences, self.places[0], table.names[self.places[0]], self.name)
         wanted = self.places[:-1] if self.may_lack and self.has_label else self.places
         for s, rows in enumerate(sequences):
             for t, row in enumerate(rows):
                 empty = next((j for j in wanted if not row[j]), None)
                 if empty is not None:
-                    where = f"{self.name}: row {sum(map(len, sequences[:s])) + t + 1}"
-                    raise ColumnFileError(f"{where}: the column {self.called(empty)} is empty")
+                    place = line_of(text, table, sum(map(len, sequences[:s])) + t, line)
+                    raise ColumnFileError(f"{self.name}:{place}: the column {self.called(empty)} is empty")
         return sequences
 
     def _ends(self, offsets: NDArray[np.int64], ids: NDArray[np.int32], strings: list[Any]) -> NDArray[np.int64]:
