@@ -391,12 +391,18 @@ def read_columns(
     sequence: str | int | None = None,
     sentence_end: str | Iterable[str] = (),
 ) -> Columns:
-    """Read a column file: tokens of columns between blanks or tabs, the label last.
+    """Read a column file: tokens of columns between blanks or tabs, the label last; or a table of a row per token.
 
     CoNLL-U and CoNLL-U Plus are recognised: their words, with the universal tag as the label, or, where it is empty,
     the other tag. Comments (``# id ...``, ``# key = value``, and at the start of a sequence lines after ``#`` with
     another number of columns) and ``-DOCSTART-`` lines are left out. Columns stand between tabs alone where lines have
     the same number of tabs and different numbers of words.
+
+    Tables of comma-separated values begin with a line of names, such as ``sentence,word,label``: between commas or
+    semicolons, one of words and one of labels, or one that is chosen here; in files ``.csv`` one of these is enough.
+    The last name that means labels is the label. The first column names the sequence where its values come in runs; an
+    empty cell repeats the value above it, and rows without a value end a sequence too. A column ``id`` or without a
+    name is left out.
 
     Parameters
     ----------
@@ -406,12 +412,14 @@ def read_columns(
     encoding : str, optional
         Encoding of the bytes. None: UTF-8, or what a byte-order mark says.
     columns : list of str or int, optional
-        The columns of tokens, in this order: indices from 0, names (of CoNLL-U), or numbers from 1 as text. None: all
-        but the label; of CoNLL-U the words.
+        The columns of tokens, in this order: indices from 0, names (of CoNLL-U and tables), or numbers from 1 as
+        text. None: all but the label; of CoNLL-U the words; of tables all but the label and `sequence`.
     label : str or int, optional
-        The column that comes last in the result. None: the last one; of CoNLL-U the tag.
+        The column that comes last in the result. None: the last one; of CoNLL-U the tag; of tables the last that is
+        called so.
     sequence : str or int, optional
-        The column whose value names the sequence of a token, where no blank lines end sequences.
+        The column whose value names the sequence of a token, where no blank lines end sequences. None: none; of tables
+        the first one, if its values come in runs.
     sentence_end : str or list of str
         Tokens (between blanks) after which a sequence ends.
 
@@ -546,6 +554,7 @@ class ColumnPieces:
         """A piece, if it has tokens."""
         data = without_marks(data)
         if self._has_tokens(data, name):
+            self.form.follow(data, line)
             yield data, line, name
 
     def parse(self, piece: tuple[bytes, int, str]) -> Columns:

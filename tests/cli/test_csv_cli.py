@@ -52,6 +52,42 @@ def test_a_model_of_a_table_labels_other_files(work):
     assert run(work, "predict", "m", "new.txt")[0] == run(work, "predict", "m", "new.csv")[0]
 
 
+def test_a_model_of_a_table_reads_labelled_columns(work):
+    run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
+    (work / "old.txt").write_text("12 number\nMill street\nRd street\n")
+    assert last(run(work, "predict", "m", "old.txt")[0]) == last(run(work, "predict", "m", "new.csv")[0])
+    assert json.loads(run(work, "evaluate", "m", "old.txt", "--json")[0])["n_tokens"] == 3
+
+
+def test_a_model_of_a_treebank_reads_labelled_columns(work):
+    row = "{}\t{}\t_\t{}\t_\t_\t0\t_\t_\t_\n"
+    rows = row.format(1, "dogs", "NOUN") + row.format(2, "bark", "VERB")
+    (work / "x.conllu").write_text((rows + "\n") * 20)
+    run(work, "train", "sequence", "x.conllu", "-m", "m", "--columns", "form", "--label", "upos", *QUICK)
+    (work / "old.txt").write_text("dogs NOUN\nbark VERB\n")
+    assert json.loads(run(work, "evaluate", "m", "old.txt", "--json")[0])["n_tokens"] == 2
+
+
+def test_a_column_that_an_option_names_is_there(work):
+    """A file may lack those that a model remembers, not those that are asked for."""
+    run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
+    assert run(work, "predict", "m", "new.csv")[0]
+    for command in (["predict"], ["predict", "--kbest", "2"], ["evaluate"]):
+        said = run(work, *command, "m", "x.csv", "--sequence", "dox", status=1)[1]
+        assert "x.csv: no column 'dox'; there are 3, of the names address, word, label" in said
+    assert run(work, "predict", "m", "x.csv", "--sequence", "address")[0] == run(work, "predict", "m", "x.csv")[0]
+
+
+def test_columns_of_training_name_no_sequences_later(work):
+    """In the first sentence alone the shapes come in runs."""
+    rows = [("Xx", "The", "D"), ("x", "cat", "N"), ("x", "sat", "V")]
+    write(work / "shapes.csv", [("shape", "word", "label"), *[row for _ in range(30) for row in (*rows, ())]])
+    assert "30 sequences" in run(work, "train", "sequence", "shapes.csv", "-m", "m", *QUICK)[0]
+    write(work / "next.csv", [("shape", "word"), *(row[:2] for row in rows), (), *(row[:2] for row in rows)])
+    found = run(work, "predict", "m", "next.csv")[0].strip("\n")
+    assert [len(part.split("\n")) for part in found.split("\n\n")] == [3, 3]
+
+
 def test_strangers_names_of_tasks(work):
     for name, task in (("sequences", "sequence"), ("categories", "taxonomy"), ("entities", "sequence")):
         said = run(work, "train", name, "x.csv", "-m", "m", status=2)[1]

@@ -7,6 +7,7 @@ import pytest
 
 from structsvm.features.columns import ColumnPieces, Columns, read_columns
 from structsvm.features.sources import ColumnFileError
+from structsvm.features.tables.forms import Reading
 
 KAGGLE = "Sentence #,Word,POS,Tag\nSentence: 1,In,IN,O\n"
 KAGGLE += ',"1,000",CD,O\n,Rome,NNP,B-geo\nSentence: 2,"""",PU,O\n,Paris,NNP,B-geo\n'
@@ -60,8 +61,8 @@ def test_columns_are_chosen_by_name():
     [
         ("id,word,tag\n1,a,O\n1,b\n", r":3: expected 3 values \(id, word, tag\), found 2"),
         ('id,word,tag\n1,a,O\n1,",O\n1,b,O\n', ":3: a quotation mark is opened and not closed in its line"),
-        ("id,word,tag\n1,a,O\n1,,O\n", r"row 2: the column 2 \(word\) is empty"),
-        ("id,word,tag\n1,a,O\n1,b,\n", r"row 2: the column 3 \(tag\) is empty"),
+        ("id,word,tag\n1,a,O\n1,,O\n", r":3: the column 2 \(word\) is empty"),
+        ("id,word,tag\n1,a,O\n1,b,\n", r":3: the column 3 \(tag\) is empty"),
         ("word,tag,word\na,O,b\n", ":1: two columns have the name 'word'"),
         ("id,text,tags\n1,a b,O O\n2,c d,O O\n", "most cells of its column text hold several words"),
         ("id,word,tag\n,a,O\n,b,O\n", "the column that names sequences is empty in the first row"),
@@ -85,11 +86,53 @@ def test_commas_alone_make_no_table(text):
     assert list(table(text)[0]) == [tuple(line.split()) if " " in line else line for line in text.split("\n")[:-1]]
 
 
+@pytest.mark.parametrize("text", ["foo O\nbar O\n", "The\ncat\n\nRome\n"])
+def test_a_column_file_by_the_name_of_a_table(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    assert list(read_columns(tmp_path / "x.csv")) == list(table(text))
+
+
+def test_a_first_line_like_names_alone_makes_no_table():
+    """Nothing is separated in the line after it."""
+    assert list(table("word,label\n\ncat\n")) == [["word,label"], ["cat"]]
+    with pytest.raises(ColumnFileError, match=r":1: its first line, 'word , label', names columns"):
+        table("word , label\nfoo O bar\n")
+    assert table("word,label\n\ncat,O\n")[0] == [("cat", "O")]
+
+
+def test_columns_without_a_name_are_the_index_of_a_frame():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"word": ["foo", "bar"], "label": ["O", "B"]})
+    assert list(table(frame.to_csv())) == [[("foo", "O"), ("bar", "B")]]
+    assert list(table(",,word,tag\n0,1,foo,O\n1,2,bar,B\n")) == [[("foo", "O"), ("bar", "B")]]
+    assert list(table(",word\n0,foo\n", columns=["word"], label=0)) == [[("foo", "0")]]
+
+
+def test_a_table_whose_only_column_names_sequences():
+    with pytest.raises(ColumnFileError, match="its only column names sequences"):
+        table("a\nb\n", sequence=0)
+
+
 def test_pieces_have_the_names_of_the_first_one(tmp_path):
     (tmp_path / "x.csv").write_text("word,tag\na,O\n\nword,tag2\n\nc,B\n")
     pieces = ColumnPieces(tmp_path / "x.csv", 1)
     read = [sequence for piece in pieces for sequence in pieces.parse(piece)]
     assert read == [[("a", "O")], [("word", "tag2")], [("c", "B")]] == list(read_columns(tmp_path / "x.csv"))
+
+
+@pytest.mark.parametrize("n", [1, 2, None])
+def test_pieces_know_the_name_above_them(n):
+    """Whichever is parsed first."""
+    text = "doc,word,tag\n1,a,O\n\n,b,O\n\n,c,O\n2,d,B\n\n,e,B\n,f,B\n"
+    pieces = ColumnPieces(io.BytesIO(text.encode()), n, Reading(sequence="doc"))
+    found = [list(pieces.parse(piece)) for piece in reversed(list(pieces))]
+    assert [sequence for piece in reversed(found) for sequence in piece] == list(table(text, sequence="doc"))
+
+
+def test_errors_in_pieces_name_the_line_of_the_file():
+    pieces = ColumnPieces(io.BytesIO(b'word,tag\na,O\n\n"b",O\n,\n\nc,O\nd,\n'), 1)
+    with pytest.raises(ColumnFileError, match=r"<lines>:8: the column 2 \(tag\) is empty"):
+        [pieces.parse(piece) for piece in pieces]
 
 
 def test_every_row_of_csv_comes_out(tmp_path):

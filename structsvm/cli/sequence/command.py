@@ -84,7 +84,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
         columns = pieces.parse(piece)
         return ranked_text(model, columns, columns_of_features(model, columns, pieces.form), wanted)
 
-    yield from prediction.in_threads(wanted.jobs, text_of, pieces)
+    yield from prediction.in_threads(wanted.jobs, text_of, prediction.checked(pieces, out.reading()))
 
 
 def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
@@ -104,7 +104,9 @@ def evaluate(model: Any, path: str, jobs: int, *, constraints: str | None = None
     if model.encoder.kind == "attributes":
         X, gold = read_input(path)
     else:
-        X, y = split_labels(model, *read_form(out.source(path), out.reading(model.reading), n_columns(model)))
+        columns, form = read_form(out.source(path), out.reading(model.reading), n_columns(model))
+        prediction.check_given(form, out.reading())
+        X, y = split_labels(model, columns, form)
         if y is None:
             raise ValueError(
                 f"{path}: has {X.n_columns} columns, as many as the model's features: there are no labels to compare "

@@ -11,6 +11,7 @@ import structsvm.cli.output as out
 from structsvm.cli.sequence.attributes import labels_text, sequences_of
 from structsvm.cli.task import Wanted
 from structsvm.features.columns import ColumnPieces, Vocabulary
+from structsvm.features.tables.forms import Form, Reading
 from structsvm.model_file import read_model
 from structsvm.tasks.sequence.predictor import Predictor, is_opened
 
@@ -32,7 +33,25 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
         yield from labels_text(sequences_of(path), wanted, model.predict, None, chances_of_labels(model))
         return
     pieces = ColumnPieces(out.source(path), None, out.reading(model.reading), n_columns(model))
-    yield from in_threads(wanted.jobs, lambda piece: labelled_text(model, pieces, piece, wanted), pieces)
+    yield from in_threads(
+        wanted.jobs, lambda piece: labelled_text(model, pieces, piece, wanted), checked(pieces, out.reading())
+    )
+
+
+def checked(pieces: ColumnPieces, given: Reading) -> Iterator[Any]:
+    """The pieces, once the file has the columns that options name."""
+    for piece in pieces:
+        check_given(pieces.form, given)
+        yield piece
+
+
+def check_given(form: Form, given: Reading) -> None:
+    """Raise ColumnFileError for a column that an option names and the file does not have; it may lack a model's.
+
+    A label it may lack in any case.
+    """
+    for column in [*(given.columns or ()), *([] if given.sequence is None else [given.sequence])]:
+        form.place(column)
 
 
 def in_threads(jobs: int, text_of: Callable[[Any], str], pieces: Iterable[Any]) -> Iterator[str]:

@@ -28,11 +28,12 @@ class Table(NamedTuple):
     header: bytes
 
 
-def table_of(row: bytes, name: str, wanted: Iterable[str] = ()) -> Table | None:
+def table_of(row: bytes, name: str, wanted: Iterable[str] = (), head: bytes = b"") -> Table | None:
     """The table that a file's first line begins; None for files of columns between blanks or tabs.
 
-    A table has commas or semicolons between names, of which one means words or labels, or is among `wanted`. Raises
-    ColumnFileError for a first line of a file ``.csv`` that has no such name, and for a name that stands twice.
+    A table has commas or semicolons between names, of which one means words or labels, or is among `wanted`; and, but
+    for a file ``.csv``, in the line after it in `head`. Raises ColumnFileError for a first line of a file ``.csv`` with
+    separators and without such a name, and for a name that stands twice.
     """
     header = row.rstrip(b"\r")
     text = header.decode("utf-8", "replace")
@@ -46,20 +47,27 @@ def table_of(row: bytes, name: str, wanted: Iterable[str] = ()) -> Table | None:
         if not is_csv:
             return None
         raise ColumnFileError(f"{name}:1: {error}") from None
-    if len(names) < 2 and not is_csv:
+    if not is_csv and (len(names) < 2 or separator.encode() not in _line_after(row, head, separator.encode())):
         return None
     found, asked = (WORD_NAMES | LABEL_NAMES).intersection(names), {column.lower() for column in wanted}
     if not is_csv and not asked.intersection(names) and not (found & WORD_NAMES and found & LABEL_NAMES):
         return None
     if not found and not asked.intersection(names):
+        if separator not in text:  # a column file by another name
+            return None
         raise ColumnFileError(
             f"{name}:1: a table of comma-separated values begins with the names of its columns, one of them word, "
             f"token, label or tag; found {text!r:.60}"
         )
-    twice = next((column for k, column in enumerate(names) if column in names[:k]), None)
+    twice = next((column for k, column in enumerate(names) if column and column in names[:k]), None)
     if twice is not None:
         raise ColumnFileError(f"{name}:1: two columns have the name {twice!r}")
     return Table(names, separator, header)
+
+
+def _line_after(row: bytes, head: bytes, default: bytes) -> bytes:
+    """The next line that is not blank; `default` if there is none."""
+    return next((line for line in head[head.find(row) + len(row) :].splitlines() if line.strip()), default)
 
 
 def table_rows(text: str, table: Table, name: str, first: int = 1) -> list[list[list[str]]]:
@@ -94,9 +102,18 @@ def table_rows(text: str, table: Table, name: str, first: int = 1) -> list[list[
     return [rows for rows in sequences if rows]
 
 
-def filled(sequences: list[list[list[str]]], place: int, name: str) -> list[list[list[str]]]:
-    """The rows with each empty cell of a column replaced by the value above it; ColumnFileError if there is none."""
-    last = ""
+def line_of(text: str, table: Table, row: int, first: int = 1) -> int:
+    """The line of a row of `table_rows`, by its number from 0 in all sequences."""
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=table.separator)
+    ends = (lines.line_num for fields in lines if any(field.strip() for field in fields))
+    return first - 1 + next(islice(ends, row + (first == 1), None))
+
+
+def filled(sequences: list[list[list[str]]], place: int, name: str, last: str = "") -> list[list[list[str]]]:
+    """The rows with each empty cell of a column replaced by the value above it; ColumnFileError if there is none.
+
+    `last` is the value above the first row.
+    """
     for row in (row for rows in sequences for row in rows):
         row[place] = last = row[place] or last
         if not last:

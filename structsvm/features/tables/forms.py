@@ -22,6 +22,7 @@ from structsvm.features.tables.csv_rows import (
     Table,
     check_words,
     filled,
+    line_of,
     names_sequences,
     table_of,
     table_rows,
@@ -43,6 +44,7 @@ LINE = re.compile(rb"[^\n]+")
 CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
 CONLLU_ROW = re.compile(rb"(?:0\.1|1(?:-[1-9][0-9]*)?)\t(?:[^\t]+\t){8}[^\t]+\Z")
 LOOK = 1000  # words whose tags tell whether a column has any
+ASIDES = "id", ""  # names of columns that are no tokens' unless they are chosen; data frames write their index without
 TAGS = ("upos", "xpos")  # labels of CoNLL-U by default: the first that has values
 
 
@@ -55,11 +57,14 @@ class Reading:
     Attributes
     ----------
     columns : tuple, optional
-        Those of tokens, in this order. None: all others; of CoNLL-U the words.
+        Those of tokens, in this order. None: all others (of tables without ``id`` and those without a name); of
+        CoNLL-U the words.
     label : str or int, optional
-        None: the last one; of CoNLL-U the universal tag, or, where there are none, the other one.
+        None: the last one; of CoNLL-U the universal tag, or, where there are none, the other one; of tables the last
+        whose name means labels (``label``, ``tag``, ``ner``, ...).
     sequence : str or int, optional
-        The column whose value names the sequence of a token: a run of equal values is one.
+        The column whose value names the sequence of a token: a run of equal values is one. None: none; of tables the
+        first one, if its values come in runs.
     sentence_end : tuple of str
         Tokens, in the first of `columns`, after which a sequence ends.
     """
@@ -113,6 +118,8 @@ class Form:
         Whether the last of these is the label.
     is_tabbed : bool
         Whether columns stand between tabs alone, and may hold blanks.
+    above : dict of int to str
+        By the first line of a part of a table: the name of the sequence above it, if its first row has none.
     """
 
     def __init__(self, head: bytes, name: str, reading: Reading, n_features: int | None = None) -> None:
@@ -123,7 +130,7 @@ class Form:
             )
         row = first_row(head)
         self.reading, self.name = reading, name
-        self.table = table_of(row, name, _named_columns(reading))
+        self.table = table_of(row, name, _named_columns(reading), head)
         self.names = names_of(head, row, name) if self.table is None else self.table.names
         if self.names is None and reading.label is None and reading.columns is None and n_features is None:
             check_no_treebank(row, name)
@@ -136,6 +143,7 @@ class Form:
             self.width = n_tabs + 1
         self.may_lack = n_features is not None
         self.places: list[int] = []
+        self.above, self._last = dict[int, str](), ""
         if self.width:
             self._settle(head, n_features)
 
@@ -148,43 +156,62 @@ class Form:
         if self.table is not None and self.may_lack and named is not None and named.lower() not in self.table.names:
             reading = replace(reading, sequence=None)
         self.sequence = None if reading.sequence is None else self.place(reading.sequence)
-        if self.table is not None and reading.sequence is None and names_sequences(head, self.table, self.name):
+        if (
+            self.table is not None
+            and self._may_name_sequences(reading)
+            and names_sequences(head, self.table, self.name)
+        ):
             self.sequence = 0
-        own = [j for j in range(self.width) if j != self.sequence]
+        own = [
+            j for j in range(self.width) if j != self.sequence and (self.names is None or self.names[j] not in ASIDES)
+        ]
         is_plain = self.names is None or self.table is not None
         is_bare = is_plain and reading.columns is None and len(own) == n_features
-        label = None if is_bare else self._label(head, own, n_features is not None)
+        label = None if is_bare else self._label(head, own, reading)
         if reading.columns is not None:
             places = [self.place(column) for column in reading.columns]
         elif self.names is not None and "form" in self.names:
             places = [self.names.index("form")]
         else:
-            places = [j for j in own if j != label and (self.names is None or self.names[j] != "id")]
+            places = [j for j in own if j != label]
         if label in places and label is not None:
             raise ColumnFileError(
                 f"{self.name}: the column {self.called(label)} is the label, and among the columns of tokens"
             )
+        if label is None and not places:
+            raise self._nothing_left()
         self.has_label = label is not None
         self.places = places if label is None else [*places, label]
         self.ends = {word.encode("utf-8", "surrogatepass") for word in reading.sentence_end}
 
-    def _label(self, head: bytes, own: list[int], may_lack: bool) -> int | None:
+    def _may_name_sequences(self, reading: Reading) -> bool:
+        """Whether the first column may: no other is said to, and it is not said to be one of tokens or the label."""
+        label = [] if reading.label is None or self.may_lack else [reading.label]
+        given = [*(reading.columns or ()), *label]
+        return reading.sequence is None and 0 not in map(self.place, given)
+
+    def _nothing_left(self) -> ColumnFileError:
+        why = "has no column of words" if self.sequence is None else "its only column names sequences"
+        return ColumnFileError(f"{self.name}: {why}")
+
+    def _label(self, head: bytes, own: list[int], reading: Reading) -> int | None:
         """The column of labels; None: there is none, if that may be."""
-        reading = self.reading
         if reading.label is not None:
             try:
                 return self.place(reading.label)
             except ColumnFileError:
-                if may_lack:
+                if self.may_lack:
                     return None
                 raise
+        if not own:
+            raise self._nothing_left()
         if self.table is not None:
             return max((j for j in own if self.table.names[j] in LABEL_NAMES), default=own[-1])
         tags = [tag for tag in TAGS if self.names is not None and tag in self.names]
         if self.names is None or not tags:
             return own[-1]
         tag = next((tag for tag in tags if self._holds(head, self.names.index(tag))), None)
-        if tag is None and not may_lack:
+        if tag is None and not self.may_lack:
             raise ColumnFileError(
                 f"{self.name}: its columns {' and '.join(tags)} are empty; label= (--label) names the one to learn, of "
                 f"{', '.join(self.names)}"
@@ -241,6 +268,22 @@ class Form:
             label=names[self.places[-1]] if self.has_label else None,
             sequence=None if self.sequence is None else names[self.sequence],
         )
+
+    def follow(self, data: bytes, line: int) -> None:
+        """Remember the value above a part whose first line has this number, for empty names of sequences.
+
+        Of a file that is read in parts, each in its order, and before it is parsed.
+        """
+        if self.table is None or self.sequence is None:
+            return
+        try:
+            sequences = table_rows(data.decode("utf-8"), self.table, self.name, line)
+        except (UnicodeDecodeError, ColumnFileError):
+            return  # `parse` names its place
+        values = [row[self.sequence] for rows in sequences for row in rows]
+        if self._last and values and not values[0]:
+            self.above[line] = self._last
+        self._last = next((value for value in reversed(values) if value), self._last)
 
     def has_tokens(self, data: bytes) -> bool:
         """Whether a part of the file has tokens."""
@@ -311,15 +354,15 @@ class Form:
         """The sequences of a table; ColumnFileError for a word that is missing, and in training for a label."""
         sequences = table_rows(text, table, self.name, line)
         if self.sequence is not None:
-            sequences = filled(sequences, self.sequence, self.name)
+            sequences = filled(sequences, self.sequence, self.name, self.above.get(line, ""))
         check_words(sequences, self.places[0], table.names[self.places[0]], self.name)
         wanted = self.places[:-1] if self.may_lack and self.has_label else self.places
         for s, rows in enumerate(sequences):
             for t, row in enumerate(rows):
                 empty = next((j for j in wanted if not row[j]), None)
                 if empty is not None:
-                    where = f"{self.name}: row {sum(map(len, sequences[:s])) + t + 1}"
-                    raise ColumnFileError(f"{where}: the column {self.called(empty)} is empty")
+                    place = line_of(text, table, sum(map(len, sequences[:s])) + t, line)
+                    raise ColumnFileError(f"{self.name}:{place}: the column {self.called(empty)} is empty")
         return sequences
 
     def _ends(self, offsets: NDArray[np.int64], ids: NDArray[np.int32], strings: list[Any]) -> NDArray[np.int64]:
