@@ -67,7 +67,7 @@ def answer_of(value: object, n_words: int, *, is_sequence: bool) -> Answer:
     """
     if not isinstance(value, Mapping):
         raise ValueError("answer must be an object")
-    wrong = _listed(value.get("wrong", ()), "answer.wrong must be a list")
+    wrong = _listed(value.get("wrong") or (), "answer.wrong must be a list")
     if not is_sequence:
         if not wrong:
             return Answer(label=checked_label(value.get("label")))

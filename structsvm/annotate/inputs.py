@@ -276,7 +276,7 @@ def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
         {
             **value,
             "spans": _spans_in_words(value["spans"], item),
-            "wrong": _spans_in_words(value.get("wrong", []), item),
+            "wrong": _spans_in_words(value.get("wrong") or [], item),
         },
         len(words),
         is_sequence=True,

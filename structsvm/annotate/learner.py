@@ -257,11 +257,14 @@ class TextLearner(Learner["TaxonomyClassifier"]):
         analyzer = {"analyzer": "word"} if is_pair else {"analyzer": "char_wb", "ngram_range": (2, 4)}
         estimator.vectorizer = TfidfVectorizer(sublinear_tf=True, **analyzer)
         estimator.taxonomy = PATHS if any(PATHS in label for _, one in examples for label in one.labels) else None
-        estimator.fit([text_of(item) for item, _ in examples], [known_label(answer) for _, answer in examples])
+        named = {label for _, answer in examples for label in answer.labels}
+        told = [(item, answer) for item, answer in examples if leaves_some(answer, named)]
+        estimator.fit([text_of(item) for item, _ in told], [known_label(answer) for _, answer in told])
 
     def _step(self, estimator: TaxonomyClassifier, example: Example) -> None:
         item, answer = example
-        estimator.teach(text_of(item), known_label(answer))
+        if leaves_some(answer, {*estimator.classes_.tolist()}):
+            estimator.teach(text_of(item), known_label(answer))
 
     def _input_of(self, item: Item) -> str:
         return text_of(item)
@@ -292,6 +295,21 @@ def known_label(answer: Answer) -> str | Not:
     from structsvm.tasks import Not
 
     return Not(*answer.wrong_labels) if answer.label is None else answer.label
+
+
+def leaves_some(answer: Answer, labels: set[str]) -> bool:
+    """Whether an answer leaves any of the labels of texts, which are paths to leaves unless some are above others."""
+    inner = {above for label in labels for above in paths_above(label)}
+    denied = set(answer.wrong_labels)
+    if inner.isdisjoint(labels):
+        return answer.label is not None or any(denied.isdisjoint([label, *paths_above(label)]) for label in labels)
+    return answer.label is not None or not labels <= denied
+
+
+def paths_above(label: str) -> list[str]:
+    """The paths to what is above a label."""
+    parts = label.split(PATHS)
+    return [PATHS.join(parts[:n]) for n in range(1, len(parts))]
 
 
 def agrees(known: str | Not | None, found: str) -> bool:

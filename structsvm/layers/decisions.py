@@ -214,6 +214,9 @@ def _both(structure: Structure, parts: Sequence[object], y: object, lengths: Arr
     if not isinstance(y, Sequence):
         raise ValueError(f"y must be the true scores, a tuple of arrays. Got {type(y).__name__}.")
     scores, truth = structure.check(parts, lengths), structure.check(y, lengths)
+    n, n_true = len(scores.lengths), len(truth.lengths)
+    if n != n_true:
+        raise ValueError(f"y must have the batch entries that the parts have. Got {n_true}, not {n}.")
     for own, true in zip(scores.parts, truth.parts, strict=True):
         if own.shape[1:] != true.shape[1:]:
             raise ValueError(

@@ -28,8 +28,9 @@ from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
 from structsvm.tasks.common.estimator import share_of
 from structsvm.tasks.common.examples import checked_sample_weight
-from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
+from structsvm.tasks.common.labels import Not, check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import MARK, OF_C, Training, check_settled
+from structsvm.tasks.common.questions.denied import as_answers
 from structsvm.tasks.common.questions.given import one_row
 from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
@@ -306,13 +307,18 @@ class AmbiguousClassifier(Training, ClassifierMixin, LearningLoop):
     def score(self, X: MatrixLike, y: Candidates, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of rows whose prediction is among the candidates; with known labels, the accuracy.
 
-        Rows about which nothing is known are left out.
+        With ``Not`` right is what it does not deny. Rows about which nothing is known are left out.
         """
-        predicted, (_, bags) = self.predict(X).tolist(), as_bags(y, mark_for(self.unknown, self._fitted().labels))
+        answers = as_answers(y) or []
+        denied = {i: one.labels for i, one in enumerate(answers) if isinstance(one, Not)}
+        plain = [None if i in denied else one for i, one in enumerate(answers)] if denied else y
+        predicted, (_, bags) = self.predict(X).tolist(), as_bags(plain, mark_for(self.unknown, self._fitted().labels))
         if len(predicted) != len(bags):
             raise ValueError(f"X has {len(predicted)} samples, y has {len(bags)}")
         right = np.array([bag is None or label in bag for label, bag in zip(predicted, bags, strict=True)])
         says = np.array([bag is not None for bag in bags])
+        for i, labels in denied.items():
+            right[i], says[i] = predicted[i] not in labels, True
         if not says.any():
             raise ValueError("y tells nothing of any example")
         alone = (next(iter(bag)) for bag in bags if bag is not None and len(bag) == 1)

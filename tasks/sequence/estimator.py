@@ -21,9 +21,10 @@ from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.confidence import of_labelling
-from structsvm.tasks.common.labels import agreement, check_stream_weight
+from structsvm.tasks.common.labels import Not, agreement, check_stream_weight
 from structsvm.tasks.common.likelihood import check_least
 from structsvm.tasks.common.outputs import Outputs
+from structsvm.tasks.common.questions.denied import as_answers
 from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.sequence.compaction import compacted
 from structsvm.tasks.sequence.constraints import allowed_masks
@@ -46,12 +47,23 @@ if TYPE_CHECKING:
     from structsvm.result import Result
     from structsvm.solvers import Solver
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.questions.given import Batch
     from structsvm.tasks.sequence.constraints import ConstraintsLike
     from structsvm.tasks.sequence.examples import AllowedLike, LabeledSequences, LabelsLike, Masks, SequencesLike
 
 # Sequences of a stream that are labelled at once.
 BATCH = 256
 AT_LEAST_1, NOT_NEGATIVE = Interval(Integral, 1), Interval(Real, 0)
+
+
+def check_marked_tokens(y: Iterable[object]) -> None:
+    """Raise ValueError for a mark in the place of a sequence's labels."""
+    for i, labels in enumerate(y):
+        if isinstance(labels, Not):
+            raise ValueError(
+                f"sequence {i}: y holds {labels!r:.80}. Not(...) stands for a token's label, in a list with an entry "
+                "per token"
+            )
 
 
 @declared
@@ -307,6 +319,15 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         if self.segments:
             raise ValueError("segments do not take Not(...): a labelling without them does (segments=False)")
         return named | {*(() if model is None else model.labels)}, lambda label: {label}
+
+    def _without_marks(self, y: object, model: Any, classes: Iterable[Hashable] | None) -> object:
+        answers = as_answers(y) or []
+        if len(answers) == 1 or any(isinstance(one, (list, tuple, np.ndarray)) for one in answers):  # not flat
+            check_marked_tokens(answers)
+        return super()._without_marks(y, model, classes)
+
+    def _check_first(self, batch: Batch) -> None:
+        check_marked_tokens(batch.y)
 
     def _grown(
         self, model: SequenceModel, X: Sequence[Any], y: Sequence[Any], new: set[Hashable]

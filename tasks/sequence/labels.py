@@ -251,6 +251,11 @@ def _flatten(y: LabelsLike | None, tokens: Tokens | Columns) -> tuple[list[objec
     for i, labels in enumerate(map(unwrapped, y)):
         if isinstance(labels, np.ndarray) and labels.ndim == 1:
             labels = labels.tolist()
+        elif isinstance(labels, (set, frozenset, dict)):
+            raise ValueError(
+                f"sequence {i}: y holds {labels!r:.80}. A set, a dict or Not(...) stands for a token's label, in a "
+                "list with an entry per token"
+            )
         elif isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__") or not hasattr(labels, "__iter__"):
             raise TypeError(
                 f"y must hold a list of labels for each sequence, one label per token; for sequence {i} it "

@@ -113,6 +113,8 @@ def check_vectorizer(vectorizer: CountVectorizer) -> None:
     name = type(vectorizer).__name__
     if name not in VECTORIZERS:
         raise ValueError(refusal(f"texts of a {name}"))
+    if vectorizer.input != "content":
+        raise ValueError(refusal(f"the input={vectorizer.input!r} of its vectorizer"))
     for key in ("preprocessor", "tokenizer", "strip_accents"):
         if (value := getattr(vectorizer, key)) is not None:
             raise ValueError(refusal(f"the {key}={value!r:.60} of its vectorizer"))

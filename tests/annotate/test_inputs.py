@@ -82,6 +82,15 @@ def test_json_lines(tmp_path, line):
     assert item.known == Answer(((0, 2, "street"), (3, 4, "city")))
 
 
+@pytest.mark.parametrize("wrong", [None, False])
+def test_a_foreign_field_wrong_says_nothing(tmp_path, wrong):
+    line = {"text": "Oak St", "spans": [[0, 2, "street"]], "label": "x", "wrong": wrong}
+    path = written(tmp_path, "a.jsonl", json.dumps(line) + "\n")
+    assert read_inputs(path, task="sequence").items[0].known == Answer(((0, 2, "street"),))
+    assert read_inputs(path, task="taxonomy").items[0].known == Answer(label="x")
+    assert answer_of({"label": "x", "wrong": wrong}, 0, is_sequence=False) == Answer(label="x")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "how", "message"),
     [

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 import structsvm
 from structsvm.annotate.answers import Answer, answer_of, tags_of
 from structsvm.annotate.exports import exported
-from structsvm.annotate.learner import ALWAYS, SpanLearner, TextLearner
+from structsvm.annotate.inputs import Item
+from structsvm.annotate.learner import ALWAYS, SpanLearner, TextLearner, leaves_some
 from structsvm.annotate.pairs import pair_text
 from structsvm.annotate.session import HELD_OUT, settled
 from structsvm.annotate.store import StoreError
@@ -246,6 +247,31 @@ def test_a_text_that_is_not_of_a_class(opened, tmp_path):
     assert lines[-1] == {"text": "a dog 9", "wrong": ["dog"]}
     (tmp_path / "b.jsonl").write_bytes(exported(session, "jsonl").data)
     assert opened(tmp_path / "b.jsonl", "taxonomy").inputs.items[-1].known == wrong
+
+
+@pytest.mark.parametrize(
+    ("labels", "wrong"), [(("dog", "car"), ("dog", "car", "cat")), (("a > x", "a > y"), ("a",))], ids=["flat", "paths"]
+)
+def test_a_text_without_any_label_so_far_waits(labels, wrong):
+    examples = [(Item(text), Answer(label=labels["car" in text])) for text in TEXTS[:8]]
+    denied = (Item("an owl"), Answer(wrong_labels=wrong))
+    learner, without = TextLearner(), TextLearner()
+    learner.learn([*examples, denied])
+    without.learn(examples)
+    assert learner.is_ready and learner.suggest(examples[0][0]) == without.suggest(examples[0][0])
+    before = learner.estimator.model_
+    learner._step(learner.estimator, denied)
+    assert learner.estimator.model_ is before
+    others = [(Item(f"an owl {k}"), Answer(label="owl > z")) for k in range(2)]
+    learner.learn([*examples, *others, denied])
+    without.learn([*examples, *others, (denied[0], Answer(label="owl > z"))])
+    assert learner.suggest(denied[0]) == without.suggest(denied[0])
+
+
+def test_where_labels_are_above_others_each_is_itself():
+    assert leaves_some(Answer(wrong_labels=("a",)), {"a", "a > x"})
+    assert not leaves_some(Answer(wrong_labels=("a", "a > x")), {"a", "a > x"})
+    assert not leaves_some(Answer(wrong_labels=("a",)), {"a > x > y"})
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,16 @@ def test_what_the_runtime_does_not_read_is_named(params, wanted, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+def test_texts_of_files_are_refused(tmp_path):
+    for k, text in enumerate(["a tent", "a shoe"]):
+        (tmp_path / f"{k}.txt").write_text(text)
+    files = [str(tmp_path / f"{k}.txt") for k in (0, 1)]
+    vectorizer = CountVectorizer(input="filename")
+    model = TaxonomyClassifier(vectorizer=vectorizer, C=1.0, random_state=0).fit(files * 4, ["x", "y"] * 4)
+    with pytest.raises(ValueError, match="the input='filename' of its vectorizer cannot be exported"):
+        model.export(tmp_path / "none")
+
+
 def test_matrices_and_other_targets_are_refused(tmp_path):
     rows = TaxonomyClassifier(C=1.0, random_state=0).fit(np.eye(4), list("abab"))
     with pytest.raises(ValueError, match="rows of numbers"):

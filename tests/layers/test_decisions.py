@@ -184,6 +184,14 @@ def unsolvable(scores):
         (lambda: PATH.max_marginals(np.zeros((1, ARCS))), NotImplementedError, "has no max_marginals"),
         (lambda: regret(PATH, (np.zeros((1, ARCS)),), np.zeros((1, ARCS))), ValueError, "must be the true scores"),
         (lambda: spo_plus(Solver(abs), (np.zeros((1, 2)),), (np.zeros((1, 3)),)), ValueError, "arrays of the shapes"),
+        *[
+            (
+                lambda loss=loss: loss(Solver(abs), (np.zeros((2, 3)),), (np.zeros((3, 3)),)),
+                ValueError,
+                "y must have the batch entries that the parts have. Got 3, not 2",
+            )
+            for loss in (spo_plus, regret)
+        ],
         (
             lambda: spo_plus(Assignment(), (np.zeros((1, 2, 2)),), (np.full((1, 2, 2), -np.inf),)),
             ValueError,

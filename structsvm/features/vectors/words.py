@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Protocol, TypeGuard, cast
 
 import numpy as np
@@ -82,7 +83,7 @@ class LookedUp:
     """
 
     def __init__(self, source: object) -> None:
-        if not (
+        if isinstance(source, (str, bytes)) or not (
             _is_table(source) or any(hasattr(source, verb) for verb in ("get_word_vector", "encode", "get_vector"))
         ):
             raise TypeError(
@@ -109,7 +110,7 @@ class LookedUp:
     def _vectors(self, words: list[str]) -> Rows:
         """Vectors of words that have not been looked up yet."""
         rows = [np.asarray(row, dtype=np.float32) for row in self._found(words)]
-        sizes = {row.shape for row in (*rows, *list(self._known.values())[:1])}
+        sizes = {row.shape for row in (*rows, *islice(self._known.values(), 1))}
         if len(sizes) > 1 or len(rows[0].shape) != 1 or not rows[0].size:
             raise ValueError(f"source must have vectors of one length. Got shapes {sorted(sizes)}.")
         table = np.stack(rows)

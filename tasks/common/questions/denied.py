@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from structsvm.tasks.common.labels import Not, sort_labels
 
 if TYPE_CHECKING:
@@ -13,16 +11,20 @@ if TYPE_CHECKING:
 
 
 def as_answers(Y: object) -> list[Any] | None:
-    """The answers of a y that may have marks: a list, or an array of objects; None for any other."""
-    if isinstance(Y, np.ndarray) and Y.dtype == object:
-        return list(Y)
-    return list(Y) if isinstance(Y, (list, tuple)) else None
+    """The answers of a y that may have marks: a list, or an array or Series of objects; None for any other."""
+    answers = listed(Y)
+    return list(answers) if isinstance(answers, (list, tuple)) else None
+
+
+def listed(y: Any) -> Any:
+    """A list for an array or Series of objects; anything else as it is."""
+    return list(y) if str(getattr(y, "dtype", "")) == "object" and getattr(y, "ndim", 0) else y
 
 
 def marks_in(Y: Iterable[Any]) -> list[Not]:
     """The marks of answers, of rows or of the tokens of sequences."""
     found = []
-    for y in Y:
+    for y in map(listed, Y):
         found += [one for one in (y if isinstance(y, (list, tuple)) else (y,)) if isinstance(one, Not)]
     return found
 
@@ -33,7 +35,7 @@ def with_marks(Y: Iterable[Any], told: Callable[[Not], object]) -> list[Any]:
     def plain(one: Any) -> Any:
         return told(one) if isinstance(one, Not) else one
 
-    return [[*map(plain, y)] if isinstance(y, (list, tuple)) else plain(y) for y in Y]
+    return [[*map(plain, y)] if isinstance(y, (list, tuple)) else plain(y) for y in map(listed, Y)]
 
 
 def others(mark: Not, labels: set[Hashable], below: Callable[[Hashable], set[Hashable]]) -> set[Hashable] | None:

@@ -221,14 +221,22 @@ class LearningLoop(TaskEstimator):
     def _first(self, given: Given) -> TaskModel | None:
         """The first model, of all answers; None while they name too few labels."""
         batch = given.joined()
-        labels = self._labels_in(with_marks(batch.y, _open))
-        if len(labels) < self._least_labels or any(labels <= mark.labels for mark in marks_in(batch.y)):
+        plain, marks = with_marks(batch.y, _open), marks_in(batch.y)
+        labels = self._labels_in(plain)
+        if len(labels) < self._least_labels or (
+            marks and self._leaves_none(marks, *self._choices(plain, labels, None))
+        ):
             self._check_first(batch)
             return None
         scratch = self._scratch(None)
         scratch.partial_fit(batch.X, batch.y)
         model: TaskModel = scratch.model_
         return model
+
+    @staticmethod
+    def _leaves_none(marks: Sequence[Not], labels: set[Hashable], below: Callable[[Hashable], set[Hashable]]) -> bool:
+        """Whether one of the marks denies all labels."""
+        return any(labels <= set().union(*map(below, mark.labels)) for mark in marks)
 
     def _check_first(self, batch: Batch) -> None:
         """Raise ValueError for answers that the first model could not learn from."""

@@ -66,6 +66,25 @@ def test_each_word_is_looked_up_once():
     assert asked == ["Graz", "cat", "Cat", "graz"]
 
 
+def test_one_known_vector_tells_the_length():
+    """However many there are: looking up word by word stays linear."""
+    read = []
+
+    class Known(dict):
+        def values(self):
+            return (read.append(row) or row for row in super().values())
+
+    source = SimpleNamespace(get_word_vector=lambda word: np.ones(2))
+    vectors = LookedUp(source)
+    vectors._known = Known()
+    for k in range(50):
+        vectors([str(k)])
+    assert len(read) == 49
+    source.get_word_vector = lambda word: np.ones(3)
+    with pytest.raises(ValueError, match="vectors of one length"):
+        vectors(["other"])
+
+
 def test_documents_have_tensors_or_vectors_of_tokens():
     tokens = [SimpleNamespace(vector=per_word(word)) for word in ("cat", "Graz")]
 
@@ -119,6 +138,8 @@ def test_a_parser_takes_it_for_its_columns():
     ("call", "error", "message"),
     [
         (lambda: LookedUp(3), TypeError, "source must be a mapping of words .* Got int"),
+        (lambda: LookedUp("glove.txt"), TypeError, "source must be a mapping of words .* Got str"),
+        (lambda: LookedUp(b"cat"), TypeError, "Got bytes"),
         (lambda: LookedUp({}), ValueError, "source must have vectors. Got none"),
         (lambda: LookedUp({"a": [1.0], "b": [1.0, 2.0]})(["a", "b"]), ValueError, "vectors of one length"),
         (lambda: LookedUp({"a": [np.inf]})(["a"]), ValueError, "finite vectors, and has not for 'a'"),

@@ -110,7 +110,67 @@ def test_the_first_tokens_may_be_denials():
     assert model.teach(["z", "y"], ["b", None]).classes_.tolist() == ["a", "b"]
 
 
+def test_first_answers_may_deny_all_that_is_below():
+    model = TaxonomyClassifier(" > ", C=1.0, loss="log", random_state=0)
+    for i, answer in enumerate([Not("a"), "a > x", "a > y"]):
+        model.teach(ROWS[i], answer)
+    assert not hasattr(model, "model_")
+    assert model.teach(ROWS[3], "b > z").classes_.tolist() == ["a > x", "a > y", "b > z"]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("kind", ["array", "series"])
+def test_marks_are_found_in_objects(name, kind):
+    pandas = pytest.importorskip("pandas")
+    denied = [Not("a") if label == "b" and i % 2 else label for i, label in enumerate(CLASSES)]
+    y = np.array(denied, dtype=object) if kind == "array" else pandas.Series(denied, index=range(5, 65))
+    ours, theirs = clone(ESTIMATORS[name]).fit(ROWS, y), clone(ESTIMATORS[name]).fit(ROWS, denied)
+    np.testing.assert_array_equal(proba(ours, ROWS), proba(theirs, ROWS))
+    assert ours.score(ROWS, y) == theirs.score(ROWS, denied)
+
+
+@pytest.mark.parametrize("kind", ["rows", "table"])
+def test_marks_are_found_in_rows_of_tokens(kind):
+    X, y = [["a", "b"], ["c", "d"], ["a", "d"]], [["O", "B-X"], ["O", "B-Y"], ["O", Not("B-X")]]
+    objects = np.array(y, dtype=object) if kind == "table" else [np.array(labels, dtype=object) for labels in y]
+    model = SequenceLabeler(C=1.0, loss="log", random_state=0)
+    ours, theirs = clone(model).fit(X, objects), clone(model).fit(X, y)
+    assert ours.predict_marginals(X)[2].tolist() == theirs.predict_marginals(X)[2].tolist()
+    ours.teach(X[0], objects[2])
+    theirs.teach(X[0], y[2])
+    assert ours.predict_marginals(X)[2].tolist() == theirs.predict_marginals(X)[2].tolist()
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [Not("B-X"), {"O", "B-X"}, frozenset({"O", "B-X"}), {"O": 1.0, "B-X": 0.5}],
+    ids=lambda one: type(one).__name__,
+)
+def test_no_mark_stands_for_the_labels_of_a_sequence(whole):
+    X, y = [["a", "b"], ["c", "d"], ["a", "d"]], [["O", "B-X"], ["O", "B-Y"], whole]
+    message = r"sequence \d: y holds .*stands for a token's label, in a list with an entry per token"
+    model = SequenceLabeler(C=1.0, random_state=0)
+    with pytest.raises(ValueError, match=message.replace(r"\d", "2")):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.teach(X[0], whole)
+    model.teach(X[0], y[0]).teach(X[1], y[1])
+    with pytest.raises(ValueError, match=message):
+        model.teach(X[0], whole)
+
+
+def test_flat_labels_may_have_marks():
+    X, y = [["a", "b"], ["c", "d"]], ["O", "B-X", Not("O"), {"O", "B-X"}]
+    model = SequenceLabeler(C=1.0, loss="log", random_state=0)
+    ours, theirs = clone(model).fit(X, y), clone(model).fit(X, [y[:2], y[2:]])
+    assert ours.predict_marginals(X)[1].tolist() == theirs.predict_marginals(X)[1].tolist()
+
+
 def test_scores_count_what_is_not_denied():
+    bags = AmbiguousClassifier(C=1.0, loss="log", random_state=0).fit(ROWS, CLASSES)
+    best = bags.predict(ROWS[:4]).tolist()
+    assert bags.score(ROWS[:4], [Not(best[0]), Not("x"), best[2], None]) == pytest.approx(2 / 3)
+    assert bags.score(ROWS[:2], [Not(best[0]), Not("x")]) == 0.5
     model = TaxonomyClassifier(C=1.0, loss="log", random_state=0).fit(ROWS, CLASSES)
     best = model.predict(ROWS[:2]).tolist()
     assert model.score(ROWS[:2], [Not(best[0]), best[1]]) == 0.5
