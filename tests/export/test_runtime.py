@@ -141,7 +141,7 @@ def test_damaged_files_are_refused(runtime, tmp_path):
 
 
 def test_rows_of_scores_that_no_token_has_are_refused(runtime):
-    """Of order 2, rows behind those of all pairs of labels are for the first token alone."""
+    """The last rows of order 2, behind those of all pairs of labels, belong to the first token alone."""
     data = bytearray(bytes_of(fitted("automaton of order 2")))
     arrays = arrays_of(data)
     n_labels = int(arrays[0][1])

@@ -139,7 +139,7 @@ static void read_rules(reader *r, model *m) {
     const uint32_t *head = take_n(r, U32, 2);
     if (r->failed) return;
     uint64_t N = head[0], H = head[1], K = m->K, n_origins;
-    uint64_t n_rows = (m->order == 2 ? K : 1) * m->P;    /* of tokens behind the first */
+    uint64_t n_rows = (m->order == 2 ? K : 1) * m->P;    /* as tokens behind the first have them */
     need(r, N > 0 && N < INT32_MAX / 2 && H > 0 && H <= N);
     if (r->failed) return;
     a->N = head[0], a->H = head[1];
