@@ -210,11 +210,15 @@ class SpanLearner(Learner["SequenceLabeler"]):
 
     @staticmethod
     def _sequences(examples: Iterable[Example]) -> tuple[list[list[str]], list[list[str | Not | None]]]:
+        """Words and tags; a mark that leaves none of the tags so far says nothing yet."""
+        from structsvm.tasks import Not
+
         X, y = [], []
         for item, answer in examples:
             X.append(item.words)
             y.append(known_tags(answer, len(X[-1])))
-        return X, y
+        named = {tag for tags in y for tag in tags if isinstance(tag, str)}
+        return X, [[None if isinstance(t, Not) and named <= t.labels else t for t in tags] for tags in y]
 
 
 class TextLearner(Learner["TaxonomyClassifier"]):

@@ -268,6 +268,16 @@ def test_a_text_without_any_label_so_far_waits(labels, wrong):
     assert learner.suggest(denied[0]) == without.suggest(denied[0])
 
 
+def test_a_span_without_any_tag_so_far_waits():
+    examples = [(Item("Oak St Reno"), Answer(((0, 2, "x"),), complete=False))] * 3
+    denied = (Item("Elm St"), Answer(complete=False, wrong_spans=((0, 1, "x"),)))
+    learner = SpanLearner()
+    learner.learn([*examples, denied])
+    assert learner.is_ready and learner.suggest(denied[0])["spans"]
+    learner.learn([*examples, *[(Item("Fir St"), Answer(((0, 1, "y"),)))] * 3, denied])
+    assert not any(span[0] < 1 and span[2] == "x" for span in learner.suggest(denied[0])["spans"])
+
+
 def test_where_labels_are_above_others_each_is_itself():
     assert leaves_some(Answer(wrong_labels=("a",)), {"a", "a > x"})
     assert not leaves_some(Answer(wrong_labels=("a", "a > x")), {"a", "a > x"})

@@ -18,7 +18,7 @@ def as_answers(Y: object) -> list[Any] | None:
 
 def listed(y: Any) -> Any:
     """A list for an array or Series of objects; anything else as it is."""
-    return list(y) if str(getattr(y, "dtype", "")) == "object" and getattr(y, "ndim", 0) else y
+    return list(y) if str(getattr(y, "dtype", "")) == "object" and getattr(y, "ndim", False) else y
 
 
 def marks_in(Y: Iterable[Any]) -> list[Not]:
