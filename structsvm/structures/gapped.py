@@ -36,10 +36,10 @@ def split_rows(row_x: Any, row_z: Any) -> tuple[Any, Any, bytes]:
     operations = []
     of_words = not isinstance(row_x, str)
     for column, (a, b) in enumerate(zip(row_x, row_z, strict=True), start=1):
-        is_gap = [c is None if of_words else c in GAPS for c in (a, b)]
-        if all(is_gap):
+        x_has_gap, z_has_gap = (a is None, b is None) if of_words else (a in GAPS, b in GAPS)
+        if x_has_gap and z_has_gap:
             raise ValueError(f"column {column} is a gap in both rows")
-        operation = "Z" if is_gap[0] else "X" if is_gap[1] else "M"
+        operation = "Z" if x_has_gap else "X" if z_has_gap else "M"
         is_assessed = of_words or not (a.islower() or b.islower())
         operations.append(operation if is_assessed else operation.lower())
     x, z = strip_gaps(row_x), strip_gaps(row_z)
