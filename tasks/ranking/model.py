@@ -92,6 +92,11 @@ def record_of(losses: tuple[str, ...]) -> Record:
     })  # fmt: skip
 
 
+def primal_of_zero(run: DualRun) -> float:
+    """The primal objective at w = 0 of the problem that a run solves."""
+    return float(run.primal_at(np.zeros_like(run.state.weights)))
+
+
 class PatientRounds(PatientRun, CuttingPlaneRun):
     """Rounds until the gap is closed."""
 
@@ -100,7 +105,7 @@ class PatientRounds(PatientRun, CuttingPlaneRun):
     @property
     def is_at_zero(self) -> bool:
         """Whether w = 0 solves the problem as well as the weights do."""
-        most = float(self.primal_at(np.zeros_like(self.state.weights)))
+        most = primal_of_zero(self)
         return bool(most - self.dual <= self.solved * most)
 
 
@@ -114,8 +119,7 @@ class PatientQueries(PatientRun, DualRun):
 
     @cached_property
     def at_zero(self) -> float:
-        """The primal objective at w = 0."""
-        return float(self.primal_at(np.zeros_like(self.state.weights)))
+        return primal_of_zero(self)
 
     @property
     def remaining(self) -> float:

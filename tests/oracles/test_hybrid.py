@@ -168,6 +168,19 @@ def placed(i, j, k):
                 yield [(a, b), *rest]
 
 
+def check_sums(hybrid, words, w, found):
+    """The sum and the expectation over all derivations that were found; returns their scores and the sum."""
+    scores = np.array([score for _, score, _ in found])
+    log_sum = np.logaddexp.reduce(scores)
+    value, expectation = hybrid.expect(words, w)
+    assert value == pytest.approx(log_sum) == pytest.approx(hybrid.log_sum(words, w))
+    wanted = np.zeros(hybrid.n_features)
+    for (_, _, features), p in zip(found, np.exp(scores - log_sum), strict=True):
+        np.add.at(wanted, features, p)
+    np.testing.assert_allclose(expectation, wanted, atol=1e-9)
+    return scores, log_sum
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.sampled_from(TREES), st.lists(st.sampled_from("pqx"), min_size=1, max_size=3), st.integers(0, 2**32 - 1))
 def test_all_derivations(trees, words, seed):
@@ -181,14 +194,7 @@ def test_all_derivations(trees, words, seed):
     if not found:
         assert hybrid.log_sum(words, w) == -math.inf and hybrid.argmax(words, w) is None
         return
-    scores = np.array([score for _, score, _ in found])
-    log_sum = np.logaddexp.reduce(scores)
-    value, expectation = hybrid.expect(words, w)
-    assert value == pytest.approx(log_sum) == pytest.approx(hybrid.log_sum(words, w))
-    wanted = np.zeros(hybrid.n_features)
-    for (_, _, features), p in zip(found, np.exp(scores - log_sum), strict=True):
-        np.add.at(wanted, features, p)
-    np.testing.assert_allclose(expectation, wanted, atol=1e-9)
+    scores, log_sum = check_sums(hybrid, words, w, found)
     best = hybrid.argmax(words, w)
     assert best.score == pytest.approx(scores.max())
     assert max(score for meaning, score, _ in found if meaning == best.meaning) == pytest.approx(scores.max())
@@ -222,14 +228,7 @@ def test_arguments_of_lists_in_any_order_are_one_meaning(seed):
     w = np.random.default_rng(seed).normal(size=hybrid.n_features)
     w[hybrid.layout.empty : hybrid.layout.order] = -30.0  # with several arguments without words all their orders count
     found = reference(hybrid, words, w)
-    scores = np.array([score for _, score, _ in found])
-    log_sum = np.logaddexp.reduce(scores)
-    value, expectation = hybrid.expect(words, w)
-    assert value == pytest.approx(log_sum) == pytest.approx(hybrid.log_sum(words, w))
-    wanted = np.zeros(hybrid.n_features)
-    for (_, _, features), p in zip(found, np.exp(scores - log_sum), strict=True):
-        np.add.at(wanted, features, p)
-    np.testing.assert_allclose(expectation, wanted, atol=1e-9)
+    check_sums(hybrid, words, w, found)
     by_meaning = defaultdict(list)
     for meaning, score, _ in found:
         by_meaning[in_one_order(meaning, {"and"})].append(score)
