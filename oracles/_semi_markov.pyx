@@ -23,10 +23,15 @@ that ends there with a, and G[t][X] over what comes up to one of X that is not e
 
 where (+) is the maximum, or the logarithm of the sum of exponentials: T M types + T K^2 steps, whatever the lengths.
 
+Labels stand at nodes, pairs of a label and the state of the smallest automaton of what is allowed behind it
+(`structsvm/structures/languages/segments.py`): of all chains of segments, one per label; under a language, more. A
+segment's states are settled by its first node, its type and its length, so that R, V and G are those of nodes, and a
+segment's scores are added up once for all nodes that it may begin at.
+
 Cuts, completions and moments are those of all label sequences (`structsvm/structures/_labels.pyx`).
 """
 
-from libc.math cimport INFINITY, exp, isfinite, log
+from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
@@ -39,6 +44,8 @@ from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 
 from structsvm.arrays import checksum
 from structsvm.features._tokens import steps
+
+MAX_CHART_BYTES = 2 << 30
 
 cdef double NEGLIGIBLE = -40.0  # logarithm of a share that makes no difference to a sum of doubles
 cdef double WIDE = 200.0        # from transitions this great on, exponentials are not multiplied
@@ -77,22 +84,41 @@ def tables_of(tags, Py_ssize_t n_labels):
 cdef class SegmentChain(LabelLattice):
     """The exact decoder of a set of sequences."""
 
-    cdef Py_ssize_t n_types, M
+    cdef Py_ssize_t n_types, M, N, H, n_open, n_last
     cdef const int32_t[:, ::1] tags     # labels of each type
     cdef const int32_t[::1] type_of     # type of each label, or -1
     cdef const int32_t[::1] tag_of      # part of each label in a segment
     cdef const int32_t[::1] begins      # labels that a segment may begin with, and end with
     cdef const int32_t[::1] ends
+    cdef object nodes                   # SegmentNodes, whose arrays follow
+    cdef const int32_t[::1] label_of    # label of each node
+    cdef const int32_t[::1] end_at      # its place among `ends`, or -1
+    cdef const int32_t[::1] is_final    # whether a sequence may end there
+    cdef const int32_t[:, ::1] groups   # first node, and the one behind the last, of those that lead to the same nodes
+    cdef const int32_t[:, ::1] next     # the node of each begin behind a group, or -1
+    cdef const int32_t[::1] first       # the node of each begin at the first token, or -1
+    cdef const int32_t[::1] singles     # nodes of segments of one token
+    cdef const int32_t[::1] heads_of    # the first nodes of segments of type c are heads[heads_of[c]:heads_of[c + 1]]
+    cdef const int32_t[::1] heads
+    cdef const int32_t[:, ::1] closed   # by head and length the last node, as a place among `last`, or -1
+    cdef const int32_t[::1] opened      # by head the inner node after M tokens, as a place among the open ones, or -1
+    cdef const int32_t[::1] opens_of    # likewise the open nodes
+    cdef const int32_t[::1] on          # the open node after another inner token, or -1
+    cdef const int32_t[::1] out         # the place among `last` of the last token after it, or -1
+    cdef const int32_t[::1] lasts_of    # likewise the last nodes of segments of several tokens
+    cdef const int32_t[::1] last
+    cdef const int32_t[::1] last_at     # place of a node among them, or -1
     cdef const int64_t[::1] lengths     # the phrases of length m are lengths[m - 1] .. lengths[m] - 1
     cdef const float* A                 # transitions; then first labels
     cdef const float* g                 # weights of lengths
     cdef const float* phrases
     cdef double[::1] R
     cdef double[::1] V
-    cdef double[::1] G
-    cdef int32_t[::1] from_label        # way to R's best
+    cdef double[::1] G                  # of the open nodes
+    cdef int32_t[::1] from_node         # way to R's best; of last nodes the head, or the open node
     cdef int32_t[::1] from_length       # way to V's best
-    cdef int32_t[::1] from_start        # way to G's best
+    cdef int32_t[::1] from_start        # way to G's best: where it began
+    cdef int32_t[::1] from_head         # and at which node
     cdef float[::1] S                   # scores of the segments that end at a token, by length and type
     cdef double[::1] p                  # probabilities of R, V and G
     cdef double[::1] edges              # expected counts
@@ -100,6 +126,9 @@ cdef class SegmentChain(LabelLattice):
     cdef double[::1] exp_C              # their exponentials
     cdef double[::1] counts             # their expected counts
     cdef double[::1] column             # a number per begin
+    cdef int32_t[::1] best_of           # and a node
+    cdef double[::1] tops               # sums under way, of the last nodes and of the open ones
+    cdef double[::1] totals
     cdef bint wide                      # whether some are so great that their exponentials say nothing
     cdef int64_t[::1] one_each          # 0, 1, 2, ...: runs of one phrase
     cdef object weights                 # the weights in `lattice`
@@ -109,15 +138,34 @@ cdef class SegmentChain(LabelLattice):
         cdef Py_ssize_t longest = self.longest
         self.n_types, self.M = len(structure.tags), structure.max_length
         self.tags, self.type_of, self.tag_of, self.begins, self.ends = structure.tables
+        structure.check_lengths(tokens.offsets)
+        self.follow(structure.nodes)
         self.lengths = structure.phrase_starts
         self.S = np.empty((self.M + 1) * self.stride, dtype=np.float32)
-        self.R, self.V = np.empty(longest * self.K), np.empty(longest * self.K)
-        self.G = np.empty(longest * max(self.n_types, 1))
-        self.from_label = self.from_length = self.from_start = np.empty(0, dtype=np.int32)
+        self.R, self.V = np.empty(longest * self.N), np.empty(longest * self.N)
+        self.G = np.empty(longest * max(self.n_open, 1))
+        self.from_node = self.from_length = self.from_start = self.from_head = np.empty(0, dtype=np.int32)
         self.p = self.edges = self.exp_C = self.counts = np.empty(0)
         self.C, self.column = np.empty(len(self.ends) * len(self.begins)), np.empty(len(self.begins))
+        self.best_of = np.empty(len(self.begins), dtype=np.int32)
+        self.tops, self.totals = np.empty(self.n_last + self.n_open), np.empty(self.n_last + self.n_open)
         phrases = steps(tokens.bigrams.indptr[tokens.offsets])[1] if self.n_bigrams else 0
         self.one_each = np.arange(phrases + 1)
+
+    cdef int follow(self, nodes) except -1:
+        """Keep to the nodes of a language (`SegmentNodes`)."""
+        self.nodes = nodes
+        self.label_of, self.end_at, self.is_final, self.groups, self.next, self.first, self.singles = nodes[:7]
+        self.heads_of, self.heads, self.closed, self.opened, self.opens_of, self.on, self.out = nodes[7:14]
+        self.lasts_of, self.last, self.last_at = nodes[14:]
+        self.N, self.H = len(nodes.labels), len(nodes.groups)
+        self.n_open, self.n_last = len(nodes.on), len(nodes.last)
+        size = 8 * self.longest * (2 * self.N + self.n_open)
+        if size > MAX_CHART_BYTES:
+            raise ValueError(
+                f"a sequence of {self.longest} tokens needs a chart of {size} bytes for the {self.N} pairs of labels "
+                f"and states of its segments, more than {MAX_CHART_BYTES}: divide it")
+        return 0
 
     cdef int prepare(self, const float* w) except -1 nogil:
         cdef Py_ssize_t j, k, n = self.begins.shape[0]
@@ -137,83 +185,113 @@ cdef class SegmentChain(LabelLattice):
             self.exp_C[e] = exp(self.C[e])
             self.counts[e] = 0.0
 
-    cdef double top_of(self, Py_ssize_t t) noexcept nogil:
-        """The greatest V of token t."""
-        cdef Py_ssize_t j
+    cdef double top_of(self, Py_ssize_t t, Py_ssize_t h) noexcept nogil:
+        """The greatest V of token t in group h."""
+        cdef Py_ssize_t m
         cdef double top = -INFINITY
-        for j in range(self.ends.shape[0]):
-            if self.V[t * self.K + self.ends[j]] > top:
-                top = self.V[t * self.K + self.ends[j]]
+        for m in range(self.groups[h, 0], self.groups[h, 1]):
+            if self.V[t * self.N + m] > top:
+                top = self.V[t * self.N + m]
         return top
 
     cdef void enter(self, Py_ssize_t t, bint is_max) noexcept nogil:
         """R of token t, from V of the one before."""
-        cdef Py_ssize_t K = self.K, n = self.begins.shape[0], j, k
-        cdef const double* before = &self.V[(t - 1) * K] if t > 0 else NULL
-        cdef double* R = &self.R[t * K]
+        cdef Py_ssize_t n = self.begins.shape[0], h, k
+        cdef double* R = &self.R[t * self.N]
         cdef double* column = &self.column[0]
-        cdef const double* row
-        cdef double top, total, x
+        cdef int32_t node
+        for k in range(self.N):
+            R[k] = -INFINITY
         if t == 0:
             for k in range(n):
-                R[self.begins[k]] = self.A[K * self.stride + self.begins[k]]
+                if self.first[k] >= 0:
+                    R[self.first[k]] = self.A[self.K * self.stride + self.begins[k]]
             return
-        for k in range(n):
-            column[k] = -INFINITY if is_max else 0.0
-        if is_max:
-            for j in range(self.ends.shape[0]):
-                x, row = before[self.ends[j]], &self.C[j * n]
-                for k in range(n):
-                    if x + row[k] > column[k]:
-                        column[k] = x + row[k]
-                        self.from_label[t * K + self.begins[k]] = self.ends[j]
+        for h in range(self.H):
+            if is_max:
+                self.best_behind(t, h, column)
+            else:
+                self.sums_behind(t, h, column)
             for k in range(n):
-                R[self.begins[k]] = column[k]
-            return
+                node = self.next[h, k]
+                if node < 0:
+                    continue
+                if (column[k] > R[node]) if is_max else R[node] == -INFINITY:
+                    R[node] = column[k]
+                    if is_max:
+                        self.from_node[t * self.N + node] = self.best_of[k]
+                elif not is_max and column[k] > -INFINITY:
+                    R[node] = max(R[node], column[k]) + log1p(exp(-fabs(R[node] - column[k])))
+
+    cdef void best_behind(self, Py_ssize_t t, Py_ssize_t h, double* column) noexcept nogil:
+        """The maxima of V of group h, at the token before t, and a transition to each begin."""
+        cdef Py_ssize_t n = self.begins.shape[0], m, k
+        cdef const double* before = &self.V[(t - 1) * self.N]
+        cdef const double* row
+        cdef int32_t* best_of = &self.best_of[0]
+        cdef double x
+        for k in range(n):
+            column[k] = -INFINITY
+        for m in range(self.groups[h, 0], self.groups[h, 1]):
+            x, row = before[m], &self.C[self.end_at[m] * n]
+            for k in range(n):
+                if x + row[k] > column[k]:
+                    column[k] = x + row[k]
+                    best_of[k] = <int32_t>m
+
+    cdef void sums_behind(self, Py_ssize_t t, Py_ssize_t h, double* column) noexcept nogil:
+        """The same with sums."""
+        cdef Py_ssize_t n = self.begins.shape[0], m, k
+        cdef const double* before = &self.V[(t - 1) * self.N]
+        cdef const double* row
+        cdef double top, total, x
         if self.wide:
             for k in range(n):
                 top, total = -INFINITY, 0.0
-                for j in range(self.ends.shape[0]):
-                    join(&total, &top, before[self.ends[j]] + self.C[j * n + k])
-                R[self.begins[k]] = top if total == 0.0 else top + log(total)
+                for m in range(self.groups[h, 0], self.groups[h, 1]):
+                    join(&total, &top, before[m] + self.C[self.end_at[m] * n + k])
+                column[k] = top if total == 0.0 else top + log(total)
             return
-        top = self.top_of(t - 1)
-        for j in range(self.ends.shape[0] if isfinite(top) else 0):
-            x, row = exp(before[self.ends[j]] - top), &self.exp_C[j * n]
+        for k in range(n):
+            column[k] = 0.0
+        top = self.top_of(t - 1, h)
+        for m in range(self.groups[h, 0], self.groups[h, 1] if isfinite(top) else 0):
+            x, row = exp(before[m] - top), &self.exp_C[self.end_at[m] * n]
             for k in range(n):
                 column[k] += x * row[k]
         for k in range(n):
-            R[self.begins[k]] = top + log(column[k]) if column[k] > 0.0 else top
+            column[k] = top + log(column[k]) if column[k] > 0.0 else top
 
-    cdef void leave(self, Py_ssize_t t, double* r, double* v) noexcept nogil:
-        """The probabilities v of V of token t - 1, from r of R of token t; adds to the counts of transitions."""
-        cdef Py_ssize_t K = self.K, n = self.begins.shape[0], j, k
-        cdef const double* before = &self.V[(t - 1) * K]
-        cdef const double* R = &self.R[t * K]
+    cdef void leave(self, Py_ssize_t t, Py_ssize_t h, double* r, double* v) noexcept nogil:
+        """The probabilities v of V of group h, at token t - 1, from r of R of token t; adds to counts of transitions."""
+        cdef Py_ssize_t n = self.begins.shape[0], m, k
+        cdef const double* before = &self.V[(t - 1) * self.N]
+        cdef const double* R = &self.R[t * self.N]
         cdef const double* row
+        cdef const int32_t* next = &self.next[h, 0]
         cdef double* column = &self.column[0]
         cdef double* counts
-        cdef double top = self.top_of(t - 1), x, y, total
+        cdef double top = self.top_of(t - 1, h), x, y, total
         for k in range(n):
-            column[k] = r[self.begins[k]]
+            column[k] = r[next[k]] if next[k] >= 0 else 0.0
             if not self.wide and column[k] > 0.0:
-                column[k] *= exp(top - R[self.begins[k]])
-        for j in range(self.ends.shape[0]):
-            x, total, counts = before[self.ends[j]], 0.0, &self.counts[j * n]
+                column[k] *= exp(top - R[next[k]])
+        for m in range(self.groups[h, 0], self.groups[h, 1]):
+            x, total, counts = before[m], 0.0, &self.counts[self.end_at[m] * n]
             if self.wide:
-                row = &self.C[j * n]
+                row = &self.C[self.end_at[m] * n]
                 for k in range(n):
-                    if column[k] > 0.0 and x + row[k] - R[self.begins[k]] > NEGLIGIBLE:
-                        y = column[k] * exp(x + row[k] - R[self.begins[k]])
+                    if column[k] > 0.0 and x + row[k] - R[next[k]] > NEGLIGIBLE:
+                        y = column[k] * exp(x + row[k] - R[next[k]])
                         counts[k] += y
                         total += y
             elif x > -INFINITY:
-                row, x = &self.exp_C[j * n], exp(x - top)
+                row, x = &self.exp_C[self.end_at[m] * n], exp(x - top)
                 for k in range(n):
                     y = x * row[k] * column[k]
                     counts[k] += y
                     total += y
-            v[self.ends[j]] = total
+            v[m] = total
 
     cdef void segments(self, Py_ssize_t i, Py_ssize_t t) noexcept nogil:
         """S: g(t, m, X) of the segments of sequence i that end at t."""
@@ -232,106 +310,147 @@ cdef class SegmentChain(LabelLattice):
                 out[c] += row[c]
 
     cdef double best(self, Py_ssize_t i, const float* E, int32_t* path) except? -1.0 nogil:
-        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], t, m, c, s, k
-        cdef int32_t a
+        cdef Py_ssize_t N = self.N, t = self.offsets[i + 1] - self.offsets[i] - 1, c, n, s, k, m
         cdef double score
-        if self.from_label.shape[0] == 0:
+        if self.from_node.shape[0] == 0:
             with gil:
-                self.from_label = np.empty(self.longest * self.K, dtype=np.int32)
-                self.from_length = np.empty(self.longest * max(self.n_types, 1), dtype=np.int32)
-                self.from_start = np.empty(self.longest * max(self.n_types, 1), dtype=np.int32)
+                self.from_node = np.empty(self.longest * N, dtype=np.int32)
+                self.from_length = np.empty(self.longest * max(self.n_last, 1), dtype=np.int32)
+                self.from_start = np.empty(self.longest * max(self.n_open, 1), dtype=np.int32)
+                self.from_head = np.empty(self.longest * max(self.n_open, 1), dtype=np.int32)
         score = self.forwards(i, E, True)
         if not isfinite(score):
             return -INFINITY
-        a = self.ends[0]
-        for k in range(self.ends.shape[0]):
-            if self.V[(T - 1) * self.K + self.ends[k]] > self.V[(T - 1) * self.K + a]:
-                a = self.ends[k]
-        t = T - 1
+        n = -1
+        for k in range(N):
+            if self.is_final[k] and (n < 0 or self.V[t * N + k] > self.V[t * N + n]):
+                n = k
         while True:
-            path[t] = s = a
-            if self.tag_of[a] == LAST:
-                c = self.type_of[a]
-                m = self.from_length[t * self.n_types + c]
-                s = t - m + 1 if m <= self.M else self.from_start[(t - 1) * self.n_types + c]
+            s, path[t] = t, self.label_of[n]
+            if self.last_at[n] >= 0:
+                c, m = self.type_of[path[t]], self.from_length[t * self.n_last + self.last_at[n]]
+                n = self.from_node[t * N + n]
+                s = t - m + 1
+                if m > self.M:
+                    k = (t - 1) * self.n_open + n
+                    s, n = self.from_start[k], self.from_head[k]
                 for k in range(s + 1, t):
                     path[k] = self.tags[c, INSIDE]
                 path[s] = self.tags[c, FIRST]
-                t = s
-            if t == 0:
+            if s == 0:
                 return score
-            a = self.from_label[t * self.K + path[t]]
-            t -= 1
+            n = self.from_node[s * N + n]
+            t = s - 1
 
     cdef double forwards(self, Py_ssize_t i, const float* E, bint is_max) except? -1.0 nogil:
         """Fill R, V and G from a lattice E; the score of all. With `is_max`, and where the best come from."""
-        cdef Py_ssize_t K = self.K, stride = self.stride, n = self.n_types, M = self.M
-        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], t, m, c, j, k
-        cdef int32_t a, F, I, L, where
-        cdef const float* A = self.A
-        cdef double top, total, x, run, last, inside
-        cdef double* R = &self.R[0]
+        cdef Py_ssize_t N = self.N, T = self.offsets[i + 1] - self.offsets[i], t, c, k
+        cdef int32_t a
+        cdef double top = -INFINITY, total = 0.0, x
         cdef double* V = &self.V[0]
-        cdef double* G = &self.G[0]
         for t in range(T):
             self.enter(t, is_max)
             self.segments(i, t)
-            for k in range(self.ends.shape[0]):
-                a = self.ends[k]
-                if self.tag_of[a] == SINGLE:
-                    V[t * K + a] = R[t * K + a] + E[t * stride + a]
-                    if self.type_of[a] >= 0:
-                        V[t * K + a] += self.S[self.type_of[a]]
-            for c in range(n):
-                F, I, L = self.tags[c, FIRST], self.tags[c, INSIDE], self.tags[c, LAST]
-                inside, last = A[I * stride + I], <double>A[I * stride + L] + E[t * stride + L]
-                top, total, where = -INFINITY, 0.0, 0
-                run = 0.0   # scores of the tokens between the first and the last, and of the steps between these
-                for m in range(2, min(M, t + 1) + 1):
-                    j = t - m + 1
-                    if m == 2:
-                        x = <double>A[F * stride + L] + E[t * stride + L]
-                    else:
-                        run += E[(j + 1) * stride + I] + (inside if m > 3 else 0.0)
-                        x = <double>A[F * stride + I] + run + last
-                    x += R[j * K + F] + E[j * stride + F] + self.S[(m - 1) * stride + c]
-                    if not is_max:
-                        join(&total, &top, x)
-                    elif x > top:
-                        top, where = x, <int32_t>m
-                if t > 0:
-                    x = G[(t - 1) * n + c] + last + self.S[M * stride + c]
-                    if not is_max:
-                        join(&total, &top, x)
-                    elif x > top:
-                        top, where = x, <int32_t>(M + 1)
-                V[t * K + L] = top if is_max or total == 0.0 else top + log(total)
-                if is_max:
-                    self.from_length[t * n + c] = where
-                x = G[(t - 1) * n + c] + inside + E[t * stride + I] if t > 0 else -INFINITY
-                top, total, j = -INFINITY, 0.0, t - M + 1
-                where = self.from_start[(t - 1) * n + c] if is_max and t > 0 else 0
-                if j >= 0:
-                    top = R[j * K + F] + E[j * stride + F] + <double>A[F * stride + I] + E[t * stride + I]
-                    top += run + (inside if M > 2 else 0.0)
-                    total = 1.0
-                if is_max:
-                    if top > x:
-                        x, where = top, <int32_t>j
-                    self.from_start[t * n + c] = where
-                else:
+            for k in range(self.singles.shape[0]):
+                a = self.label_of[self.singles[k]]
+                x = self.R[t * N + self.singles[k]] + E[t * self.stride + a]
+                if self.type_of[a] >= 0:
+                    x += self.S[self.type_of[a]]
+                V[t * N + self.singles[k]] = x
+            for c in range(self.n_types):
+                self.of_type(c, t, E, is_max)
+            poll((self.next.shape[0] * self.next.shape[1] * 2 + self.heads.shape[0] * min(self.M, t + 1)) // 2)
+        for k in range(N):
+            if self.is_final[k]:
+                x = V[(T - 1) * N + k]
+                if not is_max:
                     join(&total, &top, x)
-                    x = top if total == 0.0 else top + log(total)
-                G[t * n + c] = x
-            poll(((self.ends.shape[0] * self.begins.shape[0]) + n * min(M, t + 1)) // 2)
-        top, total = -INFINITY, 0.0
-        for k in range(self.ends.shape[0]):
-            x = V[(T - 1) * K + self.ends[k]]
-            if not is_max:
-                join(&total, &top, x)
-            elif x > top or x != x:
-                top = x
+                elif x > top or x != x:
+                    top = x
         return top if is_max or total == 0.0 else top + log(total)
+
+    cdef void of_type(self, Py_ssize_t c, Py_ssize_t t, const float* E, bint is_max) noexcept nogil:
+        """V of the last nodes of type c, and G of its open ones, at token t."""
+        cdef Py_ssize_t N = self.N, stride = self.stride, M = self.M, m, j, k, z
+        cdef int32_t F = self.tags[c, FIRST], I = self.tags[c, INSIDE], L = self.tags[c, LAST]
+        cdef const float* A = self.A
+        cdef double inside = A[I * stride + I], last = <double>A[I * stride + L] + E[t * stride + L], base, x, run = 0.0
+        cdef double* tops = &self.tops[0]
+        cdef double* totals = &self.totals[0]
+        cdef double* now = &self.G[t * self.n_open]
+        cdef const double* before = &self.G[(t - 1) * self.n_open] if t > 0 else NULL
+        cdef const double* R
+        # The compiler would read these anew after each number that is written.
+        cdef Py_ssize_t low = self.heads_of[c], high = self.heads_of[c + 1], first = self.lasts_of[c]
+        cdef const int32_t* heads = &self.heads[0]
+        cdef const int32_t* closed
+        cdef const int32_t* lasts = &self.last[0]
+        cdef const float* S = &self.S[c]
+        cdef int32_t* from_length = &self.from_length[t * self.n_last] if is_max else NULL
+        cdef int32_t* from_node = &self.from_node[t * N] if is_max else NULL
+        for z in range(first, self.lasts_of[c + 1]):
+            tops[z], totals[z] = -INFINITY, 0.0
+        # `run`: scores of the tokens between the first and the last, and of the steps between these.
+        for m in range(2, min(M, t + 1) + 1):
+            j = t - m + 1
+            if m == 2:
+                base = <double>A[F * stride + L] + E[t * stride + L]
+            else:
+                run += E[(j + 1) * stride + I] + (inside if m > 3 else 0.0)
+                base = <double>A[F * stride + I] + run + last
+            R = &self.R[j * N]
+            closed = &self.closed[0, m]
+            for k in range(low, high):
+                z = closed[k * (M + 1)]
+                if z < 0:
+                    continue
+                x = base + (R[heads[k]] + E[j * stride + F] + S[(m - 1) * stride])
+                if not is_max:
+                    join(&totals[z], &tops[z], x)
+                elif x > tops[z]:
+                    tops[z], from_length[z], from_node[lasts[z]] = x, <int32_t>m, heads[k]
+        for k in range(self.opens_of[c], self.opens_of[c + 1] if t > 0 else 0):
+            z = self.out[k]
+            if z < 0:
+                continue
+            x = before[k] + last + self.S[M * stride + c]
+            if not is_max:
+                join(&totals[z], &tops[z], x)
+            elif x > tops[z]:
+                tops[z], from_length[z], from_node[lasts[z]] = x, <int32_t>(M + 1), <int32_t>k
+        for z in range(first, self.lasts_of[c + 1]):
+            self.V[t * N + lasts[z]] = tops[z] if is_max or totals[z] == 0.0 else tops[z] + log(totals[z])
+        # Open segments: those that are M tokens long now, then those that were open before.
+        tops, totals = tops + self.n_last, totals + self.n_last
+        for z in range(self.opens_of[c], self.opens_of[c + 1]):
+            tops[z], totals[z] = -INFINITY, 0.0
+        j = t - M + 1
+        for k in range(low, high if j >= 0 else low):
+            z = self.opened[k]
+            if z < 0:
+                continue
+            x = self.R[j * N + heads[k]] + E[j * stride + F] + <double>A[F * stride + I] + E[t * stride + I]
+            x += run + (inside if M > 2 else 0.0)
+            self.open_by(t, z, x, j, heads[k], is_max)
+        for k in range(self.opens_of[c], self.opens_of[c + 1] if t > 0 else 0):
+            z = self.on[k]
+            if z >= 0:
+                x = before[k] + inside + E[t * stride + I]
+                m = (t - 1) * self.n_open + k
+                self.open_by(t, z, x, self.from_start[m] if is_max else 0, self.from_head[m] if is_max else 0, is_max)
+        for z in range(self.opens_of[c], self.opens_of[c + 1]):
+            now[z] = tops[z] if is_max or totals[z] == 0.0 else tops[z] + log(totals[z])
+
+    cdef inline void open_by(self, Py_ssize_t t, Py_ssize_t z, double x, Py_ssize_t start, int32_t head,
+                             bint is_max) noexcept nogil:
+        """Add a way to the open node z at token t."""
+        cdef double* top = &self.tops[self.n_last + z]
+        if not is_max:
+            join(&self.totals[self.n_last + z], top, x)
+        elif x > top[0]:
+            top[0] = x
+            self.from_start[t * self.n_open + z] = <int32_t>start
+            self.from_head[t * self.n_open + z] = head
 
     cdef Conjoined conjoined(self, Py_ssize_t i) noexcept nogil:
         """The phrases, each a run of its own: one row of weights, by the type of the segment."""
@@ -352,7 +471,7 @@ cdef class SegmentChain(LabelLattice):
         cdef double loss
         if self.p.shape[0] == 0:
             with gil:
-                self.p = np.empty(self.longest * (2 * self.K + self.n_types))
+                self.p = np.empty(self.longest * (2 * self.N + self.n_open))
                 self.edges = np.empty(self.n_edges * self.stride)
                 self.exp_C, self.counts = np.empty(self.C.shape[0]), np.empty(self.C.shape[0])
         self.exponentials()
@@ -420,38 +539,41 @@ cdef class SegmentChain(LabelLattice):
 
         Probabilities are handed back: what V, R and G are sums of, gets its share of theirs.
         """
-        cdef Py_ssize_t K = self.K, stride = self.stride, n = self.n_types, M = self.M, t, m, c, j, k, u
+        cdef Py_ssize_t N = self.N, K = self.K, stride = self.stride, M = self.M, n = self.n_open, t, m, c, j, k, u, z
         cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], first = 0, e, rows = self.n_moment_rows(i)
-        cdef int32_t a, F, I, L
+        cdef int32_t a, F, I, L, f
         cdef const float* A = self.A
         cdef double* R = &self.R[0]
         cdef double* V = &self.V[0]
         cdef double* G = &self.G[0]
         cdef double* r = &self.p[0]
-        cdef double* v = r + T * K
-        cdef double* q = v + T * K
+        cdef double* v = r + T * N
+        cdef double* q = v + T * N
         cdef double* edges = &self.edges[0]
         cdef float* phrases = moments + (T + self.n_edges) * stride
         cdef double mean = 0.0, x, y, p, run, last, inside
-        memset(r, 0, T * (2 * K + n) * sizeof(double))
+        memset(r, 0, T * (2 * N + n) * sizeof(double))
         memset(edges, 0, self.n_edges * stride * sizeof(double))
         memset(moments, 0, rows * stride * sizeof(float))
         if self.n_bigrams > 0:
             first = self.pair_indptr[self.offsets[i]]
-        for k in range(self.ends.shape[0]):
-            a = self.ends[k]
-            v[(T - 1) * K + a] = exp(V[(T - 1) * K + a] - log_sum)
+        for k in range(N):
+            if self.is_final[k]:
+                v[(T - 1) * N + k] = exp(V[(T - 1) * N + k] - log_sum)
         for t in range(T - 1, -1, -1):
             self.segments(i, t)
-            for c in range(n):
+            for c in range(self.n_types):
                 F, I, L = self.tags[c, FIRST], self.tags[c, INSIDE], self.tags[c, LAST]
                 inside, last = A[I * stride + I], <double>A[I * stride + L] + E[t * stride + L]
                 run = 0.0
-                if v[t * K + L] > 0.0:
-                    x = G[(t - 1) * n + c] + last + self.S[M * stride + c] - V[t * K + L] if t > 0 else -INFINITY
+                for k in range(self.opens_of[c], self.opens_of[c + 1] if t > 0 else 0):
+                    if self.out[k] < 0 or not v[t * N + self.last[self.out[k]]] > 0.0:
+                        continue
+                    z = t * N + self.last[self.out[k]]
+                    x = G[(t - 1) * n + k] + last + self.S[M * stride + c] - V[z]
                     if x > NEGLIGIBLE:
-                        p = v[t * K + L] * exp(x)
-                        q[(t - 1) * n + c] += p
+                        p = v[z] * exp(x)
+                        q[(t - 1) * n + k] += p
                         edges[I * stride + L] += p
                         edges[(K + 2 + M) * stride + c] += p
                         moments[t * stride + L] += <float>p
@@ -465,11 +587,16 @@ cdef class SegmentChain(LabelLattice):
                     else:
                         x = <double>A[F * stride + L] + E[t * stride + L]
                     x += <double>E[j * stride + F] + self.S[(m - 1) * stride + c]
-                    y = x + R[j * K + F] - V[t * K + L]
-                    if v[t * K + L] > 0.0 and y > NEGLIGIBLE:
-                        p = v[t * K + L] * exp(y)
+                    for k in range(self.heads_of[c], self.heads_of[c + 1]):
+                        if self.closed[k, m] < 0 or not v[t * N + self.last[self.closed[k, m]]] > 0.0:
+                            continue
+                        z, f = t * N + self.last[self.closed[k, m]], self.heads[k]
+                        y = x + R[j * N + f] - V[z]
+                        if not y > NEGLIGIBLE:
+                            continue
+                        p = v[z] * exp(y)
                         mean += p * x
-                        r[j * K + F] += p
+                        r[j * N + f] += p
                         moments[j * stride + F] += <float>p
                         for u in range(j + 1, t):
                             moments[u * stride + I] += <float>p
@@ -481,33 +608,39 @@ cdef class SegmentChain(LabelLattice):
                         edges[(K + 1 + m) * stride + c] += p
                         for e in range(self.phrase_begin(i, t, m), self.phrase_end(i, t, m)):
                             phrases[(e - first) * stride + c] += <float>p
-                if q[t * n + c] > 0.0:
-                    y = G[(t - 1) * n + c] + inside + E[t * stride + I] - G[t * n + c] if t > 0 else -INFINITY
+                for k in range(self.opens_of[c], self.opens_of[c + 1] if t > 0 else 0):
+                    z = self.on[k]
+                    if z < 0 or not q[t * n + z] > 0.0:
+                        continue
+                    y = G[(t - 1) * n + k] + inside + E[t * stride + I] - G[t * n + z]
                     if y > NEGLIGIBLE:
-                        p = q[t * n + c] * exp(y)
+                        p = q[t * n + z] * exp(y)
                         mean += p * (inside + E[t * stride + I])
-                        q[(t - 1) * n + c] += p
+                        q[(t - 1) * n + k] += p
                         moments[t * stride + I] += <float>p
                         edges[I * stride + I] += p
-                    j = t - M + 1
-                    if j >= 0:
-                        x = <double>E[j * stride + F] + A[F * stride + I] + E[t * stride + I]
-                        x += run + (inside if M > 2 else 0.0)
-                        y = R[j * K + F] + x - G[t * n + c]
-                        if y > NEGLIGIBLE:
-                            p = q[t * n + c] * exp(y)
-                            mean += p * x
-                            r[j * K + F] += p
-                            moments[j * stride + F] += <float>p
-                            for u in range(j + 1, t + 1):
-                                moments[u * stride + I] += <float>p
-                            edges[F * stride + I] += p
-                            edges[I * stride + I] += (M - 2) * p
-            for k in range(self.ends.shape[0]):
-                a = self.ends[k]
-                p = v[t * K + a]
-                if self.tag_of[a] == SINGLE and p > 0.0:
-                    r[t * K + a] += p
+                j = t - M + 1
+                for k in range(self.heads_of[c], self.heads_of[c + 1] if j >= 0 else 0):
+                    z, f = self.opened[k], self.heads[k]
+                    if z < 0 or not q[t * n + z] > 0.0:
+                        continue
+                    x = <double>E[j * stride + F] + A[F * stride + I] + E[t * stride + I]
+                    x += run + (inside if M > 2 else 0.0)
+                    y = R[j * N + f] + x - G[t * n + z]
+                    if y > NEGLIGIBLE:
+                        p = q[t * n + z] * exp(y)
+                        mean += p * x
+                        r[j * N + f] += p
+                        moments[j * stride + F] += <float>p
+                        for u in range(j + 1, t + 1):
+                            moments[u * stride + I] += <float>p
+                        edges[F * stride + I] += p
+                        edges[I * stride + I] += (M - 2) * p
+            for k in range(self.singles.shape[0]):
+                z = t * N + self.singles[k]
+                p, a = v[z], self.label_of[self.singles[k]]
+                if p > 0.0:
+                    r[z] += p
                     moments[t * stride + a] += <float>p
                     mean += p * E[t * stride + a]
                     c = self.type_of[a]
@@ -516,15 +649,16 @@ cdef class SegmentChain(LabelLattice):
                         edges[(K + 2) * stride + c] += p
                         for e in range(self.phrase_begin(i, t, 1), self.phrase_end(i, t, 1)):
                             phrases[(e - first) * stride + c] += <float>p
-            if t > 0:
-                self.leave(t, r + t * K, v + (t - 1) * K)
-            poll(((self.ends.shape[0] * self.begins.shape[0]) + n * min(M, t + 1)))
+            for k in range(self.H if t > 0 else 0):
+                self.leave(t, k, r + t * N, v + (t - 1) * N)
+            poll(2 * self.next.shape[0] * self.next.shape[1] + self.heads.shape[0] * min(M, t + 1))
         for k in range(self.begins.shape[0]):
-            edges[K * stride + self.begins[k]] = r[self.begins[k]]
+            p = r[self.first[k]] if self.first[k] >= 0 else 0.0
+            edges[K * stride + self.begins[k]] = p
             for j in range(self.ends.shape[0]):
                 edges[self.ends[j] * stride + self.begins[k]] = self.counts[j * self.begins.shape[0] + k]
                 mean += self.counts[j * self.begins.shape[0] + k] * self.C[j * self.begins.shape[0] + k]
-            mean += r[self.begins[k]] * A[K * stride + self.begins[k]]
+            mean += p * A[K * stride + self.begins[k]]
         for e in range(self.n_edges * stride):
             moments[T * stride + e] = <float>edges[e]
         return mean
@@ -748,8 +882,10 @@ cdef class SegmentProblem(LabelProblem):
         structure = self.chain.structure
         sets = [] if self.known is None else [self.known.sets]
         of_tokens = self.chain.tokens.fingerprint(np.asarray(self.which))
+        language = structure.language
+        tables = [] if language is None else [language.following, language.accepting]
         return checksum([np.array([of_tokens, self.segments.M]), structure.tags, structure.phrase_starts,
-                         structure.loss_rows, *sets])
+                         structure.loss_rows, *sets, *tables])
 
     def structure_fingerprint(self):
         return checksum([self.chain.structure.loss_rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -14,8 +15,11 @@ from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem, tables_of
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.oracles.enumeration.labellings import best_labellings
+from structsvm.oracles.enumeration.lazily import LazyChain, check_few
 from structsvm.parameters import checked_k
 from structsvm.protocol import Penalty, Rescaling
+from structsvm.structures.languages import Automaton
+from structsvm.structures.languages.segments import SegmentNodes, segment_nodes
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
@@ -89,6 +93,10 @@ class SemiMarkovOracle(ExactChain):
         Number of wrong labels. "log": as "hamming" where a loss is needed, but only for solvers of the log loss.
     label_costs : array-like of shape (n_labels,), optional
         Loss of a wrong label, by the true label. Default: 1.
+    language : Automaton, optional
+        Chains of segments that are allowed, as label sequences; see `structsvm.structures.languages`.
+    rules : sequence of Automaton, optional
+        Languages to all of which labellings belong, and which are too many for one automaton: for decoding alone.
 
     Attributes
     ----------
@@ -96,6 +104,8 @@ class SemiMarkovOracle(ExactChain):
         Length of w: ``n_rows * stride`` (layout: see the head of `_semi_markov.pyx`).
     allowed : tuple of bool arrays
         Labels that may follow one another, be first, be last.
+    language : Automaton or None
+        The smallest automaton of the chains of segments that are allowed; None: of all.
 
     References
     ----------
@@ -125,6 +135,8 @@ class SemiMarkovOracle(ExactChain):
         phrase_starts: ArrayLike | None = None,
         loss: str = "hamming",
         label_costs: ArrayLike | None = None,
+        language: Automaton | None = None,
+        rules: Sequence[Automaton] = (),
     ) -> None:
         if loss not in ("hamming", "log"):
             raise ValueError(
@@ -174,6 +186,14 @@ class SemiMarkovOracle(ExactChain):
         )
         if loss == "log":
             self.rescalings = ()
+        for own in (*(() if language is None else (language,)), *rules):
+            if own.n_labels != n_labels:
+                raise ValueError(
+                    f"The 'language' parameter of SemiMarkovOracle must have {n_labels} labels. Got {own.n_labels} "
+                    "instead."
+                )
+        self.language = None if language is None else self._narrowed(language)
+        self.rules = tuple(rule.minimal() for rule in rules)
 
     def _masks(self, n_labels: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
         first, inside, last, _ = self.tags.T
@@ -197,9 +217,32 @@ class SemiMarkovOracle(ExactChain):
                 f"{self.n_features} weights, more than 2**31; cut rare features (min_count)"
             )
 
+    @cached_property
+    def _chains(self) -> Automaton:
+        """The chains of segments."""
+        return Automaton.of_masks(*self.allowed, n_labels=self.n_labels)
+
+    def _narrowed(self, language: Automaton) -> Automaton | None:
+        """The chains of segments of a language; None if these are all."""
+        both = self._chains & language
+        if not (both.following >= 0).any():
+            raise ValueError("The 'language' parameter of SemiMarkovOracle contains no chain of segments")
+        return None if both == self._chains else both
+
     def without_masks(self) -> Self:
-        """The same oracle: only chains of segments are searched."""
-        return self
+        """The same oracle, for which all chains of segments are allowed."""
+        return self.within(self.allowed, None)
+
+    def within(
+        self, allowed: tuple[ArrayLike | None, ...], language: Automaton | None, rules: tuple[Automaton, ...] = ()
+    ) -> Self:
+        """The same oracle, which allows other chains of segments: those of masks, of a language, or of rules."""
+        oracle = super().within(allowed, language, rules)
+        masks = Automaton.of_masks(*oracle.allowed, n_labels=self.n_labels) if language is None else language
+        oracle.allowed, oracle.language = self.allowed, self._narrowed(masks)
+        for cached in ("fixed_rows", "nodes"):
+            vars(oracle).pop(cached, None)
+        return oracle
 
     def touched(self, tokens: Tokens) -> tuple[Self, Tokens, NDArray[np.int64]]:
         tokens, features = narrowed(tokens)
@@ -222,6 +265,8 @@ class SemiMarkovOracle(ExactChain):
             phrase_starts=self.phrase_starts,
             loss=loss,
             label_costs=self.label_costs,
+            language=self.language,
+            rules=self.rules,
         )
 
     def bind(
@@ -229,6 +274,7 @@ class SemiMarkovOracle(ExactChain):
     ) -> SegmentProblem:
         """Bind training sequences; see `ViterbiOracle.bind`. Labellings must be chains of segments."""
         self.check_formulation(rescaling, penalty)
+        check_few(self.rules)
         tokens = as_tokens(X, self.n_token_features)
         labels, known = KnownLabels.of(Y, tokens, self.n_labels)
         return SegmentProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
@@ -238,8 +284,17 @@ class SemiMarkovOracle(ExactChain):
         """Tables of labels, which decoders share."""
         return tables_of(self.tags, self.n_labels)
 
+    @cached_property
+    def nodes(self) -> SegmentNodes:
+        """The nodes of the chains of segments that are allowed."""
+        _, _, _, begins, ends = self.tables
+        return segment_nodes(self.language or self._chains, self.tags, begins, ends, self.max_length)
+
     def chain(self, X: Any) -> SegmentDecoder:
         """Return a decoder for sequences without labels."""
+        if self.rules:
+            lazy: Any = LazyChain(self, as_tokens(X, self.n_token_features))
+            return lazy
         return SegmentDecoder(self, as_tokens(X, self.n_token_features))
 
     def segments(self, y: AnyArray) -> list[tuple[int, int, int]]:

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._viterbi import Chain, ChainProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
-from structsvm.oracles.enumeration.lazily import LazyChain
+from structsvm.oracles.enumeration.lazily import LazyChain, check_few
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures._labels import LabelLattice
 from structsvm.structures.languages import Automaton
-from structsvm.structures.languages.automaton import MOST_STATES
 
 __all__ = ["ViterbiOracle"]
 
@@ -197,11 +196,7 @@ class ViterbiOracle(ExactChain):
         the completion.
         """
         self.check_formulation(rescaling, penalty)
-        if self.rules:
-            raise ValueError(
-                f"the constraints are {len(self.rules)} rules whose automaton has more than {MOST_STATES} states, too "
-                "many to train with: broken='predict' constrains predictions only; or leave out rules"
-            )
+        check_few(self.rules)
         tokens = as_tokens(X, self.n_token_features)
         labels, known = KnownLabels.of(Y, tokens, self.n_labels)
         return ChainProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from structsvm.features.tokens import Tokens
-    from structsvm.oracles.viterbi import ViterbiOracle
+    from structsvm.oracles.chain import ExactChain
 
 
 class LazyChain:
     """The decoder of a set of sequences by an oracle with `rules`."""
 
-    def __init__(self, oracle: ViterbiOracle, tokens: Tokens) -> None:
+    def __init__(self, oracle: ExactChain, tokens: Tokens) -> None:
         self.oracle, self.tokens = oracle, tokens
         self.base = oracle.within(oracle.allowed, None).chain(tokens)
-        self.oracles: dict[frozenset[int], ViterbiOracle] = {}
+        self.oracles: dict[frozenset[int], ExactChain] = {}
 
     def decode(
         self,
@@ -93,6 +93,15 @@ class LazyChain:
         )
 
     kbest = expect = max_marginals = refuse
+
+
+def check_few(rules: Sequence[Automaton]) -> None:
+    """Raise ValueError for rules, which are too many to train with."""
+    if rules:
+        raise ValueError(
+            f"the constraints are {len(rules)} rules whose automaton has more than {MOST_STATES} states, too many to "
+            "train with: broken='predict' constrains predictions only; or leave out rules"
+        )
 
 
 def rows_of(offsets: NDArray[np.int64], sequences: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -391,7 +391,7 @@ class GreedyChains(Chains):
 class Segments(Chains):
     """Chains of segments, with phrases; their scores by the definition of the joint feature."""
 
-    def __init__(self, seed, lengths, n_types, n_plain, max_length=2, *, costs=False):
+    def __init__(self, seed, lengths, n_types, n_plain, max_length=2, *, costs=False, language=False):
         rng = self.rng = np.random.default_rng(seed)
         self.oracle, self.tokens, self.plain = random_case(rng, lengths, n_types, n_plain, max_length, costs=costs)
         self.K = self.oracle.n_labels
@@ -401,6 +401,16 @@ class Segments(Chains):
         self.Y = [
             labels_of(chains[k], self.oracle.tags, self.plain) for chains, k in zip(self.chains, self.true, strict=True)
         ]
+        if language:
+            self._keep_to(self._draw_language())
+
+    def _keep_to(self, language):
+        """Leave the chains whose labels belong to a language, which has the true ones."""
+        self.oracle = self.oracle.within((None, None, None), language)
+        for i, (chains, k) in enumerate(zip(self.chains, self.true, strict=True)):
+            true = chains[k]
+            own = [one for one in chains if language.accepts(labels_of(one, self.oracle.tags, self.plain))]
+            self.chains[i], self.true[i] = own, own.index(true)
 
     def other_inputs(self):
         tokens = self.tokens
@@ -1255,6 +1265,9 @@ STRUCTURES = {
     "chain, bigrams, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, n_bigrams=2),
     "segments": lambda seed: Segments(seed, (4 + seed % 2, 1, 3), 1 + seed % 2, 1, 2 + seed % 2),
     "segments, no types": lambda seed: Segments(seed, (3, 1), 0, 2),
+    "segments, language": lambda seed: Segments(
+        seed, (4 + seed % 2, 1, 3, 5), 1 + seed % 2, 1, 2 + seed % 3, language=True
+    ),
     "segments, label costs": lambda seed: Segments(seed, (3, 4), 1, seed % 3, costs=True),
     "greedy": lambda seed: GreedyChains(seed, 3, (3, 1, 2), seed % 4, ones=bool(seed % 3)),
     "greedy, masks": lambda seed: GreedyChains(seed, 4, (3, 1, 2), seed % 4, masks=True),
