@@ -114,7 +114,7 @@ cdef class SegmentChain(LabelLattice):
     cdef const float* phrases
     cdef double[::1] R
     cdef double[::1] V
-    cdef double[::1] G                  # of the open nodes
+    cdef double[::1] G                  # open nodes
     cdef int32_t[::1] from_node         # way to R's best; of last nodes the head, or the open node
     cdef int32_t[::1] from_length       # way to V's best
     cdef int32_t[::1] from_start        # way to G's best: where it began
@@ -139,7 +139,7 @@ cdef class SegmentChain(LabelLattice):
         self.n_types, self.M = len(structure.tags), structure.max_length
         self.tags, self.type_of, self.tag_of, self.begins, self.ends = structure.tables
         structure.check_lengths(tokens.offsets)
-        self.follow(structure.nodes)
+        self.follow(structure.segment_tables)
         self.lengths = structure.phrase_starts
         self.S = np.empty((self.M + 1) * self.stride, dtype=np.float32)
         self.R, self.V = np.empty(longest * self.N), np.empty(longest * self.N)
@@ -263,7 +263,7 @@ cdef class SegmentChain(LabelLattice):
             column[k] = top + log(column[k]) if column[k] > 0.0 else top
 
     cdef void leave(self, Py_ssize_t t, Py_ssize_t h, double* r, double* v) noexcept nogil:
-        """The probabilities v of V of group h, at token t - 1, from r of R of token t; adds to counts of transitions."""
+        """The probabilities v of V of group h at token t - 1, from r of R of token t; adds to counts of transitions."""
         cdef Py_ssize_t n = self.begins.shape[0], m, k
         cdef const double* before = &self.V[(t - 1) * self.N]
         cdef const double* R = &self.R[t * self.N]
@@ -372,7 +372,8 @@ cdef class SegmentChain(LabelLattice):
     cdef void of_type(self, Py_ssize_t c, Py_ssize_t t, const float* E, bint is_max) noexcept nogil:
         """V of the last nodes of type c, and G of its open ones, at token t."""
         cdef Py_ssize_t N = self.N, stride = self.stride, M = self.M, m, j, k, z
-        cdef int32_t F = self.tags[c, FIRST], I = self.tags[c, INSIDE], L = self.tags[c, LAST]
+        cdef int32_t F, I, L
+        F, I, L = self.tags[c, FIRST], self.tags[c, INSIDE], self.tags[c, LAST]
         cdef const float* A = self.A
         cdef double inside = A[I * stride + I], last = <double>A[I * stride + L] + E[t * stride + L], base, x, run = 0.0
         cdef double* tops = &self.tops[0]

@@ -240,7 +240,7 @@ class SemiMarkovOracle(ExactChain):
         oracle = super().within(allowed, language, rules)
         masks = Automaton.of_masks(*oracle.allowed, n_labels=self.n_labels) if language is None else language
         oracle.allowed, oracle.language = self.allowed, self._narrowed(masks)
-        for cached in ("fixed_rows", "nodes"):
+        for cached in ("fixed_rows", "segment_tables"):
             vars(oracle).pop(cached, None)
         return oracle
 
@@ -285,7 +285,7 @@ class SemiMarkovOracle(ExactChain):
         return tables_of(self.tags, self.n_labels)
 
     @cached_property
-    def nodes(self) -> SegmentNodes:
+    def segment_tables(self) -> SegmentNodes:
         """The nodes of the chains of segments that are allowed."""
         _, _, _, begins, ends = self.tables
         return segment_nodes(self.language or self._chains, self.tags, begins, ends, self.max_length)

@@ -47,10 +47,10 @@ class RuleTables(NamedTuple):
         starts = np.cumsum([0, *(rule.n_states for rule in oracle.rules)])
         return cls(np.concatenate(tables[0]), np.concatenate(tables[1]), starts)
 
-    def rules(self) -> list[Automaton]:
+    def rules(self) -> tuple[Automaton, ...]:
         """The automata; ValueError if one has a state of another."""
         cuts = self.starts[1:-1]
-        return list(map(Automaton, np.split(self.following, cuts), np.split(self.accepting, cuts)))
+        return tuple(map(Automaton, np.split(self.following, cuts), np.split(self.accepting, cuts)))
 
 
 ORACLE = Record({
@@ -90,14 +90,19 @@ CHAIN = Record({"weights": WEIGHTS, "labels": Labels(), "encoder": ENCODER, "ora
 def chain_of(stored: Stored, labels: Sequence[Hashable]) -> GreedyOracle | ViterbiOracle:
     """The oracle of a file whose tokens have labels of their own."""
     about = {"n_bigrams": stored.n_bigrams, "order": stored.order, **stored.arrays()}
-    language = None if stored.language is None else Automaton(**stored.language.arrays())
+    language, rules = allowed_of(stored)
     if stored.inference == "greedy":
-        if language is not None or stored.rules is not None:
+        if language is not None or rules:
             raise ValueError("greedy inference with a language")
         return GreedyOracle(len(labels), stored.n_token_features, **about)
-    rules = [] if stored.rules is None else RuleTables(**stored.rules.arrays()).rules()
     about |= {"end": stored.end, "loss": stored.loss, "language": language, "rules": rules}
     return ViterbiOracle(len(labels), stored.n_token_features, **about)
+
+
+def allowed_of(stored: Stored) -> tuple[Automaton | None, tuple[Automaton, ...]]:
+    """The ``(language, rules)`` of a file."""
+    language = None if stored.language is None else Automaton(**stored.language.arrays())
+    return language, () if stored.rules is None else RuleTables(**stored.rules.arrays()).rules()
 
 
 def weights_of(stored: Stored, oracle: LabelChain) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.sources import load_text, numbered_lines
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
-from structsvm.metrics._schemes import SCHEMES, TAGGED, Scheme, scheme_for, scheme_name, scheme_of
+from structsvm.metrics._schemes import BIOES, SCHEMES, TAGGED, Runs, Scheme, scheme_for, scheme_name, scheme_of
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.structures.languages import Automaton, Rule
 from structsvm.structures.languages.automaton import TooLarge
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     # A scheme, rule or expression; masks (transitions, first, last); or several.
     OneConstraint: TypeAlias = str | Rule | Automaton | tuple[ArrayLike | None, ...]
     ConstraintsLike: TypeAlias = OneConstraint | list[OneConstraint] | None
+    # The rules of a constraint, in words and as automata.
+    Reader: TypeAlias = Callable[[Any], list[tuple[str, Automaton]]]
 
 
 NO_MASKS = (None, None, None)
@@ -90,11 +92,49 @@ def scheme_among(constraints: ConstraintsLike) -> str | None:
     return next((str(part) for part in parts if is_scheme(part)), None)
 
 
-def languages(constraints: ConstraintsLike, labels: Sequence[Any]) -> list[tuple[str, Automaton]]:
-    """The rules of which constraints are the conjunction, in words and as automata."""
+class TagNames(NamedTuple):
+    """The names that users have for the tags of segments.
+
+    Attributes
+    ----------
+    shown : list of str
+        The name of each tag; several tags may have one.
+    scheme : Scheme
+        The scheme of the names.
+    depend : bool
+        Whether a tag's name depends on the segments beside its own, and these are but the usual ones.
+    """
+
+    shown: Sequence[str]
+    scheme: Scheme
+    depend: bool
+
+
+def languages(
+    constraints: ConstraintsLike, labels: Sequence[Any], tags: TagNames | None = None
+) -> list[tuple[str, Automaton]]:
+    """The rules of which constraints are the conjunction, in words and as automata.
+
+    Where labels are tags of segments, these are the fields of rules, and expressions are about the users' labels.
+    """
     parts = constraints if isinstance(constraints, list) else [constraints]
     if not parts:
         raise ValueError("constraints is an empty list: name a scheme, a rule or an expression; None is no constraint")
+    read = _reader(constraints, labels) if tags is None else _reader_of_tags(labels, tags)
+    found = []
+    for part in parts:
+        try:
+            found += read(part)
+        except ValueError as error:
+            raise type(error)(f"constraints: {error}") from None
+    for words, language in found:
+        if not (language.following >= 0).any():
+            raise ValueError(f"constraints: no sequence of the labels meets {words}")
+    return found
+
+
+def _reader(constraints: ConstraintsLike, labels: Sequence[Any]) -> Reader:
+    """How the constraints of labels are read, by their scheme."""
     named = scheme_among(constraints)
     names = [str(label) for label in labels]
     # Labels of no scheme may stand beside those of one, as separators do.
@@ -103,16 +143,34 @@ def languages(constraints: ConstraintsLike, labels: Sequence[Any]) -> list[tuple
     roles = [None if scheme is None or name not in {*tagged, "O"} else scheme.part(name) for name in names]
     if len(set(names)) < len(names):
         raise ValueError("constraints: two labels are the same text, so that expressions cannot name them")
-    found = []
-    for part in parts:
-        try:
-            found += _languages_of(part, names, roles)
-        except ValueError as error:
-            raise type(error)(f"constraints: {error}") from None
-    for words, language in found:
-        if not (language.following >= 0).any():
-            raise ValueError(f"constraints: no sequence of the labels meets {words}")
-    return found
+    return lambda part: _languages_of(part, names, roles)
+
+
+def _reader_of_tags(labels: Sequence[Any], tags: TagNames) -> Reader:
+    """How the constraints of segments are read: their scheme is met by all of them."""
+    own, names = list(map(str, labels)), list(dict.fromkeys(tags.shown))
+    roles, at = list(map(BIOES.part, own)), [names.index(name) for name in tags.shown]
+    is_run = isinstance(tags.scheme, Runs)
+    kinds = {"O", None, *(part.kind for part in roles if part is not None)}
+
+    def read(part: Any) -> list[tuple[str, Automaton]]:
+        if is_scheme(part):
+            constrained(part, names)
+            return []
+        rule = rule_of(part) if isinstance(part, str) else part
+        # A run of a label is one occurrence, whatever its segments are.
+        is_of_types = not is_run and isinstance(rule, Rule) and {*rule.fields, rule.since} <= kinds
+        if is_of_types or isinstance(rule, Automaton | tuple):
+            return _languages_of(rule, own, roles)
+        if tags.depend:
+            raise ValueError(
+                f"labels of {str(tags.scheme).upper()} depend on the segments beside their own, so that constraints "
+                f"of segments cannot name them: use rules about the types {', '.join(sorted(filter(None, kinds)))}"
+            )
+        found = _languages_of(part, names, [None if is_run else tags.scheme.part(name) for name in names])
+        return [(words, Automaton(one.following[:, at], one.accepting).minimal()) for words, one in found]
+
+    return read
 
 
 def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list[tuple[str, Automaton]]:
@@ -168,9 +226,11 @@ def _product(language: Automaton, rules: Sequence[tuple[str, Automaton]]) -> Aut
     return language
 
 
-def under(oracle: LabelChain, constraints: ConstraintsLike, labels: Sequence[Any]) -> LabelChain:
+def under(
+    oracle: LabelChain, constraints: ConstraintsLike, labels: Sequence[Any], tags: TagNames | None = None
+) -> LabelChain:
     """The same oracle under more constraints, which hold beside its own."""
-    rules = languages(constraints, labels)
+    rules = languages(constraints, labels, tags)
     own = [Automaton.of_masks(*oracle.allowed, n_labels=len(labels)), *oracle.rules]
     rules += [("the model's constraints", one) for one in (own if oracle.language is None else [oracle.language])]
     found = together(rules)
@@ -193,12 +253,12 @@ def stored_constraints(constraints: ConstraintsLike) -> Any:
     return ["masks"]
 
 
-def broken_rule(constraints: ConstraintsLike, labels: Sequence[Any], label_ids: NDArray[np.int32]) -> str:
+def broken_rule(
+    constraints: ConstraintsLike, labels: Sequence[Any], label_ids: NDArray[np.int32], tags: TagNames | None = None
+) -> str:
     """The words of the rule that a labelling breaks first."""
-    bounds = np.array([0, len(label_ids)])
-    broken = [
-        (place, words) for words, one in languages(constraints, labels) if (place := one.broken_at(bounds, label_ids))
-    ]
+    bounds, rules = np.array([0, len(label_ids)]), languages(constraints, labels, tags)
+    broken = [(place, words) for words, one in rules if (place := one.broken_at(bounds, label_ids))]
     return min(broken, key=lambda pair: pair[0])[1]
 
 

@@ -101,7 +101,8 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         "ioe2" or "io", also by other names such as "IOBES" (see `structsvm.metrics.Scheme`); of a regular expression
         over labels, ``"(O | B-NAME I-NAME*)*"``, a rule such as `at_most_once`, or an automaton
         (`structsvm.structures.languages`); or masks ``(transitions (K, K), first (K,), last (K,))`` in the order of
-        `classes_`. All of a list hold. Inference is exact in training and prediction.
+        `classes_`. All of a list hold. Inference is exact in training and prediction. Of whole segments, rules speak
+        about types, expressions about labels in the form of y.
     broken : {"refuse", "repair", "predict"}, default="refuse"
         What to do with training labels that violate the constraints: raise an error; with a scheme alone, replace them
         by valid labels for the chunks that are read in them (with "bio" I-X where no chunk is open becomes B-X); or
@@ -111,7 +112,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         beside those of tokens. y contains labels in a scheme, which `constraints` may name; labels of which none looks
         like a tag, each run of one label a segment; or per sequence a list of spans ``(start, stop, label)``, which
         `predict` then returns; `classes_` are the tags B, I, E and S of each
-        type. Exact inference of order 1, without `end`, bigrams and masks. A token's word is its feature "word", "w" or
+        type. Exact inference of order 1, without `end` and bigrams. A token's word is its feature "word", "w" or
         the like, or the first column; its part of speech the feature "pos", "tag" or the like, or the second column.
         An int is the length of the longest segments with their own weight and phrases, from 2 tokens on; longer ones,
         which are found as well, share one. True: the length that nearly all training segments do not exceed, 4 to 8.

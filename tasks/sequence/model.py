@@ -68,6 +68,7 @@ from structsvm.tasks.sequence.chains import (
     ENCODER,
     ORACLE,
     WEIGHTS,
+    allowed_of,
     chain_of,
     check_fits,
     marginals_of,
@@ -136,7 +137,7 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
     from structsvm.tasks.common.selection.search import LossSearch
-    from structsvm.tasks.sequence.constraints import ConstraintsLike
+    from structsvm.tasks.sequence.constraints import ConstraintsLike, TagNames
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.parameters import LabelerParams
     from structsvm.tasks.sequence.segments import KnownTag
@@ -336,11 +337,12 @@ class SequenceModel(TaskModel[LabeledSequences]):
         place = self.oracle.broken_at(tokens.offsets, labels)
         if place is not None:
             i, t = place
-            names = [self.labels[c] for c in labels[tokens.offsets[i] : tokens.offsets[i + 1]]]
+            names = [self.shown[c] for c in labels[tokens.offsets[i] : tokens.offsets[i + 1]]]
             where = f"{names[t]!r} at token {t}" + (f", after {names[t - 1]!r}" if t else "")
             constraints = self.params.get("constraints")
             if constraints is not None and not isinstance(constraints, tuple) and not is_scheme(constraints):
-                words = broken_rule(constraints, self.labels, labels[tokens.offsets[i] : tokens.offsets[i + 1]])
+                own = labels[tokens.offsets[i] : tokens.offsets[i + 1]]
+                words = broken_rule(constraints, self.labels, own, self.tag_names)
                 raise ValueError(
                     f"sequence {i}: {words} does not allow its label {where}. Correct the data; or loosen the rule; or "
                     "broken='predict' trains on them as they are, and constrains predictions only"
@@ -592,17 +594,20 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """The model under more constraints, for predictions; itself for None."""
         if constraints is None:
             return self
-        if self.segments is not None:
-            raise ValueError("constraints at prediction need a model with segments=False")
         model = self.copy()
-        model.oracle = under(self.oracle, constraints, self.labels)
+        model.oracle = under(self.oracle, constraints, self.labels, self.tag_names)
         return model
+
+    @property
+    def tag_names(self) -> TagNames | None:
+        """The names that users have for the tags of segments; None without segments."""
+        return None if self.segments is None else self.segments.names_of(self.labels)
 
     @property
     def rules(self) -> list[tuple[str, int]]:
         """The constraints that the model keeps: each in words, with the number of states of its automaton."""
         given = self.params.get("constraints")
-        found = [] if given is None else languages(given, self.labels)
+        found = [] if given is None else languages(given, self.labels, self.tag_names)
         return [(words, one.n_states) for words, one in found]
 
     def predict_tokens(self, tokens: Tokens, *, allowed: Masks | None = None) -> NDArray[np.int32]:
@@ -888,7 +893,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
             params = params | {"templates": self.encoder.templates}
         constraints = params.get("constraints")
         if constraints == ("masks",):
-            constraints = self.oracle.allowed if self.oracle.language is None else self.oracle.language
+            allowed = self.oracle.allowed if self.segments is None else None
+            constraints = allowed if self.oracle.language is None else self.oracle.language
         elif isinstance(constraints, tuple):
             constraints = list(constraints)
         return params | {"constraints": constraints}
@@ -915,14 +921,14 @@ def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | N
         return chain_of(stored, labels)
     if (
         stored.inference == "greedy"
-        or stored.language is not None
-        or stored.rules is not None
         or stored.order != 1
         or stored.end
         or stored.n_bigrams != segments.phrases.starts[-1]
     ):
         raise ValueError(f"an oracle of segments described by {stored!r:.200}")
-    return segment_oracle(labels, stored.n_token_features, segments, stored.loss, stored.arrays()["label_costs"])
+    oracle = segment_oracle(labels, stored.n_token_features, segments, stored.loss, stored.arrays()["label_costs"])
+    language, rules = allowed_of(stored)
+    return oracle if language is None and not rules else oracle.within(oracle.allowed, language, rules)
 
 
 def prepare(

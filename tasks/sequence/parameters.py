@@ -52,7 +52,7 @@ from structsvm.tasks.common.solver import (
     is_open,
     solver_of,
 )
-from structsvm.tasks.sequence.constraints import compiled, constrained, is_scheme
+from structsvm.tasks.sequence.constraints import compiled, constrained, is_scheme, under
 from structsvm.tasks.sequence.segments import MOST_TOKENS, tags_of_types
 
 if TYPE_CHECKING:
@@ -259,7 +259,10 @@ def make_oracle(
             "class_weight has no meaning with loss='log', which has no costs; use sample_weight, or a margin"
         )
     if segments is not None:
-        return segment_oracle(labels, n_features, segments, loss, costs)
+        oracle = segment_oracle(labels, n_features, segments, loss, costs)
+        if params.constraints is None or is_scheme(params.constraints):
+            return oracle
+        return under(oracle, params.constraints, labels, segments.names_of(labels))
     (transitions, first, last), language, rules = compiled(params.constraints, labels)
     if is_scheme(params.constraints) and params.broken == "predict":
         warn_of_scheme(params, labels)
@@ -357,6 +360,7 @@ def check_sharded(params: LabelerParams, **more: object) -> None:
 
 def check_segments(params: LabelerParams) -> None:
     """Raise ValueError, naming it, for a parameter that segments have no use for."""
+    has_rules = params.constraints is not None and not is_scheme(params.constraints)
     segments = f"segments={params.segments}"
     for name, value, may in (
         ("inference", params.inference, ("exact",)),
@@ -364,15 +368,13 @@ def check_segments(params: LabelerParams) -> None:
         ("end", features_of(params).end, (False,)),
         ("bigrams", features_of(params).bigrams, (None,)),
         ("loss", params.loss, ("auto", "hamming", "log")),
-        ("broken", params.broken, ("refuse", "repair")),
+        ("broken", params.broken, ("refuse", "repair", *(["predict"] if has_rules else []))),
     ):
         if value not in may:
             raise ValueError(f"{segments} needs {name} to be {' or '.join(map(repr, may))}, got {value!r:.80}")
     if isinstance(params.constraints, tuple):
-        raise ValueError(f"{segments} has constraints of its own: constraints must be None")
-    if params.constraints is not None and not is_scheme(params.constraints):
         raise ValueError(
-            f"{segments} takes no rules about labels: constraints must name a scheme, or use segments=False"
+            f"{segments} has masks of its own: constraints must be None, a scheme, rules, expressions or an Automaton"
         )
 
 

@@ -32,7 +32,7 @@ from structsvm.metrics._schemes import (
     scheme_for,
 )
 from structsvm.tasks.common.labels import sort_labels
-from structsvm.tasks.sequence.constraints import constrained
+from structsvm.tasks.sequence.constraints import TagNames, constrained, scheme_among
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.phrases import Phrases
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from structsvm.arrays import Integers
     from structsvm.features.tokens import Tokens
     from structsvm.metrics._schemes import Part
+    from structsvm.tasks.sequence.constraints import ConstraintsLike
     from structsvm.tasks.sequence.examples import AllowedLike, SequencesLike, Span
 
     # The tag of a token; or what is known of it: some tags, or their weights; None: nothing.
@@ -103,6 +104,10 @@ class Segments:
         """The tags of a sequence as users have them."""
         return self.scheme.labels(BIOES.chunks(tags), len(tags))
 
+    def names_of(self, tags: Sequence[Any]) -> TagNames:
+        """The names that users have for tags."""
+        return TagNames([self.shown(tag) for tag in tags], self.scheme, self.depends_on_neighbours)
+
     def in_tags(self, label: str) -> list[str]:
         """The tags that a user's label may be."""
         role, kind = self.scheme.part(label) or OUTSIDE
@@ -157,7 +162,7 @@ def part_of(tag: str) -> Part:
 def given(
     y: object,
     lengths: NDArray[np.int64],
-    constraints: object = None,
+    constraints: ConstraintsLike = None,
     before: Segments | None = None,
     unknown: object = AUTO,
 ) -> tuple[list[Sequence[Any]], str]:
@@ -187,8 +192,9 @@ def given(
     y = _unmarked(y, unknown)
     known = (_labels_in(label) for labels in y for label in labels if label is not None)
     every = dict.fromkeys(chain.from_iterable(known))
-    if isinstance(constraints, str):
-        return y, str(constrained(constraints, every))
+    named = scheme_among(constraints)
+    if named is not None:
+        return y, str(constrained(named, every))
     if before is not None and not before.scheme.outside(every):
         return y, str(before.scheme)
     return y, str(_scheme_of(y, every))

@@ -75,7 +75,7 @@ def segment_nodes(
     """
     nodes, n_labels = nodes_of(automaton, 1), automaton.n_labels
     end_at, singles = _places(ends, n_labels)[nodes.labels], np.isin(nodes.labels, np.intersect1d(begins, ends))
-    # What is open behind a group is open behind all of its nodes.
+    # A group whose first node ends a segment consists of such nodes alone.
     closed_groups = np.flatnonzero(end_at[nodes.groups[:-1]] >= 0)
     of_type = [[np.flatnonzero(nodes.labels == label) for label in own[:3]] for own in tags.tolist()]
     heads, last = (_joined([own[k] for own in of_type]) for k in (0, 2))

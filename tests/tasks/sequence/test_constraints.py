@@ -232,8 +232,6 @@ def test_data_that_break_a_rule():
 def test_inference_that_takes_no_rules():
     with pytest.raises(ValueError, match="inference='greedy' takes constraints that speak of neighbouring"):
         SequenceLabeler(constraints=at_most_once(KIND), inference="greedy", **ONCE).fit(X, Y)
-    with pytest.raises(ValueError, match="segments=True takes no rules about labels"):
-        SequenceLabeler(constraints=at_most_once(KIND), segments=True, **ONCE).fit(X, Y)
     greedy = SequenceLabeler(inference="greedy", **ONCE).fit(X, Y)
     with pytest.raises(ValueError, match="a model with inference='greedy'"):
         greedy.predict(X, constraints=at_most_once(KIND))
@@ -242,9 +240,6 @@ def test_inference_that_takes_no_rules():
     greedy = SequenceLabeler(inference="greedy", **ONCE).fit(words, numbered)
     with pytest.raises(ValueError, match="a model with inference='greedy'"):
         greedy.predict(words, constraints=at_most_once(*MANY))
-    segments = SequenceLabeler(segments=True, **ONCE).fit(X, Y)
-    with pytest.raises(ValueError, match="need a model with segments=False"):
-        segments.predict(X, constraints="bio")
 
 
 def test_labels_known_in_part():

@@ -257,7 +257,7 @@ def test_broken_labels_are_repaired():
         ({"features": TokenFeatures(bigrams="word")}, "needs bigrams"),
         ({"loss": "zero_one"}, "needs loss to be 'auto' or 'hamming' or 'log'"),
         ({"broken": "predict"}, "needs broken"),
-        ({"constraints": (None, None, None)}, "segments=True has constraints of its own"),
+        ({"constraints": (None, None, None)}, "segments=True has masks of its own"),
         ({"templates": "U00:%x[0,0]\nB\nB00:%x[0,0]\n"}, "templates that begin with 'B'"),
         ({"segments": 5, "order": 2}, "segments=5 needs order to be None or 1, got 2"),
         ({"segments": 1}, r"'segments' parameter of SequenceLabeler must be a bool or an int in the range \[2, 1000\]"),
