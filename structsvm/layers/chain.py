@@ -3,7 +3,7 @@
 Log partition, marginals and the best labelling are compiled and run in threads (see potentials.h); the k best,
 max-marginals and samples are for looking at single entries, and loop over tokens in NumPy. A chain of order 2 is one of
 states, pairs of neighbouring labels, and a chain under a language one of nodes, pairs of a label and a state of the
-language's automaton: all verbs work on states, and labels are read off them.
+language's automaton, for order 2 with the label before: all verbs work on states, and labels are read off them.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Chain(Structure):
     order : {1, 2}, default=1
         On how many labels before it a label depends.
     language : Automaton, optional
-        Labellings that there are, for order 1: all others have no score, and no probability. `label_language` compiles
-        rules and expressions. y of a loss must belong to it.
+        Labellings that there are: all others have no score, and no probability. `label_language` compiles rules and
+        expressions. y of a loss must belong to it.
     n_threads : int, default=1
         The batch is split among them; results are bit-identical for every number.
 
@@ -92,10 +92,8 @@ class Chain(Structure):
     def __init__(self, *, order: int = 1, language: Automaton | None = None, n_threads: int = 1) -> None:
         if order not in (1, 2):
             raise ValueError(f"order must be 1 or 2. Got {order!r}.")
-        if language is not None and order == 2:
-            raise ValueError("language is for chains of order 1. Got order=2.")
         self.language = None if language is None else language.minimal()
-        self._nodes = None if self.language is None else nodes_of(self.language, 1)
+        self._nodes = None if self.language is None else nodes_of(self.language, order)
         self.order, self.n_threads = order, checked_count("n_threads", n_threads, 1)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
@@ -219,7 +217,9 @@ class Chain(Structure):
         counts = _zeros_like(scores)
         counts[0] = self._per_label(nodes, scores, np.sum, 0.0)
         counts[1] = self._per_pair(steps, counts[1])
-        if self.order == 2:
+        if self.order == 2 and self._nodes is not None:
+            counts[4] = pairs_under(nodes, counts[4], self._nodes)
+        elif self.order == 2:
             several = np.where(scores.lengths > 1, 1, 0).reshape(-1, 1, 1, 1).astype(nodes.dtype)
             both = several * nodes.reshape(*nodes.shape[:2], *counts[4].shape[2:])
             together = both.sum(axis=1, keepdims=True, dtype=np.float64).astype(both.dtype)
@@ -326,10 +326,18 @@ class Chain(Structure):
         """Add up what is expected of steps between states to pairs, or triples, of labels, in the form of `table`."""
         if self._nodes is None:
             return steps.reshape(table.shape)
-        own = np.zeros_like(table)
-        labels = self._nodes.labels
+        own, labels, before = (
+            np.zeros_like(table),
+            self._nodes.labels,
+            earlier(self._nodes, self.order, table.shape[-1]),
+        )
+        if self.order == 2 and table.shape[1] != 1:
+            steps = steps[:, 1:]
         for a, b in zip(*np.nonzero(leads(self._nodes)), strict=True):
-            own[..., labels[a], labels[b]] += steps[..., a, b]
+            if self.order == 1:
+                own[..., labels[a], labels[b]] += steps[..., a, b]
+            elif before[a] >= 0 and table.size:
+                own[..., before[a], labels[a], labels[b]] += steps[..., a, b]
         return own
 
 
@@ -339,13 +347,41 @@ def leads(nodes: Nodes) -> NDArray[np.bool_]:
     return found
 
 
+def earlier(nodes: Nodes, order: int, K: int) -> Integers:
+    """The label before each node's own, of a chain of order 2; -1 at the first token, and for order 1."""
+    if order == 1:
+        return np.full(len(nodes.labels), -1)
+    found: Integers = nodes.rows % (K + 1)
+    return np.where(found < K, found, -1)
+
+
+def pairs_under(probabilities: Floats, table: Floats, nodes: Nodes) -> Floats:
+    """Expected pairs of labels in the form of `table`, from the probabilities of nodes (B, T, n_nodes)."""
+    own, before = np.zeros_like(table), earlier(nodes, 2, table.shape[-1])
+    for node in np.flatnonzero(before >= 0).tolist():
+        after = probabilities[:, 1:, node]
+        own[:, :, before[node], nodes.labels[node]] += (
+            after if table.shape[1] != 1 else after.sum(axis=1, keepdims=True)
+        )
+    return own
+
+
 def nodes_under(scores: Scores, nodes: Nodes) -> Scores:
     """Scores of labels as those of the nodes of a language, which have them: -inf where it allows no step."""
-    emissions, transitions, start, end = scores.parts
+    emissions, transitions, start, end = scores.parts[:4]
     labels, dtype = nodes.labels, emissions.dtype.type
-    nothing = dtype(-np.inf)
+    nothing, order = dtype(-np.inf), len(transitions.shape) - 3
+    before = earlier(nodes, order, emissions.shape[2])
     own = np.ascontiguousarray(emissions[:, :, labels])
-    steps = np.where(leads(nodes), transitions[..., labels[:, None], labels], nothing)
+    if order == 1:
+        added = transitions[..., labels[:, None], labels]
+    else:
+        with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
+            own[:, 1:] += np.where(before >= 0, scores.parts[4][..., before, labels], dtype(0))
+        added = np.where(before[:, None] >= 0, transitions[..., before[:, None], labels[:, None], labels], dtype(0))
+        if transitions.shape[1] != 1:  # none at the first step, from which no labels before are known
+            added = np.concatenate([np.zeros_like(added, shape=(len(added), 1, *added.shape[2:])), added], axis=1)
+    steps = np.where(leads(nodes), added, nothing)
     begin = np.where(nodes.first[labels] == np.arange(len(labels)), start[:, labels], nothing)
     last = np.where(nodes.ends > 0, end[:, labels], nothing)
     return Scores((own, *map(np.ascontiguousarray, (steps, begin, last))), scores.shapes, scores.lengths)

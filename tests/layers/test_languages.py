@@ -1,6 +1,6 @@
 """Chains under a language, against the enumeration of all labellings."""
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,19 +20,31 @@ LANGUAGES = {
 LENGTHS = [4, 2, 3, 1]
 
 
-def scores(seed, form):
+def scores(seed, form, order=1):
     rng = np.random.default_rng(seed)
-    shapes = {"one": (3, 3), "each": (4, 1, 3, 3), "steps": (4, 3, 3, 3)}
-    return [rng.normal(size=shape) for shape in ((4, 4, 3), shapes[form], (3,), (3,))]
+
+    def shape(order):
+        own = (3,) * (order + 1)
+        return {"one": own, "each": (4, 1, *own), "steps": (4, 4 - order, *own)}[form]
+
+    pairs = [shape(1)] if order == 2 else []
+    return [rng.normal(size=shape) for shape in ((4, 4, 3), shape(order), (3,), (3,), *pairs)]
+
+
+def taken(parts, form, keep):
+    """The parts of some entries."""
+    return [part if k in (2, 3) or (k != 0 and form == "one") else part[keep] for k, part in enumerate(parts)]
 
 
 def score(parts, entry, y):
-    emissions, transitions, start, end = parts
-    steps = transitions if transitions.ndim == 2 else transitions[entry]
+    emissions, transitions, start, end = parts[:4]
     total = sum(emissions[entry, t, label] for t, label in enumerate(y)) + start[y[0]] + end[y[-1]]
-    for t, (a, b) in enumerate(pairwise(y)):
-        table = steps if steps.ndim == 2 else steps[t if len(steps) > 1 else 0]
-        total += table[a, b]
+    for part in (transitions, *parts[4:]):
+        order = 1 if len(parts) == 4 or part is parts[4] else 2
+        own = part if part.ndim == order + 1 else part[entry]
+        for t in range(len(y) - order):
+            table = own if own.ndim == order + 1 else own[t if len(own) > 1 else 0]
+            total += table[tuple(y[t : t + order + 1])]
     return total
 
 
@@ -41,47 +53,50 @@ def valid(language, length):
 
 
 @pytest.mark.parametrize("form", ["one", "each", "steps"])
+@pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_all_verbs_by_enumeration(name, form):
-    language, parts = LANGUAGES[name], scores(len(name), form)
+def test_all_verbs_by_enumeration(name, order, form):
+    language, parts = LANGUAGES[name], scores(len(name), form, order)
     keep = [k for k in range(4) if valid(language, LENGTHS[k])]
     lengths = [LENGTHS[k] for k in keep]
-    parts = [parts[0][keep], parts[1] if form == "one" else parts[1][keep], *parts[2:]]
-    chain = Chain(language=language)
+    parts = taken(parts, form, keep)
+    chain = Chain(order=order, language=language)
     every = [valid(language, length) for length in lengths]
     values = [np.array([score(parts, k, y) for y in own]) for k, own in enumerate(every)]
     log_z = [np.logaddexp.reduce(own) for own in values]
     np.testing.assert_allclose(chain.log_partition(*parts, lengths=lengths), log_z)
     best = chain.argmax(*parts, lengths=lengths)
     ranked, ranks = chain.kbest(*parts, k=3, lengths=lengths)
-    labels, steps, *_ = chain.marginals(*parts, lengths=lengths)
+    labels, *others = chain.marginals(*parts, lengths=lengths)
     tops = chain.max_marginals(*parts, lengths=lengths)
     drawn = chain.sample(*parts, n_samples=20, seed=0, lengths=lengths)
     for k, length in enumerate(lengths):
-        order = np.argsort(-values[k], kind="stable")
-        assert tuple(best[k, :length]) == every[k][order[0]] and (best[k, length:] == -1).all()
-        n = min(3, len(order))
-        np.testing.assert_allclose(ranks[k, :n], values[k][order[:n]])
-        assert [tuple(y[:length]) for y in ranked[k, :n]] == [every[k][i] for i in order[:n]]
+        ranking = np.argsort(-values[k], kind="stable")
+        assert tuple(best[k, :length]) == every[k][ranking[0]] and (best[k, length:] == -1).all()
+        n = min(3, len(ranking))
+        np.testing.assert_allclose(ranks[k, :n], values[k][ranking[:n]])
+        assert [tuple(y[:length]) for y in ranked[k, :n]] == [every[k][i] for i in ranking[:n]]
         p = np.exp(values[k] - log_z[k])
         for t, label in product(range(length), range(3)):
             has = np.array([y[t] == label for y in every[k]])
             assert labels[k, t, label] == pytest.approx(p[has].sum(), abs=1e-9)
             top = values[k][has].max() if has.any() else -np.inf
             assert tops[k, t, label] == pytest.approx(top)
-        pairs = np.zeros((max(length - 1, 0), 3, 3))
-        for own, y in zip(p, every[k], strict=True):
-            for t in range(length - 1):
-                pairs[t, y[t], y[t + 1]] += own
-        found = np.asarray(steps[k]).reshape(-1, 3, 3)
-        found = found[: max(length - 1, 0)] if form == "steps" else found.sum(axis=0)
-        np.testing.assert_allclose(found, pairs if form == "steps" else pairs.sum(axis=0), atol=1e-9)
+        for n, steps in [(order, others[0])] if order == 1 else [(2, others[0]), (1, others[3])]:
+            expected = np.zeros((max(length - n, 0), *[3] * (n + 1)))
+            for own, y in zip(p, every[k], strict=True):
+                for t in range(length - n):
+                    expected[t, *y[t : t + n + 1]] += own
+            found = np.asarray(steps[k]).reshape(-1, *expected.shape[1:])
+            found = found[: len(expected)] if form == "steps" else found.sum(axis=0)
+            np.testing.assert_allclose(found, expected if form == "steps" else expected.sum(axis=0), atol=1e-9)
         assert {tuple(y[:length]) for y in drawn[k]} <= set(every[k])
 
 
+@pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("loss", [log_loss, hinge])
-def test_gradients_by_finite_differences(loss):
-    chain, parts = Chain(language=LANGUAGES["two rules"]), scores(0, "one")
+def test_gradients_by_finite_differences(loss, order):
+    chain, parts = Chain(order=order, language=LANGUAGES["two rules"]), scores(0, "one", order)
     y = np.full((4, 4), -1, dtype=np.int32)
     for k, length in enumerate(LENGTHS):
         every = valid(chain.language, length)
@@ -99,9 +114,10 @@ def test_gradients_by_finite_differences(loss):
     assert (value >= 0.0).all() or loss is hinge
 
 
-def test_known_labels_are_those_of_the_language():
+@pytest.mark.parametrize("order", [1, 2])
+def test_known_labels_are_those_of_the_language(order):
     """Labels known in part have the probability of all valid labellings that agree with it."""
-    chain, parts = Chain(language=LANGUAGES["a rule"]), scores(1, "one")
+    chain, parts = Chain(order=order, language=LANGUAGES["a rule"]), scores(1, "one", order)
     y = np.array([[0, -1, -1, 2], [-1, 0, -1, -1], [1, -1, -1, -1], [2, -1, -1, -1]])
     values, _ = log_loss(chain, parts, y, lengths=LENGTHS)
     for k, length in enumerate(LENGTHS):
@@ -113,8 +129,6 @@ def test_known_labels_are_those_of_the_language():
 
 def test_what_is_refused():
     parts = scores(0, "one")
-    with pytest.raises(ValueError, match=r"language is for chains of order 1\. Got order=2"):
-        Chain(order=2, language=LANGUAGES["all"])
     with pytest.raises(ValueError, match="emissions have 3 labels, and language has 2"):
         Chain(language=label_language(["a", "b"])).argmax(*parts)
     chain = Chain(language=LANGUAGES["an expression"])
@@ -126,3 +140,26 @@ def test_what_is_refused():
         label_language(NAMES, "a b", "b a")
     with pytest.raises(ValueError, match="'z'"):
         label_language(NAMES, "a z")
+
+
+@pytest.mark.parametrize("longest", [0, 1, 2, 3])
+@pytest.mark.parametrize("form", ["one", "each", "steps"])
+def test_order_2_over_short_batches(form, longest):
+    """All labellings, as a language: the chain without one."""
+    rng = np.random.default_rng(longest)
+
+    def shape(order):
+        own = (3,) * (order + 1)
+        return {"one": own, "each": (2, 1, *own), "steps": (2, max(longest - order, 0), *own)}[form]
+
+    parts = [rng.normal(size=size) for size in ((2, longest, 3), shape(2), (3,), (3,), shape(1))]
+    lengths = [longest, max(longest - 1, 0)]
+    ruled, free = Chain(order=2, language=LANGUAGES["all"]), Chain(order=2)
+    np.testing.assert_allclose(
+        ruled.log_partition(*parts, lengths=lengths), free.log_partition(*parts, lengths=lengths), atol=1e-12
+    )
+    np.testing.assert_array_equal(ruled.argmax(*parts, lengths=lengths), free.argmax(*parts, lengths=lengths))
+    for mine, its in zip(
+        ruled.marginals(*parts, lengths=lengths), free.marginals(*parts, lengths=lengths), strict=True
+    ):
+        np.testing.assert_allclose(mine, its, atol=1e-9)
