@@ -25,10 +25,10 @@ COLUMNS = {
     "true": ("true ones", ".2f"),
 }
 ABOUT = """
-Half of the pool is held out, the other half is what comes later; over all splits. Parts are entities, fields, brackets of
-trees, labels of sets and nodes of a taxonomy. Conformal risk control promises the mean over splits; learn then test that the loss of a
-split is above with a probability of 10 % at most, counted here on a later half, which strays around the true loss. The
-threshold 0.5 promises nothing.
+Half of the pool is held out, the other half is what comes later; over all splits. Parts are entities, fields, brackets
+of trees, labels of sets and nodes of a taxonomy. Conformal risk control promises the mean over splits; learn then test
+that the loss of a split is above with a probability of 10 % at most, counted here on a later half, which strays around
+the true loss. The threshold 0.5 promises nothing.
 """
 
 

@@ -67,7 +67,10 @@ class Promise(BaseEstimator, ABC):
         self
         """
         validate(self, self._constraints)
+        X, y = at_hand(X), None if y is None else at_hand(y)
         n = n_inputs(X)
+        if n < 2:
+            raise ValueError(f"fit trains on a part of the examples and holds out the others: it needs 2, got {n}")
         weight = checked_sample_weight(sample_weight, n)
         held = np.zeros(n, dtype=bool)
         held[generator(self.random_state).permutation(n)[: max(round(self.held_out * n), 1)]] = True
@@ -128,12 +131,21 @@ class Promise(BaseEstimator, ABC):
         self, estimator: Estimator, X: Inputs, y: Outputs | None, sample_weight: ArrayLike | None
     ) -> tuple[Inputs, Outputs, Floats | None]:
         """Inputs, true outputs and weights, checked; trees alone are split into sentences and trees."""
-        X = list(X) if isinstance(X, Iterator) else X
-        X, y = sentences_of(estimator, X, y)
+        X, y = sentences_of(estimator, at_hand(X), None if y is None else at_hand(y))
         n = n_inputs(X)
         if n_inputs(y) != n:
             raise ValueError(f"X has {n} inputs, y has {n_inputs(y)} outputs")
         return X, y, checked_sample_weight(sample_weight, n)
+
+    def _asked(
+        self, X: Inputs, y: Outputs | None, sample_weight: ArrayLike | None
+    ) -> tuple[Inputs, Outputs, Floats | None]:
+        """Inputs, true outputs and weights of `score`; ValueError for none, NotFittedError before `calibrate`."""
+        check_is_fitted(self)
+        X, y, weight = self._read(self.estimator_, X, y, sample_weight)
+        if not n_inputs(X):
+            raise ValueError("X has no inputs, and a mean over none is no score")
+        return X, y, weight
 
     @abstractmethod
     def _calibrate(self, estimator: Estimator, X: Inputs, y: Outputs, weight: Floats | None) -> dict[str, object]:
@@ -150,7 +162,7 @@ class Promise(BaseEstimator, ABC):
     def _inputs(self, X: Inputs) -> tuple[Estimator, Inputs]:
         """The estimator behind pipelines, and its inputs; NotFittedError before `calibrate`."""
         check_is_fitted(self)
-        return unwrapped(self.estimator_, list(X) if isinstance(X, Iterator) else X)
+        return unwrapped(self.estimator_, at_hand(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "n_calibration_" in vars(self)
@@ -196,6 +208,11 @@ class Promise(BaseEstimator, ABC):
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.estimator_type, tags.target_tags, tags.input_tags = None, own.target_tags, own.input_tags
         return tags
+
+
+def at_hand(data: Inputs) -> Inputs:
+    """Inputs or outputs that can be read twice: of an iterator, a list."""
+    return list(data) if isinstance(data, Iterator) else data
 
 
 def fresh(estimator: object) -> Estimator:

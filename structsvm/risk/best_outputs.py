@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.parameters import RANDOM_STATE, Constraints, Interval, declared, parameter
 from structsvm.risk.base import SHARE, Promise
@@ -96,8 +95,7 @@ class ConformalOutputs(Promise):
 
     def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of inputs that have their true output in their set."""
-        check_is_fitted(self)
-        X, y, weight = self._read(self.estimator_, X, y, sample_weight)
+        X, y, weight = self._asked(X, y, sample_weight)
         estimator, X = self._inputs(X)
         inside = strangeness_of_truth(estimator, X, y, self.k) <= cast("float", self.quantile_)
         return float(np.average(inside, weights=weight))

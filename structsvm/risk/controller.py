@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.parameters import CALLABLE, RANDOM_STATE, Constraints, Options, declared, parameter
 from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import selective_threshold
-from structsvm.risk.outputs import confidence, n_inputs, right_of, unwrapped
+from structsvm.risk.outputs import confidence, each, n_inputs, right_of, unwrapped
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from structsvm.arrays import Floats
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
@@ -132,7 +131,7 @@ class RiskController(Promise):
         sure = self._sure(estimator, X, predicted)
         losses = self._losses(estimator, X, y, predicted)
         threshold = selective_threshold(sure, losses, self.alpha, self.delta, weight)
-        passed, own = sure > threshold, np.ones(len(sure)) if weight is None else weight
+        passed, own = passing(sure, threshold), np.ones(len(sure)) if weight is None else weight
         curve = RiskCurve.of(sure, losses, weight)
         if not passed.any():
             self._say_nothing_passes(curve)
@@ -176,7 +175,7 @@ class RiskController(Promise):
         """The loss of each output; ValueError unless from 0 to 1."""
         if self.loss == "wrong":
             return 1.0 - right_of(estimator)(estimator, X, y, predicted)
-        pairs = zip(list(y), list(predicted), strict=True)
+        pairs = zip(each(y), each(predicted), strict=True)
         losses = np.array([self.loss(true, found) for true, found in pairs], dtype=np.float64)
         if (bad := ~((losses >= 0.0) & (losses <= 1.0))).any():
             i = int(np.argmax(bad))
@@ -187,11 +186,10 @@ class RiskController(Promise):
         """Return per input the estimator's output, or None where it is not sure enough; see `reasons_`."""
         estimator, X = self._inputs(X)
         predicted = estimator.predict(X)
-        sure, least = self._sure(estimator, X, predicted), self._least
-        self.reasons_ = [None if own > least else self._reason(own) for own in sure.tolist()]
-        is_row = isinstance(predicted, np.ndarray) and predicted.ndim == 1
-        outputs = predicted.tolist() if is_row else list(predicted)  # type: ignore[attr-defined]  # an array's
-        return [output if own is None else None for output, own in zip(outputs, self.reasons_, strict=True)]
+        sure = self._sure(estimator, X, predicted)
+        pairs = zip(sure.tolist(), passing(sure, self._least).tolist(), strict=True)
+        self.reasons_ = [None if passes else self._reason(own) for own, passes in pairs]
+        return [output if own is None else None for output, own in zip(each(predicted), self.reasons_, strict=True)]
 
     def _reason(self, sure: float) -> str:
         """Why an output is not given."""
@@ -206,9 +204,13 @@ class RiskController(Promise):
 
     def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of inputs that are answered rightly; with `loss` the mean of 1 less it, of None 0."""
-        check_is_fitted(self)
-        X, y, weight = self._read(self.estimator_, X, y, sample_weight)
+        X, y, weight = self._asked(X, y, sample_weight)
         estimator, X = self._inputs(X)
         predicted = estimator.predict(X)
-        passed = self._sure(estimator, X, predicted) > self._least
+        passed = passing(self._sure(estimator, X, predicted), self._least)
         return float(np.average(passed * (1.0 - self._losses(estimator, X, y, predicted)), weights=weight))
+
+
+def passing(sure: Floats, threshold: float) -> NDArray[np.bool_]:
+    """Whether each output is answered: those that are surer than the threshold, all if it is minus infinity."""
+    return (sure > threshold) | (threshold == -np.inf)

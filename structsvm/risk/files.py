@@ -55,6 +55,13 @@ def number_from_json(value: object) -> float:
     raise ValueError(f"a number must stand here, got {value!r:.80}")
 
 
+def threshold_from_json(value: object) -> float:
+    """A number that others are compared with: not nan, which is no bound of any."""
+    if (found := number_from_json(value)) != found:
+        raise ValueError("a threshold must be a number, got nan")
+    return found
+
+
 def numbers_to_json(value: float | dict[Hashable, float]) -> object:
     """A number, or those of groups as pairs; TypeError for names of groups that JSON does not have."""
     if not isinstance(value, dict):
@@ -68,12 +75,12 @@ def numbers_to_json(value: float | dict[Hashable, float]) -> object:
 def numbers_from_json(value: object) -> float | dict[Hashable, float]:
     """The inverse of `numbers_to_json`; ValueError for anything else."""
     if not isinstance(value, list):
-        return number_from_json(value)
+        return threshold_from_json(value)
     found: dict[Hashable, float] = {}
     for pair in value:
         if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in NAMES:
             raise ValueError(f"a name and a number must stand here, got {pair!r:.80}")
-        found[pair[0]] = number_from_json(pair[1])
+        found[pair[0]] = threshold_from_json(pair[1])
     return found
 
 
@@ -85,7 +92,7 @@ def number(of: str) -> Value:
 RECORDS = {
     "RiskController": Record(
         {
-            "threshold": number("threshold_"),
+            "threshold": Value(read=threshold_from_json, write=number_to_json, of="threshold_"),
             "coverage": number("coverage_"),
             "risk": number("risk_"),
             "n_calibration": Count(1, of="n_calibration_"),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.parameters import CALLABLE, FLAG, NONE, RANDOM_STATE, Constraints, Options, declared, parameter
 from structsvm.risk.base import SHARE, Promise, generator
@@ -106,9 +105,9 @@ class LossController(Promise):
 
     def _calibrate(self, estimator: Estimator, X: Inputs, y: Outputs, weight: Floats | None) -> dict[str, object]:
         estimator, X = unwrapped(estimator, X)
-        parts = parts_of(estimator)
-        self._check(estimator, parts, n_inputs(X))
-        likely, true = parts.likely(estimator, X), parts.true(estimator, X, y)
+        parts, counts = parts_of(estimator), np.ones(n_inputs(X), dtype=bool) if weight is None else weight > 0.0
+        self._check(estimator, parts, int(np.count_nonzero(counts)))
+        likely, true, weight = rows_of(parts.likely(estimator, X), parts.true(estimator, X, y), weight, counts)
         shows = np.zeros(len(true), dtype=bool)
         if self.by_label or self._safe is None:
             shows[generator(self.random_state).permutation(len(true))[: len(true) // 2]] = True
@@ -178,9 +177,10 @@ class LossController(Promise):
             last = certified_step(ordered, self.alpha, self.delta, weight)
         if last < 0:
             least = float(np.average(losses, axis=0, weights=weight).min())
+            count = "" if weight is None else f", which count as {weight.sum() / weight.max():.3g} under their weights"
             raise ValueError(
                 f"no threshold keeps the expected loss at alpha={self.alpha:g}: the least mean loss of the held-out "
-                f"outputs is {least:.4g}; take a greater alpha, more held-out outputs, or a better estimator"
+                f"outputs is {least:.4g}{count}; take a greater alpha, more held-out outputs, or a better estimator"
             )
         return losses.shape[1] - 1 - last if self._safe == "all" else last
 
@@ -210,8 +210,7 @@ class LossController(Promise):
 
     def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return 1 less the mean loss."""
-        check_is_fitted(self)
-        X, y, weight = self._read(self.estimator_, X, y, sample_weight)
+        X, y, weight = self._asked(X, y, sample_weight)
         estimator, X = self._inputs(X)
         parts = parts_of(estimator)
         likely, true = parts.likely(estimator, X), parts.true(estimator, X, y)

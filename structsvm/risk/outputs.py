@@ -67,6 +67,13 @@ def n_inputs(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
+def each(outputs: Any) -> list[Any]:
+    """Outputs as a list: values of a column, rows of a table."""
+    if hasattr(outputs, "iloc"):
+        outputs = outputs.to_numpy()
+    return outputs.tolist() if isinstance(outputs, np.ndarray) and outputs.ndim == 1 else list(outputs)
+
+
 # ---- whether its outputs are right ----------------------------------------------------------------
 
 

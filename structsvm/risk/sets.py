@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.parameters import FLAG, NONE, RANDOM_STATE, Constraints, Interval, Options, declared, parameter, validate
-from structsvm.risk.base import SHARE, Promise, chosen, fresh, generator, trained_on
+from structsvm.risk.base import SHARE, Promise, at_hand, chosen, fresh, generator, trained_on
 from structsvm.risk.bounds import conformal_quantile, conformal_rank, mean_quantile, needed_for_quantile
 from structsvm.risk.outputs import kind_of, n_inputs, unwrapped
 from structsvm.risk.strangeness import ROWS, SUBTREES, UNSEEN, Units, classes, path_of, units_of, values_at
@@ -116,6 +116,7 @@ class ConformalSets(Promise):
         validate(self, self._constraints)
         if sample_weight is not None or self.by_label or self.cover == "unit":
             raise ValueError("cv goes without sample_weight, by_label and cover='unit'")
+        X, y = at_hand(X), None if y is None else at_hand(y)
         n = n_inputs(X)
         if conformal_rank(n, self.alpha) > n:
             raise ValueError(f"alpha={self.alpha:g} needs at least {needed_for_quantile(self.alpha)} examples, got {n}")
@@ -324,12 +325,18 @@ class ConformalSets(Promise):
         rank = conformal_rank(self.n_calibration_, self.alpha)
         return [own < rank for own in counts]
 
-    def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of outputs that have all true labels in their sets."""
-        check_is_fitted(self)
-        X, y, weight = self._read(self.estimator_, X, y, sample_weight)
+    def score(
+        self,
+        X: Inputs,
+        y: Outputs | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> float:
+        """Return the share of outputs that have all true labels in their sets; `groups` are those of `predict`."""
+        X, y, weight = self._asked(X, y, sample_weight)
         estimator, inputs = self._inputs(X)
-        masks, _, units, _ = self._masks(X, None, estimator, inputs)
+        masks, _, units, _ = self._masks(X, groups, estimator, inputs)
         pairs = zip(masks, units.true(estimator, inputs, y), strict=True)
         inside = [not np.isinf(values_at(np.where(mask, 0.0, NEVER), true)).any() for mask, true in pairs]
         return float(np.average(inside, weights=weight))
@@ -345,6 +352,8 @@ def group_of_each(groups: ArrayLike, n: int) -> list[Hashable]:
     found: list[Hashable] = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)  # type: ignore[arg-type]
     if len(found) != n:
         raise ValueError(f"groups has {len(found)} entries, X has {n} inputs")
+    if (i := next((i for i, name in enumerate(found) if name != name), None)) is not None:
+        raise ValueError(f"groups: input {i} has none, but {found[i]!r}")
     return found
 
 

@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.parameters import FLAG, RANDOM_STATE, Constraints, declared, parameter
 from structsvm.risk.base import SHARE, Promise
@@ -128,8 +127,7 @@ class ConformalSpans(Promise):
 
     def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of outputs that have all true spans in their sets."""
-        check_is_fitted(self)
-        X, y, weight = self._read(self.estimator_, X, y, sample_weight)
+        X, y, weight = self._asked(X, y, sample_weight)
         estimator, X = self._inputs(X)
         likely, true = read_spans(estimator, X, y)
         inside = [spans <= set(self._in_set(own)) for own, spans in zip(likely, true, strict=True)]

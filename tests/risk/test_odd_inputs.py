@@ -1,0 +1,156 @@
+"""Promises of odd inputs: iterators, tables, nothing, weights of 0, one class, groups without a name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from structsvm.datasets import make_sequences
+from structsvm.risk import ConformalOutputs, ConformalSets, ConformalSpans, LossController, RiskController
+from structsvm.tasks import MultilabelClassifier, SequenceLabeler
+
+KINDS = [RiskController, ConformalSets, ConformalSpans, ConformalOutputs, LossController]
+X, Y = make_sequences(200, mean_length=4.0, random_state=0)
+ROWS, CLASSES = make_classification(400, n_classes=3, n_informative=4, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return SequenceLabeler(loss="log", C=1.0, random_state=0).fit(X[:60], Y[:60])
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return LogisticRegression().fit(ROWS[:100], CLASSES[:100])
+
+
+def settled(promise):
+    """The numbers that `calibrate` found, as a text."""
+    names = ("threshold_", "quantile_", "risk_", "coverage_", "size_", "n_calibration_")
+    found = {name: vars(promise)[name] for name in names if name in vars(promise)}
+    parts = {name: value if isinstance(value, dict) else {"": value} for name, value in found.items()}
+    return "\n".join(f"{name} {own} {number:.9g}" for name, value in parts.items() for own, number in value.items())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_iterators_and_columns_of_tables_are_lists(tagger, kind):
+    own = settled(kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y))
+    for inputs, outputs in [(iter(X), iter(Y)), (X, (y for y in Y)), (pd.Series(X), pd.Series(Y, index=range(9, 209)))]:
+        assert settled(kind(tagger, alpha=0.5, random_state=0).calibrate(inputs, outputs)) == own
+    careful = kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y)
+    assert careful.score(iter(X), iter(Y)) == careful.score(X, Y) == careful.score(pd.Series(X), pd.Series(Y))
+    assert repr(careful.predict(iter(X[:9]))) == repr(careful.predict(X[:9]))
+    fresh = kind(SequenceLabeler(loss="log", C=1.0, random_state=0), alpha=0.5, random_state=0)
+    assert settled(fresh.fit(iter(X), iter(Y))) == settled(fresh.fit(X, Y))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing(tagger, kind):
+    with pytest.raises(ValueError, match=r"needs at least \d held-out outputs, got 0"):
+        kind(tagger, alpha=0.5).calibrate([], [])
+    careful = kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y)
+    assert careful.predict([]) == []
+    with pytest.raises(ValueError, match="X has no inputs, and a mean over none is no score"):
+        careful.score([], [])
+    with pytest.raises(ValueError, match="it needs 2, got 1"):
+        kind(SequenceLabeler(loss="log"), alpha=0.9).fit(X[:1], Y[:1])
+    # Sequences of no tokens are outputs too.
+    assert kind(tagger, alpha=0.5, random_state=0).calibrate([[]] * 20, [[]] * 20).n_calibration_ == 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights(tagger, kind):
+    own = settled(kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y))
+    assert settled(kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y, np.full(200, 0.1))) == own
+    for wrong, says in ((np.zeros(200), "zero for every sample"), (np.full(200, np.nan), "finite and not negative")):
+        with pytest.raises(ValueError, match=says):
+            kind(tagger, alpha=0.5).calibrate(X, Y, wrong)
+        with pytest.raises(ValueError, match=says):
+            kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y).score(X, Y, wrong)
+
+
+@pytest.mark.parametrize("by_label", [False, True])
+@pytest.mark.parametrize("loss", ["missed", "f1"])
+def test_outputs_of_weight_0_are_left_out(tagger, loss, by_label):
+    """Whichever half of the outputs shows the way: as many as have a weight are shared among both."""
+    params = {"loss": loss, "alpha": 0.5, "delta": 0.3, "by_label": by_label, "random_state": 0}
+    weight = np.ones(200)
+    weight[:140] = 0.0
+    careful = LossController(tagger, **params).calibrate(X, Y, weight)
+    alone = LossController(tagger, **params).calibrate(X[140:], Y[140:])
+    assert settled(careful) == settled(alone) and careful.n_calibration_ == 60
+    with pytest.raises(ValueError, match=r"needs at least \d held-out outputs, got 1"):
+        LossController(tagger, **params).calibrate(X, Y, np.eye(200)[3])
+
+
+def test_weights_under_which_outputs_are_few(tagger):
+    weight = np.full(200, 1e-3)
+    weight[3] = 1.0
+    with pytest.raises(
+        ValueError, match=r"outputs is .*, which count as 1.2 under their weights; take a greater alpha"
+    ):
+        LossController(tagger, alpha=0.05).calibrate(X, Y, weight)
+
+
+def test_tables(classifier):
+    frame, column = pd.DataFrame(ROWS), pd.Series(CLASSES, index=range(11, 411))
+    for kind in (RiskController, ConformalSets, LossController):
+        model = LogisticRegression().fit(frame[:100], column[:100])
+        careful = kind(model, alpha=0.4, random_state=0).calibrate(frame[100:], column[100:])
+        assert settled(careful) == settled(
+            kind(classifier, alpha=0.4, random_state=0).calibrate(ROWS[100:], CLASSES[100:])
+        )
+        whole = kind(make_pipeline(StandardScaler(), LogisticRegression()), alpha=0.4, random_state=0)
+        assert settled(whole.fit(frame, column)) == settled(whole.fit(ROWS, CLASSES))
+        with pytest.raises(ValueError, match="row 1 the first"):
+            kind(model, alpha=0.4).calibrate(frame[100:], column[100:].where(column[100:] > 0))
+        with pytest.raises(ValueError, match="NaN"):
+            kind(classifier, alpha=0.4).calibrate(np.full((100, 20), np.nan), CLASSES[:100])
+
+
+def test_a_loss_of_rows_of_a_table():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 4))
+    sets = (rows + 0.5 * rng.normal(size=rows.shape) > 0).astype(int)
+    model = MultilabelClassifier(probability=True, C=1.0, random_state=0).fit(rows[:100], sets[:100])
+
+    def unequal(true, found):
+        return float(np.mean(np.asarray(true) != np.asarray(found)))
+
+    careful, again = (
+        RiskController(model, alpha=0.5, loss=unequal).calibrate(rows[100:], own)
+        for own in (sets[100:], pd.DataFrame(sets[100:], columns=list("abcd")))
+    )
+    assert settled(careful) == settled(again)
+    assert 0.0 < careful.risk_ < 0.5
+
+
+@pytest.mark.parametrize("kind", [RiskController, ConformalSets, LossController])
+def test_one_class(kind):
+    constant = DummyClassifier().fit(ROWS[:10], np.zeros(10, dtype=int))
+    careful = kind(constant, alpha=0.4).calibrate(ROWS[:50], np.zeros(50, dtype=int))
+    assert careful.predict(ROWS[:2]) == ([0, 0] if kind is RiskController else [[0], [0]])
+    assert careful.score(ROWS[:9], np.zeros(9, dtype=int)) == 1.0
+
+
+def test_groups(classifier):
+    groups = pd.Series(["a", "b"] * 150, index=range(300, 600))
+    careful = ConformalSets(classifier, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:], groups=groups)
+    assert list(careful.quantile_) == ["a", "b"]
+    assert careful.score(ROWS[100:], CLASSES[100:], groups=groups) >= 0.7
+    with pytest.raises(ValueError, match="takes groups if calibrate was given groups"):
+        careful.score(ROWS[100:], CLASSES[100:])
+    with pytest.raises(ValueError, match="groups: input 1 has none, but nan"):
+        ConformalSets(classifier).calibrate(ROWS[100:], CLASSES[100:], groups=["a", np.nan] * 150)
+
+
+def test_confidence_without_bounds(classifier):
+    for value in (np.inf, -np.inf, 0.0):
+        careful = RiskController(classifier, alpha=0.6, confidence=lambda _, X, value=value: np.full(len(X), value))
+        assert careful.calibrate(ROWS[100:], CLASSES[100:]).coverage_ == 1.0
+        assert careful.predict(ROWS[:3]) == classifier.predict(ROWS[:3]).tolist()
+        assert careful.score(ROWS[100:], CLASSES[100:]) == pytest.approx(1.0 - careful.risk_)
