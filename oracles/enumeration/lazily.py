@@ -89,7 +89,8 @@ class LazyChain:
         """Raise ValueError: sums and lists of labellings need all rules at once."""
         raise ValueError(
             f"the constraints are {len(self.oracle.rules)} rules whose automaton has more than {MOST_STATES} states: "
-            "only the best labelling can be found, not probabilities, margins or the k best. Leave out rules"
+            "only the best labelling can be found, not probabilities, margins or the k best. Leave out rules: "
+            + fitting(self.oracle.rules)
         )
 
     kbest = expect = max_marginals = refuse
@@ -100,8 +101,20 @@ def check_few(rules: Sequence[Automaton]) -> None:
     if rules:
         raise ValueError(
             f"the constraints are {len(rules)} rules whose automaton has more than {MOST_STATES} states, too many to "
-            "train with: broken='predict' constrains predictions only; or leave out rules"
+            f"train with: broken='predict' constrains predictions only; or leave out rules: {fitting(rules)}"
         )
+
+
+def fitting(rules: Sequence[Automaton]) -> str:
+    """How many of the rules, in their order, have a common automaton that is small enough, and how large it is."""
+    both, n = rules[0], 1
+    while n < len(rules):
+        try:
+            both = both & rules[n]
+        except TooLarge:
+            break
+        n += 1
+    return f"the first {n} together have {both.n_states} states"
 
 
 def rows_of(offsets: NDArray[np.int64], sequences: NDArray[np.integer]) -> NDArray[np.int64]:

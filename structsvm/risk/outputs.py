@@ -6,9 +6,9 @@ of another kind is a classifier in scikit-learn's form.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -26,14 +26,21 @@ from structsvm.tasks.grammar.trees import trees_of
 from structsvm.tasks.multilabel.model import read_sets, without_unseen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable
+
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats
+    from structsvm.arrays import AnyArray, Floats, LabelArray
+    from structsvm.risk.wrapped import Estimator, Inputs, Outputs
+    from structsvm.structures.meanings import Meaning
+    from structsvm.tasks.dependency.examples import ArcsLike
+    from structsvm.tasks.dependency.words import SentenceLike
+    from structsvm.tasks.grammar.parameters import GrammarParserParameters
 
 SETS = (set, frozenset)
 
 
-def unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
+def unwrapped(estimator: Estimator, X: Inputs) -> tuple[Estimator, Inputs]:
     """The last estimator of pipelines, searches and taggers with a parser, and the inputs that it is given for X."""
     while (inner := inner_of(estimator)) is not None:
         if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
@@ -44,34 +51,37 @@ def unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
     return estimator, X
 
 
-def inner_of(estimator: Any) -> Any:
+def inner_of(estimator: object) -> Estimator | None:
     """The estimator that a pipeline, a search or a tagger with a parser predicts with; None for others."""
     if isinstance(estimator, Pipeline):
-        return estimator[-1]
-    return getattr(estimator, "best_estimator_", getattr(estimator, "parser_", None))
+        return cast("Estimator", estimator[-1])
+    found = getattr(estimator, "best_estimator_", getattr(estimator, "parser_", None))
+    return cast("Estimator | None", found)
 
 
-def kind_of(estimator: Any) -> str | None:
+def kind_of(estimator: object) -> str | None:
     """The kind of an estimator's model, as model files have it; None for an estimator of another library."""
     found: str | None = getattr(getattr(estimator, "model_", None), "kind", None)
     return found
 
 
-def predicts_classes(estimator: Any) -> bool:
+def predicts_classes(estimator: object) -> bool:
     """Whether each output is one class with a score, as those of scikit-learn's classifiers are."""
     return kind_of(estimator) is None or (hasattr(estimator, "classes_") and hasattr(estimator, "decision_function"))
 
 
-def n_inputs(X: Any) -> int:
+def n_inputs(X: Inputs) -> int:
     """The number of inputs."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def each(outputs: Any) -> list[Any]:
+def each(outputs: Outputs) -> list[object]:
     """Outputs as a list: values of a column, rows of a table."""
-    if hasattr(outputs, "iloc"):
+    if hasattr(outputs, "to_numpy"):
         outputs = outputs.to_numpy()
-    return outputs.tolist() if isinstance(outputs, np.ndarray) and outputs.ndim == 1 else list(outputs)
+    if isinstance(outputs, np.ndarray) and outputs.ndim == 1:
+        return cast("list[object]", outputs.tolist())
+    return list(outputs)
 
 
 # ---- whether its outputs are right ----------------------------------------------------------------
@@ -83,7 +93,9 @@ def whole(says: NDArray[np.bool_], what: str) -> None:
         raise ValueError(f"y: {what} {int(np.argmin(says))} is not known, or in part: leave it out")
 
 
-def of_units(y: Sequence[Any], predicted: Sequence[Any], estimator: Any, what: str) -> NDArray[np.bool_]:
+def of_units(
+    y: Sequence[Sequence[object]], predicted: Sequence[Sequence[object]], estimator: Estimator, what: str
+) -> NDArray[np.bool_]:
     """Whether all labels of each output are right; y has a list of labels for each."""
     for i, (true, found) in enumerate(zip(y, predicted, strict=True)):
         if len(true) != len(found):
@@ -103,75 +115,81 @@ def of_units(y: Sequence[Any], predicted: Sequence[Any], estimator: Any, what: s
     return right_of_all
 
 
-def right_labellings(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_labellings(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether all labels of each sequence are right, or all spans."""
-    y = [list(own.tolist() if isinstance(own, np.ndarray) else own) for own in y]
     if estimator.model_.has_spans:
-        return np.array([{*map(tuple, a)} == {*map(tuple, b)} for a, b in zip(y, predicted, strict=True)], dtype=bool)
-    return of_units(y, predicted, estimator, "sequence")
+        pairs = zip(map(tuples, y), map(tuples, predicted), strict=True)
+        return np.array([{*true} == {*found} for true, found in pairs], dtype=bool)
+    labels = [list(cast("Iterable[object]", own.tolist() if isinstance(own, np.ndarray) else own)) for own in y]
+    return of_units(labels, cast("Sequence[Sequence[object]]", predicted), estimator, "sequence")
 
 
-def right_graphs(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def tuples(output: object) -> list[tuple[object, ...]]:
+    """The spans, or arcs, of an output as tuples."""
+    return [tuple(part) for part in cast("Iterable[Iterable[object]]", output)]
+
+
+def right_graphs(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether the labels of all nodes are right, per graph."""
     pairs = [by_node(true, found, i) for i, (true, found) in enumerate(zip(y, predicted, strict=True))]
     return of_units([true for true, _ in pairs], [found for _, found in pairs], estimator, "graph")
 
 
-def right_trees(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_trees(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether each whole tree is right."""
-    trees = trees_of(X, y, estimator)
+    trees = trees_of(X, y, cast("GrammarParserParameters", estimator))
     return np.array([str(a) == str(b) for a, b in zip(trees, predicted, strict=True)], dtype=bool)
 
 
-def known_arcs(X: Any, y: Any) -> list[list[tuple[int, str]]]:
+def known_arcs(X: Inputs, y: Outputs | None) -> list[list[tuple[int, str]]]:
     """The head and the relation of all words of true trees; ValueError for one that is not known."""
-    return known_arcs_of(X, y)
+    return known_arcs_of(cast("Collection[SentenceLike]", X), cast("Collection[ArcsLike] | None", y))
 
 
-def right_arcs(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_arcs(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether head and relation of all words are right, per dependency tree."""
-    arcs = known_arcs_of(X, y)
-    return np.array([list(map(tuple, a)) == list(map(tuple, b)) for a, b in zip(arcs, predicted, strict=True)])
+    pairs = zip(known_arcs(X, y), predicted, strict=True)
+    return np.array([tuples(true) == tuples(found) for true, found in pairs])
 
 
-def right_lists(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_lists(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether all entries are right, per alignment or other list."""
     whole(np.array([own is not None for own in y]), "output")
     return np.array([listed(a) == listed(b) for a, b in zip(y, predicted, strict=True)], dtype=bool)
 
 
-def right_orders(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_orders(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether each whole order is right."""
-    known = [own is not None and np.ndim(own) == 1 and len(own) == len(a) for own, a in zip(y, predicted, strict=True)]
+    pairs = zip(cast("Sequence[AnyArray | None]", y), cast("Sequence[Sized]", predicted), strict=True)
+    known = [own is not None and np.ndim(own) == 1 and len(own) == len(found) for own, found in pairs]
     whole(np.array(known), "order")
     return right_lists(estimator, X, y, predicted)
 
 
-def listed(output: Any) -> Any:
+def listed(output: object) -> object:
     """An output with lists in the place of arrays and tuples."""
     if isinstance(output, np.ndarray):
-        return output.tolist()
+        return cast("list[object]", output.tolist())
     return [listed(own) for own in output] if isinstance(output, (list, tuple)) else output
 
 
-def right_meanings(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_meanings(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether each meaning is one of its sentence's bag."""
     grammar = estimator.model_.grammar
     any_order = set() if grammar is None else grammar.any_order
-    bags = [[bag] if isinstance(bag, (str, tuple)) else list(bag) for bag in y]
-    return np.array(
-        [
-            bool(found) and in_one_order(as_meaning(found[0]), any_order) in own
-            for found, bag in zip(predicted, bags, strict=True)
-            for own in [[in_one_order(as_meaning(meaning), any_order) for meaning in bag]]
-        ],
-        dtype=bool,
-    )
+
+    def ordered(meanings: Iterable[Meaning]) -> list[Meaning]:
+        return [in_one_order(as_meaning(meaning), any_order) for meaning in meanings]
+
+    bags = [[bag] if isinstance(bag, (str, tuple)) else cast("Iterable[Meaning]", bag) for bag in y]
+    best = [ordered(found[:1]) for found in cast("Sequence[Sequence[Meaning]]", predicted)]
+    pairs = zip(best, map(ordered, bags), strict=True)
+    return np.array([bool(found) and found[0] in own for found, own in pairs], dtype=bool)
 
 
-def right_sets(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_sets(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether each whole set of labels is right."""
-    labels = estimator.model_.labels
+    labels = list(estimator.model_.labels)
     y, is_unseen = without_unseen(y, labels)
     true, found = (read_sets(sets, labels, unknown=estimator.unknown)[2] for sets in (y, predicted))
     whole((true >= 0).all(axis=1), "row")
@@ -179,14 +197,15 @@ def right_sets(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.boo
     return right
 
 
-def right_candidates(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_candidates(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether each label is one of its bag."""
     _, bags = as_bags(y, mark_for(estimator.unknown, estimator.model_.labels))
     whole(np.array([bag is not None for bag in bags]), "row")
-    return np.array([label in (bag or ()) for bag, label in zip(bags, predicted.tolist(), strict=True)], dtype=bool)
+    pairs = zip(bags, cast("LabelArray", predicted).tolist(), strict=True)
+    return np.array([label in (bag or ()) for bag, label in pairs], dtype=bool)
 
 
-def known_classes(estimator: Any, y: Any) -> Any:
+def known_classes(estimator: Estimator, y: Outputs) -> Outputs:
     """True classes, of a taxonomy as nodes where they are rows of levels; ValueError for one that is not known."""
     taxonomy = getattr(estimator, "taxonomy_", None)
     if taxonomy is not None and (rows := rows_of_levels(y)) is not None:
@@ -195,21 +214,23 @@ def known_classes(estimator: Any, y: Any) -> Any:
     return y
 
 
-def right_classes(estimator: Any, X: Any, y: Any, predicted: Any) -> NDArray[np.bool_]:
+def right_classes(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether classes, nodes of a taxonomy, or outputs of another library are equal."""
-    y = known_classes(estimator, y)
-    true, found = (own.tolist() if hasattr(own, "tolist") else list(own) for own in (y, predicted))
+    true, found = (
+        cast("list[Hashable]", own.tolist() if hasattr(own, "tolist") else list(own))
+        for own in (known_classes(estimator, y), predicted)
+    )
     return np.array([label in own if isinstance(own, SETS) else own == label for own, label in zip(true, found)])
 
 
-def confidence(estimator: Any, X: Any, predicted: Any) -> Floats:
+def confidence(estimator: Estimator, X: Inputs, predicted: Outputs) -> Floats:
     """How sure an estimator is of each of its outputs."""
     own = getattr(estimator, "predict_confidence", None)
     found: Floats = of_class(estimator, X, predicted) if own is None else own(X, predicted)
     return found
 
 
-Right = Callable[[Any, Any, Any, Any], "NDArray[np.bool_]"]
+Right: TypeAlias = "Callable[[Estimator, Inputs, Outputs, Outputs], NDArray[np.bool_]]"
 # By kind ``right(estimator, X, y, predicted)``; all others have classes.
 KINDS: dict[str, Right] = {
     "sequence": right_labellings,
@@ -226,7 +247,7 @@ KINDS: dict[str, Right] = {
 }
 
 
-def right_of(estimator: Any) -> Right:
+def right_of(estimator: object) -> Right:
     """The test whether an estimator's outputs are right; TypeError for one that ranks."""
     kind = kind_of(estimator)
     if kind == "ranking":
@@ -234,7 +255,7 @@ def right_of(estimator: Any) -> Right:
     return right_classes if kind is None else KINDS.get(kind, right_classes)
 
 
-def sentences_of(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+def sentences_of(estimator: Estimator, X: Inputs, y: Outputs | None) -> tuple[Inputs, Outputs]:
     """Inputs and true outputs; of parsers, trees alone are both."""
     if y is not None:
         return X, y
@@ -242,8 +263,8 @@ def sentences_of(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
     while (inner := inner_of(last)) is not None:
         last = inner
     if kind_of(last) == "grammar":
-        trees = trees_of(X, None, last)
+        trees = trees_of(X, None, cast("GrammarParserParameters", last))
         return [tree.leaves() if last.terminals == "words" else tree.tokens() for tree in trees], trees
     if kind_of(last) == "dependency":
-        return [words_of(tree) for tree in X], known_arcs_of(X, None)
+        return [words_of(tree) for tree in cast("Collection[SentenceLike]", X)], known_arcs(X, None)
     raise ValueError(f"{type(estimator).__name__} needs the true outputs y, and the target y is None")

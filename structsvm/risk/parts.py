@@ -119,7 +119,9 @@ def likely_paths(estimator: Estimator, X: Inputs) -> Likely:
 def true_paths(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
     """The nodes from below the root to the true one."""
     taxonomy = estimator.taxonomy_
-    pairs = numbers(taxonomy.nodes, ([label] for label in listed(known_classes(estimator, y))), None, "row")
+    pairs = numbers(
+        taxonomy.nodes, ([label] for label in cast("list[Hashable]", listed(known_classes(estimator, y)))), None, "row"
+    )
     nodes = (int(own[0, 1]) for own in pairs)
     return [frozenset([(UNSEEN,)]) if k == UNSEEN else frozenset(taxonomy.ancestors(taxonomy.nodes[k])) for k in nodes]
 

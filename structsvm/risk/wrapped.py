@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import AnyArray, Floats, LabelArray
     from structsvm.metrics import Scheme
+    from structsvm.structures.meanings import MeaningGrammar
     from structsvm.structures.taxonomy import Taxonomy
     from structsvm.structures.trees import Tree
 
@@ -31,6 +32,7 @@ class Model(Protocol):
     method: str
     scheme: Scheme | None
     segments: object
+    grammar: MeaningGrammar | None
 
     def as_tags(
         self, y: Outputs, predicted: Outputs, X: Inputs, lengths: None
