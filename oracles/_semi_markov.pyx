@@ -148,7 +148,7 @@ cdef class SegmentChain(LabelLattice):
         self.p = self.edges = self.exp_C = self.counts = np.empty(0)
         self.C, self.column = np.empty(len(self.ends) * len(self.begins)), np.empty(len(self.begins))
         self.best_of = np.empty(len(self.begins), dtype=np.int32)
-        self.tops, self.totals = np.empty(self.n_last + self.n_open), np.empty(self.n_last + self.n_open)
+        self.tops, self.totals = np.empty(self.n_last + self.n_open + 1), np.empty(self.n_last + self.n_open + 1)
         phrases = steps(tokens.bigrams.indptr[tokens.offsets])[1] if self.n_bigrams else 0
         self.one_each = np.arange(phrases + 1)
 
@@ -383,9 +383,9 @@ cdef class SegmentChain(LabelLattice):
         cdef const double* R
         # The compiler would read these anew after each number that is written.
         cdef Py_ssize_t low = self.heads_of[c], high = self.heads_of[c + 1], first = self.lasts_of[c]
-        cdef const int32_t* heads = &self.heads[0]
+        cdef const int32_t* heads = &self.heads[0] if low < high else NULL
         cdef const int32_t* closed
-        cdef const int32_t* lasts = &self.last[0]
+        cdef const int32_t* lasts = &self.last[0] if self.n_last > 0 else NULL
         cdef const float* S = &self.S[c]
         cdef int32_t* from_length = &self.from_length[t * self.n_last] if is_max else NULL
         cdef int32_t* from_node = &self.from_node[t * N] if is_max else NULL
@@ -400,7 +400,7 @@ cdef class SegmentChain(LabelLattice):
                 run += E[(j + 1) * stride + I] + (inside if m > 3 else 0.0)
                 base = <double>A[F * stride + I] + run + last
             R = &self.R[j * N]
-            closed = &self.closed[0, m]
+            closed = &self.closed[0, m] if low < high else NULL
             for k in range(low, high):
                 z = closed[k * (M + 1)]
                 if z < 0:

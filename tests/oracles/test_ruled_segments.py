@@ -130,6 +130,20 @@ def test_long_segments_keep_to_a_language():
         assert best.count(1) == max(list(y).count(1) for y in found)
 
 
+def test_segments_of_one_token_alone():
+    """A language may leave no segment of several tokens."""
+    single = Automaton([[-1, -1, -1, 0, 0]], [True])
+    oracle = SemiMarkovOracle(5, 1, [[0, 1, 2, 3]], max_length=2, language=single)
+    w = np.zeros((oracle.n_rows, oracle.stride))
+    w[0, :3], w[0, 3] = 9.0, 1.0
+    x = np.array([[1.0], [1.0], [-1.0]])
+    assert oracle.argmax(x, w.ravel()).tolist() == [3, 3, 4]
+    log_sum, labels, _ = oracle.chain([x]).expect(w.ravel(), 0)
+    assert log_sum == pytest.approx(2 * np.log1p(np.e) + np.log1p(np.exp(-1.0)), rel=1e-5)
+    assert labels[:, :3].max() == 0.0
+    assert len(oracle.chain([x]).kbest(w.ravel(), 0, 100)[0]) == 8
+
+
 def test_great_weights_and_long_sequences():
     """Nothing is lost over 2,000 tokens: one segment, of which the last place alone pays."""
     once = Automaton([[1, -1, -1, 2, 0], [-1, 1, 2, -1, -1], [-1, -1, -1, -1, 2]], [False, False, True])
