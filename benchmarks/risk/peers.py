@@ -72,12 +72,18 @@ def their_sets(model, X, y, later, truth):
 
 def our_recall(model, X, y, later, truth):
     found = LossController(model, loss="missed", alpha=ALPHA).calibrate(X, y)
-    size = np.mean([len(own) for own in found.predict(later)])
-    return found.score(later, truth), size
+    sets = np.zeros(truth.shape, dtype=bool)
+    for row, own in zip(sets, found.predict(later), strict=True):
+        row[own] = True
+    return recall(sets, truth), sets.sum(axis=1).mean()
 
 
 def their_recall(model, X, y, later, truth):
     found = MultiLabelClassificationController(model.predict_proba, risk="recall", target_level=1.0 - ALPHA)
     sets = found.calibrate(X, y).predict(later).reshape(truth.shape)
-    right = (sets & (truth > 0)).sum(axis=1) / np.maximum((truth > 0).sum(axis=1), 1)
-    return right.mean(), sets.sum(axis=1).mean()
+    return recall(sets, truth), sets.sum(axis=1).mean()
+
+
+def recall(sets, truth):
+    """The mean share of the true labels that are in the sets."""
+    return ((sets & (truth > 0)).sum(axis=1) / np.maximum((truth > 0).sum(axis=1), 1)).mean()
