@@ -37,7 +37,8 @@ def spelt_out(units: MeaningUnits, sentences: Sequence[Sequence[str]], bags: Seq
     if not group_of:
         return set()
     lexicon = Lexicon(units, {}, ())
-    met, written = Counter[str](), Counter[str]()
+    met: dict[str, float] = defaultdict(float)
+    written = Counter[str]()
     for words, bag in zip(sentences, bags, strict=True):
         own = {leaf: p for leaf, p in bag.items() if leaf in group_of}
         for leaf, p in own.items():
