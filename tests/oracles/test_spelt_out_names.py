@@ -30,7 +30,7 @@ def met(towns, sentences):
 def test_names_that_are_spelt_out_most_of_the_time_are_opened():
     sentences = [question.lower().split() for question in questions(TOWNS)[0]]
     assert met(TOWNS, sentences) == {"tag('town',_)"}
-    n_left_out = round((1.0 - SPELT_OUT) * len(sentences))
+    n_left_out = int((1.0 - SPELT_OUT) * len(sentences))
     for n, opened in ((n_left_out, {"tag('town',_)"}), (n_left_out + 1, set())):
         assert met(TOWNS, [["here"]] * n + sentences[n:]) == opened
     assert (
