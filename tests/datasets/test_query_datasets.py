@@ -50,7 +50,7 @@ def test_bags_have_the_right_meaning_and_others():
 def test_names_that_are_met_again():
     data = make_queries(1000, 500, names=50, random_state=1)
     n_met, of_test = Counter(names_in(data.y_train)), names_in(data.y_test)
-    assert len(n_met) <= 50 and n_met.most_common(1)[0][1] > 100  # of about 1,000, by 1 / rank
+    assert len(n_met) <= 50 and n_met.most_common(1)[0][1] > 100  # a sixth of some 1,000 names
     assert abs(sum(name not in n_met for name in of_test) / len(of_test) - 0.5) < 0.07
 
 
