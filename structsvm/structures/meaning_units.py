@@ -256,6 +256,7 @@ class MeaningUnits:
         wrapper = around(trees[0])
         constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
         is_quoted = all(constant[0] in "'\"" for constant in constants)
+        marks = {*"(),'\""} - ({"'"} if is_quoted else set())  # an apostrophe ends no quote before a letter
         joint = "_" if any("_" in constant for constant in constants) else " "
         numbers = {constant.strip("'\"").isdecimal() for constant in constants}
         is_folded = all(constant == constant.casefold() for constant in constants)
@@ -268,7 +269,7 @@ class MeaningUnits:
             if is_titled and not any(map(str.isupper, "".join(stripped))):
                 stripped = [word[:1].upper() + word[1:] for word in stripped]
             text = joint.join(stripped)
-            if not all(re.search(r"[^\W_]", word) and not re.search(r"[(),'\"]", word) for word in stripped):
+            if not all(re.search(r"[^\W_]", word) and marks.isdisjoint(word) for word in stripped):
                 return None
             if text.isdecimal() not in numbers:
                 return None
