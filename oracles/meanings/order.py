@@ -12,7 +12,7 @@ from itertools import chain, combinations
 from math import log
 
 from structsvm.oracles.meanings.lexicon import Lexicon
-from structsvm.structures.meanings import Meaning
+from structsvm.structures.meanings import Meaning, head, ordered_pairs
 
 # Added to what is counted.
 SMOOTHING = 0.5
@@ -41,9 +41,9 @@ class ListOrder:
     def __init__(self, trees: Iterable[Meaning], names: Container[str], follows: Mapping[str, Sequence[int]]) -> None:
         self.names = names
         self.odds = {name: log((n + SMOOTHING) / (others + SMOOTHING)) for name, (n, others) in follows.items()}
-        self.n_before: Counter[tuple[str, str, str]] = Counter()
+        self.n_before: Counter[tuple[str, tuple[str, ...], tuple[str, ...]]] = Counter()
         for name, *parts in chain.from_iterable(lists_in(tree, names) for tree in trees):
-            self.n_before.update((str(name), *pair) for pair in combinations(map(head, parts), 2))
+            self.n_before.update((str(name), *pair) for pair in ordered_pairs([*map(head, parts)]))
 
     def sorted(self, tree: Meaning) -> Meaning:
         """The same meaning with the arguments of lists in order; they come in the order of their words."""
@@ -65,14 +65,11 @@ class ListOrder:
             placed.insert(at, k)
         return [parts[k] for k in placed]
 
-    def _log_odds(self, name: str, a: str, b: str) -> float:
-        """How much more often a stands before b than after it."""
+    def _log_odds(self, name: str, a: tuple[str, ...], b: tuple[str, ...]) -> float:
+        """How much more often a stands before b than after it; their relations, if the two were not met together."""
+        if not self.n_before[name, a, b] + self.n_before[name, b, a]:
+            a, b = a[:1], b[:1]
         return log((self.n_before[name, a, b] + SMOOTHING) / (self.n_before[name, b, a] + SMOOTHING))
-
-
-def head(tree: Meaning) -> str:
-    """The relation at the root, or the constant."""
-    return tree if isinstance(tree, str) else tree[0]
 
 
 def lists_in(tree: Meaning, names: Container[str]) -> Iterator[tuple[Meaning, ...]]:

@@ -86,6 +86,8 @@ class MeaningUnits:
     trees : iterable of meanings
     grammar : MeaningGrammar, optional
         Its constants are units, too, and its slots take all that they may.
+    opened : iterable of str, optional
+        Leaves that are names of one kind however often they were met, as ``tag('name',_)``: see `around_text`.
 
     Attributes
     ----------
@@ -106,8 +108,11 @@ class MeaningUnits:
         If the meanings have more to combine than fits in memory.
     """
 
-    def __init__(self, trees: Iterable[Meaning], grammar: MeaningGrammar | None = None) -> None:
+    def __init__(
+        self, trees: Iterable[Meaning], grammar: MeaningGrammar | None = None, opened: Iterable[str] = ()
+    ) -> None:
         trees = list(dict.fromkeys(trees))
+        self.opened = frozenset(opened)
         self.names = wrappers(trees)
         self.selectors = selectors(trees, self.names)
         self.lists = lists(trees)
@@ -237,7 +242,7 @@ class MeaningUnits:
                 continue
             before = around(unit.tree)
             first = self.units[self.members[kind][0]].tree
-            text = format_meaning((*before, "_")) if before else f"names like {first}"
+            text = around_text(before) if before else f"names like {first}"
             found.setdefault(text, []).append(unit.tree if isinstance(unit.tree, str) else unit.tree[-1])
         return found
 
@@ -251,6 +256,7 @@ class MeaningUnits:
         wrapper = around(trees[0])
         constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
         is_quoted = all(constant[0] in "'\"" for constant in constants)
+        marks = {*"(),'\""} - ({"'"} if is_quoted else set())  # an apostrophe ends no quote before a letter
         joint = "_" if any("_" in constant for constant in constants) else " "
         numbers = {constant.strip("'\"").isdecimal() for constant in constants}
         is_folded = all(constant == constant.casefold() for constant in constants)
@@ -263,7 +269,7 @@ class MeaningUnits:
             if is_titled and not any(map(str.isupper, "".join(stripped))):
                 stripped = [word[:1].upper() + word[1:] for word in stripped]
             text = joint.join(stripped)
-            if not all(re.search(r"[^\W_]", word) and not re.search(r"[(),'\"]", word) for word in stripped):
+            if not all(re.search(r"[^\W_]", word) and marks.isdisjoint(word) for word in stripped):
                 return None
             if text.isdecimal() not in numbers:
                 return None
@@ -375,7 +381,7 @@ class MeaningUnits:
         """The kind of each unit; slots that took one name of a kind take all of them.
 
         Names of a kind stand in the same relation of `wrappers`, or none, and fill most often one of the same slots; or
-        arguments that belong to their relation select them, and new ones keep coming.
+        arguments that belong to their relation select them, and new ones keep coming or they are `opened`.
         """
         leaves = {number for number, unit in enumerate(self.units) if unit.places is None and unit.words}
         taken = {slot: frozenset(units) & leaves for slot, units in self.fillers.items()}
@@ -392,7 +398,7 @@ class MeaningUnits:
             before, slots = around(self.units[leaf].tree), Counter(groups_of[leaf])
             alike[before, None if len(before) > 1 else slots.most_common(1)[0][0]].append(leaf)
         for (before, _), leaves_alike in alike.items():
-            if len(before) < 2 or self._is_open(leaves_alike):
+            if len(before) < 2 or around_text(before) in self.opened or self._is_open(leaves_alike):
                 kind = len(self.units) + len(self.members)
                 self.members[kind] = leaves_alike
                 for leaf in leaves_alike:
@@ -485,6 +491,11 @@ def lists(trees: Iterable[Meaning]) -> set[str]:
 def around(tree: Meaning) -> tuple[str, ...]:
     """The relation of a name, with the arguments before its constant; nothing for a bare one."""
     return () if isinstance(tree, str) else tree[:-1]
+
+
+def around_text(before: tuple[str, ...]) -> str:
+    """Text of what stands around names: ``tag('name',_)``."""
+    return format_meaning((*before, "_"))
 
 
 def selectors(trees: Iterable[Meaning], names: Container[str] = ()) -> dict[Symbol, frozenset[int]]:

@@ -102,6 +102,7 @@ RECORD = Record({
         needed=False,
         of=lambda model: model.hybrid.lexicon.looks or None,
     ),
+    "opened": Names(needed=False, of=lambda model: sorted(model.hybrid.units.opened) or None),
     "follows": Value(follows_from, needed=False, of=lambda model: model.follows or None),
     "shared": Flag(needed=False, of="hybrid.may_share"),
     "attributes": Names(of="hybrid.attributes"),
@@ -400,7 +401,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         model = cls(SimpleNamespace(**stored.params, grammar=None))
         model.grammar = stored.grammar
         model.meanings = model.checked_trees(map(parse_meaning, stored.meanings), "its meanings")
-        units = MeaningUnits(model.meanings, model.grammar)
+        units = MeaningUnits(model.meanings, model.grammar, stored.opened or ())
         for leaves in [stored.always, *stored.calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")

@@ -41,6 +41,7 @@ from structsvm.oracles.hybrid import (
     encoded_words,
     word_attributes,
 )
+from structsvm.oracles.meanings.opened import spelt_out
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
@@ -100,8 +101,8 @@ def hybrid_trees(
 ) -> HybridTrees:
     """The units of `meanings`, which the bags hold, a lexicon and features; those of `before`, and more."""
     beginnings = tuple(chain.from_iterable(FEATURES[name] for name in features))
-    units = MeaningUnits(meanings, grammar)
-    sentences = [[token[0] for token in sentence] for sentence in tokens]
+    meanings, sentences = list(meanings), [[token[0] for token in sentence] for sentence in tokens]
+    units, in_bags = found_units(meanings, grammar, sentences, bags, () if before is None else before.units.opened)
     of_words = {f"w:{word}": None for word in chain.from_iterable(sentences)}
     of_words |= {f"w:{word}": None for unit in units.units if unit.n_slots == 0 for word in unit.words}
     of_words[f"w:{RARE}"] = None
@@ -115,7 +116,7 @@ def hybrid_trees(
         for t in range(len(around) - 1 if "borders" in features else 0):
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
     # A grammar has all names.
-    lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases, is_closed=grammar is not None)
+    lexicon = Lexicon.learn(units, sentences, in_bags, phrases, is_closed=grammar is not None)
     attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1), *lexicon.listed]
     if before is not None:
         names = dict.fromkeys([*before.attributes, *attributes])
@@ -130,6 +131,20 @@ def hybrid_trees(
     of_names = {number: sorted(of_name) for number, of_name in columns.items()}
     inside, shared = "inside" in features, before is None or before.may_share
     return HybridTrees(units, lexicon, attributes, [*of_borders], inside=inside, columns=of_names, shared=shared)
+
+
+def found_units(
+    meanings: Sequence[Meaning],
+    grammar: MeaningGrammar | None,
+    sentences: Sequence[Sequence[str]],
+    bags: Sequence[Sequence[Meaning]],
+    opened: Iterable[str] = (),
+) -> tuple[MeaningUnits, list[dict[int, float]]]:
+    """Units of meanings, whose leaves are names also where sentences spell them out, and their shares of the bags."""
+    units = MeaningUnits(meanings, grammar, opened)
+    in_bags = shares(units, bags)
+    more = spelt_out(units, sentences, in_bags)
+    return MeaningUnits(meanings, grammar, units.opened | more) if more else units, in_bags
 
 
 def columns_of_names(

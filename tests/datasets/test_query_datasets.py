@@ -1,6 +1,7 @@
 """Simulated questions to a map."""
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -46,7 +47,16 @@ def test_bags_have_the_right_meaning_and_others():
     assert any(right != bag[0] for (right,), bag in zip(data.y_train, data.bags, strict=True))
 
 
-@pytest.mark.parametrize(("name", "value"), [("n_train", 0), ("unseen", 1.5), ("level", -1), ("language", "sql")])
+def test_names_that_are_met_again():
+    data = make_queries(1000, 500, names=50, random_state=1)
+    n_met, of_test = Counter(names_in(data.y_train)), names_in(data.y_test)
+    assert len(n_met) <= 50 and n_met.most_common(1)[0][1] > 100  # a sixth of some 1,000 names
+    assert abs(sum(name not in n_met for name in of_test) / len(of_test) - 0.5) < 0.07
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_train", 0), ("unseen", 1.5), ("level", -1), ("language", "sql"), ("names", 0)]
+)
 def test_bad_parameters(name, value):
     with pytest.raises(ValueError, match=f"The '{name}' parameter of make_queries must be"):
         make_queries(**{name: value})

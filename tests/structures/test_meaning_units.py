@@ -148,6 +148,9 @@ def test_names_and_values_of_keys():
         (("'Paris'", "'St.'", "'Bo'"), ["St."], "'St.'"),
         (("'Paris'", "'Old Town'", "'Bo'"), ["upper", "mill"], "'Upper Mill'"),
         (("'Paris'", "'of Town'", "'Bo'"), ["upper", "mill"], "'upper mill'"),
+        (("'Paris'", "'Rome'", "'Bo'"), ["Rue", "de", "l'Orme?"], "'Rue de l'Orme'"),
+        (("'Paris'", "'Rome'", "'Bo'"), ["Bo's", "(Inn)"], None),
+        (("paris", "rome", "oslo"), ["Bo's"], None),  # a constant without quotes
         (("paris", "rome", "oslo"), ["Upper"], "upper"),
         (("san_diego", "rome", "oslo"), ["Upper", "Mill"], "upper_mill"),
     ],
@@ -156,6 +159,7 @@ def test_case_and_marks_of_names(names, words, wanted):
     units = MeaningUnits([parse_meaning(f"r({name})") for name in names])
     (kind,) = units.members
     assert units.spelling(kind)(words) == wanted
+    assert wanted is None or parse_meaning(f"f({wanted},{wanted})") == ("f", wanted, wanted)
 
 
 @pytest.mark.parametrize("n", [1, 2])

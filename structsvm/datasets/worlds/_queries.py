@@ -214,6 +214,7 @@ def make_queries(
     *,
     language: str = "terms",
     unseen: float = 0.5,
+    names: int | None = None,
     level: int = 0,
     random_state: RandomState = None,
 ) -> MapQueries:
@@ -228,6 +229,9 @@ def make_queries(
         ``count(in(amenity(all,cafe),areaid('Paris')))`` or ``lambda(A,and(is(A,cafe),in(A,'Paris'),ask(A,count)))``.
     unseen : float, default=0.5
         Share of the names in test questions that are in no training question, in expectation.
+    names : int, optional
+        Number of names that training questions are drawn from, at least 1: the k-th as often as 1/k. By default each
+        name is drawn anew, from 10,000.
     level : int, default=0
         Mean number of wrong meanings in a bag, which are meanings of other training questions.
     random_state : int, numpy.random.Generator or None
@@ -243,24 +247,29 @@ def make_queries(
     >>> data.bags == data.y_train
     True
     """
-    check_arguments("make_queries", locals(), n_train=COUNT, n_test=COUNT, unseen=SHARE, level=LEVEL, language=LANGUAGE)
+    given = locals()
+    check_arguments("make_queries", given, n_train=COUNT, n_test=COUNT, unseen=SHARE, level=LEVEL, language=LANGUAGE)
+    if names is not None:
+        check_arguments("make_queries", given, names=COUNT)
     rng = np.random.default_rng(random_state)
-    names: list[str] = []
+    common = [draw_name(rng) for _ in range(names or 0)]
+    weights = zipf(len(common)) if common else None
+    met: list[str] = []
 
     def for_training() -> str:
-        names.append(draw_name(rng))
-        return names[-1]
+        met.append(draw_name(rng) if weights is None else common[draw(rng, weights)])
+        return met[-1]
 
     def for_test() -> str:
-        if rng.random() >= unseen and names:
-            return pick(rng, names)
+        if rng.random() >= unseen and met:
+            return pick(rng, met)
         name = draw_name(rng)
         while name in known:
             name = draw_name(rng)
         return name
 
     train = [draw_question(rng, for_training) for _ in range(n_train)]
-    known = frozenset(names)
+    known = frozenset(met)
     test = [draw_question(rng, for_test) for _ in range(n_test)]
     write = LANGUAGES[language]
     y_train, y_test = ([[write(q)] for q in part] for part in (train, test))
