@@ -186,15 +186,3 @@ def test_training_resumes_with_the_kinds_that_it_had():
     np.testing.assert_allclose(whole.result_.primal, straight.result_.primal, rtol=2e-3)
     assert not np.array_equal(whole.emission_, emission)
     assert whole.partial_fit(*other).model_.encoder.has_kinds
-
-
-def test_neighbours_of_a_kind_tell_unseen_names():
-    """A name that was never met is what the kind of the other one leaves."""
-    X, y = people(200, 0)
-    held_out, wanted = people(200, 1)
-    held_out = [[f"New{i}" if (i + t) % 2 else word for t, word in enumerate(row)] for i, row in enumerate(held_out)]
-    scores = {
-        templates: SequenceLabeler(**QUICK | {"templates": templates}).fit(X, y).score(held_out, wanted)
-        for templates in (TEMPLATES, TEMPLATES.replace("%kind", "%pattern"))
-    }
-    assert scores[TEMPLATES] > scores[TEMPLATES.replace("%kind", "%pattern")] + 0.02
