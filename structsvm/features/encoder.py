@@ -292,6 +292,11 @@ class FeatureEncoder:
         self._layout, self.n_features = layout, tokens.n_features
         return tokens
 
+    @property
+    def words_of_kinds(self) -> dict[str, int]:
+        """The feature of a kind by the name that it would have for each of its words."""
+        return self._vocabulary.words_of_kinds() if isinstance(self._vocabulary, TemplateVocabulary) else {}
+
     def columns_of(self, X: Any) -> Columns:
         """Sequences, which may be read once, as columns."""
         return X if isinstance(X, Columns) else _columns_of(_sequences_of(X, has_lengths=False), True)

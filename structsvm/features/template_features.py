@@ -23,6 +23,7 @@ from structsvm.features._templates import TemplateReader, TemplateTable, merge_t
 from structsvm.features._tokens import are_within
 from structsvm.features.columns import Columns, Vocabulary
 from structsvm.features.functions.kinds import Kinds, kinds_of, neighbours
+from structsvm.features.functions.strings import KIND
 from structsvm.features.numbering import number_features
 from structsvm.features.templates import TemplateLayout, function_of
 from structsvm.features.tokens import Tokens
@@ -226,6 +227,19 @@ class TemplateVocabulary(TemplateEncoder):
             for place, i in enumerate(ids.tolist()):
                 names[i] = literals[0] + "".join([column[place] for column in columns])
         return names if layout.strings_outside is None else list(map(_whole, names))
+
+    def words_of_kinds(self) -> dict[str, int]:
+        """The name that a feature of a kind has for each of its words, and the feature's index."""
+        found: dict[str, int] = {}
+        for (literals, _), space, ids, codes in zip(
+            self._layout.keys, self._layout.spaces, self._ids, self._codes, strict=True
+        ):
+            if len(space) == 1 and self._layout.sources[space[0]][0] == KIND:
+                words = self._strings[space[0]].tolist()
+                margin = self._layout.left + self._layout.right
+                names = [literals[0] + words[code - margin] + literals[1] for code in codes[:, 0].tolist()]
+                found |= dict(zip(names, ids.tolist(), strict=True))
+        return found
 
     @classmethod
     def fit(cls, layout: TemplateLayout, X: Columns, min_count: int) -> tuple[TemplateVocabulary, Tokens]:

@@ -959,14 +959,15 @@ def prepare(
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
     if before is not None:
         check_classes(classes, before.labels)
-        X = before.encoder.columns_of(X) if before.encoder.has_kinds else X
+        columns = before.encoder.columns_of(X) if before.encoder.has_kinds else None
+        X = X if columns is None else columns
         tokens = before.in_units(before.later(before.encoder.transform(X, lengths)))
         labels, label_ids, sets = encode_known(y, tokens, before.labels, unknown)
         if params.broken == "repair":
             check_whole(sets)
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
-        if before.encoder.has_kinds:
-            tokens = _as_trained(before, X, tokens, label_ids, weight)
+        if columns is not None:
+            tokens = _as_trained(before, columns, tokens, label_ids, weight)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
         return before, examples_of(tokens, label_ids, sets, weight)
     settled = None if classes is None else sort_labels(listed(classes))

@@ -138,6 +138,6 @@ FUNCTIONS: dict[str, Function] = {
     "closing": _closing,
     "pattern": _pattern,
     "vowels": _vowels,
-    # What words of one kind share, see `structsvm.features.functions.kinds`.
+    # Grouped by the labels of training, see `structsvm.features.functions.kinds`.
     KIND: _pattern,
 }
