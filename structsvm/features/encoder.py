@@ -23,14 +23,29 @@ from structsvm.features.inputs.number_texts import warn_of_number_texts
 from structsvm.features.inputs.places import in_files
 from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
-from structsvm.features.template_features import Counts, HashedTemplates, TemplateEncoder, TemplateVocabulary
-from structsvm.features.templates import TemplateError, TemplateLayout, is_template_text, template_source, text_of
+from structsvm.features.template_features import (
+    Counts,
+    HashedTemplates,
+    Labelled,
+    TemplateEncoder,
+    TemplateVocabulary,
+)
+from structsvm.features.templates import (
+    BUILT_IN_TEMPLATES,
+    TemplateError,
+    TemplateLayout,
+    built_in_templates,
+    is_template_text,
+    split_kinds,
+    template_source,
+    text_of,
+)
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, Stored, Text, Value, checked_arrays
 
 if TYPE_CHECKING:
-    from structsvm.arrays import AnyArray
+    from structsvm.arrays import AnyArray, Integers
 
 __all__ = ["FeatureEncoder"]
 
@@ -240,6 +255,53 @@ class FeatureEncoder:
         return self._encode(X, lengths, False)
 
     @property
+    def kinds(self) -> str:
+        """The templates that ask for kinds of words, one a line; empty if none does."""
+        name = self.templates
+        return split_kinds(built_in_templates(name, 1) if name in BUILT_IN_TEMPLATES else name or "")[1]
+
+    @property
+    def has_kinds(self) -> bool:
+        """Whether there are features of kinds of words: `learn_kinds` has learnt them."""
+        return self._layout is not None and self._layout.has_kinds
+
+    def learn_kinds(self, X: Columns, tokens: Tokens, label_ids: Integers, counted: NDArray[np.bool_]) -> Tokens:
+        """Add the features of kinds of words that the templates ask for, see `structsvm.features.functions.kinds`.
+
+        Parameters
+        ----------
+        X : Columns
+            The data of the last `fit_transform`.
+        tokens : Tokens
+            The result.
+        label_ids : int array of shape (n_tokens,)
+        counted : bool array of shape (n_tokens,)
+            Whether a token's label is known and is to count.
+
+        Returns
+        -------
+        Tokens
+            `tokens` with these features, by the labels of the other sequences; itself if there are none to learn.
+        """
+        layout, vocabulary = self._layout, self._vocabulary
+        if layout is None or layout.has_kinds or not self.kinds or not isinstance(vocabulary, TemplateVocabulary):
+            return tokens
+        layout = layout.with_kinds(self.kinds)
+        labelled = Labelled(label_ids, counted)
+        self._vocabulary, tokens = vocabulary.with_kinds(layout, X.compact(), tokens, labelled, self.min_count)
+        self._layout, self.n_features = layout, tokens.n_features
+        return tokens
+
+    @property
+    def words_of_kinds(self) -> dict[str, int]:
+        """The feature of a kind by the name that it would have for each of its words."""
+        return self._vocabulary.words_of_kinds() if isinstance(self._vocabulary, TemplateVocabulary) else {}
+
+    def columns_of(self, X: Any) -> Columns:
+        """Sequences, which may be read once, as columns."""
+        return X if isinstance(X, Columns) else _columns_of(_sequences_of(X, has_lengths=False), True)
+
+    @property
     def template_bigram(self) -> bool:
         return self._layout is None or self._layout.bigram
 
@@ -313,7 +375,7 @@ class FeatureEncoder:
     @property
     def can_grow(self) -> bool:
         """Whether features can be added: all that occur have names, and none is conjoined by its name."""
-        return self.can_narrow and self.min_count == 1 and self.bigrams is None
+        return self.can_narrow and self.min_count == 1 and self.bigrams is None and not self.has_kinds
 
     def grown(self, X: Any) -> FeatureEncoder:
         """The encoder with the features of more data, behind its own; itself if all are known.
@@ -510,6 +572,9 @@ class FeatureEncoder:
             raise ValueError("bigrams names attributes of tokens; templates do so by lines such as B01:%x[0,0]")
         try:
             self._layout = TemplateLayout.resolve(self.templates, n_columns)
+            if self._layout.has_kinds:  # until they are learnt
+                plain = split_kinds(self._layout.text)[0]
+                self._layout = TemplateLayout.build(plain, "templates", n_columns)
             self._bigram_layout = self._layout.for_bigrams("templates")
         except TemplateError:
             if self._file is None or not os.path.isfile(self._file):

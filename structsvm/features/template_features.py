@@ -22,13 +22,15 @@ from structsvm.features._strings import Interner, hash_strings
 from structsvm.features._templates import TemplateReader, TemplateTable, merge_templates
 from structsvm.features._tokens import are_within
 from structsvm.features.columns import Columns, Vocabulary
+from structsvm.features.functions.kinds import Kinds, kinds_of, neighbours
+from structsvm.features.functions.strings import KIND
 from structsvm.features.numbering import number_features
 from structsvm.features.templates import TemplateLayout, function_of
 from structsvm.features.tokens import Tokens
 from structsvm.stored_values import INTEGERS, Array, checked_arrays, least
 
 if TYPE_CHECKING:
-    from structsvm.arrays import AnyArray
+    from structsvm.arrays import AnyArray, Integers
 
 REMEMBERED, REMEMBERED_CODES = 2**15, 2**22  # strings of a column whose codes are kept, and codes of all of them
 
@@ -188,7 +190,7 @@ class TemplateVocabulary(TemplateEncoder):
     ids : list of int32 arrays
         The indices of the features of each space.
     codes : list of int32 arrays of shape (features, sources)
-        The codes of these features.
+        The codes of these features. All words of a kind have one feature, which stands there once for each.
     """
 
     def __init__(
@@ -200,7 +202,7 @@ class TemplateVocabulary(TemplateEncoder):
     ) -> None:
         super().__init__(layout)
         self._strings, self._ids, self._codes = strings, ids, codes
-        self.n_features = sum(map(len, ids))
+        self.n_features = max((int(its.max()) + 1 for its in ids if len(its)), default=0)
 
     @property
     def tables(self) -> tuple[list[Vocabulary], list[NDArray[np.int32]], list[NDArray[np.int32]]]:
@@ -226,6 +228,19 @@ class TemplateVocabulary(TemplateEncoder):
                 names[i] = literals[0] + "".join([column[place] for column in columns])
         return names if layout.strings_outside is None else list(map(_whole, names))
 
+    def words_of_kinds(self) -> dict[str, int]:
+        """The name that a feature of a kind has for each of its words, and the feature's index."""
+        found: dict[str, int] = {}
+        for (literals, _), space, ids, codes in zip(
+            self._layout.keys, self._layout.spaces, self._ids, self._codes, strict=True
+        ):
+            if len(space) == 1 and self._layout.sources[space[0]][0] == KIND:
+                words = self._strings[space[0]].tolist()
+                margin = self._layout.left + self._layout.right
+                names = [literals[0] + words[code - margin] + literals[1] for code in codes[:, 0].tolist()]
+                found |= dict(zip(names, ids.tolist(), strict=True))
+        return found
+
     @classmethod
     def fit(cls, layout: TemplateLayout, X: Columns, min_count: int) -> tuple[TemplateVocabulary, Tokens]:
         """Assign indices to the features that occur `min_count` times or more, and encode them."""
@@ -237,6 +252,34 @@ class TemplateVocabulary(TemplateEncoder):
             found, X.n_tokens, vocabulary.order(), [maps[space] for space in layout.template_space]
         )
         return vocabulary, Tokens(X.offsets, *arrays, vocabulary.n_features)
+
+    def with_kinds(
+        self, layout: TemplateLayout, X: Columns, tokens: Tokens, labelled: Labelled, min_count: int
+    ) -> tuple[TemplateVocabulary, Tokens]:
+        """The vocabulary with features of kinds behind its own, and the tokens of training with these.
+
+        `layout` has templates of kinds behind those of this vocabulary.
+        """
+        margin, n = layout.left + layout.right, self.n_features
+        strings, ids, codes = [*self._strings], [*self._ids], [*self._codes]
+        kinds: dict[int, Kinds] = {}
+        for function, j in layout.sources[len(strings) :]:
+            known, kinds[j] = _kinds_of_column(function, X, j, labelled)
+            strings.append(known)
+        added = np.empty((X.n_tokens, len(layout.spaces) - len(ids)), dtype=np.int32)
+        for k, template in enumerate(layout.templates[len(self._layout.templates) :]):
+            (item,) = template.items
+            its = kinds[item.column]
+            found = neighbours(its.of_tokens, X.offsets, item.row)
+            index_of = _numbered_kinds(found, its, min_count, n)
+            added[:, k] = np.where(found >= 0, index_of[found], -1)
+            words = np.argsort(its.counts, kind="stable")  # the most frequent one last, which names the feature
+            words = words[index_of[its.of_patterns[words]] >= 0]
+            codes.append((words[:, None] + margin).astype(np.int32))
+            ids.append(index_of[its.of_patterns[words]])
+            n += int(np.count_nonzero(index_of >= 0))
+        strings, codes = _without_unused(layout, strings, codes)
+        return TemplateVocabulary(layout, strings, ids, codes), tokens.widened(added, n)
 
     @classmethod
     def of_counts(cls, layout: TemplateLayout, parts: Sequence[Counts], min_count: int) -> TemplateVocabulary:
@@ -320,7 +363,9 @@ class TemplateVocabulary(TemplateEncoder):
         spaces = np.zeros(self.n_features, dtype=np.int64)
         for i, (ids, codes) in enumerate(zip(self._ids, self._codes, strict=True)):
             spaces[ids] = i
-            arrays[f"feature_codes_{i}"] = least(codes[np.argsort(ids)])
+            arrays[f"feature_codes_{i}"] = least(codes[np.argsort(ids, kind="stable")])
+            if len(np.unique(ids)) < len(ids):
+                arrays[f"feature_ids_{i}"] = np.sort(ids)
         return arrays | {"feature_spaces": least(spaces)}
 
     @classmethod
@@ -350,13 +395,50 @@ def _ids_of(layout: TemplateLayout, arrays: dict[str, AnyArray], n_features: int
     if "feature_spaces" in arrays:
         table = {"feature_spaces": Array(INTEGERS, (n_features,), within=(0, n_spaces))}
         spaces = checked_arrays(arrays, table)["feature_spaces"]
-        return [np.flatnonzero(spaces == i).astype(np.int32) for i in range(n_spaces)]
+        return [_ids_of_space(arrays, i, np.flatnonzero(spaces == i), n_features) for i in range(n_spaces)]
     names = [f"feature_ids_{i}" for i in range(n_spaces)]
     found = checked_arrays(arrays, {name: Array("i4", (f"n of {name}",), within=(0, n_features)) for name in names})
     everything = np.concatenate([*found.values(), np.zeros(0, np.int32)])
     if len(everything) != n_features or len(np.unique(everything)) != n_features:
         raise ValueError(f"arrays 'feature_ids_...' are not each of the {n_features} features once")
     return [found[name] for name in names]
+
+
+def _ids_of_space(arrays: dict[str, AnyArray], i: int, own: Integers, n_features: int) -> NDArray[np.int32]:
+    """The features of a space, each once, or as the file lists those that several words share."""
+    name = f"feature_ids_{i}"
+    if name not in arrays:
+        return own.astype(np.int32)
+    ids = checked_arrays(arrays, {name: Array("i4", (f"n of {name}",), within=(0, n_features))})[name]
+    if not np.array_equal(np.unique(ids), own):
+        raise ValueError(f"array {name!r} must list the features whose 'feature_spaces' is {i}")
+    return ids
+
+
+class Labelled(NamedTuple):
+    """Labels of the tokens of columns, and which of these count."""
+
+    label_ids: Integers
+    counted: NDArray[np.bool_]
+
+
+def _kinds_of_column(function: str, X: Columns, j: int, labelled: Labelled) -> tuple[Vocabulary, Kinds]:
+    """The strings that a function makes of a column, and their kinds."""
+    interner = Interner()
+    of_words = interner.intern(function_of(function)(X.vocabularies[j].tolist()))
+    kinds = kinds_of(of_words[X.ids[:, j]], len(interner), X.offsets, *labelled)
+    return Vocabulary(*interner.to_arrays()), kinds
+
+
+def _numbered_kinds(found: Integers, kinds: Kinds, min_count: int, first: int) -> NDArray[np.int32]:
+    """The feature of each kind, from `first` on, of those that enough tokens and some words have; -1: none.
+
+    The last one is that of no kind.
+    """
+    n = int(max(found.max(initial=-1), kinds.of_patterns.max(initial=-1))) + 1
+    met, known = (np.bincount(own[own >= 0], minlength=n) for own in (found, kinds.of_patterns))
+    kept = (met >= min_count) & (known > 0)
+    return np.append(np.where(kept, first + np.cumsum(kept) - 1, -1), -1).astype(np.int32)
 
 
 def _after(margin: int, ids: NDArray[np.int32]) -> NDArray[np.int64]:

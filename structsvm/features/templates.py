@@ -28,7 +28,7 @@ from structsvm.features.functions.patterns import (
     wapiti_lines,
 )
 from structsvm.features.functions.places import PLACES, Placed
-from structsvm.features.functions.strings import FUNCTIONS, Function
+from structsvm.features.functions.strings import FUNCTIONS, KIND, Function
 
 __all__ = ["Item", "Template", "TemplateError", "built_in_templates", "parse_templates", "read_templates"]
 
@@ -208,6 +208,8 @@ def _parse_template(line: str, number: int, where: str) -> Template:
             raise TemplateError(f"{where}: {line!r}: row {item.row} is not within +-{MAX_ROW}")
         items.append(item)
     literals.append(line[end:])
+    if any(item.function == KIND for item in items) and (len(items) > 1 or not line.startswith("U")):
+        raise TemplateError(f"{where}: {line!r}: %{KIND} stands alone in a template that begins with 'U'")
     if any("%" in literal for literal in literals):
         raise TemplateError(f"{where}: {line!r}: wanted %x[row,column] after '%'")
     return Template(tuple(literals), tuple(items), number)
@@ -366,6 +368,8 @@ U:fields/shape=%fields[0,0]/%shape[0,0]
 U:before/behind=%before[0,0]/%behind[0,0]
 U:again/shape=%again[0,0]/%shape[0,0]
 """
+# Kinds of the word and its neighbours: words met once or twice tell what they are by their labels in training.
+_RECORD_KINDS = "".join(f"U:kind[{row}]=%kind[{row},0]\n" for row in (-2, -1, 0, 1, 2))
 _RECORD_PAIRS = """B:closing[-1]=%closing[-1,0]
 B:closing=%closing[0,0]
 B:shape[-1]=%shape[-1,0]
@@ -373,7 +377,7 @@ B:shape=%shape[0,0]
 B:start=%start[0,0]
 B:end=%end[0,0]
 """
-BUILT_IN_TEMPLATES = ("rich", "crf++", "attributes", "records", "record-tokens")
+BUILT_IN_TEMPLATES = ("rich", "crf++", "attributes", "records", "record-kinds", "record-tokens")
 
 
 def built_in_templates(name: str, n_columns: int) -> str:
@@ -389,8 +393,11 @@ def built_in_templates(name: str, n_columns: int) -> str:
         For short strings whose labels go by position, shape and marks, such as addresses, names, references: functions
         of the first column and of places (`structsvm.features.functions`), some with pairs of labels; further columns
         as in ``"rich"``.
+    ``"record-kinds"``
+        The same with the kinds of words around, which `SequenceLabeler` learns from labels
+        (`structsvm.features.functions.kinds`).
     ``"record-tokens"``
-        The same without attributes of pairs of labels: for segments and shards.
+        ``"records"`` without attributes of pairs of labels: for segments and shards.
     ``"attributes"``
         Every column of the current token.
 
@@ -411,7 +418,15 @@ def built_in_templates(name: str, n_columns: int) -> str:
     if name != "crf++":
         for j in range(2, n_columns):
             text += "".join(f"U5{row + 1}c{j}:%x[{row},{j}]\n" for row in (-1, 0, 1))
-    return text + _RECORD_PAIRS * (name == "records") + "B\n"
+    text += _RECORD_KINDS * (name == "record-kinds")
+    return text + _RECORD_PAIRS * (name in ("records", "record-kinds")) + "B\n"
+
+
+def split_kinds(text: str) -> tuple[str, str]:
+    """The lines of templates that can be used without labels, and those that ask for kinds of words."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    kinds = [line for line in lines if f"%{KIND}[" in line and not line.lstrip().startswith("#")]
+    return "\n".join(line for line in lines if line not in kinds) + "\n" if kinds else text, "\n".join(kinds)
 
 
 def function_of(name: str) -> Function:
@@ -533,6 +548,21 @@ class TemplateLayout:
                 made[id(strings)] = Vocabulary.from_strings(strings)
             vocabularies.append(made[id(strings)])
         return Columns(X.offsets, ids, tuple(vocabularies), X.name)
+
+    @property
+    def has_kinds(self) -> bool:
+        """Whether templates ask for kinds of words, which are learnt from labels."""
+        return any(function == KIND for function, _ in self.sources)
+
+    def with_kinds(self, lines: str) -> TemplateLayout:
+        """The layout with templates of kinds behind its own, each a space of its own and within the same rows."""
+        layout = TemplateLayout.build(f"{self.text}\n{lines}", "templates", self.n_columns)
+        n = len(layout.templates) - len(self.templates)
+        if (layout.left, layout.right) != (self.left, self.right) or len(layout.spaces) != len(self.spaces) + n:
+            raise TemplateError(
+                f"templates of %{KIND} need names of their own, and rows from {-self.left} to {self.right}"
+            )
+        return layout
 
     def for_bigrams(self, name: str) -> TemplateLayout | None:
         """The layout of the same text's bigram templates; None if it has none."""

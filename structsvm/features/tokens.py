@@ -119,6 +119,28 @@ class Tokens:
             n_features,
         )
 
+    def widened(self, added: NDArray[np.int32], n_features: int) -> Tokens:
+        """The tokens with more features of value 1 behind their own.
+
+        Parameters
+        ----------
+        added : int32 array of shape (n_tokens, n)
+            Features of each token, ascending and above all of its own; -1: none.
+        n_features : int
+            All features, those of `added` among them.
+        """
+        is_new = added >= 0
+        counts = np.stack([np.diff(self.indptr), is_new.sum(axis=1)], axis=1)
+        are_new = np.repeat(np.tile([False, True], self.n_tokens), counts.ravel())
+        indices = np.empty(len(are_new), dtype=np.int32)
+        indices[are_new], indices[~are_new] = added[is_new], self.indices
+        values = None
+        if self.values is not None:
+            values = np.ones(len(are_new), dtype=np.float32)
+            values[~are_new] = self.values
+        indptr = np.append(0, np.cumsum(counts.sum(axis=1)))
+        return replace(self, indptr=indptr, indices=indices, values=values, n_features=n_features)
+
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """A checksum of the entries, and of the labels of all tokens."""
         arrays: list[AnyArray | None] = [labels, self.offsets, self.indices, self.values]

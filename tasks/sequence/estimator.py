@@ -90,9 +90,9 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
     order : int, optional
         Number of previous labels that a score may depend on. Exact: 1 (default) or 2. Greedy: any, default 2.
     templates : str or path, optional
-        For column data: a built-in set ("rich", "records", "record-tokens", "crf++", "attributes"), or templates of
-        CRF++ or Wapiti. "auto": "rich" or, if it labels held-out training sequences better, "records", see
-        `structsvm.tasks.sequence.templates`. None: "auto" for words alone, else "rich".
+        For column data: a built-in set ("rich", "records", "record-kinds", "record-tokens", "crf++", "attributes"), or
+        templates of CRF++ or Wapiti. "auto": "rich" or, if they label held-out training sequences better, "records" or
+        "record-kinds", see `structsvm.tasks.sequence.templates`. None: "auto" for words alone, else "rich".
     features : TokenFeatures, optional
         How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
         Default: ``TokenFeatures()``.

@@ -965,11 +965,15 @@ def prepare(
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
     if before is not None:
         check_classes(classes, before.labels)
+        columns = before.encoder.columns_of(X) if before.encoder.has_kinds else None
+        X = X if columns is None else columns
         tokens = before.in_units(before.later(before.encoder.transform(X, lengths)))
         labels, label_ids, sets = encode_known(y, tokens, before.labels, unknown)
         if params.broken == "repair":
             check_whole(sets)
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
+        if columns is not None:
+            tokens = _as_trained(before, columns, tokens, label_ids, weight)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
         return before, examples_of(tokens, label_ids, sets, weight)
     settled = None if classes is None else sort_labels(listed(classes))
@@ -979,6 +983,7 @@ def prepare(
 
     X, choice, known = _with_templates(params, X, told, lengths, weight)
     encoder = make_encoder(params, None if choice is None else choice.templates)
+    X = encoder.columns_of(X) if encoder.kinds and lengths is None else X
     tokens = encoder.fit_transform(X, lengths)
     labels, label_ids, sets = known or told(tokens)
     if isinstance(X, Columns):
@@ -986,12 +991,36 @@ def prepare(
     if params.broken == "repair":
         check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
+    if encoder.kinds:
+        tokens = encoder.learn_kinds(X, tokens, label_ids, _counted(tokens, label_ids < len(labels), weight))
     seen, seen_ids = _of_weight(tokens, label_ids, weight)
     units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], units=units)
     model = SequenceModel(encoder, labels, oracle, units=units)
     model.template_choice = choice
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
+
+
+def _counted(tokens: Tokens, is_known: NDArray[np.bool_], weight: ArrayLike | None) -> NDArray[np.bool_]:
+    """Tokens whose labels are known, of sequences of weight."""
+    weights = checked_sample_weight(weight, len(tokens))
+    return is_known if weights is None else is_known & np.repeat(weights > 0.0, tokens.lengths)
+
+
+def _as_trained(
+    model: SequenceModel, X: Columns, tokens: Tokens, label_ids: Integers, weight: ArrayLike | None
+) -> Tokens:
+    """The tokens of sequences that a model was trained on, as they were then: with the kinds that others give them.
+
+    Other sequences are as in prediction.
+    """
+    encoder = FeatureEncoder(model.encoder.templates, model.encoder.min_count)
+    then = encoder.fit_transform(X)
+    counted = _counted(tokens, label_ids < len(model.labels), weight)
+    then = encoder.learn_kinds(X, then, label_ids, counted)
+    old, new = model.encoder.named_arrays, encoder.named_arrays
+    is_same = old.keys() == new.keys() and all(np.array_equal(old[name], new[name]) for name in old)
+    return then if is_same else tokens
 
 
 def _with_templates(

@@ -160,14 +160,14 @@ def has_possible_states(params: Mapping[str, object]) -> bool:
     return not isinstance(features, TokenFeatures) or features.possible_states
 
 
-def sets_of(params: LabelerParams) -> tuple[str, str]:
-    """The sets of templates to choose from, the usual one first.
+def sets_of(params: LabelerParams) -> tuple[str, ...]:
+    """The sets of templates to choose from: the usual one, that for records, and that with the kinds of their words.
 
     That for records has no attributes of pairs of labels beside segments, whose phrases take their place, nor where
-    features are hashed, each to n_labels^2 weights.
+    features are hashed, each to n_labels^2 weights; nor are there kinds of words then.
     """
     has_pairs = not params.segments and features_of(params).hash_bits is None
-    return "rich", "records" if has_pairs else "record-tokens"
+    return ("rich", "records", "record-kinds") if has_pairs else ("rich", "record-tokens")
 
 
 def leaves_templates(params: LabelerParams) -> bool:

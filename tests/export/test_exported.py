@@ -53,6 +53,19 @@ def test_json_has_all_weights(name, tmp_path):
             assert score_of(model, names, list(labels)) == pytest.approx(score, abs=1e-4)
 
 
+def test_json_has_a_kind_for_each_of_its_words(tmp_path):
+    fitted("kinds").export(tmp_path, to="json")
+    features = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["features"]
+    encoder = fitted("kinds").model_.encoder
+    weights, of_words = fitted("kinds").emission_, encoder.words_of_kinds
+    assert len(of_words) > len(set(of_words.values())) > 1
+    assert {encoder.feature_names.index(name) for name in encoder.feature_names if "kind" in name} == {
+        *of_words.values()
+    }
+    for name, j in of_words.items():
+        assert sorted(features.get(name, {}).values()) == pytest.approx(sorted(weights[j][weights[j] != 0]))
+
+
 def test_json_of_masks_and_automata(tmp_path):
     fitted("masks").export(tmp_path, to="json")
     model = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))

@@ -74,6 +74,7 @@ MODELS = {
     "automaton of order 2": (words, {**SHORT, "order": 2}),
     "automaton and bigrams": (dicts, {**SHORT, "features": TokenFeatures(bigrams="w", end=True), "loss": "log"}),
     "records": (odd, {"templates": "records", "C": 0.1, "loss": "log"}),
+    "kinds": (odd, {"templates": "record-kinds", "C": 0.1, "loss": "log"}),
     "functions": (odd, {"templates": FUNCTIONS, "C": 0.1}),
     "wapiti": (words, {"templates": "*:a=%x[0,0]\nu:b=%X[-1,0]/%x[1,0]\n", "C": 0.1}),
     "sparse": (list, {"solver": "sparse_likelihood", "loss": "log", "C": 1.0, "templates": "rich"}),

@@ -267,8 +267,8 @@ of_labeler = partial(option_of, SequenceLabelerParameters)
 GROUPS: dict[str, type[ParameterGroup]] = {"features": TokenFeatures}
 LENGTH = click.IntRange(2, MOST_TOKENS)
 TEMPLATES = (
-    "Features: rich, records, record-tokens, crf++, attributes, or a file of CRF++ or Wapiti; auto: rich or records, "
-    "by held-out sequences.  [default: auto for words alone, else rich]"
+    "Features: rich, records, record-kinds, record-tokens, crf++, attributes, or a file of CRF++ or Wapiti; auto: "
+    "rich, records or record-kinds, by held-out sequences.  [default: auto for words alone, else rich]"
 )
 
 

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 Function = Callable[[list[str]], list["str | None"]]
 
+KIND = "kind"
+
 
 def _prefix(k: int) -> Function:
     return lambda words: [w[:k] if len(w) >= k else None for w in words]
@@ -136,4 +138,6 @@ FUNCTIONS: dict[str, Function] = {
     "closing": _closing,
     "pattern": _pattern,
     "vowels": _vowels,
+    # Grouped by the labels of training, see `structsvm.features.functions.kinds`.
+    KIND: _pattern,
 }

@@ -13,6 +13,7 @@ from structsvm.export.page import page_of
 from structsvm.export.weights import form_of
 from structsvm.features.columns import Vocabulary
 from structsvm.features.functions.places import PLACES
+from structsvm.features.functions.strings import KIND
 from structsvm.features.template_features import TemplateEncoder, TemplateVocabulary
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ FUNCTIONS = (
     "x", "lower", "shape", *(f"prefix{k}" for k in range(1, 7)), *(f"suffix{k}" for k in range(1, 7)), "digit",
     "capital", "hyphen", "form", "length", "opening", "closing", "pattern", "vowels", "X",
 )  # fmt: skip
+# A kind is looked up by the pattern of its words.
+NUMBERS = {name: k for k, name in enumerate(FUNCTIONS)} | {KIND: FUNCTIONS.index("pattern")}
 PLAIN = ("x", "X", "hyphen")  # functions that need no properties of letters
 N_SHOWN = 6  # words on a page
 
@@ -108,7 +111,7 @@ def check_supported(model: SequenceModel) -> None:
     encoder, oracle = model.encoder, model.oracle
     sets = [one for one in encoder.vocabularies if isinstance(one, TemplateEncoder)]
     functions = {item.function for one in sets for template in one.layout.templates for item in template.items}
-    unknown = sorted(functions - set(FUNCTIONS) - set(PLACES))
+    unknown = sorted(functions - set(NUMBERS) - set(PLACES))
     for holds, what in [
         (model.segments is not None, "segments"),
         (encoder.kind == "numeric", "rows of numbers"),
@@ -202,7 +205,7 @@ def add_templates(file: RuntimeFile, vocabulary: TemplateVocabulary) -> None:
     file.add("<u4", [
         len(order), layout.left, layout.right, len(templates), len(layout.spaces), layout.of_bigrams,
     ])  # fmt: skip
-    file.add("<u4", [[FUNCTIONS.index(layout.sources[i][0]), layout.sources[i][1]] for i in order])
+    file.add("<u4", [[NUMBERS[layout.sources[i][0]], layout.sources[i][1]] for i in order])
     file.add("<i4", [_outside(vocabulary, i, places[i]) for i in order])
     file.add("<u4", np.cumsum([0, *(len(items[k]) for k in templates)]))
     file.add("<u4", [layout.template_space[k] for k in templates])

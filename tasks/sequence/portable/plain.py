@@ -41,6 +41,7 @@ def contents(model: SequenceModel) -> dict[str, object]:
     encoder, oracle = model.encoder, model.oracle
     K, first = oracle.n_labels, oracle.n_token_features
     rows = model.weights.reshape(oracle.n_rows, oracle.stride)[:, :K]
+    words = encoder.words_of_kinds
     found: dict[str, object] = {
         "format": "structsvm sequence weights",
         "version": VERSION,
@@ -49,7 +50,8 @@ def contents(model: SequenceModel) -> dict[str, object]:
         "inference": "greedy" if model.is_greedy else "exact",
         "temperature": model.temperature,
         "tokens": {"kind": encoder.kind, "templates": encoder.layout.text if encoder.layout is not None else None},
-        "features": by_name(encoder.feature_names, rows[:first], model.labels),
+        "features": by_name(encoder.feature_names, rows[:first], model.labels)
+        | by_name([*words], rows[[*words.values()]], model.labels),
         "transitions": numbers(rows[first : first + K]),
         "first": numbers(rows[first + K]),
         "last": numbers(rows[first + K + 1]) if oracle.end else None,

@@ -62,7 +62,7 @@ def test_records_and_running_text_are_told_apart(params):
 
 
 def test_a_choice_has_a_price(monkeypatch):
-    """So many decodings, whatever the training does, and of a sample only."""
+    """So many decodings, whatever the training does, and of a sample only; kinds of words are for records alone."""
     decoded = []
     monkeypatch.setattr(templates, "MOST", 100)
     advance = DualRun.advance
@@ -70,16 +70,38 @@ def test_a_choice_has_a_price(monkeypatch):
     model, _ = templates_of()
     choice = model.template_choice
     assert choice.n_held_out == 100
-    assert choice.n_argmax == 2 * templates.PASSES * 100
+    assert list(choice.sequences) == list(choice.tokens) == ["rich", "records", "record-kinds"]
+    assert choice.n_argmax == 3 * templates.PASSES * 100
     runs = {id(one): one for one in decoded}.values()
     assert sum(one.state.n_argmax for one in runs) == choice.n_argmax
-    assert [one.problem.n_samples for one in runs] == [50] * 4
+    assert [one.problem.n_samples for one in runs] == [50] * 6
+    choice = templates_of(SENTENCES, TAGS)[0].template_choice
+    assert list(choice.sequences) == ["rich", "records"]
+    assert choice.n_argmax == 2 * templates.PASSES * 100
 
 
-def templates_of(**params):
+def templates_of(X=RECORDS, y=FIELDS, **params):
     from structsvm.tasks.sequence.model import prepare
 
-    return prepare(SequenceLabeler(**QUICK | params), RECORDS, FIELDS)
+    return prepare(SequenceLabeler(**QUICK | params), X, y)
+
+
+def test_kinds_of_words_are_chosen_where_they_tell_more():
+    """The label of a name goes by the next word, one of many that are each met a few times."""
+    draw = np.random.default_rng(1)
+    places = [[name() for _ in range(90)] for _ in range(2)]
+    labels = [("mayor", "seat"), ("source", "river")]
+    X, y = [list(one) for one in RECORDS], [list(one) for one in FIELDS]
+    for i in np.repeat(np.arange(len(X)), 2):
+        kind = draw.integers(2)
+        X[i] += [name(), str(draw.choice(places[kind]))]
+        y[i] += labels[kind]
+    labeler = fitted(X, y)
+    choice = labeler.model_.template_choice
+    assert labeler.templates_ == choice.name == "record-kinds"
+    assert choice.sequences["record-kinds"] > choice.sequences["records"] + 0.03
+    assert any(name.startswith("U:kind[1]=") for name in labeler.feature_names_)
+    assert fitted(X, y, features=TokenFeatures(hash_bits=10)).templates_ == "record-tokens"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ NAMED = [[{"word": word, "tag": tag} for word, tag in x] for x in SENTENCES]
 KINDS = {
     "rich": (SENTENCES, {"templates": "rich"}),
     "records": (SENTENCES, {"templates": "records"}),
+    "kinds": (WORDS, {"templates": "record-kinds"}),
     "words": (WORDS, {}),
     "named": (NAMED, {}),
     "end": (NAMED, {"features": TokenFeatures(end=True)}),
@@ -216,12 +217,12 @@ def test_features_may_be_new(kind):
     assert np.abs(estimator.emission_[len(before) :]).sum() > 0.0
 
 
-@pytest.mark.parametrize("kind", ["hashed", "counted", "rows"])
+@pytest.mark.parametrize("kind", ["hashed", "counted", "rows", "kinds"])
 def test_other_features_are_those_of_the_first_fit(kind):
     X, estimator = labeler(kind)
     estimator.fit(X[:20], TAGS[:20])
     n = estimator.n_features_in_
-    assert estimator.teach(X[21], TAGS[21]).n_features_in_ == n
+    assert estimator.teach(X[24], TAGS[24]).n_features_in_ == n
 
 
 @pytest.mark.parametrize("order", [1, 2])
