@@ -23,8 +23,8 @@ from runtime_models import COMPILER, MODELS, RUNTIME, SOURCES, arrays_of, fitted
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 OPTIONS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
-# No mutant of files of 90 kB at most asks for more at once.
 N_PAGES = 8  # 128 letters each
+# No mutant of files of 200 kB at most asks for more at once.
 ENVIRONMENT = {"ASAN_OPTIONS": "max_allocation_size_mb=64", "LSAN_OPTIONS": ""}
 
 
