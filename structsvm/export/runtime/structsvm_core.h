@@ -349,7 +349,7 @@ static float power_of_2(int e) {
 
 /* a * b + c, rounded once. The product is exact in float64; a sum that is not is rounded to odd, so that rounding it
  * again gives what rounding the exact sum would. */
-static inline float fused_by_doubles(float a, float b, float c) {
+static float fused_by_doubles(float a, float b, float c) {
     double p = (double)a * b, z = c, s = p + z, t = s - p, error = (p - (s - t)) + (z - t);
     uint64_t bits;
     memcpy(&bits, &s, sizeof bits);
@@ -360,13 +360,12 @@ static inline float fused_by_doubles(float a, float b, float c) {
 }
 
 /* The same: by one instruction, or by a library that is exact for the smallest numbers too and has it where machines do. */
-static inline float fused(float a, float b, float c) {
 #if defined(FP_FAST_FMAF) || defined(__GLIBC__)
-    return fmaf(a, b, c);
+#define HAS_FUSED 1
 #else
-    return fused_by_doubles(a, b, c);
+#define HAS_FUSED 0
 #endif
-}
+static float fused(float a, float b, float c) { return HAS_FUSED ? fmaf(a, b, c) : fused_by_doubles(a, b, c); }
 
 /* Where the weights of a row begin: the sizes of those before it in its block are added up eight bytes at a time. */
 static uint64_t start_of(const weights *w, uint32_t row) {
