@@ -396,10 +396,11 @@ static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, fl
     for (uint32_t i = 0; i < n; i++, row++, to += stride) {
         end = e + (w->wide_sizes == NULL ? w->narrow_sizes[row] : w->wide_sizes[row]);
         float unit = w->exponents == NULL || e == end ? 1.0f : power_of_2(w->exponents[row]);
-        if (value == 1.0f && divisor == 1.0f && w->bytes != NULL && w->narrow_columns != NULL) {    /* the usual case */
+        if (value == 1.0f && divisor == 1.0f && w->narrow_columns != NULL) {    /* the usual case */
             const uint8_t *columns = w->narrow_columns;
             const int8_t *bytes = w->bytes;
-            for (; e < end; e++) to[columns[e]] += (float)bytes[e] * unit;
+            for (; w->values != NULL && e < end; e++) to[columns[e]] += w->values[e];
+            for (; bytes != NULL && e < end; e++) to[columns[e]] += (float)bytes[e] * unit;
         }
         for (; e < end; e++) {
             uint32_t c = w->narrow_columns != NULL ? w->narrow_columns[e] : w->wide_columns[e];
