@@ -105,7 +105,7 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     tagger->n_columns = head[2];
     need(r, m->K >= 1 && m->K <= MOST_LABELS && head[2] == 1 && m->reading <= LETTERS_IN_WORDS && m->is_lower <= 1
                 && m->least >= 1 && m->least <= m->most && m->most <= MOST_NGRAM && m->n_features < INT32_MAX
-                && m->has_intercept <= 1 && head[9] <= 3 && m->n_attributes >= 1 && m->n_attributes <= MOST_LABELS
+                && m->has_intercept <= 1 && m->n_attributes >= 1 && m->n_attributes <= MOST_LABELS
                 && m->n_positions >= 1 && m->n_positions < INT32_MAX && head[12] < INT32_MAX && m->flags <= 3
                 && m->norm <= 2 && m->temperature >= 0.0 && m->temperature <= 1.7976931348623157e308);
     if (r->failed) return STRUCTSVM_FILE;
