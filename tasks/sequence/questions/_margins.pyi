@@ -1,22 +1,30 @@
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.arrays import Floats
 
+Ids: TypeAlias = NDArray[np.int64]
+Scores: TypeAlias = NDArray[np.float32]
+ChunkTables: TypeAlias = tuple[Ids, Ids, Ids, NDArray[np.uint8], NDArray[np.uint8]]
+
+KINDS: dict[str, int]
+
 def add_rows(
-    scores: NDArray[np.float32],
-    starts: NDArray[np.int64],
-    tokens: NDArray[np.int64],
-    values: NDArray[np.float32] | None,
-    features: NDArray[np.int64],
-    changes: NDArray[np.float32],
+    scores: Scores, starts: Ids, tokens: Ids, values: Scores | None, features: Ids, changes: Scores
 ) -> None: ...
-def margins(
-    emissions: NDArray[np.float32],
-    offsets: NDArray[np.int64],
-    moves: NDArray[np.float32],
-    begin: NDArray[np.float32],
-    end: NDArray[np.float32],
+def doubts(
+    emissions: Scores,
+    offsets: Ids,
+    moves: Scores,
+    begin: Scores,
+    end: Scores,
     out: Floats,
-    pairs: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32] | None, NDArray[np.float32]] | None = None,
+    values: Floats,
+    strategy: str,
+    heat: float,
+    near: Floats,
+    chunks: ChunkTables,
+    pairs: tuple[Ids, Ids, Scores | None, Scores] | None = None,
 ) -> None: ...
