@@ -43,19 +43,23 @@ typedef struct {
     const uint8_t *goes_on_after, *goes_on_with;
 } doubts_chain;
 
-/* M, turned, and the turned M (max d - d); K rows of W = K rounded up to 4 numbers each. */
+/* Moves to tokens with the same pairs as `token`, the one that they were first summed for (-1: none yet): K rows of `stride`
+ * each, also turned; and, once there are sums, M, turned, and the turned M (max d - d), K rows of W = K rounded up to 4. */
 typedef struct {
+    int64_t token;
+    const float *d;
+    float *own, *turned_d;
     double *M, *turned, *costs, top;
-    int is_sound;
-} doubts_table;
+    int has_sums, is_sound;
+} doubts_moves;
 
-/* Room for sequences of up to T tokens: floats mu (T, stride), own and turned moves (K, stride) each, three rows; doubles
- * alphas, R (then w) and p (T, W), logs and tops (T), four rows of W. Two tables: of all moves, and of a token's own. */
+/* Room for sequences of up to T tokens: floats mu (T, stride) and three rows; doubles alphas, R (then w) and p (T, W), logs
+ * and tops (T), four rows of W. The moves of tokens without pairs, and some of those with pairs, by their hash. */
 typedef struct {
-    float *mu, *own, *turned_own, *turned, *rows;
+    float *mu, *rows;
     double *alphas, *R, *p, *logs, *tops, *room;
-    doubts_table shared, special;
-    int64_t work;
+    doubts_moves shared, *special;
+    int64_t n_special, work;
 } doubts_room;
 
 typedef struct {
@@ -73,26 +77,48 @@ enum { DOUBTS_TERMS = 9, DOUBTS_BLOCK = 2048 };
 
 static int64_t doubts_wide(int64_t K) { return (K + 3) / 4 * 4; }
 
-/* The moves to a token: those of all, and of its own pairs. */
-static const float *doubts_moves(const doubts_chain *c, int64_t token, float *own) {
-    if (c->pair_starts == NULL || c->pair_starts[token] == c->pair_starts[token + 1]) return c->moves;
+/* turned[q][a] = d[a][q], -inf beyond. */
+static void doubts_turn(const float *d, int64_t K, int64_t stride, float *turned) {
+    for (int64_t q = 0; q < K; q++)
+        for (int64_t a = 0; a < stride; a++) turned[q * stride + a] = a < K ? d[a * stride + q] : -INFINITY;
+}
+
+static void doubts_sum_moves(const doubts_chain *c, doubts_moves *moves, int64_t token) {
     int64_t n = c->K * c->stride;
+    float *own = moves->own;
     memcpy(own, c->moves, n * sizeof(float));
     for (int64_t p = c->pair_starts[token]; p < c->pair_starts[token + 1]; p++) {
         if (c->pair_tables[p] < 0) continue;
         const float x = c->pair_values == NULL ? 1.0f : c->pair_values[p], *block = c->pair_moves + c->pair_tables[p] * n;
         for (int64_t i = 0; i < n; i++) own[i] += x * block[i];
     }
-    return own;
+    moves->token = token;
+    moves->has_sums = 0;
+    doubts_turn(own, c->K, c->stride, moves->turned_d);
+}
+
+static int doubts_alike(const doubts_chain *c, int64_t one, int64_t other) {
+    int64_t a = c->pair_starts[one], b = c->pair_starts[other], n = c->pair_starts[one + 1] - a;
+    if (n != c->pair_starts[other + 1] - b) return 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (c->pair_tables[a + i] != c->pair_tables[b + i]) return 0;
+        if (c->pair_values != NULL && c->pair_values[a + i] != c->pair_values[b + i]) return 0;
+    }
+    return 1;
+}
+
+/* The moves to a token, valid until the next call. */
+static doubts_moves *doubts_to(const doubts_chain *c, doubts_room *r, int64_t token) {
+    if (c->pair_starts == NULL || c->pair_starts[token] == c->pair_starts[token + 1]) return &r->shared;
+    uint64_t hash = 0;
+    for (int64_t p = c->pair_starts[token]; p < c->pair_starts[token + 1]; p++)
+        hash = (hash + (uint64_t)c->pair_tables[p]) * UINT64_C(0x9e3779b97f4a7c15), hash ^= hash >> 32;
+    doubts_moves *found = r->special + hash % (uint64_t)r->n_special;
+    if (found->token < 0 || !doubts_alike(c, found->token, token)) doubts_sum_moves(c, found, token);
+    return found;
 }
 
 /* ---- margins ---- */
-
-/* turned[q][a] = d[a][q], -inf beyond. */
-static void doubts_turn(const float *d, int64_t K, int64_t stride, float *turned) {
-    for (int64_t q = 0; q < K; q++)
-        for (int64_t a = 0; a < stride; a++) turned[q * stride + a] = a < K ? d[a * stride + q] : -INFINITY;
-}
 
 /* out = plus + max_j (x[j] + d[j]) */
 static void doubts_longest(const float *x, const float *d, const float *plus, int64_t K, int64_t stride, float *out) {
@@ -113,7 +139,7 @@ static double doubts_margin(const doubts_chain *c, doubts_room *r, int64_t first
         b[k] = c->end[k];
     }
     for (int64_t t = 1; t < T; t++)
-        doubts_longest(r->mu + (t - 1) * S, doubts_moves(c, first + t, r->own), e + t * S, K, S, r->mu + t * S);
+        doubts_longest(r->mu + (t - 1) * S, doubts_to(c, r, first + t)->d, e + t * S, K, S, r->mu + t * S);
     for (int64_t t = T - 1; t >= 0; t--) {
         float *row = r->mu + t * S, top = -INFINITY, next = -INFINITY;
         for (int64_t k = 0; k < K; k++) {
@@ -124,10 +150,8 @@ static double doubts_margin(const doubts_chain *c, doubts_room *r, int64_t first
         best = top > best ? top : best;
         second = next > second ? next : second;
         if (t == 0) break;
-        const float *d = doubts_moves(c, first + t, r->own), *turned = r->turned;
-        if (d != c->moves) doubts_turn(d, K, S, r->turned_own), turned = r->turned_own;
         for (int64_t k = 0; k < K; k++) behind[k] = e[t * S + k] + b[k];
-        doubts_longest(behind, turned, NULL, K, S, last);
+        doubts_longest(behind, doubts_to(c, r, first + t)->turned_d, NULL, K, S, last);
         float *swap = b;
         b = last;
         last = swap;
@@ -152,32 +176,34 @@ static void doubts_times(const double *x, const double *rows, int64_t K, int64_t
     }
 }
 
-static void doubts_fill(const doubts_chain *c, const float *d, doubts_table *table) {
+static void doubts_sum(const doubts_chain *c, doubts_moves *moves) {
     int64_t K = c->K, W = doubts_wide(K);
+    const float *d = moves->d;
     double top = -INFINITY, low = INFINITY;
     for (int64_t a = 0; a < K; a++)
         for (int64_t q = 0; q < W; q++) {
             double x = q < K ? c->heat * d[a * c->stride + q] : -INFINITY;
-            table->M[a * W + q] = x;
+            moves->M[a * W + q] = x;
             top = x > top ? x : top;
             low = x > -INFINITY && x < low ? x : low;
         }
-    table->top = top;
-    table->is_sound = top > -INFINITY && top - low <= DOUBTS_RANGE;
-    doubles_exponentials(table->M, top, K * W, table->M, DOUBTS_TERMS);
+    moves->top = top;
+    moves->is_sound = top > -INFINITY && top - low <= DOUBTS_RANGE;
+    moves->has_sums = 1;
+    doubles_exponentials(moves->M, top, K * W, moves->M, DOUBTS_TERMS);
     for (int64_t q = 0; q < K; q++)
         for (int64_t a = 0; a < W; a++) {
-            double x = a < K ? table->M[a * W + q] : 0.0;
-            table->turned[q * W + a] = x;
-            table->costs[q * W + a] = x > 0.0 ? x * (top - c->heat * d[a * c->stride + q]) : 0.0;
+            double x = a < K ? moves->M[a * W + q] : 0.0;
+            moves->turned[q * W + a] = x;
+            moves->costs[q * W + a] = x > 0.0 ? x * (top - c->heat * d[a * c->stride + q]) : 0.0;
         }
 }
 
-static const doubts_table *doubts_at(const doubts_chain *c, doubts_room *r, int64_t token) {
-    const float *d = doubts_moves(c, token, r->own);
-    if (d == c->moves) return &r->shared;
-    doubts_fill(c, d, &r->special);
-    return &r->special;
+/* The moves to a token, with what sums need. */
+static const doubts_moves *doubts_at(const doubts_chain *c, doubts_room *r, int64_t token) {
+    doubts_moves *moves = doubts_to(c, r, token);
+    if (!moves->has_sums) doubts_sum(c, moves);
+    return moves;
 }
 
 /* The scores of a token over the temperature, with those of the beginning and the end; returns the greatest. */
@@ -201,9 +227,9 @@ static int doubts_forward(const doubts_chain *c, doubts_room *r, int64_t first, 
         if (t == 0)
             for (int64_t q = 0; q < W; q++) R[q] = 1.0;
         else {
-            const doubts_table *table = doubts_at(c, r, first + t);
-            if (!table->is_sound) return 0;
-            doubts_times(now - W, table->M, K, W, R);
+            const doubts_moves *moves = doubts_at(c, r, first + t);
+            if (!moves->is_sound) return 0;
+            doubts_times(now - W, moves->M, K, W, R);
         }
         r->tops[t] = doubts_scores(c, first, t, T, row);
         if (r->tops[t] == -INFINITY) return 0;
@@ -259,8 +285,8 @@ static double doubts_confidence(const doubts_chain *c, doubts_room *r, int64_t f
         doubts_scores(c, first, t, T, row);
         sum += row[label] - r->tops[t] - r->logs[t];
         if (t > 0) {
-            const float *d = doubts_moves(c, first + t, r->own);
-            sum += c->heat * d[before * c->stride + label] - doubts_at(c, r, first + t)->top;
+            const doubts_moves *moves = doubts_at(c, r, first + t);
+            sum += c->heat * moves->d[before * c->stride + label] - moves->top;
         }
         before = label;
     }
@@ -288,9 +314,9 @@ static double doubts_risk(const doubts_chain *c, doubts_room *r, int64_t T, doub
 }
 
 /* The probability that a chunk goes on to the next token with label b, after label a of token t. */
-static double doubts_on(const doubts_room *r, const doubts_table *table, int64_t W, int64_t t, int64_t a, int64_t b) {
+static double doubts_on(const doubts_room *r, const doubts_moves *moves, int64_t W, int64_t t, int64_t a, int64_t b) {
     double p = r->p[t * W + a];
-    return p > 0.0 ? r->alphas[t * W + a] * table->M[a * W + b] * r->R[(t + 1) * W + b] / p : 0.0;
+    return p > 0.0 ? r->alphas[t * W + a] * moves->M[a * W + b] * r->R[(t + 1) * W + b] / p : 0.0;
 }
 
 /* The probability of a chunk, of tokens `start` to `stop`. */
@@ -299,19 +325,19 @@ static double doubts_chunk(const doubts_chain *c, doubts_room *r, int64_t first,
     const int64_t *own = c->members + c->member_starts[kind], n = c->member_starts[kind + 1] - c->member_starts[kind];
     int64_t W = doubts_wide(c->K);
     double *run = r->room, *next = run + W, total = 0.0;
-    const doubts_table *table = start > 0 ? doubts_at(c, r, first + start) : NULL;
+    const doubts_moves *moves = start > 0 ? doubts_at(c, r, first + start) : NULL;
     for (int64_t i = 0; i < n; i++) {
         run[i] = r->p[start * W + own[i]];
         for (int64_t j = 0; j < n && start > 0 && c->goes_on_with[own[i]]; j++)
             if (c->goes_on_after[own[j]])
-                run[i] -= r->p[(start - 1) * W + own[j]] * doubts_on(r, table, W, start - 1, own[j], own[i]);
+                run[i] -= r->p[(start - 1) * W + own[j]] * doubts_on(r, moves, W, start - 1, own[j], own[i]);
     }
     for (int64_t t = start; t <= stop && t < T - 1; t++) {
-        table = doubts_at(c, r, first + t + 1);
+        moves = doubts_at(c, r, first + t + 1);
         for (int64_t i = 0; i < n; i++) next[i] = 0.0;
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < n && c->goes_on_after[own[j]]; i++)
-                if (c->goes_on_with[own[i]]) next[i] += run[j] * doubts_on(r, table, W, t, own[j], own[i]);
+                if (c->goes_on_with[own[i]]) next[i] += run[j] * doubts_on(r, moves, W, t, own[j], own[i]);
         if (t < stop)
             for (int64_t i = 0; i < n; i++) run[i] = next[i];
         else
@@ -359,9 +385,11 @@ static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64
 }
 
 static void doubts_prepare(const doubts_chain *c, doubts_room *r) {
-    doubts_turn(c->moves, c->K, c->stride, r->turned);
-    doubts_fill(c, c->moves, &r->shared);
     r->work = 0;
+    r->shared.d = c->moves;
+    r->shared.has_sums = 0;
+    doubts_turn(c->moves, c->K, c->stride, r->shared.turned_d);
+    for (int64_t i = 0; i < r->n_special; i++) r->special[i].token = -1, r->special[i].d = r->special[i].own;
 }
 
 /* ---- changes of scores ---- */

@@ -24,15 +24,14 @@ cdef extern from "doubts.h" nogil:
         const int64_t* member_starts
         const uint8_t* goes_on_after
         const uint8_t* goes_on_with
-    ctypedef struct doubts_table:
+    ctypedef struct doubts_moves:
+        float* own
+        float* turned_d
         double* M
         double* turned
         double* costs
     ctypedef struct doubts_room:
         float* mu
-        float* own
-        float* turned_own
-        float* turned
         float* rows
         double* alphas
         double* R
@@ -40,7 +39,9 @@ cdef extern from "doubts.h" nogil:
         double* logs
         double* tops
         double* room
-        doubts_table shared, special
+        doubts_moves shared
+        doubts_moves* special
+        int64_t n_special
     ctypedef struct doubts_kernels:
         void (*prepare)(const doubts_chain* c, doubts_room* r) noexcept nogil
         int (*of)(const doubts_chain* c, doubts_room* r, int64_t first, int64_t T, int what, double near,
@@ -54,6 +55,11 @@ cdef const doubts_kernels* KERNELS = doubts_kernels_of(kernel_set(), poll)
 
 # The values, by strategy; margins alone.
 KINDS = {"margin": 0, "confidence": 1, "entropy": 2, "risk": 3, "span": 4}
+
+
+# Bytes of the moves that are kept of tokens with pairs: as many as stay in a cache.
+cdef enum:
+    MOST_SPECIAL = 1 << 21
 
 
 def add_rows(scores, starts, tokens, values, features, changes):
@@ -87,6 +93,19 @@ def add_rows(scores, starts, tokens, values, features, changes):
             KERNELS.add(e, n_tokens, stride, first, token, x, f, n, d, at)
     finally:
         free(at)
+
+
+cdef double* deal(char** place, int64_t n) noexcept:
+    """The next n doubles of a piece of memory."""
+    cdef double* found = <double*>place[0]
+    place[0] += n * sizeof(double)
+    return found
+
+
+cdef void deal_moves(doubts_moves* moves, char** place, int64_t K, int64_t W, int64_t S) noexcept:
+    moves.M, moves.turned, moves.costs = deal(place, K * W), deal(place, K * W), deal(place, K * W)
+    moves.own, moves.turned_d = <float*>place[0], <float*>place[0] + K * S
+    place[0] += 2 * K * S * sizeof(float)
 
 
 def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, near, chunks, pairs=None):
@@ -140,23 +159,28 @@ def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, n
         c.pair_moves = <const float*>array_data(pairs[3])
     for i in range(n):
         T = max(T, ends[i + 1] - ends[i])
-    size = (3 * T + 6 * K + 4) * W + 2 * T
-    cdef double* doubles = <double*>malloc(size * sizeof(double) + (T + 3 * K + 3) * S * sizeof(float))
-    if doubles == NULL:
+    # Bytes of moves, of W doubles and S floats a row, in the order in which they are dealt out.
+    cdef int64_t of_moves = K * (3 * W * sizeof(double) + 2 * S * sizeof(float)), n_special = 0
+    if pairs is not None:
+        n_special = max(MOST_SPECIAL // (of_moves + 1), 4)
+    size = ((3 * T + 4) * W + 2 * T) * sizeof(double) + (T + 3) * S * sizeof(float)
+    size += (n_special + 1) * (of_moves + sizeof(doubts_moves))
+    cdef char* place = <char*>malloc(size)
+    cdef char* start = place
+    if place == NULL:
         raise MemoryError("margins of a pool")
-    room.alphas, room.R, room.p = doubles, doubles + T * W, doubles + 2 * T * W
-    room.logs, room.tops = doubles + 3 * T * W, doubles + 3 * T * W + T
-    room.room = room.tops + T
-    room.shared.M, room.shared.turned = room.room + 4 * W, room.room + (4 + K) * W
-    room.shared.costs, room.special.M = room.room + (4 + 2 * K) * W, room.room + (4 + 3 * K) * W
-    room.special.turned, room.special.costs = room.room + (4 + 4 * K) * W, room.room + (4 + 5 * K) * W
-    room.mu = <float*>(doubles + size)
-    room.own, room.turned_own = room.mu + T * S, room.mu + (T + K) * S
-    room.turned, room.rows = room.mu + (T + 2 * K) * S, room.mu + (T + 3 * K) * S
+    room.alphas, room.R, room.p = deal(&place, T * W), deal(&place, T * W), deal(&place, T * W)
+    room.logs, room.tops, room.room = deal(&place, T), deal(&place, T), deal(&place, 4 * W)
+    room.special, room.n_special = <doubts_moves*>place, n_special
+    place += n_special * sizeof(doubts_moves)
+    for i in range(n_special):
+        deal_moves(&room.special[i], &place, K, W, S)
+    deal_moves(&room.shared, &place, K, W, S)
+    room.mu, room.rows = <float*>place, <float*>place + T * S
     try:
         with nogil:
             KERNELS.prepare(&c, &room)
             for i in range(n):
                 KERNELS.of(&c, &room, ends[i], ends[i + 1] - ends[i], what, tolerance[i], margin + i, value + i)
     finally:
-        free(doubles)
+        free(start)
