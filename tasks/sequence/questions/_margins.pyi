@@ -5,26 +5,26 @@ from numpy.typing import NDArray
 
 from structsvm.arrays import Floats
 
-Ids: TypeAlias = NDArray[np.int64]
-Scores: TypeAlias = NDArray[np.float32]
-ChunkTables: TypeAlias = tuple[Ids, Ids, Ids, NDArray[np.uint8], NDArray[np.uint8]]
+_Ids: TypeAlias = NDArray[np.int64]
+_Scores: TypeAlias = NDArray[np.float32]
+_ChunkTables: TypeAlias = tuple[_Ids, _Ids, _Ids, NDArray[np.uint8], NDArray[np.uint8]]
 
 KINDS: dict[str, int]
 
 def add_rows(
-    scores: Scores, starts: Ids, tokens: Ids, values: Scores | None, features: Ids, changes: Scores
+    scores: _Scores, starts: _Ids, tokens: _Ids, values: _Scores | None, features: _Ids, changes: _Scores
 ) -> None: ...
 def doubts(
-    emissions: Scores,
-    offsets: Ids,
-    moves: Scores,
-    begin: Scores,
-    end: Scores,
+    emissions: _Scores,
+    offsets: _Ids,
+    moves: _Scores,
+    begin: _Scores,
+    end: _Scores,
     out: Floats,
     values: Floats,
     strategy: str,
     heat: float,
     near: Floats,
-    chunks: ChunkTables,
-    pairs: tuple[Ids, Ids, Scores | None, Scores] | None = None,
+    chunks: _ChunkTables,
+    pairs: tuple[_Ids, _Ids, _Scores | None, _Scores] | None = None,
 ) -> None: ...

@@ -1,4 +1,4 @@
-"""Margins and doubts of the sequences of a pool, and changes of their scores: the loops around oracles/simd/doubts.h."""
+"""Margins and doubts of the sequences of a pool, and changes of their scores: loops around oracles/simd/doubts.h."""
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
@@ -111,8 +111,8 @@ cdef void deal_moves(doubts_moves* moves, char** place, int64_t K, int64_t W, in
 def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, near, chunks, pairs=None):
     """Write the margins of sequences to `out`, and the values of a strategy.
 
-    Margins are minus infinity where no labelling is allowed; values are not a number there, and where scores are too far
-    apart for sums.
+    Margins are minus infinity where no labelling is allowed; values are not a number there, and where scores are too
+    far apart for sums.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, n
     near : float64 array of shape (n_sequences,)
         How far below the best labelling others may have its place, for "risk".
     chunks : tuple of arrays
-        The kind of each label, int64 (n_labels,), -1 for labels outside; the labels by kind, int64, and where each kind's
-        begin, int64 (n_kinds + 1,); whether chunks go on after a label, and with it, uint8 (n_labels,) each.
+        The kind of each label, int64 (n_labels,), -1 for labels outside; the labels by kind, int64, and where each
+        kind's begin, int64 (n_kinds + 1,); whether chunks go on after a label, and with it, uint8 (n_labels,) each.
     pairs : tuple of arrays, optional
         Of bigrams: int64 indptr (n_tokens + 1,), int64 blocks (n_entries,), -1 for one without weights, float32 values
         (n_entries,) or None, float32 table (n_blocks, n_labels, stride).

@@ -16,6 +16,7 @@ from structsvm.tasks.sequence.questions._margins import add_rows, doubts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from structsvm.features.tokens import Tokens
     from structsvm.metrics._schemes import Part
     from structsvm.tasks.sequence.model import SequenceModel
-    from structsvm.tasks.sequence.questions._margins import ChunkTables
+
+    ChunkTables: TypeAlias = tuple[
+        NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]
+    ]
 
 # Error of a score in float32, as a share of the greatest weight times the number of weights that it sums.
 ROUNDING = 1e-6
