@@ -11,10 +11,11 @@ from structsvm.features.encoder import FeatureEncoder, words_as_columns
 from structsvm.tasks.common.likelihood import check_sums, probable_weights
 from structsvm.tasks.common.questions.reading import Reader
 from structsvm.tasks.common.questions.strategies import log_of
+from structsvm.tasks.sequence.likely import chance_of, is_markov, labels_of_kinds, marginals_of
 from structsvm.tasks.sequence.questions.scores import ROUNDING, ChainScores, Index, can_score, chunk_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
@@ -148,17 +149,20 @@ class SentenceReader(Reader["SequenceModel"]):
     def read(self, model: SequenceModel, chosen: Integers, strategy: str) -> Floats:
         self._follow(model)
         weights = model.weights if strategy == "margin" else probable_weights(model, f"strategy={strategy!r}")
-        chain = model.oracle.chain(self.tokens_of(model, chosen))
-        values = np.empty(len(chosen))
+        tokens = self.tokens_of(model, chosen)
+        chain = model.oracle.chain(tokens)
+        values, best = np.empty(len(chosen)), []
+        is_product = strategy == "span" and model.segments is None and is_markov(model.oracle)
         for i in range(len(chosen)):
             paths, scores = chain.kbest(model.weights, i, 2)
             if not len(paths):
                 raise ValueError(f"sequence {int(chosen[i])} of the pool: the constraints leave no labelling")
+            best.append(paths[0])
             if strategy == "margin":
                 values[i] = scores[1] - scores[0] if len(scores) > 1 else -np.inf
-            else:
+            elif not is_product:
                 values[i] = VALUES[strategy](model, chain, weights, i, paths[0])
-        return values
+        return _spans(model, weights, tokens, best) if is_product else values
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -217,6 +221,29 @@ def _entropy(model: SequenceModel, chain: LabelLattice, weights: Floats, i: int,
 def _risk(model: SequenceModel, chain: LabelLattice, weights: Floats, i: int, path: Integers) -> float:
     labels = chain.expect(weights, i)[1]
     return float(log_of((1.0 - labels[np.arange(len(path)), path]).sum()))
+
+
+def _spans(model: SequenceModel, weights: Floats, tokens: Tokens, best: Sequence[Integers]) -> Floats:
+    """As `_span`, from the probabilities of neighbouring labels.
+
+    A span is wrong no more often than the labels that decide on it together: its own, and its neighbours'. So few have
+    a probability of their own.
+    """
+    values, kinds = np.empty(len(best)), labels_of_kinds(model.parts_of_tags)
+    found = model.spans_of(np.concatenate(best), tokens.offsets)
+    for first, lengths, labels, pairs in marginals_of(model.oracle, weights, tokens):
+        for i, n in enumerate(lengths.tolist()):
+            p, spans = labels[i, :n], found[first + i]
+            wrong = 1.0 - p[np.arange(n), best[first + i]]
+            sums = np.concatenate([[0.0], np.cumsum(wrong)]).tolist()
+            most = [sums[min(stop + 1, n)] - sums[max(start - 1, 0)] for start, stop, _ in spans]
+            worst = 0.0 if spans else float(wrong.max())
+            for bound, (start, stop, kind) in sorted(zip(most, spans), reverse=True):
+                if bound + ROUNDING < worst:
+                    break
+                worst = max(worst, 1.0 - chance_of(p, pairs[i, : n - 1], start, stop, *kinds[kind]))
+            values[first + i] = worst
+    return log_of(values)
 
 
 def _span(model: SequenceModel, chain: LabelLattice, weights: Floats, i: int, path: Integers) -> float:
