@@ -189,7 +189,7 @@ def _line_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
             raise ValueError(f"{path}:{number}: a pair is two texts with one tab between, found {len(parts)} parts")
         if not all(parts):
             raise ValueError(f"{path}:{number}: a pair is two texts, and one of them is blank")
-        yield number, Item(*parts)
+        yield number, Item(parts[0], parts[1])
 
 
 def _table_items(text: str, path: str, task: str, columns: Sequence[str]) -> Iterator[tuple[int, Item]]:

@@ -113,7 +113,7 @@ def likely_chunks(
 
 def marginals_of(
     oracle: ViterbiOracle, weights: Floats, tokens: Tokens
-) -> Iterator[tuple[int, Floats, Floats, Floats]]:
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
     """Yield the first of some sequences, their lengths, and the probabilities of labels and of pairs of neighbours."""
     from structsvm.layers import Chain  # scipy comes with it
 
