@@ -184,10 +184,12 @@ def _line_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
         if task != "pairs":
             yield number, Item(line.strip())
             continue
-        parts = line.split("\t")
+        parts = [part.strip() for part in line.split("\t")]
         if len(parts) != 2:
             raise ValueError(f"{path}:{number}: a pair is two texts with one tab between, found {len(parts)} parts")
-        yield number, Item(parts[0].strip(), parts[1].strip())
+        if not all(parts):
+            raise ValueError(f"{path}:{number}: a pair is two texts, and one of them is blank")
+        yield number, Item(parts[0], parts[1])
 
 
 def _table_items(text: str, path: str, task: str, columns: Sequence[str]) -> Iterator[tuple[int, Item]]:

@@ -13,7 +13,7 @@ from pathlib import PurePath
 import numpy as np
 
 from structsvm.annotate.agreement import Agreement, agreement
-from structsvm.annotate.answers import Answer, answer_of, checked_label
+from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, checked_label
 from structsvm.annotate.inputs import Inputs, Item
 from structsvm.annotate.learner import SpanLearner, TextLearner
 from structsvm.annotate.store import Record, Store, StoreError
@@ -72,7 +72,7 @@ class Session:
         self._reserved: dict[int, tuple[str, float]] = {}
         self._points: list[tuple[int, AnyLearner]] = []
         given = labels or inputs.labels or (LABELS_OF_PAIRS if task == "pairs" else ())
-        self._labels = dict.fromkeys(checked_label(label) for label in given)
+        self._labels = dict.fromkeys(map(self._checked_label, given))
         self._replay()
         self._learn_anew()
 
@@ -193,7 +193,7 @@ class Session:
     def add_label(self, value: object, by: str) -> None:
         """Store a new label. Raises as `answer`."""
         with self.lock:
-            label = checked_label(value)
+            label = self._checked_label(value)
             if label not in self._labels:
                 self.store.append({"new_label": label, "by": by, "time": now()})
                 self._labels[label] = None
@@ -369,6 +369,13 @@ class Session:
             k = place
         answer = None if record.get("skip") is True else self._checked(self.inputs.items[k], record.get("answer"))
         self._take(Entry(k, by, answer))
+
+    def _checked_label(self, value: object) -> str:
+        """A label to offer."""
+        label = checked_label(value)
+        if self.task == "sequence" and label == OUTSIDE:
+            raise ValueError(f"{OUTSIDE} is what stands outside spans, and no label")
+        return label
 
     def _checked(self, item: Item, value: object) -> Answer:
         is_sequence = self.task == "sequence"

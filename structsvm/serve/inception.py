@@ -7,8 +7,10 @@ sentence by sentence; classifiers of texts label its sentences.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from structsvm.features.text.words import word_spans
-from structsvm.serve.models import Span, TextModel
+from structsvm.serve.models import Marked, Span, TextModel
 from structsvm.serve.values import Object, a_list, a_text, an_object
 from structsvm.serve.xmi import Document
 
@@ -47,21 +49,29 @@ def _words_in(words: list[tuple[int, int]], start: int, end: int, text: str) -> 
 
 
 def train(model: TextModel, request: Object) -> None:
-    """Learn the documents of ``POST /inception/train``: each sentence that has an annotation.
+    """Learn the documents of ``POST /inception/train``, all or none: each sentence that has an annotation.
 
     In a document that is being annotated, a sentence without one may just not have been looked at.
     """
     layer, feature = _target(request)
+    marked: list[Marked] = []
     for value in a_list(request.get("documents"), "documents"):
         document = Document(a_text(an_object(value, "documents").get("xmi"), "documents.xmi"))
-        spans, words = document.spans(layer, feature), document.words
-        for start, end in document.sentences:
-            own = [Span(s.start - start, s.end - start, s.label) for s in spans if start <= s.start < s.end <= end]
-            text = document.text[start:end]
-            if own and model.is_sequence:
-                model.teach_spans(text, own, _words_in(words, start, end, text))
-            elif own:
-                model.teach_label(text, own[-1].label)
+        marked += _marked(document, document.spans(layer, feature))
+    if model.is_sequence:
+        model.teach_spans(marked)
+    else:
+        model.teach_labels([(text, spans[-1].label) for text, spans, _ in marked])
+
+
+def _marked(document: Document, spans: list[Span]) -> Iterator[Marked]:
+    """The sentences that have spans, counted from their starts."""
+    words = document.words
+    for start, end in document.sentences:
+        text = document.text[start:end]
+        own = [Span(s.start - start, s.end - start, s.label) for s in spans if start <= s.start < s.end <= end]
+        if own:
+            yield Marked(text, own, _words_in(words, start, end, text))
 
 
 def _target(request: Object) -> tuple[str, str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from structsvm.serve.models import Prediction, Span, TextModel
+from structsvm.features.text.words import word_spans
+from structsvm.serve.models import Marked, Prediction, Span, TextModel
 from structsvm.serve.values import Object, a_list, a_number, a_text, an_element, an_object
 
 # The control tags, and the key of their values, by whether the model has spans.
@@ -103,33 +104,40 @@ def webhook(model: TextModel, request: Object) -> Object:
     project = an_object(request.get("project"), "project")
     config = config_of(a_text(project.get("label_config"), "label_config"), is_sequence=model.is_sequence)
     task, annotation = an_object(request.get("task"), "task"), an_object(request.get("annotation"), "annotation")
-    learn(model, task, annotation, config)
+    learn(model, [(task, annotation)], config)
     return {"status": "ok", "learnt": 1, "model_version": model.version}
 
 
 def train(model: TextModel, request: Object) -> Object:
-    """The answer of ``POST /train``: all annotations of the tasks that it has are learnt, one after the other."""
+    """The answer of ``POST /train``: the annotations of all tasks are learnt, all or none."""
     config = config_of(a_text(request.get("label_config"), "label_config"), is_sequence=model.is_sequence)
-    n = 0
-    for value in a_list(request.get("annotations"), "annotations"):
-        task = an_object(value, "annotations")
-        for annotation in a_list(task.get("annotations"), "annotations"):
-            learn(model, task, an_object(annotation, "annotations"), config)
-            n += 1
-    return {"status": "ok", "learnt": n, "model_version": model.version}
+    tasks = [an_object(value, "annotations") for value in a_list(request.get("annotations"), "annotations")]
+    pairs = [
+        (task, an_object(annotation, "annotations"))
+        for task in tasks
+        for annotation in a_list(task.get("annotations"), "annotations")
+    ]
+    learn(model, pairs, config)
+    return {"status": "ok", "learnt": len(pairs), "model_version": model.version}
 
 
-def learn(model: TextModel, task: Object, annotation: Object, config: Config) -> None:
-    """Learn one annotation of a task. Raises ValueError for one that does not fit the model."""
-    text = _text_of(task, config)
+def learn(model: TextModel, pairs: Sequence[tuple[Object, Object]], config: Config) -> None:
+    """Learn annotations of tasks. Raises ValueError for one that does not fit the model, and learns none then."""
     _, key = CONTROLS[model.is_sequence]
-    results = [an_object(value, "result") for value in a_list(annotation.get("result"), "result")]
-    own = [an_object(result.get("value"), "value") for result in results if result.get("from_name") == config.control]
+    texts = [_text_of(task, config) for task, _ in pairs]
+    values = [_values(annotation, config) for _, annotation in pairs]
     if model.is_sequence:
-        model.teach_spans(text, [_span_of(value, key, text) for value in own])
+        spans = [[_span_of(value, key, text) for value in own] for text, own in zip(texts, values, strict=True)]
+        model.teach_spans(list(map(Marked, texts, spans, map(word_spans, texts))))
     else:
-        for value in own:
-            model.teach_label(text, _only(a_list(value.get(key), key), key))
+        labels = [[_only(a_list(value.get(key), key), key) for value in own] for own in values]
+        model.teach_labels([(text, label) for text, own in zip(texts, labels, strict=True) for label in own])
+
+
+def _values(annotation: Object, config: Config) -> Sequence[Object]:
+    """The values of an annotation that are the configuration's labels."""
+    results = [an_object(value, "result") for value in a_list(annotation.get("result"), "result")]
+    return [an_object(own.get("value"), "value") for own in results if own.get("from_name") == config.control]
 
 
 def _span_of(value: Object, key: str, text: str) -> Span:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -31,6 +31,14 @@ class Span:
     end: int
     label: str
     confidence: float | None = None
+
+
+class Marked(NamedTuple):
+    """A text, its spans, and where its words begin and end."""
+
+    text: str
+    spans: Sequence[Span]
+    places: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -168,17 +176,16 @@ class TextModel:
 
     # ---- learning -------------------------------------------------------------------------------
 
-    def teach_label(self, text: str, label: str) -> None:
-        """Learn the label of a text, and store the model. Raises as `teach_spans`."""
+    def teach_labels(self, answers: Sequence[tuple[str, str]]) -> None:
+        """Learn labels of texts, all or none, and store the model. Raises as `teach_spans`."""
         self._check_learns(is_sequence=False)
         with self.lock:
             names = {str(name): name for name in self.estimator.classes_.tolist()}
-            self._check_known([label], names)
-            self.estimator.partial_fit([text], [names[label]])
-            self._stored()
+            self._check_known([label for _, label in answers], names)
+            self._learn([text for text, _ in answers], [names[label] for _, label in answers])
 
-    def teach_spans(self, text: str, spans: Sequence[Span], places: Sequence[tuple[int, int]] | None = None) -> None:
-        """Learn the spans of a text, and store the model; a span that cuts a word has it whole.
+    def teach_spans(self, answers: Sequence[Marked]) -> None:
+        """Learn the spans of texts, all or none, and store the model; a span that cuts a word has it whole.
 
         Raises
         ------
@@ -187,18 +194,28 @@ class TextModel:
         """
         self._check_learns(is_sequence=True)
         with self.lock:
-            places = word_spans(text) if places is None else places
-            if not places:
-                return
             classes = [str(label) for label in self.estimator.classes_.tolist()]
             scheme = scheme_of(classes) or Runs()
             parts = [scheme.part(label) for label in classes]
-            self._check_known([span.label for span in spans], {part.kind for part in parts if part is not None})
-            chunks = in_words(spans, places)
-            # A model whose training words all had labels cannot say that a word has none: it may then have any.
-            tags = [tag if tag in classes or tag != OUTSIDE else None for tag in scheme.labels(chunks, len(places))]
-            self._labeler.partial_fit([[text[a:b] for a, b in places]], [tags])
-            self._stored()
+            known = {part.kind for part in parts if part is not None}
+            X: list[list[str]] = []
+            y: list[list[str | None]] = []
+            for text, spans, places in answers:
+                self._check_known([span.label for span in spans], known)
+                chunks = in_words(spans, places)
+                if places:
+                    X.append([text[a:b] for a, b in places])
+                    # A model whose training words all had labels cannot say that a word has none: it may have any.
+                    tags = scheme.labels(chunks, len(places))
+                    y.append([tag if tag in classes or tag != OUTSIDE else None for tag in tags])
+            self._learn(X, y)
+
+    def _learn(self, X: Sequence[object], y: Sequence[object]) -> None:
+        if X:
+            self.estimator.partial_fit(X, y)
+            self.n_learnt += len(X)
+            if self.learns_to is not None:
+                self.estimator.save(self.learns_to)
 
     def _check_learns(self, *, is_sequence: bool) -> None:
         if self.learns_to is None:
@@ -211,11 +228,6 @@ class TextModel:
         unknown = sorted(set(labels) - names)
         if unknown:
             raise ValueError(f"the model does not know the labels {', '.join(unknown):.200}: train it with them first")
-
-    def _stored(self) -> None:
-        self.n_learnt += 1
-        if self.learns_to is not None:
-            self.estimator.save(self.learns_to)
 
 
 def rounded(p: float) -> float:

@@ -126,9 +126,11 @@ class VoteModel:
         given = {name: getattr(self, name) for name in CONSTRAINTS}
         validate(SimpleNamespace(**given), CONSTRAINTS, type(self).__name__)
         labels, table = table_of(votes, self.labels, lengths)
+        n_votes = int((table.votes >= 0).sum())
+        if not n_votes:
+            raise ValueError("all sources abstain everywhere: there are no votes")
         found = Parameters.of_shares(table, len(labels), self.smoothing, is_chain=self.chain)
         objectives: list[float] = []
-        n_votes = int((table.votes >= 0).sum())
         for _ in range(self.max_iter):
             expected = Expected(found, table)
             objectives.append(expected.log_likelihood + found.log_prior(self.smoothing))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
+from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -54,20 +55,22 @@ def table_of(
     lengths : list of int, optional
         Tokens of each sequence; needed where all sources may abstain from a whole one.
     """
-    if isinstance(votes, (str, bytes)) or not hasattr(votes, "__len__") or len(votes) == 0:
+    if not _is_list(votes) or len(votes) == 0:
         raise ValueError(f"votes must be a list with the votes of each source, got {votes!r:.80}")
-    n = len(votes[0])
     for s, of_source in enumerate(votes):
-        if len(of_source) != n:
-            raise ValueError(f"source {s} votes on {len(of_source)} sequences, source 0 on {n}")
-    sizes = _lengths(votes, n) if lengths is None else [int(length) for length in lengths]
-    if len(sizes) != n:
-        raise ValueError(f"lengths has {len(sizes)} entries, and there are {n} sequences")
+        if not _is_list(of_source):
+            raise ValueError(f"source {s}: its votes must be a list of sequences, got {of_source!r:.80}")
+        if len(of_source) != len(votes[0]):
+            raise ValueError(f"source {s} votes on {len(of_source)} sequences, source 0 on {len(votes[0])}")
+        for i, sequence in enumerate(of_source):
+            if sequence is not None and not _is_list(sequence):
+                raise ValueError(f"source {s}, sequence {i}: votes must be a list of labels, got {sequence!r:.80}")
+    n = len(votes[0])
+    sizes = _lengths(votes, n) if lengths is None else _checked_lengths(lengths, n)
     if not sum(sizes):
         raise ValueError("there are no tokens to vote on")
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    number = None if labels is None else {label: k for k, label in enumerate(labels)}
-    found: dict[Hashable, int] = {} if number is None else number
+    found: dict[Hashable, int] = {} if labels is None else _numbered(labels)
     out = np.full((int(offsets[-1]), len(votes)), -1, dtype=np.int32)
     for s, of_source in enumerate(votes):
         for i, sequence in enumerate(of_source):
@@ -77,7 +80,7 @@ def table_of(
                 raise ValueError(f"source {s}, sequence {i}: {len(sequence)} votes on {sizes[i]} tokens")
             for t, label in enumerate(sequence):
                 if label is not None:
-                    out[offsets[i] + t, s] = _id_of(label, found, (s, i, t), is_open=number is None)
+                    out[offsets[i] + t, s] = _id_of(label, found, (s, i, t), is_open=labels is None)
     if not found:
         raise ValueError("all sources abstain everywhere: there are no votes")
     names = list(found)
@@ -86,6 +89,30 @@ def table_of(
         places = np.array([names.index(label) for label in found], dtype=np.int32)
         out = np.where(out < 0, np.int32(-1), places[out])
     return names, VoteTable(out, offsets)
+
+
+def _is_list(value: object) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict, set))
+
+
+def _checked_lengths(lengths: Sequence[int], n: int) -> list[int]:
+    if len(lengths) != n:
+        raise ValueError(f"lengths has {len(lengths)} entries, and there are {n} sequences")
+    for i, length in enumerate(lengths):
+        if not isinstance(length, Integral) or length < 0:
+            raise ValueError(f"lengths must be whole numbers from 0, got {length!r:.40} for sequence {i}")
+    return [int(length) for length in lengths]
+
+
+def _numbered(labels: Sequence[Hashable]) -> dict[Hashable, int]:
+    """The ids of given labels."""
+    if not _is_list(labels) or not len(labels):
+        raise ValueError(f"labels must be a list of labels, got {labels!r:.80}")
+    found: dict[Hashable, int] = {}
+    for label in labels:
+        if label is None or _id_of(label, found, None, is_open=True) < len(found) - 1:
+            raise ValueError(f"labels must be different labels, none of them None, got {labels!r:.80}")
+    return found
 
 
 def _lengths(votes: Votes, n: int) -> list[int]:
@@ -99,19 +126,21 @@ def _lengths(votes: Votes, n: int) -> list[int]:
     return sizes
 
 
-def _id_of(label: Hashable, found: dict[Hashable, int], place: tuple[int, int, int], *, is_open: bool) -> int:
+def _id_of(label: Hashable, found: dict[Hashable, int], place: tuple[int, int, int] | None, *, is_open: bool) -> int:
     """The id of a label, which is new if others may come."""
+    where = "labels: " if place is None else "source {}, sequence {}, token {}: ".format(*place)
+    own = label.item() if isinstance(label, np.generic) else label
     try:
-        if is_nan(label):
+        if is_nan(own):
             raise TypeError
         if is_open:
-            return found.setdefault(label, len(found))
-        return found[label]
+            return found.setdefault(own, len(found))
+        return found[own]
     except TypeError:
         problem = f"a vote must be a label, or None for an abstention, got {label!r:.80}"
     except KeyError:
         problem = f"the label {label!r:.80} is not one of labels="
-    raise ValueError("source {}, sequence {}, token {}: ".format(*place) + problem) from None
+    raise ValueError(where + problem) from None
 
 
 def sorted_labels(labels: Iterable[Hashable]) -> list[Hashable]:
@@ -193,11 +222,14 @@ def spans_as_votes(
     if len(spans) != len(lengths):
         raise ValueError(f"spans has {len(spans)} sequences, lengths {len(lengths)}")
     found: list[list[Hashable] | None] = []
-    for i, (of_one, n) in enumerate(zip(spans, lengths, strict=True)):
+    for i, (of_one, n) in enumerate(zip(spans, _checked_lengths(lengths, len(spans)), strict=True)):
         if of_one is None:
             found.append(None)
             continue
         end = 0
+        for span in of_one:
+            if len(span) != 3 or not all(isinstance(place, Integral) for place in span[:2]):
+                raise ValueError(f"sequence {i}: a span is (start, stop, label), got {span!r:.80}")
         for start, stop, _ in sorted(of_one):
             if not end <= start < stop <= n:
                 raise ValueError(f"sequence {i}: the span {start}..{stop} overlaps another, or is not within 0..{n}")

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from structsvm.tasks.common.likelihood import probable_weights
 from structsvm.tasks.common.questions.reading import Reader
-from structsvm.tasks.common.questions.strategies import Reading, log_of
+from structsvm.tasks.common.questions.strategies import log_of
 from structsvm.tasks.dependency.model import DependencyModel
 
 if TYPE_CHECKING:
@@ -36,14 +36,16 @@ class TreeReader(Reader[DependencyModel]):
         if not self.parts.all():
             raise ValueError(f"sentence {int(self.parts.argmin())} of the pool is empty: there is nothing to ask")
 
-    def read(self, model: DependencyModel, chosen: Integers, strategy: str) -> Reading:
-        value, margin = np.empty(len(chosen)), np.empty(len(chosen))
+    def read(self, model: DependencyModel, chosen: Integers, strategy: str) -> Floats:
+        values = np.empty(len(chosen))
         for j, i in enumerate(chosen.tolist()):
             codes = self.codes[self.offsets[i] : self.offsets[i + 1]]
             ranked = model.ranked(codes, 2)
-            margin[j] = ranked[0][1] - ranked[1][1] if len(ranked) > 1 else np.inf
-            value[j] = -margin[j] if strategy == "margin" else value_of(model, codes, ranked[0][0], strategy)
-        return Reading(value, margin)
+            if strategy == "margin":
+                values[j] = ranked[1][1] - ranked[0][1] if len(ranked) > 1 else -np.inf
+            else:
+                values[j] = value_of(model, codes, ranked[0][0], strategy)
+        return values
 
     def vectors(self, chosen: Integers) -> csr_array:
         ends = self.offsets[chosen + 1]

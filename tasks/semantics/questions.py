@@ -9,12 +9,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from structsvm.tasks.common.questions.reading import Reader
-from structsvm.tasks.common.questions.strategies import Reading, log_of
+from structsvm.tasks.common.questions.strategies import log_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from structsvm.arrays import Integers
+    from structsvm.arrays import Floats, Integers
     from structsvm.tasks.semantics.bags import SentenceLike
     from structsvm.tasks.semantics.hybrid import HybridModel
 
@@ -33,12 +33,13 @@ class MeaningReader(Reader["HybridModel"]):
         if not self.parts.all():
             raise ValueError(f"sentence {int(self.parts.argmin())} of the pool is empty: there is nothing to ask")
 
-    def read(self, model: HybridModel, chosen: Integers, strategy: str) -> Reading:
+    def read(self, model: HybridModel, chosen: Integers, strategy: str) -> Floats:
         found = model.kbest([self.tokens[i] for i in chosen.tolist()], 2)
         p = np.array([[p for _, p in ranked] + [0.0] * (2 - len(ranked)) for ranked in found]).reshape(-1, 2)
+        if strategy == "confidence":
+            return log_of(1.0 - p[:, 0])
         with np.errstate(divide="ignore", invalid="ignore"):
-            margin = np.where(p[:, 0] > 0.0, log_of(p[:, 0]) - log_of(p[:, 1]), 0.0)
-        return Reading(-margin if strategy == "margin" else log_of(1.0 - p[:, 0]), margin)
+            return np.where(p[:, 0] > 0.0, log_of(p[:, 1]) - log_of(p[:, 0]), 0.0)
 
     def vectors(self, chosen: Integers) -> csr_array:
         words = [[token[0] for token in self.tokens[i]] for i in chosen.tolist()]

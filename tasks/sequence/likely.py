@@ -104,17 +104,59 @@ def likely_chunks(
     least : float
         Over 0.
     """
+    found: list[list[tuple[int, int, str, float]]] = [[] for _ in range(len(tokens))]
+    for a, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
+        for i, start, stop, kind, chance in chunks_in(labels, pairs, lengths, parts, least):
+            found[a + i].append((start, stop, kind, chance))
+    return [sorted(own, key=lambda span: (*span[:2], str(span[2]))) for own in found]
+
+
+def marginals_of(
+    oracle: ViterbiOracle, weights: Floats, tokens: Tokens
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield the first of some sequences, their lengths, and the probabilities of labels and of pairs of neighbours."""
     from structsvm.layers import Chain  # scipy comes with it
 
-    found: list[list[tuple[int, int, str, float]]] = [[] for _ in range(len(tokens))]
     for a, b in batches(tokens, oracle.n_labels):
         own = tokens[a:b]
         emissions, *edges = scores_of(oracle, weights, own)
         marginals = Chain().marginals(emissions, *edges, lengths=own.lengths)
         labels, pairs = (np.asarray(part, dtype=np.float64) for part in marginals[:2])
-        for i, start, stop, kind, chance in chunks_in(labels, pairs, own.lengths, parts, least):
-            found[a + i].append((start, stop, kind, chance))
-    return [sorted(own, key=lambda span: (*span[:2], str(span[2]))) for own in found]
+        yield a, own.lengths, labels, pairs
+
+
+def labels_of_kinds(parts: Sequence[Part]) -> dict[str, tuple[NDArray[np.intp], NDArray[np.bool_]]]:
+    """Per type of chunks its labels, and which pairs of these belong together."""
+    found = {}
+    for kind in {part.kind for part in parts if part.role != "O"}:
+        own = np.array([k for k, part in enumerate(parts) if part.role != "O" and part.kind == kind])
+        opens, inside = (np.array([parts[k].role in roles for k in own]) for roles in (OPEN, INSIDE))
+        found[kind] = own, opens[:, None] & inside
+    return found
+
+
+def chance_of(
+    labels: Floats, pairs: Floats, start: int, stop: int, own: NDArray[np.intp], together: NDArray[np.bool_]
+) -> float:
+    """The probability of a chunk.
+
+    Parameters
+    ----------
+    labels, pairs : arrays (length, K) and (length - 1, K, K)
+        The probabilities of the sequence's labels, and of pairs of neighbours.
+    own, together : arrays (n,) and (n, n)
+        Of the chunk's type, see `labels_of_kinds`.
+    """
+    first = max(start - 1, 0)
+    goes_on = pairs[first:stop, own[:, None], own] * together
+    before = labels[first : first + len(goes_on), own, None]
+    share = np.divide(goes_on, before, out=np.zeros_like(goes_on), where=before > 0.0)
+    run = labels[start, own] - (goes_on[0].sum(axis=0) if start > 0 else 0.0)
+    for on in share[start - first : stop - 1 - first]:
+        run = run @ on
+    if stop < len(labels):
+        run = run * (1.0 - share[-1].sum(axis=1))
+    return min(max(float(run.sum()), 0.0), 1.0)
 
 
 def chunks_in(
@@ -131,12 +173,8 @@ def chunks_in(
     lengths : array (n,)
     parts, least : as of `likely_chunks`
     """
-    for kind in sorted({part.kind for part in parts if part.role != "O"}, key=str):
-        own = np.array([k for k, part in enumerate(parts) if part.role != "O" and part.kind == kind])
-        opens, inside = (np.array([parts[k].role in roles for k in own]) for roles in (OPEN, INSIDE))
-        yield from runs_of(
-            kind, labels[:, :, own], pairs[:, :, own][..., own] * opens[:, None] * inside, lengths, least
-        )
+    for kind, (own, together) in sorted(labels_of_kinds(parts).items(), key=lambda entry: str(entry[0])):
+        yield from runs_of(kind, labels[:, :, own], pairs[:, :, own][..., own] * together, lengths, least)
 
 
 def runs_of(

@@ -11,7 +11,7 @@ from structsvm.metrics._counts import is_unknown
 from structsvm.structures.taxonomy import PATH_SEPARATOR, joined_levels, rows_of_levels
 from structsvm.tasks.common.labels import is_hashable, sort_labels
 from structsvm.tasks.common.questions.reading import RowReader
-from structsvm.tasks.common.questions.strategies import Reading, log_of
+from structsvm.tasks.common.questions.strategies import log_of
 from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel
@@ -38,18 +38,17 @@ class DocumentReader(RowReader[TaxonomyModel]):
     def scores(self, model: TaxonomyModel, rows: Matrix) -> Floats:
         return model.label_scores(rows)
 
-    def read(self, model: TaxonomyModel, chosen: Integers, strategy: str) -> Reading:
+    def read(self, model: TaxonomyModel, chosen: Integers, strategy: str) -> Floats:
         parts = [self._read(model, chosen[a : a + BLOCK], strategy) for a in range(0, len(chosen), BLOCK)]
-        return Reading(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+        return np.concatenate(parts)
 
-    def _read(self, model: TaxonomyModel, chosen: Integers, strategy: str) -> Reading:
+    def _read(self, model: TaxonomyModel, chosen: Integers, strategy: str) -> Floats:
         if strategy != "risk":
             return super().read(model, chosen, strategy)
-        margin = super().read(model, chosen, "margin").margin
         scores = np.asarray(self.scores(model, self.rows[chosen]), dtype=np.float64)
         losses = np.stack([model.targets.losses(k) for k in range(len(model.labels))])
         expected = (self.probabilities(model, scores) * losses[:, scores.argmax(axis=1)].T).sum(axis=1)
-        return Reading(log_of(expected), margin)
+        return log_of(expected)
 
 
 def labels_in(separator: str | None, Y: Sequence[object], unknown: object) -> set[Hashable]:

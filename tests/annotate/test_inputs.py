@@ -97,6 +97,12 @@ def test_a_foreign_field_wrong_says_nothing(tmp_path, wrong):
         ("a.txt", "\n \n", {}, "has no text to label"),
         ("a.txt", b"ok\ncaf\xe9\n", {}, r"a\.txt:2: .*--encoding"),
         ("a.txt", "one\n", {"task": "pairs"}, r"a\.txt:1: a pair is two texts with one tab between, found 1"),
+        (
+            "a.txt",
+            "one\tother\none\t \n",
+            {"task": "pairs"},
+            r"a\.txt:2: a pair is two texts, and one of them is blank",
+        ),
         ("a.csv", "x,y\n1,2\n", {}, r"--column names one column of .*: x, y"),
         ("a.csv", "x,y\n1,2\n", {"columns": ["z"]}, r"--column z: .* has the columns x, y"),
         ("a.csv", "x,y\n1\n", {"columns": ["y"]}, r"a\.csv:2: 1 columns, and column 2 is the text"),

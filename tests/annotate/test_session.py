@@ -213,6 +213,18 @@ def test_partial_answers(opened, addresses):
     assert tags_of(Answer(((1, 2, "a"),), complete=False), 3) == [None, "B-a", None]
 
 
+def test_what_stands_outside_spans_is_no_label(opened, tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text("one\ntwo\n")
+    with pytest.raises(ValueError, match="O is what stands outside spans"):
+        opened(tmp_path / "a.txt", labels=["street", "O"])
+    session = opened(tmp_path / "b.txt", labels=["street"])
+    with pytest.raises(ValueError, match="O is what stands outside spans"):
+        session.add_label(" O ", "eve")
+    assert session.labels == ["street"]
+    assert opened(tmp_path / "c.txt", "taxonomy", labels=["O"]).labels == ["O"]
+
+
 def test_a_wrong_label_without_the_right_one(opened, addresses):
     path, known = addresses
     session = opened(path, order="file")

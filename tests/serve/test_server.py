@@ -28,6 +28,7 @@ from structsvm.structures.trees import parse_tree
 ADDRESS = "http://127.0.0.1:9090"
 TEXT = "9702 Oak Ct Fort Bell WA 96481"
 EXCHANGE = json.loads(Path(__file__).with_name("label_studio_exchange.json").read_text())
+DOCCANO = json.loads(Path(__file__).with_name("doccano_exchange.json").read_text())
 CLASSES = ["red car", "small dog", "blue car", "big dog", "old car", "old dog"]
 TASK = {
     "label_config": '<View><Choices name="kind" toName="t"><Choice value="car"/></Choices>'
@@ -265,7 +266,7 @@ def test_annotations_that_do_not_fit_leave_the_model(addresses, tmp_path, spans,
 def test_places_in_a_text_with_emoji(entities, tmp_path, shift, monkeypatch):
     """JavaScript counts each of these twice; the text of the span tells which count it is."""
     learnt = []
-    monkeypatch.setattr(TextModel, "teach_spans", lambda self, text, spans: learnt.append(spans))
+    monkeypatch.setattr(TextModel, "teach_spans", lambda self, answers: learnt.extend(one.spans for one in answers))
     config = '<View><Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$x"/></View>'
     value = {"start": 7 + shift, "end": 10 + shift, "text": "Ann", "labels": ["P"]}
     task = {
@@ -284,6 +285,18 @@ def test_a_span_that_cuts_a_word_has_it_whole():
     assert in_words([Span(1, 6, "x")], [(0, 4), (5, 8), (9, 12)]) == [(0, 2, "x")]
 
 
+def test_of_several_annotations_all_are_learnt_or_none(classes, tmp_path):
+    client = client_of(classes, str(tmp_path / "learnt.model"))
+    tasks = [
+        {"data": {"text": text}, "annotations": [{"result": [{"from_name": "kind", "value": {"choices": [label]}}]}]}
+        for text, label in (("big car", "car"), ("owl", "bird"))
+    ]
+    found = client.post("/train", json={**TASK, "annotations": tasks})
+    assert found.status_code == 400 and "does not know the labels bird" in found.json()["error"]
+    assert client.get("/versions").json() == {"versions": ["structsvm-0"]} and not (tmp_path / "learnt.model").exists()
+    assert client.post("/train", json={**TASK, "annotations": tasks[:1]}).json()["model_version"] == "structsvm-1"
+
+
 # ---- doccano ------------------------------------------------------------------------------------
 
 
@@ -296,10 +309,36 @@ def test_doccano(addresses, classes):
     assert client_of(classes).post("/doccano", json={"text": "old car"}).json() == [{"label": "car"}]
 
 
+def test_requests_of_doccano(addresses, classes):
+    """Requests that doccano 1.8.4 sent to this server, and whose answers it stored as spans and as a category."""
+    *texts, of_class = DOCCANO
+    for request in texts:
+        text = request["body"]["text"]
+        found = replay(client_of(addresses), request)
+        assert found.status_code == 200
+        # doccano's own fields, and no others: it stores each as it comes.
+        assert all(set(own) == {"label", "start_offset", "end_offset"} for own in found.json())
+        pieces = [text[own["start_offset"] : own["end_offset"]] for own in found.json()]
+        assert pieces == [" ".join(piece.split()) for piece in pieces] and bool(pieces) == bool(text)
+    assert replay(client_of(classes, token="secret"), of_class).json() == [{"label": "car"}]
+    assert replay(client_of(classes, token="another"), of_class).status_code == 401
+
+
+def test_doccanos_mapping_template(addresses):
+    """The template of the documentation makes JSON of labels with any letters."""
+    jinja2 = pytest.importorskip("jinja2")
+    page = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
+    template = jinja2.Template(page.split("mapping template", 1)[1].split("```")[1].removeprefix("text"))
+    answer = [{"label": 'a "b" \\ <c>', "start_offset": 0, "end_offset": 2}]
+    assert json.loads(template.render(input=answer)) == answer
+    assert json.loads(template.render(input=[])) == []
+
+
 # ---- INCEpTION ----------------------------------------------------------------------------------
 
 SEGMENTATION = "http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
 NER = "http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore"
+SEGMENTS = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type."
 LAYER = {"layer": "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity", "feature": "value", "projectId": 1}
 
 
@@ -383,3 +422,54 @@ def test_layers_are_names_of_types():
     assert document.words == [(0, 2)]
     with pytest.raises(ValueError, match="is no name of a type"):
         document.add("a.b c", "value", Span(0, 1, "x"), {})
+
+
+def test_inception_reads_what_it_sent(entities, classes, tmp_path):
+    """Documents and types are made and read by the library that INCEpTION's own recommenders use."""
+    cassis = pytest.importorskip("cassis")
+    types = cassis.TypeSystem()
+    made = {}
+    for name, features in (
+        (SEGMENTS + "Token", ()),
+        (SEGMENTS + "Sentence", ()),
+        (LAYER["layer"], ("value", "value_score", "inception_internal_predicted")),
+    ):
+        made[name] = types.create_type(name, supertypeName="uima.tcas.Annotation")
+        for feature in features:
+            kind = {"value": "String", "value_score": "Double"}.get(feature, "Boolean")
+            types.create_feature(made[name], feature, f"uima.cas.{kind}")
+    cas = cassis.Cas(typesystem=types)
+    cas.sofa_string, cas.sofa_mime = "😀 Ann slept. She likes New\u00a0York & <Bob>.", "text"
+    for name, places in (
+        ("Token", [(0, 1), (2, 5), (6, 11), (11, 12), (13, 16), (17, 22), (23, 26), (27, 31), (35, 38)]),
+        ("Sentence", [(0, 12), (13, 40)]),
+    ):
+        for begin, end in places:
+            cas.add(made[SEGMENTS + name](begin=begin, end=end))
+    own = made[LAYER["layer"]](begin=6, end=11, value="V")
+    cas.add(own)
+    body = {"metadata": LAYER, "typeSystem": types.to_xml(), "document": {"xmi": cas.to_xmi()}}
+
+    def annotations(client):
+        answer = client.post("/inception/predict", json=body).json()
+        found = cassis.load_cas_from_xmi(answer["document"], cassis.load_typesystem(types.to_xml()))
+        assert found.sofa_string == cas.sofa_string and len(found.select(SEGMENTS + "Token")) == 9
+        return found.select(LAYER["layer"])
+
+    found = [(one.get_covered_text(), one.value) for one in annotations(client_of(entities))]
+    assert ("Ann", "P") in found and ("New\u00a0York", "L") in found and ("slept", "V") in found
+    assert [one.inception_internal_predicted for one in annotations(client_of(entities)) if one.value != "V"] == [
+        True
+    ] * (len(found) - 1)
+    assert all(0.0 < one.value_score <= 1.0 for one in annotations(client_of(entities)) if one.value != "V")
+    assert [one.get_covered_text() for one in annotations(client_of(classes)) if one.value != "V"] == [
+        "😀 Ann slept.",
+        "She likes New\u00a0York & <Bob>.",
+    ]
+    client = client_of(entities, str(tmp_path / "learnt.model"))
+    training = {**body, "documents": [body["document"]]}
+    assert "does not know the labels V" in client.post("/inception/train", json=training).json()["error"]
+    own.value = "P"
+    training["documents"] = [{"xmi": cas.to_xmi()}]
+    assert client.post("/inception/train", json=training).status_code == 204
+    assert client.get("/versions").json() == {"versions": ["structsvm-1"]}

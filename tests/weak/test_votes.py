@@ -143,6 +143,9 @@ def test_spans_are_votes():
         ([[[None]], [[None]]], "all sources abstain everywhere"),
         ([[[]], [[]]], "there are no tokens to vote on"),
         ([[["a"]], [[["a"]]]], "source 1, sequence 0, token 0: a vote must be a label, or None"),
+        ([["car", "dog"], ["car", "cat"]], "source 0, sequence 0: votes must be a list of labels, got 'car'"),
+        ([[["a"]], None], "source 1: its votes must be a list of sequences, got None"),
+        ([[["a"]], [3]], "source 1, sequence 0: votes must be a list of labels, got 3"),
     ],
 )
 def test_votes_that_do_not_fit_are_refused(votes, message):
@@ -179,3 +182,61 @@ def test_labels_keep_their_order():
 def test_nan_is_no_vote():
     with pytest.raises(ValueError, match="source 1, sequence 0, token 1: a vote must be a label, or None"):
         VoteModel().fit([[["a", "b"]], [["a", float("nan")]]])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", "b", "a"], "labels must be different labels, none of them None"),
+        ([None, "a"], "labels must be different labels, none of them None"),
+        (["a", float("nan")], "labels: a vote must be a label"),
+        (["a", ["b"]], "labels: a vote must be a label"),
+        ("ab", "labels must be a list of labels, got 'ab'"),
+        ([], "labels must be a list of labels, got []"),
+    ],
+)
+def test_labels_that_are_none_are_refused(labels, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        VoteModel(labels=labels).fit([[["a", "a"]]])
+
+
+@pytest.mark.parametrize("length", [1.5, -1, float("nan"), "1"])
+def test_lengths_are_whole_numbers(length):
+    with pytest.raises(ValueError, match=r"lengths must be whole numbers from 0, got .* for sequence 1"):
+        VoteModel().fit([[["a", "b"], None]], lengths=[2, length])
+    with pytest.raises(ValueError, match=r"lengths must be whole numbers from 0, got .* for sequence 0"):
+        spans_as_votes([[]], [length])
+
+
+def test_spans_have_three_parts():
+    for wrong in ((0, 1), (0, 1.5, "A"), ("0", 1, "A")):
+        with pytest.raises(ValueError, match=r"sequence 0: a span is \(start, stop, label\)"):
+            spans_as_votes([[wrong]], [5])
+
+
+def test_no_votes_at_all():
+    with pytest.raises(ValueError, match="all sources abstain everywhere"):
+        VoteModel(labels=["a", "b"]).fit([[[None, None]], [None]])
+    model = VoteModel(labels=["a", "b"]).fit([[["a", "b"]]])
+    np.testing.assert_allclose(model.predict_marginals([[[None, None]]])[0].sum(axis=1), 1.0)
+
+
+def test_one_label_and_one_source():
+    assert VoteModel().fit([[["a", "a"]]]).candidates([[["a", None]]]) == [["a", "a"]]
+    assert VoteModel().fit([[["a", "b", "a"], []]]).predict([[["a", "b", "a"], []]]) == [["a", "b", "a"], []]
+
+
+def test_a_source_that_always_abstains_says_nothing():
+    votes = [[["a", "b", "a", "a"]], [["a", "b", "b", "a"]]]
+    silent = [[None] * 4]
+    alone, with_silent = VoteModel().fit(votes), VoteModel().fit([*votes, silent])
+    np.testing.assert_allclose(with_silent.confusions_[:2], alone.confusions_)
+    np.testing.assert_allclose(
+        with_silent.predict_marginals([*votes, silent])[0], alone.predict_marginals(votes)[0], atol=1e-12
+    )
+
+
+def test_arrays_of_votes_give_labels_of_python():
+    votes = np.array([[["a", "b"]], [["a", "a"]]])
+    assert [type(label) for label in VoteModel().fit(votes).labels_] == [str, str]
+    assert majority(np.array([[[1, 0]], [[1, 1]]])) == [[1, 0]]

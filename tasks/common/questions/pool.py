@@ -1,8 +1,8 @@
 """A pool of inputs without answers, ranked by how much an answer would teach.
 
-Each input keeps the value that it had when it was last read, and a bound on how far weights can have raised it since.
-The k best are found by reading inputs in the order of these bounds until the k best of all are read: the same k as by
-reading all of them anew, with ties in the order of the pool.
+A reader says which value no input exceeds under the model of the moment. The k best are found by reading inputs in the
+order of these bounds until the k best of all are read: the same k as by reading all of them, with ties in the order of
+the pool.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from structsvm.tasks.common.questions.strategies import BOUNDS, RANDOM, STRATEGIES, Change, Reading
+from structsvm.tasks.common.questions.strategies import RANDOM, STRATEGIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,9 +32,9 @@ Strategy = Literal["margin", "confidence", "entropy", "span", "risk", "random"]
 class Pool:
     """Inputs without answers, encoded once for a loop of `query` and `teach`.
 
-    After an answer only inputs that contain features whose weights have changed can have risen, and by no more than a
-    bound; `query` reads those again that the bound leaves among the k best. That holds for `SequenceLabeler` with exact
-    inference of order 1 and without segments; other estimators read all inputs again once the model has changed.
+    After an answer the scores of tokens follow the weights that have changed; bounds from them say which few inputs
+    `query` has to read. That holds for `SequenceLabeler` with exact inference of order 1, without segments and
+    languages; other estimators read all inputs again once the model has changed.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Pool:
             raise ValueError("the pool is empty: there is nothing to ask about")
         self.n_read, self._is_left = 0, np.ones(n, dtype=np.bool_)
         self._model: Any = None
-        self._upper: Floats | None = None
+        self._upper: Floats = np.full(n, np.inf)
         self._forget(None)
         if estimator.__sklearn_is_fitted__():
             self._encoded(self._fitted())
@@ -123,9 +123,8 @@ class Pool:
     def _forget(self, strategy: str | None) -> None:
         """Know nothing of the values any more."""
         n = len(self)
-        self._strategy, self._temperature = strategy, None
-        self._read = Reading(np.full(n, np.inf), np.full(n, np.inf))
-        self._change, self._is_known = Change(np.zeros(n), np.zeros(n)), np.zeros(n, dtype=np.bool_)
+        self._strategy, self._temperature, self._model = strategy, None, None
+        self._values, self._is_read = np.full(n, np.inf), np.zeros(n, dtype=np.bool_)
 
     def _encoded(self, model: Any) -> Reader[Any]:
         """The reader of the inputs for a model."""
@@ -140,7 +139,7 @@ class Pool:
         return self.estimator._fitted()  # noqa: SLF001 (the loop's own)
 
     def _followed(self, strategy: str) -> Reader[Any]:
-        """The reader, with the bounds on what has changed since inputs were read."""
+        """The reader, with bounds for the model of the moment."""
         model = self._fitted()
         reader = self._encoded(model)
         if strategy not in reader.strategies:
@@ -148,32 +147,18 @@ class Pool:
             raise ValueError(f"{type(self.estimator).__name__} has no strategy {strategy!r}; it has {known}")
         temperature = model.temperature
         is_other = strategy != self._strategy or (strategy != "margin" and temperature != self._temperature)
-        if not is_other and model is self._model:
-            return reader
-        self._upper = reader.upper(model, strategy)
-        change = None if self._upper is not None else reader.change(model)
-        if change is None or is_other:
+        if is_other or model is not self._model:
             self._forget(strategy)
-        else:
-            self._change = self._change.plus(change)
+            upper = reader.upper(model, strategy)
+            self._upper = np.full(len(self), np.inf) if upper is None else upper
         self._temperature, self._model = temperature, model
         return reader
-
-    def _bounds(self, strategy: str) -> Floats:
-        """Each value as it is, or a number that it does not exceed."""
-        change = self._change
-        is_same = self._is_known & (change.spread == 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            bound = BOUNDS[strategy](self._read, change, self._temperature or 1.0)
-        bound = np.where(self._is_known & ~np.isnan(bound), bound, np.inf)
-        bound = bound if self._upper is None else np.minimum(bound, self._upper)
-        return np.where(is_same, self._read.value, bound)
 
     def _highest(self, k: int, strategy: str, price: Floats) -> tuple[Integers, Floats]:
         """``(indices, worth)``: the k inputs of highest value less their price, highest first."""
         left, at_once = self.left, max(k, AT_ONCE)
-        worth = self._bounds(strategy)[left] - price[left]
-        is_read = (self._is_known & (self._change.spread == 0.0))[left]
+        is_read = self._is_read[left]
+        worth = np.where(is_read, self._values[left], self._upper[left]) - price[left]
         while True:
             top = np.arange(len(left))
             if len(left) > k:  # all above the k-th value, and the first that equal it
@@ -188,7 +173,7 @@ class Pool:
                 waiting = waiting[np.argpartition(-worth[waiting], at_once)[:at_once]]
             waiting = np.union1d(waiting, top[~is_read[top]])
             self._read_again(left[waiting], strategy)
-            worth[waiting] = self._read.value[left[waiting]] - price[left[waiting]]
+            worth[waiting] = self._values[left[waiting]] - price[left[waiting]]
             is_read[waiting] = True
 
     def _read_again(self, chosen: Integers, strategy: str) -> None:
@@ -196,10 +181,8 @@ class Pool:
         reader = self._reader
         if reader is None:
             raise RuntimeError("the pool has no reader")
-        found = reader.read(self._fitted(), chosen, strategy)
-        self._read.value[chosen], self._read.margin[chosen] = found
-        self._change.slack[chosen] = self._change.spread[chosen] = 0.0
-        self._is_known[chosen] = True
+        self._values[chosen] = reader.read(self._fitted(), chosen, strategy)
+        self._is_read[chosen] = True
         self.n_read += len(chosen)
 
 

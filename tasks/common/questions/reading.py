@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from structsvm.tasks.common.calibration import class_probabilities
-from structsvm.tasks.common.questions.strategies import Change, Reading, log_of
+from structsvm.tasks.common.questions.strategies import log_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -44,19 +44,15 @@ class Reader(ABC, Generic[M]):
         return len(self.parts)
 
     def fits(self, model: M) -> bool:
-        """Whether the inputs are encoded for a model, or are once `change` was asked for."""
+        """Whether the inputs are encoded for a model, or will be once `upper` is asked for."""
         return True
 
     @abstractmethod
-    def read(self, model: M, chosen: Integers, strategy: str) -> Reading:
+    def read(self, model: M, chosen: Integers, strategy: str) -> Floats:
         """The values of some inputs under a strategy; ValueError if the model has no such confidence."""
 
-    def change(self, model: M) -> Change | None:
-        """Bounds on the change of scores since the last call; None: there are none. All 0: nothing has changed."""
-        return None
-
     def upper(self, model: M, strategy: str) -> Floats | None:
-        """Numbers that the values of all inputs do not exceed under a model, better than by `change`; or None."""
+        """Numbers that the values of all inputs do not exceed under a model; None: all have to be read."""
         return None
 
     @abstractmethod
@@ -85,17 +81,16 @@ class RowReader(Reader[M]):
     def probabilities(self, model: M, scores: Floats) -> Floats:
         return class_probabilities(model, scores)
 
-    def read(self, model: M, chosen: Integers, strategy: str) -> Reading:
+    def read(self, model: M, chosen: Integers, strategy: str) -> Floats:
         scores = np.asarray(self.scores(model, self.rows[chosen]), dtype=np.float64)
-        two = np.partition(scores, -2, axis=1)[:, -2:]
-        margin = two[:, 1] - two[:, 0]
         if strategy == "margin":
-            return Reading(-margin, margin)
+            two = np.partition(scores, -2, axis=1)[:, -2:]
+            return np.asarray(two[:, 0] - two[:, 1])
         p = self.probabilities(model, scores)
         if strategy == "entropy":
-            return Reading(log_of(-(p * np.log(np.maximum(p, np.finfo(np.float64).tiny))).sum(axis=1)), margin)
+            return log_of(-(p * np.log(np.maximum(p, np.finfo(np.float64).tiny))).sum(axis=1))
         p[np.arange(len(p)), scores.argmax(axis=1)] = 0.0
-        return Reading(log_of(p.sum(axis=1)), margin)
+        return log_of(p.sum(axis=1))
 
     def vectors(self, chosen: Integers) -> csr_array:
         from scipy.sparse import csr_array

@@ -1,22 +1,30 @@
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.arrays import Floats
 
+_Ids: TypeAlias = NDArray[np.int64]
+_Scores: TypeAlias = NDArray[np.float32]
+_ChunkTables: TypeAlias = tuple[_Ids, _Ids, _Ids, NDArray[np.uint8], NDArray[np.uint8]]
+
+KINDS: dict[str, int]
+
 def add_rows(
-    scores: NDArray[np.float32],
-    starts: NDArray[np.int64],
-    tokens: NDArray[np.int64],
-    values: NDArray[np.float32] | None,
-    features: NDArray[np.int64],
-    changes: NDArray[np.float32],
+    scores: _Scores, starts: _Ids, tokens: _Ids, values: _Scores | None, features: _Ids, changes: _Scores
 ) -> None: ...
-def margins(
-    emissions: NDArray[np.float32],
-    offsets: NDArray[np.int64],
-    moves: NDArray[np.float32],
-    begin: NDArray[np.float32],
-    end: NDArray[np.float32],
+def doubts(
+    emissions: _Scores,
+    offsets: _Ids,
+    moves: _Scores,
+    begin: _Scores,
+    end: _Scores,
     out: Floats,
-    pairs: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32] | None, NDArray[np.float32]] | None = None,
+    values: Floats,
+    strategy: str,
+    heat: float,
+    near: Floats,
+    chunks: _ChunkTables,
+    pairs: tuple[_Ids, _Ids, _Scores | None, _Scores] | None = None,
 ) -> None: ...

@@ -1,101 +1,65 @@
-"""Margins of chains of order 1, from scores of tokens: the best labelling's score less the second best's.
+"""Margins and doubts of the sequences of a pool, and changes of their scores: loops around oracles/simd/doubts.h."""
 
-With max-marginals ``mu_t(k)``, the score of the best labelling that has label k at token t, the best one has
-``max_k mu_t(k)`` at every t, and the second best is the best of all that differ from it at some t: the greatest of the
-second largest mu_t(k). Forwards ``a_t(k) = e_t(k) + max_j (a_t-1(j) + d(j, k))``, backwards
-``b_t(j) = max_k (d(j, k) + e_t+1(k) + b_t+1(k))``, and ``mu = a + b``.
-"""
-
-from libc.math cimport INFINITY
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from structsvm._arrays cimport array_data
+from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
+cdef extern from "doubts.h" nogil:
+    ctypedef struct doubts_chain:
+        int64_t K, stride
+        const float* scores
+        const float* moves
+        const float* begin
+        const float* end
+        const int64_t* pair_starts
+        const int64_t* pair_tables
+        const float* pair_values
+        const float* pair_moves
+        double heat
+        const int64_t* kind
+        const int64_t* members
+        const int64_t* member_starts
+        const uint8_t* goes_on_after
+        const uint8_t* goes_on_with
+    ctypedef struct doubts_moves:
+        float* own
+        float* turned_d
+        double* M
+        double* turned
+        double* costs
+    ctypedef struct doubts_room:
+        float* mu
+        float* rows
+        double* alphas
+        double* R
+        double* p
+        double* logs
+        double* tops
+        double* room
+        doubts_moves shared
+        doubts_moves* special
+        int64_t n_special
+    ctypedef struct doubts_kernels:
+        void (*prepare)(const doubts_chain* c, doubts_room* r) noexcept nogil
+        int (*of)(const doubts_chain* c, doubts_room* r, int64_t first, int64_t T, int what, double near,
+                  double* margin, double* value) except -1 nogil
+        int (*add)(float* scores, int64_t n_tokens, int64_t stride, const int64_t* starts, const int64_t* tokens,
+                   const float* values, const int64_t* features, int64_t n, const float* changes,
+                   int64_t* at) except -1 nogil
+    const doubts_kernels* doubts_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) && !defined(__clang__)
-    #pragma GCC optimize("O3")
-    #endif
-    """
+cdef const doubts_kernels* KERNELS = doubts_kernels_of(kernel_set(), poll)
+
+# The values, by strategy; margins alone.
+KINDS = {"margin": 0, "confidence": 1, "entropy": 2, "risk": 3, "span": 4}
 
 
-cdef struct Pairs:
-    const int64_t* indptr       # by token; NULL: there are none
-    const int64_t* rows         # blocks of `table`, -1 for one without weights
-    const float* values         # NULL: all 1
-    const float* table          # blocks of K rows
-
-
-cdef const float* moves_of(Pairs* pairs, const float* moves, int64_t t, int64_t K, int64_t S,
-                           float* own) noexcept nogil:
-    """The scores of moves to a token: those of all, and of its own pairs."""
-    cdef int64_t p, i
-    cdef float x
-    cdef const float* block
-    if pairs.indptr == NULL or pairs.indptr[t] == pairs.indptr[t + 1]:
-        return moves
-    memcpy(own, moves, K * S * sizeof(float))
-    for p in range(pairs.indptr[t], pairs.indptr[t + 1]):
-        if pairs.rows[p] < 0:
-            continue
-        x = 1.0 if pairs.values == NULL else pairs.values[p]
-        block = pairs.table + pairs.rows[p] * K * S
-        for i in range(K * S):
-            own[i] += x * block[i]
-    return own
-
-
-cdef double margin_of(const float* e, int64_t T, int64_t first, int64_t K, int64_t S, const float* moves,
-                      const float* begin, const float* end, Pairs* pairs, float* a, float* b, float* c,
-                      float* own) noexcept nogil:
-    """The margin of a sequence of T tokens, of which `first` is the first; buffers of T, 1 and 1 rows, and K rows."""
-    cdef int64_t t, j, k
-    cdef float x, top, next_one
-    cdef double best = -INFINITY, second = -INFINITY
-    cdef const float* d
-    cdef float* row
-    for k in range(S):
-        a[k] = e[k] + begin[k]
-        b[k] = end[k]
-    for t in range(1, T):
-        d = moves_of(pairs, moves, first + t, K, S, own)
-        row = a + t * S
-        for k in range(S):
-            row[k] = -INFINITY
-        for j in range(K):
-            x = row[j - S]
-            for k in range(S):
-                row[k] = x + d[j * S + k] if x + d[j * S + k] > row[k] else row[k]
-        for k in range(S):
-            row[k] += e[t * S + k]
-    for t in range(T - 1, -1, -1):
-        row = a + t * S
-        top = next_one = -INFINITY
-        for k in range(K):
-            x = row[k] + b[k]
-            if x > top:
-                next_one, top = top, x
-            elif x > next_one:
-                next_one = x
-        best = max(best, top)
-        second = max(second, next_one)
-        if t == 0:
-            break
-        d = moves_of(pairs, moves, first + t, K, S, own)
-        for k in range(S):
-            c[k] = e[t * S + k] + b[k]
-        for j in range(K):
-            x = -INFINITY
-            for k in range(K):
-                x = d[j * S + k] + c[k] if d[j * S + k] + c[k] > x else x
-            b[j] = x
-    if best == -INFINITY:
-        return -INFINITY
-    return best - second
+# Bytes of the moves that are kept of tokens with pairs: as many as stay in a cache.
+cdef enum:
+    MOST_SPECIAL = 1 << 21
 
 
 def add_rows(scores, starts, tokens, values, features, changes):
@@ -108,30 +72,47 @@ def add_rows(scores, starts, tokens, values, features, changes):
     starts : int64 array of shape (n_features + 1,)
         Feature f has the entries ``starts[f]:starts[f + 1]``.
     tokens : int64 array of shape (n_entries,)
+        Rising for each feature.
     values : float32 array of shape (n_entries,), or None
         None: all are 1.
     features : int64 array of shape (n,)
     changes : float32 array of shape (n, stride)
     """
-    cdef int64_t n = len(features), S = scores.shape[1], i, p, k
+    cdef int64_t n = len(features), n_tokens = scores.shape[0], stride = scores.shape[1]
     cdef float* e = <float*>array_data(scores)
     cdef const int64_t* first = <const int64_t*>array_data(starts)
     cdef const int64_t* token = <const int64_t*>array_data(tokens)
     cdef const int64_t* f = <const int64_t*>array_data(features)
     cdef const float* x = NULL if values is None else <const float*>array_data(values)
     cdef const float* d = <const float*>array_data(changes)
-    cdef float value
-    with nogil:
-        for i in range(n):
-            for p in range(first[f[i]], first[f[i] + 1]):
-                value = 1.0 if x == NULL else x[p]
-                for k in range(S):
-                    e[token[p] * S + k] += value * d[i * S + k]
-            poll((first[f[i] + 1] - first[f[i]]) * S)
+    cdef int64_t* at = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    if at == NULL:
+        raise MemoryError("scores of a pool")
+    try:
+        with nogil:
+            KERNELS.add(e, n_tokens, stride, first, token, x, f, n, d, at)
+    finally:
+        free(at)
 
 
-def margins(emissions, offsets, moves, begin, end, out, pairs=None):
-    """Write the margins of sequences to `out`; minus infinity where no labelling is allowed.
+cdef double* deal(char** place, int64_t n) noexcept:
+    """The next n doubles of a piece of memory."""
+    cdef double* found = <double*>place[0]
+    place[0] += n * sizeof(double)
+    return found
+
+
+cdef void deal_moves(doubts_moves* moves, char** place, int64_t K, int64_t W, int64_t S) noexcept:
+    moves.M, moves.turned, moves.costs = deal(place, K * W), deal(place, K * W), deal(place, K * W)
+    moves.own, moves.turned_d = <float*>place[0], <float*>place[0] + K * S
+    place[0] += 2 * K * S * sizeof(float)
+
+
+def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, near, chunks, pairs=None):
+    """Write the margins of sequences to `out`, and the values of a strategy.
+
+    Margins are minus infinity where no labelling is allowed; values are not a number there, and where scores are too
+    far apart for sums.
 
     Parameters
     ----------
@@ -141,37 +122,65 @@ def margins(emissions, offsets, moves, begin, end, out, pairs=None):
     moves : float32 array of shape (n_labels, stride)
         From row to column; minus infinity in the columns from n_labels on.
     begin, end : float32 arrays of shape (stride,)
-    out : float64 array of shape (n_sequences,)
+    out, values : float64 arrays of shape (n_sequences,)
+    strategy : str
+        Of `KINDS`; "margin": no values.
+    heat : float
+        1 / temperature.
+    near : float64 array of shape (n_sequences,)
+        How far below the best labelling others may have its place, for "risk".
+    chunks : tuple of arrays
+        The kind of each label, int64 (n_labels,), -1 for labels outside; the labels by kind, int64, and where each
+        kind's begin, int64 (n_kinds + 1,); whether chunks go on after a label, and with it, uint8 (n_labels,) each.
     pairs : tuple of arrays, optional
-        Of bigrams: int64 indptr (n_tokens + 1,), int64 blocks (n_entries,), float32 values (n_entries,) or None,
-        float32 table (n_blocks, n_labels, stride).
+        Of bigrams: int64 indptr (n_tokens + 1,), int64 blocks (n_entries,), -1 for one without weights, float32 values
+        (n_entries,) or None, float32 table (n_blocks, n_labels, stride).
     """
-    cdef int64_t n = len(out), K = moves.shape[0], S = moves.shape[1], i, longest = 1
-    cdef const float* e = <const float*>array_data(emissions)
+    cdef int64_t n = len(out), K = moves.shape[0], S = moves.shape[1], W = (K + 3) // 4 * 4, i, T = 1, size
+    cdef int what = KINDS[strategy]
     cdef const int64_t* ends = <const int64_t*>array_data(offsets)
-    cdef const float* d = <const float*>array_data(moves)
-    cdef const float* first = <const float*>array_data(begin)
-    cdef const float* last = <const float*>array_data(end)
-    cdef double* found = <double*>array_data(out)
-    cdef Pairs of_pairs
-    cdef float* room
-    of_pairs.indptr = of_pairs.rows = NULL
-    of_pairs.values = of_pairs.table = NULL
+    cdef double* margin = <double*>array_data(out)
+    cdef double* value = <double*>array_data(values)
+    cdef double* tolerance = <double*>array_data(near)
+    cdef doubts_chain c
+    cdef doubts_room room
+    c.K, c.stride, c.heat = K, S, heat
+    c.scores, c.moves = <const float*>array_data(emissions), <const float*>array_data(moves)
+    c.begin, c.end = <const float*>array_data(begin), <const float*>array_data(end)
+    c.kind, c.members = <const int64_t*>array_data(chunks[0]), <const int64_t*>array_data(chunks[1])
+    c.member_starts = <const int64_t*>array_data(chunks[2])
+    c.goes_on_after = <const uint8_t*>array_data(chunks[3])
+    c.goes_on_with = <const uint8_t*>array_data(chunks[4])
+    c.pair_starts = c.pair_tables = NULL
+    c.pair_values = c.pair_moves = NULL
     if pairs is not None:
-        of_pairs.indptr = <const int64_t*>array_data(pairs[0])
-        of_pairs.rows = <const int64_t*>array_data(pairs[1])
-        of_pairs.values = NULL if pairs[2] is None else <const float*>array_data(pairs[2])
-        of_pairs.table = <const float*>array_data(pairs[3])
+        c.pair_starts, c.pair_tables = <const int64_t*>array_data(pairs[0]), <const int64_t*>array_data(pairs[1])
+        c.pair_values = NULL if pairs[2] is None else <const float*>array_data(pairs[2])
+        c.pair_moves = <const float*>array_data(pairs[3])
     for i in range(n):
-        longest = max(longest, ends[i + 1] - ends[i])
-    room = <float*>malloc((longest + 2 + K) * S * sizeof(float))
-    if room == NULL:
+        T = max(T, ends[i + 1] - ends[i])
+    # Bytes of moves, of W doubles and S floats a row, in the order in which they are dealt out.
+    cdef int64_t of_moves = K * (3 * W * sizeof(double) + 2 * S * sizeof(float)), n_special = 0
+    if pairs is not None:
+        n_special = max(MOST_SPECIAL // (of_moves + 1), 4)
+    size = ((3 * T + 4) * W + 2 * T) * sizeof(double) + (T + 3) * S * sizeof(float)
+    size += (n_special + 1) * (of_moves + sizeof(doubts_moves))
+    cdef char* place = <char*>malloc(size)
+    cdef char* start = place
+    if place == NULL:
         raise MemoryError("margins of a pool")
+    room.alphas, room.R, room.p = deal(&place, T * W), deal(&place, T * W), deal(&place, T * W)
+    room.logs, room.tops, room.room = deal(&place, T), deal(&place, T), deal(&place, 4 * W)
+    room.special, room.n_special = <doubts_moves*>place, n_special
+    place += n_special * sizeof(doubts_moves)
+    for i in range(n_special):
+        deal_moves(&room.special[i], &place, K, W, S)
+    deal_moves(&room.shared, &place, K, W, S)
+    room.mu, room.rows = <float*>place, <float*>place + T * S
     try:
         with nogil:
+            KERNELS.prepare(&c, &room)
             for i in range(n):
-                found[i] = margin_of(e + ends[i] * S, ends[i + 1] - ends[i], ends[i], K, S, d, first, last, &of_pairs,
-                                     room + (2 + K) * S, room, room + S, room + 2 * S)
-                poll((ends[i + 1] - ends[i]) * K * S)
+                KERNELS.of(&c, &room, ends[i], ends[i + 1] - ends[i], what, tolerance[i], margin + i, value + i)
     finally:
-        free(room)
+        free(start)

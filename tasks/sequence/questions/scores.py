@@ -1,29 +1,33 @@
-"""Scores of the tokens of a pool under the weights of the last query, and margins and potentials from them.
+"""Scores of the tokens of a pool under the weights of the last query, and what they tell of its sequences.
 
 Answers change the weights of few features: scores follow by these alone. Sums of float32 in another order than the
-decoder's, their margins are right within a tolerance; they say which sequences the decoder has to read.
+decoder's, margins and values from them are right within a tolerance; they say which sequences the decoder has to read.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from structsvm.features.ranges import take_ranges
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.tasks.sequence.questions._margins import add_rows, margins
-from structsvm.tasks.sequence.questions.doubts import Potentials
+from structsvm.tasks.sequence.chances import INSIDE, OPEN
+from structsvm.tasks.sequence.questions._margins import add_rows, doubts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats, Integers
+    from structsvm.arrays import Floats
     from structsvm.features.tokens import Tokens
+    from structsvm.metrics._schemes import Part
     from structsvm.tasks.sequence.model import SequenceModel
+
+    ChunkTables: TypeAlias = tuple[
+        NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]
+    ]
 
 # Error of a score in float32, as a share of the greatest weight times the number of weights that it sums.
 ROUNDING = 1e-6
@@ -45,12 +49,6 @@ class Index(NamedTuple):
         rows = np.repeat(np.arange(tokens.n_tokens), np.diff(tokens.indptr))[order]
         values = None if tokens.values is None else tokens.values[order]
         return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows, values)
-
-    def having(self, features: Integers) -> Iterator[tuple[Integers, Floats]]:
-        """Per feature the tokens that have it, and its values."""
-        for f in features.tolist():
-            a, b = self.starts[f], self.starts[f + 1]
-            yield self.tokens[a:b], np.ones(b - a) if self.values is None else self.values[a:b]
 
     def add(self, scores: NDArray[np.float32], changes: NDArray[np.float32], places: NDArray[np.int64] | None) -> None:
         """Add to the scores of tokens the changes of rows of weights; `places` are the rows of features, or -1."""
@@ -95,16 +93,32 @@ class ChainScores:
         self.index.add(self.scores, changes, places)
         self.weights, self.n_changes = now.copy(), self.n_changes + 1
 
-    def margins(self, model: SequenceModel, pairs: NDArray[np.int64] | None) -> Floats:
-        """Margins, and a tolerance less; `pairs` are the places of bigrams."""
-        out = np.empty(len(self.tokens))
+    def doubts(
+        self, model: SequenceModel, strategy: str, chunks: ChunkTables, pairs: NDArray[np.int64] | None
+    ) -> tuple[Floats, Floats]:
+        """Return ``(values, margins)`` of all sequences: what a strategy ranks by, and margins less a tolerance.
+
+        Values are right as far as the scores are; of "risk" and "confidence" also where the two best labellings come
+        near to each other, when the decoder may take the other one. They are not a number where there are no sums.
+
+        Parameters
+        ----------
+        chunks : tuple of arrays
+            See `chunk_tables`.
+        pairs : array, optional
+            The places of bigrams.
+        """
+        out, values = np.empty(len(self.tokens)), np.empty(len(self.tokens))
         moves, begin, end = edges_of(model)
         moves[:, model.oracle.n_labels :] = -np.inf
-        own, bigrams = None, self._bigrams(model)
+        own, bigrams, near = None, self._bigrams(model), self.rounding(model)
         if bigrams is not None:
             own = bigrams.indptr, self._blocks(bigrams, pairs), bigrams.values, self._of_pairs(model)
-        margins(self.scores, self.tokens.offsets, moves, begin, end, out, own)
-        return out - self.rounding(model)
+        heat = 1.0 / (model.temperature or 1.0)
+        doubts(
+            self.scores, self.tokens.offsets, moves, begin, end, out, values, strategy, heat, 2.0 * near, chunks, own
+        )
+        return values, out - near
 
     def rounding(self, model: SequenceModel) -> Floats:
         """The error of the score of a labelling, at most."""
@@ -112,15 +126,6 @@ class ChainScores:
         size = float(np.abs(model.weights).max(initial=0.0))
         most = 1.0 if self.tokens.values is None else float(np.abs(self.tokens.values).max(initial=1.0))
         return ROUNDING * size * most * (np.diff(ends) + 4.0 * self.tokens.lengths)
-
-    def potentials(self, model: SequenceModel, pairs: NDArray[np.int64] | None) -> Potentials:
-        """The scores over the temperature; `pairs` are the places of bigrams."""
-        K, heat = model.oracle.n_labels, np.float32(model.temperature or 1.0)
-        moves, begin, end = (part[..., :K] / heat for part in edges_of(model))
-        bigrams, of_pairs = self._bigrams(model), None
-        if bigrams is not None:
-            of_pairs = partial(summed, self._of_pairs(model)[..., :K] / heat, bigrams, self._blocks(bigrams, pairs))
-        return Potentials(self.scores[:, :K] / heat, moves, begin, end, self.tokens.offsets, of_pairs)
 
     def _bigrams(self, model: SequenceModel) -> Tokens | None:
         bigrams = self.tokens.bigrams
@@ -152,22 +157,17 @@ def edges_of(model: SequenceModel) -> tuple[NDArray[np.float32], NDArray[np.floa
     return moves, begin, end
 
 
-def summed(table: Floats, bigrams: Tokens, blocks: NDArray[np.int64], tokens: Integers) -> Floats:
-    """Sums of the tables of the bigrams of some tokens: array (n, n_labels, n_labels).
+def chunk_tables(parts: Sequence[Part]) -> ChunkTables:
+    """Types of labels and how chunks of them go on, for `doubts`: see there.
 
     Parameters
     ----------
-    table : array of shape (n_bigrams, n_labels, n_labels)
-    blocks : array of shape (n_entries,)
-        The table of each entry of `bigrams`, -1 for one that has none.
+    parts : list of Part
+        Role and type of each label.
     """
-    starts, entries = take_ranges(bigrams.indptr, tokens)
-    owner = np.repeat(np.arange(len(tokens)), np.diff(starts))
-    is_there = blocks[entries] >= 0
-    entries, owner = entries[is_there], owner[is_there]
-    values = table[blocks[entries]]
-    if bigrams.values is not None:
-        values *= bigrams.values[entries][:, None, None]
-    found = np.zeros((len(tokens), *table.shape[1:]), dtype=table.dtype)
-    np.add.at(found, owner, values)
-    return found
+    names = list(dict.fromkeys(part.kind for part in parts if part.role != "O"))
+    kind = np.array([-1 if part.role == "O" else names.index(part.kind) for part in parts], dtype=np.int64)
+    members = np.argsort(kind, kind="stable")[np.sum(kind < 0) :]
+    starts = np.searchsorted(kind[members], np.arange(len(names) + 1)).astype(np.int64)
+    after, within = (np.array([part.role in roles for part in parts], dtype=np.uint8) for roles in (OPEN, INSIDE))
+    return kind, members.astype(np.int64), starts, after, within

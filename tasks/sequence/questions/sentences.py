@@ -1,13 +1,4 @@
-"""A pool of sequences: how sure a chain is of their labellings, and how far an answer can have changed that.
-
-With D the change of weights since the last query, an output y of a sequence has changed by
-
-    Delta(y) = sum_t e_t(y_t) + sum_t d(y_t-1, y_t),
-
-e_t(k) = sum over the features f of token t of x_tf D[f, k], and d the change of transitions. It is at most the sum over
-t of ``max_k (e_t(k) + max_j d(j, k))``, and that of the labelling that was best is known. Only tokens whose features
-have changed have an e_t: an index from features to tokens finds them.
-"""
+"""A pool of sequences: how sure a chain is of their labellings."""
 
 from __future__ import annotations
 
@@ -17,15 +8,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from structsvm.features.encoder import FeatureEncoder, words_as_columns
-from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks.common.likelihood import check_sums, probable_weights
 from structsvm.tasks.common.questions.reading import Reader
-from structsvm.tasks.common.questions.strategies import Change, Reading, log_of
-from structsvm.tasks.sequence.questions.doubts import Chunks, doubts
-from structsvm.tasks.sequence.questions.scores import ROUNDING, ChainScores, Index, can_score
+from structsvm.tasks.common.questions.strategies import log_of
+from structsvm.tasks.sequence.likely import chance_of, is_markov, labels_of_kinds, marginals_of
+from structsvm.tasks.sequence.questions.scores import ROUNDING, ChainScores, Index, can_score, chunk_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
@@ -73,7 +63,7 @@ class Places:
 
 
 class SentenceReader(Reader["SequenceModel"]):
-    """Encoded sequences, the best labelling of each when it was read, and the weights of the last query."""
+    """Encoded sequences, and the scores of their tokens under the weights of the last query."""
 
     strategies = ("margin", "confidence", "entropy", "span", "risk")
 
@@ -90,13 +80,8 @@ class SentenceReader(Reader["SequenceModel"]):
         self.parts = self.tokens.lengths
         if not self.parts.all():
             raise ValueError(f"sequence {int(self.parts.argmin())} of the pool is empty: there is nothing to ask")
-        self.sequence = np.repeat(np.arange(len(self.tokens)), self.parts)
-        self.best = np.zeros(self.tokens.n_tokens, dtype=np.int64)
-        self.index = Index.of(self.tokens)
-        self.pair_index = None if self.tokens.bigrams is None else Index.of(self.tokens.bigrams)
-        self.scores = ChainScores(self.tokens, self.index)
+        self.scores = ChainScores(self.tokens, Index.of(self.tokens))
         self.scored: list[Hashable] = []
-        self.oracle, self.weights, self.labels = model.oracle, model.weights[:0], [*model.labels]
 
     # ---- features -------------------------------------------------------------------------------
 
@@ -161,46 +146,25 @@ class SentenceReader(Reader["SequenceModel"]):
 
     # ---- values ---------------------------------------------------------------------------------
 
-    def read(self, model: SequenceModel, chosen: Integers, strategy: str) -> Reading:
+    def read(self, model: SequenceModel, chosen: Integers, strategy: str) -> Floats:
         self._follow(model)
         weights = model.weights if strategy == "margin" else probable_weights(model, f"strategy={strategy!r}")
         tokens = self.tokens_of(model, chosen)
         chain = model.oracle.chain(tokens)
-        value, margin = np.empty(len(chosen)), np.empty(len(chosen))
-        starts = self.tokens.offsets[chosen].tolist()
-        for i, (start, length) in enumerate(zip(starts, tokens.lengths.tolist(), strict=True)):
+        values, best = np.empty(len(chosen)), []
+        is_product = strategy == "span" and model.segments is None and is_markov(model.oracle)
+        for i in range(len(chosen)):
             paths, scores = chain.kbest(model.weights, i, 2)
             if not len(paths):
                 raise ValueError(f"sequence {int(chosen[i])} of the pool: the constraints leave no labelling")
-            self.best[start : start + length] = paths[0]
-            margin[i] = scores[0] - scores[1] if len(scores) > 1 else np.inf
-            if strategy != "margin":
-                value[i] = VALUES[strategy](model, chain, weights, i, paths[0])
-        return Reading(-margin if strategy == "margin" else value, margin)
+            best.append(paths[0])
+            if strategy == "margin":
+                values[i] = scores[1] - scores[0] if len(scores) > 1 else -np.inf
+            elif not is_product:
+                values[i] = VALUES[strategy](model, chain, weights, i, paths[0])
+        return _spans(model, weights, tokens, best) if is_product else values
 
     # ---- bounds ---------------------------------------------------------------------------------
-
-    def change(self, model: SequenceModel) -> Change | None:
-        before, oracle = self.oracle, model.oracle
-        is_same = self._follow(model) and self.labels == model.labels and len(self.weights) > 0
-        is_chain = isinstance(oracle, ViterbiOracle) and oracle.order == 1 and not oracle.rules
-        if not is_same or not is_chain or model.segments is not None:
-            self._keep(model)
-            return None
-        n, pairs = oracle.n_token_features, oracle.n_bigrams * oracle.n_labels
-        old: Table
-        new: Table
-        old, new = (one.reshape(-1, oracle.stride)[:, : oracle.n_labels] for one in (self.weights, model.weights))
-        first, last = before.n_token_features, before.first_bigram_row
-        known = np.concatenate([old[:first], np.zeros((n - first, oracle.n_labels), np.float32)])
-        history = new[n : oracle.first_bigram_row] - old[first:last]
-        added = np.zeros((pairs - (before.n_bigrams * oracle.n_labels), oracle.n_labels), np.float32)
-        of_pairs = new[oracle.first_bigram_row :] - np.concatenate([old[last:], added])
-        change = self._bounds(oracle, new[:n] - known, history, of_pairs)
-        size = float(np.abs(model.weights).max(initial=0.0)) + float(np.abs(self.weights).max(initial=0.0))
-        self._keep(model)
-        rounding = np.where(change.spread > 0.0, ROUNDING * size * self._entries(), 0.0)
-        return change.plus(Change(rounding, rounding))
 
     def upper(self, model: SequenceModel, strategy: str) -> Floats | None:
         if not can_score(model):
@@ -211,71 +175,19 @@ class SentenceReader(Reader["SequenceModel"]):
         places, pairs = (None if one is None else one.index for one in (self.places, self.pairs))
         self.scores.follow(model, places, is_same=is_same)
         self.scored = [*model.labels]
-        margins = self.scores.margins(model, pairs)
+        chunks = chunk_tables(model.parts_of_tags)
+        values, margins = self.scores.doubts(model, strategy, chunks, pairs)
         if strategy == "margin":
             return -margins
         if np.isneginf(margins).any():  # no labelling: whoever reads it says so
             return None
-        values = doubts(self.scores.potentials(model, pairs), strategy, Chunks(model.parts_of_tags))
         spread = 2.0 * self.scores.rounding(model) / (model.temperature or 1.0) + ROUNDING * self.parts
         upper = np.logaddexp(log_of(values) + spread, np.log(spread))
         if strategy in ("confidence", "span"):
             upper = np.minimum(upper, log_of(1.0 - (1.0 - values) * np.exp(-spread)))
-        # Where the best two come near to each other, the decoder may take the other one.
-        is_known = (margins > 0.0) | (strategy == "entropy")
+        # Where the best two come near to each other, the decoder may take the chunks of the other one.
+        is_known = (margins > 0.0) | (strategy != "span")
         return np.where(is_known & ~np.isnan(upper), upper, np.inf)
-
-    def _keep(self, model: SequenceModel) -> None:
-        """Remember the weights of a query."""
-        self.oracle, self.weights, self.labels = model.oracle, model.weights.copy(), [*model.labels]
-
-    def _entries(self) -> Floats:
-        """How many weights enter the score of each sequence."""
-        ends = self.tokens.indptr[self.tokens.offsets]
-        return np.diff(ends) + 2.0 * self.parts
-
-    def _bounds(self, oracle: ViterbiOracle, of_tokens: Table, history: Table, of_pairs: Table) -> Change:
-        """Bounds from the changes of weights: rows of features, of histories, and of bigrams by the label before."""
-        K, offsets, best = oracle.n_labels, self.tokens.offsets, self.best
-        starts, ends = offsets[:-1], offsets[1:] - 1
-        e = self._changes_of_tokens(of_tokens)
-        own = e[np.arange(len(best)), best]
-        moves, begin, end = history[:K], history[K], history[K + 1]
-        d_high, d_low = (np.tile(reduce(moves, axis=0), (len(best), 1)) for reduce in (np.max, np.min))
-        own[1:] += moves[best[:-1], best[1:]]
-        own[starts] = e[starts, best[starts]] + begin[best[starts]]
-        for rows in (d_high, d_low):
-            rows[starts] = begin
-            rows += e
-        if oracle.end:
-            own[ends] += end[best[ends]]
-            d_high[ends] += end
-            d_low[ends] += end
-        high, low = d_high.max(axis=1), d_low.min(axis=1)
-        if len(of_pairs):
-            self._add_pairs(of_pairs.reshape(-1, K, K), own, high, low)
-        top, bottom, now = (np.add.reduceat(one.astype(np.float64), starts) for one in (high, low, own))
-        return Change(np.maximum(top - now, 0.0), np.maximum(top - bottom, 0.0))
-
-    def _changes_of_tokens(self, of_tokens: Table) -> Table:
-        """e of the head of this file: array (n_tokens, n_labels)."""
-        e = np.zeros((self.tokens.n_tokens, of_tokens.shape[1]), dtype=np.float32)
-        self.index.add(e, np.ascontiguousarray(of_tokens), None if self.places is None else self.places.index)
-        return e
-
-    def _add_pairs(self, of_pairs: Table, own: Table, high: Table, low: Table) -> None:
-        """Add bigrams, arrays (n_bigrams, label before, label); no sequence's first token has any."""
-        if self.pair_index is None:
-            return
-        changed: NDArray[np.bool_] = np.any(of_pairs != 0.0, axis=(1, 2))
-        places = np.arange(len(changed)) if self.pairs is None else self.pairs.index
-        features = np.flatnonzero((places >= 0) & changed[places])
-        for f, (tokens, values) in zip(features, self.pair_index.having(features), strict=True):
-            block, x = of_pairs[places[f]], values
-            ends = np.stack([x * block.max(), x * block.min()])
-            high[tokens] += ends.max(axis=0)
-            low[tokens] += ends.min(axis=0)
-            own[tokens] += x * block[self.best[tokens - 1], self.best[tokens]]
 
 
 def has_grown(encoder: FeatureEncoder, before: FeatureEncoder) -> bool:
@@ -309,6 +221,29 @@ def _entropy(model: SequenceModel, chain: LabelLattice, weights: Floats, i: int,
 def _risk(model: SequenceModel, chain: LabelLattice, weights: Floats, i: int, path: Integers) -> float:
     labels = chain.expect(weights, i)[1]
     return float(log_of((1.0 - labels[np.arange(len(path)), path]).sum()))
+
+
+def _spans(model: SequenceModel, weights: Floats, tokens: Tokens, best: Sequence[Integers]) -> Floats:
+    """As `_span`, from the probabilities of neighbouring labels.
+
+    A span is wrong no more often than the labels that decide on it together: its own, and its neighbours'. So few have
+    a probability of their own.
+    """
+    values, kinds = np.empty(len(best)), labels_of_kinds(model.parts_of_tags)
+    found = model.spans_of(np.concatenate(best), tokens.offsets)
+    for first, lengths, labels, pairs in marginals_of(model.oracle, weights, tokens):
+        for i, n in enumerate(lengths.tolist()):
+            p, spans = labels[i, :n], found[first + i]
+            wrong = 1.0 - p[np.arange(n), best[first + i]]
+            sums = np.concatenate([[0.0], np.cumsum(wrong)]).tolist()
+            most = [sums[min(stop + 1, n)] - sums[max(start - 1, 0)] for start, stop, _ in spans]
+            worst = 0.0 if spans else float(wrong.max())
+            for bound, (start, stop, kind) in sorted(zip(most, spans), reverse=True):
+                if bound + ROUNDING < worst:
+                    break
+                worst = max(worst, 1.0 - chance_of(p, pairs[i, : n - 1], start, stop, *kinds[kind]))
+            values[first + i] = worst
+    return log_of(values)
 
 
 def _span(model: SequenceModel, chain: LabelLattice, weights: Floats, i: int, path: Integers) -> float:

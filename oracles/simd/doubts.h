@@ -1,0 +1,417 @@
+/* How sure chains of order 1 are of the labellings of a pool, from scores of its tokens: margins, and doubts.
+ *
+ * Margins, in float. With max-marginals mu_t(k), the score of the best labelling that has label k at token t, the best one
+ * has max_k mu_t(k) at every t, and the second best is the best of all that differ from it at some t: the greatest of the
+ * second largest mu_t(k). Forwards a_t(k) = e_t(k) + max_j (a_t-1(j) + d(j, k)), backwards
+ * b_t(j) = max_k (d(j, k) + e_t+1(k) + b_t+1(k)), and mu = a + b.
+ *
+ * Doubts, in double, from the sums of potentials.h: with M = exp(d - max d) and E_t = exp(e_t - max e_t),
+ *     R_t(q) = sum_a alpha_t-1(a) M(a, q),    alpha_t(q) = R_t(q) E_t(q) / sum_t,    w_t(q) = p_t(q) / R_t(q),
+ *     p_t-1(a) = alpha_t-1(a) sum_q M(a, q) w_t(q),    P(a, q at t) = alpha_t-1(a) M(a, q) w_t(q).
+ * Nothing is subtracted from sums of scores: the entropy is that of the scores below the greatest ones,
+ *     H = sum_t (log sum_t + sum_q p_t(q) (max e_t - e_t(q))) + sum_t sum_{a, q} P(a, q at t) (max d - d(a, q)).
+ * A chunk's probability is a product along its tokens (tasks/sequence/likely.py), from P(q | a) = P(a, q) / p(a).
+ *
+ * Where more may be lost to underflow than DOUBTS_LEAST, or scores of moves are further apart than DOUBTS_RANGE, there is
+ * no value: it is not a number.
+ */
+#ifndef STRUCTSVM_DOUBTS_H
+#define STRUCTSVM_DOUBTS_H
+
+#include "exponentials.h"
+#include "sets.h"
+
+#define DOUBTS_RANGE 300.0
+#define DOUBTS_LEAST 1e-150
+
+/* The value of a sequence: 1 - P(best labelling); the entropy; the expected number of wrong labels of the best labelling,
+ * or of one whose labels have max-marginals within `near` of it; the greatest probability that a chunk of it is wrong, of
+ * a labelling without chunks that a label is. */
+enum { DOUBTS_NONE, DOUBTS_CONFIDENCE, DOUBTS_ENTROPY, DOUBTS_RISK, DOUBTS_SPAN };
+
+/* Scores of K labels in rows of `stride`: of all tokens; of moves, from row to column; of beginnings and ends. Token t has
+ * the entries pair_starts[t] to pair_starts[t + 1] of moves of its own, tables of K rows (-1: none), times their values;
+ * pair_starts is NULL without any, pair_values where all are 1. `heat` is 1 / temperature. Label k belongs to chunks of
+ * kind[k], -1 for none, with the labels members[member_starts[kind]] ...; a chunk goes on after it, with it. */
+typedef struct {
+    int64_t K, stride;
+    const float *scores, *moves, *begin, *end;
+    const int64_t *pair_starts, *pair_tables;
+    const float *pair_values, *pair_moves;
+    double heat;
+    const int64_t *kind, *members, *member_starts;
+    const uint8_t *goes_on_after, *goes_on_with;
+} doubts_chain;
+
+/* Moves to tokens with the same pairs as `token`, the one that they were first summed for (-1: none yet): K rows of `stride`
+ * each, also turned; and, once there are sums, M, turned, and the turned M (max d - d), K rows of W = K rounded up to 4. */
+typedef struct {
+    int64_t token;
+    const float *d;
+    float *own, *turned_d;
+    double *M, *turned, *costs, top;
+    int has_sums, is_sound;
+} doubts_moves;
+
+/* Room for sequences of up to T tokens: floats mu (T, stride) and three rows; doubles alphas, R (then w) and p (T, W), logs
+ * and tops (T), four rows of W. The moves of tokens without pairs, and some of those with pairs, by their hash. */
+typedef struct {
+    float *mu, *rows;
+    double *alphas, *R, *p, *logs, *tops, *room;
+    doubts_moves shared, *special;
+    int64_t n_special, work;
+} doubts_room;
+
+typedef struct {
+    void (*prepare)(const doubts_chain *c, doubts_room *r);
+    int (*of)(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double near, double *margin,
+              double *value);
+    int (*add)(float *scores, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
+               const float *values, const int64_t *features, int64_t n, const float *changes, int64_t *at);
+} doubts_kernels;
+
+KERNELS_OF(doubts);
+
+typedef double doubts_part __attribute__((vector_size(8 * DOUBLES), aligned(8), may_alias));
+enum { DOUBTS_TERMS = 9, DOUBTS_BLOCK = 2048 };
+
+static int64_t doubts_wide(int64_t K) { return (K + 3) / 4 * 4; }
+
+/* turned[q][a] = d[a][q], -inf beyond. */
+static void doubts_turn(const float *d, int64_t K, int64_t stride, float *turned) {
+    for (int64_t q = 0; q < K; q++)
+        for (int64_t a = 0; a < stride; a++) turned[q * stride + a] = a < K ? d[a * stride + q] : -INFINITY;
+}
+
+static void doubts_sum_moves(const doubts_chain *c, doubts_moves *moves, int64_t token) {
+    int64_t n = c->K * c->stride;
+    float *own = moves->own;
+    memcpy(own, c->moves, n * sizeof(float));
+    for (int64_t p = c->pair_starts[token]; p < c->pair_starts[token + 1]; p++) {
+        if (c->pair_tables[p] < 0) continue;
+        const float x = c->pair_values == NULL ? 1.0f : c->pair_values[p], *block = c->pair_moves + c->pair_tables[p] * n;
+        for (int64_t i = 0; i < n; i++) own[i] += x * block[i];
+    }
+    moves->token = token;
+    moves->has_sums = 0;
+    doubts_turn(own, c->K, c->stride, moves->turned_d);
+}
+
+static int doubts_alike(const doubts_chain *c, int64_t one, int64_t other) {
+    int64_t a = c->pair_starts[one], b = c->pair_starts[other], n = c->pair_starts[one + 1] - a;
+    if (n != c->pair_starts[other + 1] - b) return 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (c->pair_tables[a + i] != c->pair_tables[b + i]) return 0;
+        if (c->pair_values != NULL && c->pair_values[a + i] != c->pair_values[b + i]) return 0;
+    }
+    return 1;
+}
+
+/* The moves to a token, valid until the next call. */
+static doubts_moves *doubts_to(const doubts_chain *c, doubts_room *r, int64_t token) {
+    if (c->pair_starts == NULL || c->pair_starts[token] == c->pair_starts[token + 1]) return &r->shared;
+    uint64_t hash = 0;
+    for (int64_t p = c->pair_starts[token]; p < c->pair_starts[token + 1]; p++)
+        hash = (hash + (uint64_t)c->pair_tables[p]) * UINT64_C(0x9e3779b97f4a7c15), hash ^= hash >> 32;
+    doubts_moves *found = r->special + hash % (uint64_t)r->n_special;
+    if (found->token < 0 || !doubts_alike(c, found->token, token)) doubts_sum_moves(c, found, token);
+    return found;
+}
+
+/* ---- margins ---- */
+
+/* out = plus + max_j (x[j] + d[j]) */
+static void doubts_longest(const float *x, const float *d, const float *plus, int64_t K, int64_t stride, float *out) {
+    for (int64_t q = 0; q < K; q += PART) {
+        rows_part top = part_all(-INFINITY);
+        for (int64_t j = 0; j < K; j++) top = rows_part_max(top, x[j] + *(const rows_part *)(d + j * stride + q));
+        *(rows_part *)(out + q) = top + (plus == NULL ? part_all(0.0f) : *(const rows_part *)(plus + q));
+    }
+}
+
+/* The margin; mu has the max-marginals then. */
+static double doubts_margin(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
+    int64_t K = c->K, S = c->stride;
+    const float *e = c->scores + first * S;
+    float *b = r->rows, *behind = b + S, *last = behind + S, best = -INFINITY, second = -INFINITY;
+    for (int64_t k = 0; k < S; k++) {
+        r->mu[k] = e[k] + c->begin[k];
+        b[k] = c->end[k];
+    }
+    for (int64_t t = 1; t < T; t++)
+        doubts_longest(r->mu + (t - 1) * S, doubts_to(c, r, first + t)->d, e + t * S, K, S, r->mu + t * S);
+    for (int64_t t = T - 1; t >= 0; t--) {
+        float *row = r->mu + t * S, top = -INFINITY, next = -INFINITY;
+        for (int64_t k = 0; k < K; k++) {
+            float x = row[k] += b[k], low = x < top ? x : top;
+            top = x > top ? x : top;
+            next = low > next ? low : next;
+        }
+        best = top > best ? top : best;
+        second = next > second ? next : second;
+        if (t == 0) break;
+        for (int64_t k = 0; k < K; k++) behind[k] = e[t * S + k] + b[k];
+        doubts_longest(behind, doubts_to(c, r, first + t)->turned_d, NULL, K, S, last);
+        float *swap = b;
+        b = last;
+        last = swap;
+    }
+    return best == -INFINITY ? -INFINITY : (double)best - second;
+}
+
+static int64_t doubts_best(const float *row, int64_t K) {
+    int64_t best = 0;
+    for (int64_t k = 1; k < K; k++) best = row[k] > row[best] ? k : best;
+    return best;
+}
+
+/* ---- sums ---- */
+
+/* out = sum_j x[j] rows[j] */
+static void doubts_times(const double *x, const double *rows, int64_t K, int64_t W, double *out) {
+    for (int64_t q = 0; q < W; q += DOUBLES) {
+        doubts_part sum = {0};
+        for (int64_t j = 0; j < K; j++) sum += x[j] * *(const doubts_part *)(rows + j * W + q);
+        *(doubts_part *)(out + q) = sum;
+    }
+}
+
+static void doubts_sum(const doubts_chain *c, doubts_moves *moves) {
+    int64_t K = c->K, W = doubts_wide(K);
+    const float *d = moves->d;
+    double top = -INFINITY, low = INFINITY;
+    for (int64_t a = 0; a < K; a++)
+        for (int64_t q = 0; q < W; q++) {
+            double x = q < K ? c->heat * d[a * c->stride + q] : -INFINITY;
+            moves->M[a * W + q] = x;
+            top = x > top ? x : top;
+            low = x > -INFINITY && x < low ? x : low;
+        }
+    moves->top = top;
+    moves->is_sound = top > -INFINITY && top - low <= DOUBTS_RANGE;
+    moves->has_sums = 1;
+    doubles_exponentials(moves->M, top, K * W, moves->M, DOUBTS_TERMS);
+    for (int64_t q = 0; q < K; q++)
+        for (int64_t a = 0; a < W; a++) {
+            double x = a < K ? moves->M[a * W + q] : 0.0;
+            moves->turned[q * W + a] = x;
+            moves->costs[q * W + a] = x > 0.0 ? x * (top - c->heat * d[a * c->stride + q]) : 0.0;
+        }
+}
+
+/* The moves to a token, with what sums need. */
+static const doubts_moves *doubts_at(const doubts_chain *c, doubts_room *r, int64_t token) {
+    doubts_moves *moves = doubts_to(c, r, token);
+    if (!moves->has_sums) doubts_sum(c, moves);
+    return moves;
+}
+
+/* The scores of a token over the temperature, with those of the beginning and the end; returns the greatest. */
+static double doubts_scores(const doubts_chain *c, int64_t first, int64_t t, int64_t T, double *row) {
+    const float *e = c->scores + (first + t) * c->stride;
+    double top = -INFINITY;
+    for (int64_t q = 0; q < doubts_wide(c->K); q++) {
+        float x = e[q] + (t == 0 ? c->begin[q] : 0.0f) + (t == T - 1 ? c->end[q] : 0.0f);
+        row[q] = q < c->K ? c->heat * x : -INFINITY;
+        top = row[q] > top ? row[q] : top;
+    }
+    return top;
+}
+
+/* Forwards; 0 where there are no sums. */
+static int doubts_forward(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
+    int64_t K = c->K, W = doubts_wide(K);
+    double *row = r->room, *e = row + W;
+    for (int64_t t = 0; t < T; t++) {
+        double *now = r->alphas + t * W, *R = r->R + t * W, sum = 0.0, least = 1.0;
+        if (t == 0)
+            for (int64_t q = 0; q < W; q++) R[q] = 1.0;
+        else {
+            const doubts_moves *moves = doubts_at(c, r, first + t);
+            if (!moves->is_sound) return 0;
+            doubts_times(now - W, moves->M, K, W, R);
+        }
+        r->tops[t] = doubts_scores(c, first, t, T, row);
+        if (r->tops[t] == -INFINITY) return 0;
+        doubles_exponentials(row, r->tops[t], W, e, DOUBTS_TERMS);
+        for (int64_t q = 0; q < W; q++) sum += now[q] = R[q] * e[q];
+        if (!(sum >= DOUBTS_LEAST)) return 0;
+        double by = 1.0 / sum;
+        for (int64_t q = 0; q < W; q++) {
+            now[q] *= by;
+            least = R[q] > 0.0 && row[q] > -INFINITY && now[q] < least ? now[q] : least;
+        }
+        if (least < DOUBTS_LEAST) return 0;
+        r->logs[t] = log(sum);
+    }
+    return 1;
+}
+
+/* Backwards: p, and w in the place of R. */
+static void doubts_backward(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
+    int64_t K = c->K, W = doubts_wide(K);
+    memcpy(r->p + (T - 1) * W, r->alphas + (T - 1) * W, W * sizeof(double));
+    for (int64_t t = T - 1; t > 0; t--) {
+        double *p = r->p + t * W, *before = p - W, *w = r->R + t * W, sum = 0.0;
+        const double *alpha = r->alphas + (t - 1) * W;
+        for (int64_t q = 0; q < W; q++) w[q] = p[q] > 0.0 ? p[q] / w[q] : 0.0;
+        doubts_times(w, doubts_at(c, r, first + t)->turned, K, W, before);
+        for (int64_t a = 0; a < W; a++) sum += before[a] *= alpha[a];
+        for (int64_t a = 0; a < W; a++) before[a] /= sum;
+    }
+}
+
+/* ---- values ---- */
+
+static double doubts_entropy(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
+    int64_t K = c->K, W = doubts_wide(K);
+    double *row = r->room, sum = 0.0;
+    for (int64_t t = 0; t < T; t++) {
+        const double *p = r->p + t * W, *alpha = r->alphas + (t - 1) * W;
+        doubts_scores(c, first, t, T, row);
+        sum += r->logs[t];
+        for (int64_t q = 0; q < K; q++) sum += p[q] > 0.0 ? p[q] * (r->tops[t] - row[q]) : 0.0;
+        if (t == 0) continue;
+        doubts_times(r->R + t * W, doubts_at(c, r, first + t)->costs, K, W, row);
+        for (int64_t a = 0; a < K; a++) sum += alpha[a] * row[a];
+    }
+    return sum > 0.0 ? sum : 0.0;
+}
+
+static double doubts_confidence(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
+    double *row = r->room, sum = 0.0;
+    for (int64_t t = 0, before = 0; t < T; t++) {
+        int64_t label = doubts_best(r->mu + t * c->stride, c->K);
+        doubts_scores(c, first, t, T, row);
+        sum += row[label] - r->tops[t] - r->logs[t];
+        if (t > 0) {
+            const doubts_moves *moves = doubts_at(c, r, first + t);
+            sum += c->heat * moves->d[before * c->stride + label] - moves->top;
+        }
+        before = label;
+    }
+    return sum < 0.0 ? -expm1(sum) : 0.0;
+}
+
+/* The probability that a label is wrong. */
+static double doubts_wrong(const double *p, int64_t K, int64_t label) {
+    double sum = 0.0;
+    for (int64_t q = 0; q < K; q++) sum += q == label ? 0.0 : p[q];
+    return sum;
+}
+
+static double doubts_risk(const doubts_chain *c, doubts_room *r, int64_t T, double near) {
+    int64_t K = c->K, W = doubts_wide(K);
+    double sum = 0.0;
+    for (int64_t t = 0; t < T; t++) {
+        const float *mu = r->mu + t * c->stride;
+        int64_t best = doubts_best(mu, K), label = best;
+        for (int64_t q = 0; q < K; q++)
+            if (mu[q] >= mu[best] - near && r->p[t * W + q] < r->p[t * W + label]) label = q;
+        sum += doubts_wrong(r->p + t * W, K, label);
+    }
+    return sum;
+}
+
+/* The probability that a chunk goes on to the next token with label b, after label a of token t. */
+static double doubts_on(const doubts_room *r, const doubts_moves *moves, int64_t W, int64_t t, int64_t a, int64_t b) {
+    double p = r->p[t * W + a];
+    return p > 0.0 ? r->alphas[t * W + a] * moves->M[a * W + b] * r->R[(t + 1) * W + b] / p : 0.0;
+}
+
+/* The probability of a chunk, of tokens `start` to `stop`. */
+static double doubts_chunk(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int64_t start, int64_t stop,
+                           int64_t kind) {
+    const int64_t *own = c->members + c->member_starts[kind], n = c->member_starts[kind + 1] - c->member_starts[kind];
+    int64_t W = doubts_wide(c->K);
+    double *run = r->room, *next = run + W, total = 0.0;
+    const doubts_moves *moves = start > 0 ? doubts_at(c, r, first + start) : NULL;
+    for (int64_t i = 0; i < n; i++) {
+        run[i] = r->p[start * W + own[i]];
+        for (int64_t j = 0; j < n && start > 0 && c->goes_on_with[own[i]]; j++)
+            if (c->goes_on_after[own[j]])
+                run[i] -= r->p[(start - 1) * W + own[j]] * doubts_on(r, moves, W, start - 1, own[j], own[i]);
+    }
+    for (int64_t t = start; t <= stop && t < T - 1; t++) {
+        moves = doubts_at(c, r, first + t + 1);
+        for (int64_t i = 0; i < n; i++) next[i] = 0.0;
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = 0; i < n && c->goes_on_after[own[j]]; i++)
+                if (c->goes_on_with[own[i]]) next[i] += run[j] * doubts_on(r, moves, W, t, own[j], own[i]);
+        if (t < stop)
+            for (int64_t i = 0; i < n; i++) run[i] = next[i];
+        else
+            for (int64_t i = 0; i < n; i++) total -= next[i];
+    }
+    for (int64_t i = 0; i < n; i++) total += run[i];
+    return total;
+}
+
+static double doubts_span(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
+    int64_t K = c->K, W = doubts_wide(K), S = c->stride, start = -1, found = 0;
+    double worst = 0.0, of_labels = 0.0;
+    for (int64_t t = 0; t < T; t++) {
+        int64_t label = doubts_best(r->mu + t * S, K), kind = c->kind[label];
+        double wrong = doubts_wrong(r->p + t * W, K, label);
+        of_labels = wrong > of_labels ? wrong : of_labels;
+        if (kind < 0) continue;
+        start = start < 0 ? t : start;
+        if (t < T - 1) {
+            int64_t next = doubts_best(r->mu + (t + 1) * S, K);
+            if (c->kind[next] == kind && c->goes_on_after[label] && c->goes_on_with[next]) continue;
+        }
+        wrong = 1.0 - doubts_chunk(c, r, first, T, start, t, kind);
+        worst = wrong > worst ? wrong : worst;
+        found = 1;
+        start = -1;
+    }
+    return found ? worst : of_labels;
+}
+
+static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double near,
+                     double *margin, double *value) {
+    int64_t each = c->K * doubts_wide(c->K);
+    *margin = doubts_margin(c, r, first, T);
+    if (stop_count(&r->work, T * each / 8) < 0) return -1;
+    if (what == DOUBTS_NONE) return 0;
+    *value = NAN;
+    if (*margin == -INFINITY || !doubts_forward(c, r, first, T)) return 0;
+    if (what != DOUBTS_CONFIDENCE) doubts_backward(c, r, first, T);
+    if (what == DOUBTS_CONFIDENCE) *value = doubts_confidence(c, r, first, T);
+    if (what == DOUBTS_ENTROPY) *value = doubts_entropy(c, r, first, T);
+    if (what == DOUBTS_RISK) *value = doubts_risk(c, r, T, near);
+    if (what == DOUBTS_SPAN) *value = doubts_span(c, r, first, T);
+    return stop_count(&r->work, T * each) < 0 ? -1 : 0;
+}
+
+static void doubts_prepare(const doubts_chain *c, doubts_room *r) {
+    r->work = 0;
+    r->shared.d = c->moves;
+    r->shared.has_sums = 0;
+    doubts_turn(c->moves, c->K, c->stride, r->shared.turned_d);
+    for (int64_t i = 0; i < r->n_special; i++) r->special[i].token = -1, r->special[i].d = r->special[i].own;
+}
+
+/* ---- changes of scores ---- */
+
+/* scores[token] += value changes[i], for the tokens that have feature i: block after block, each of which stays in the
+ * cache. `at` has room for n numbers. */
+static int doubts_add(float *scores, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
+                      const float *values, const int64_t *features, int64_t n, const float *changes, int64_t *at) {
+    int64_t done = 0;
+    for (int64_t i = 0; i < n; i++) at[i] = starts[features[i]];
+    for (int64_t end = DOUBTS_BLOCK; end < n_tokens + DOUBTS_BLOCK; end += DOUBTS_BLOCK)
+        for (int64_t i = 0; i < n; i++) {
+            int64_t p = at[i], stop = starts[features[i] + 1];
+            for (; p < stop && tokens[p] < end; p++) {
+                float *row = scores + tokens[p] * stride, x = values == NULL ? 1.0f : values[p];
+                for (int64_t q = 0; q < stride; q += PART)
+                    *(rows_part *)(row + q) += x * *(const rows_part *)(changes + i * stride + q);
+            }
+            if (stop_count(&done, 1 + (p - at[i]) * stride / 4) < 0) return -1;
+            at[i] = p;
+        }
+    return 0;
+}
+
+#endif

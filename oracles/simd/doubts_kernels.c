@@ -1,0 +1,3 @@
+#include "doubts.h"
+
+KERNELS(doubts) = {.prepare = doubts_prepare, .of = doubts_of, .add = doubts_add};

@@ -1,0 +1,177 @@
+"""Margins and doubts of small chains, against the enumeration of all labellings."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structsvm.metrics._schemes import Part
+from structsvm.tasks.sequence.chances import INSIDE, OPEN
+from structsvm.tasks.sequence.questions._margins import KINDS, add_rows, doubts
+from structsvm.tasks.sequence.questions.scores import chunk_tables
+
+PARTS = [Part("O", ""), Part("B", "x"), Part("I", "x"), Part("E", "y"), Part("I", "y"), Part("S", "x")]
+
+
+class Small:
+    """A pool of few sequences with arbitrary scores, some moves of which are forbidden."""
+
+    def __init__(self, seed, K, size=1.0, masks=0.2):
+        self.rng = rng = np.random.default_rng(seed)
+        self.K, self.S, self.size = K, (K + 7) // 8 * 8, size
+        self.parts = [PARTS[k] for k in rng.permutation(len(PARTS))[:K]]
+        self.lengths = rng.integers(1, 5, size=6)
+        self.offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+        n = int(self.offsets[-1])
+        self.scores, self.moves = self.rows(n), self.rows(K)
+        self.moves[rng.random((K, self.S)) < masks] = -np.inf
+        self.begin, self.end = self.rows(1)[0], self.rows(1)[0]
+        counts = rng.integers(0, 3, size=n) * (rng.random(n) < 0.5)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        tables = rng.integers(-1, 4, size=int(starts[-1])).astype(np.int64)
+        values = rng.normal(size=len(tables)).astype(np.float32) if seed % 2 else None
+        own = np.where(np.isinf(self.rows(4 * K)), 0.0, self.rows(4 * K)).reshape(4, K, self.S).astype(np.float32)
+        self.pairs = starts, tables, values, own
+
+    def rows(self, n):
+        found = (self.size * self.rng.normal(size=(n, self.S))).astype(np.float32)
+        found[:, self.K :] = -np.inf
+        return found
+
+    def moves_to(self, token):
+        starts, tables, values, own = self.pairs
+        found = self.moves[:, : self.K].astype(np.float64)
+        for p in range(starts[token], starts[token + 1]):
+            if tables[p] >= 0:
+                found = found + (1.0 if values is None else values[p]) * own[tables[p]][:, : self.K]
+        return found
+
+    def found(self, strategy, heat=1.0, near=1e-4):
+        out, values = np.empty(6), np.empty(6)
+        doubts(
+            self.scores,
+            self.offsets,
+            self.moves,
+            self.begin,
+            self.end,
+            out,
+            values,
+            strategy,
+            heat,
+            np.full(6, near),
+            chunk_tables(self.parts),
+            self.pairs,
+        )
+        return out, values
+
+    def labellings(self, i):
+        """All labellings of a sequence that are allowed, best first, and their scores."""
+        first, length = int(self.offsets[i]), int(self.lengths[i])
+        e = self.scores[first : first + length, : self.K].astype(np.float64)
+        moves = [self.moves_to(first + t) for t in range(length)]
+        every = []
+        for y in product(range(self.K), repeat=length):
+            score = self.begin[y[0]] + self.end[y[-1]] + sum(e[t, k] for t, k in enumerate(y))
+            score += sum(moves[t][y[t - 1], y[t]] for t in range(1, length))
+            if score > -np.inf:
+                every.append((score, y))
+        every.sort(reverse=True)
+        return [y for _, y in every], np.array([score for score, _ in every])
+
+    def chunks(self, y):
+        parts, spans, start = [self.parts[k] for k in y], [], None
+        for t, part in enumerate(parts):
+            if part.role == "O":
+                continue
+            start = t if start is None else start
+            after = parts[t + 1] if t + 1 < len(y) else None
+            if not (after and after.kind == part.kind and part.role in OPEN and after.role in INSIDE):
+                spans.append((start, t, part.kind))
+                start = None
+        return spans
+
+    def expected(self, i, strategy, heat):
+        every, scores = self.labellings(i)
+        p = np.exp(heat * (scores - scores[0]))
+        p /= p.sum()
+        best = every[0]
+        wrong = [sum(own for own, y in zip(p, every, strict=True) if y[t] != k) for t, k in enumerate(best)]
+        if strategy == "confidence":
+            return 1.0 - p[0]
+        if strategy == "entropy":
+            return -(p[p > 0] * np.log(p[p > 0])).sum()
+        if strategy == "risk":
+            return sum(wrong)
+        found = [self.chunks(y) for y in every]
+        shares = [sum(own for own, spans in zip(p, found, strict=True) if chunk in spans) for chunk in found[0]]
+        return 1.0 - min(shares) if shares else max(wrong)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([*KINDS]), st.sampled_from([0.5, 1.0, 3.0]))
+def test_against_all_labellings(seed, K, strategy, heat):
+    small = Small(seed, K)
+    margins, values = small.found(strategy, heat)
+    for i in range(6):
+        every, scores = small.labellings(i)
+        if not every:
+            assert margins[i] == -np.inf and (strategy == "margin" or np.isnan(values[i]))
+            continue
+        margin = scores[0] - scores[1] if len(scores) > 1 else np.inf
+        assert margins[i] == pytest.approx(margin, abs=1e-4)
+        if strategy != "margin" and margin > 1e-3:
+            assert values[i] == pytest.approx(small.expected(i, strategy, heat), abs=1e-5)
+
+
+def test_risk_is_none_too_small_where_the_best_come_near():
+    """Each labelling within the tolerance of the best one has at most this many wrong labels in expectation."""
+    n = 0
+    for seed in range(60):
+        small = Small(seed, 3, masks=0.0)
+        _, values = small.found("risk", near=0.5)
+        _, alone = small.found("risk", near=0.0)
+        assert (values >= alone - 1e-12).all()
+        for i in range(6):
+            every, scores = small.labellings(i)
+            p = np.exp(scores - scores[0])
+            p /= p.sum()
+            for y in (y for y, score in zip(every, scores, strict=True) if score >= scores[0] - 0.5):
+                wrong = sum(own * sum(a != b for a, b in zip(y, other)) for own, other in zip(p, every, strict=True))
+                assert values[i] >= wrong - 1e-6
+            n += values[i] > alone[i] + 1e-6
+    assert n > 20
+
+
+def test_scores_too_far_apart_have_no_value():
+    small = Small(1, 4, size=1.0, masks=0.0)
+    small.moves[0, 1] = -1000.0
+    _, values = small.found("entropy")
+    assert np.isnan(values[small.lengths > 1]).all() and np.isfinite(values[small.lengths == 1]).all()
+    small = Small(4, 4, size=200.0, masks=0.5)
+    margins, values = small.found("entropy")
+    assert np.isfinite(margins).any()
+    for i in np.flatnonzero(np.isfinite(values)):
+        assert values[i] == pytest.approx(small.expected(i, "entropy", 1.0), abs=1e-4)
+
+
+@pytest.mark.parametrize("has_values", [True, False])
+def test_changes_are_added_block_after_block(has_values):
+    rng = np.random.default_rng(0)
+    n, S, n_features = 5000, 8, 40
+    lists = [np.sort(rng.integers(n, size=rng.integers(0, 3000))) for _ in range(n_features)]
+    starts = np.concatenate([[0], np.cumsum([len(own) for own in lists])]).astype(np.int64)
+    tokens = np.concatenate(lists).astype(np.int64)
+    values = rng.integers(-3, 4, size=len(tokens)).astype(np.float32) if has_values else None
+    features = np.sort(rng.permutation(n_features)[:25]).astype(np.int64)
+    changes = rng.integers(-9, 9, size=(25, S)).astype(np.float32)
+    scores = rng.integers(-9, 9, size=(n, S)).astype(np.float32)
+    expected = scores.astype(np.float64)
+    for change, f in zip(changes, features, strict=True):
+        of = slice(starts[f], starts[f + 1])
+        np.add.at(
+            expected, tokens[of], np.outer(1.0 if values is None else values[of], change) + np.zeros((len(lists[f]), S))
+        )
+    add_rows(scores, starts, tokens, values, features, changes)
+    np.testing.assert_array_equal(scores, expected)
