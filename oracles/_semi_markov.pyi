@@ -6,6 +6,8 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.semi_markov import SemiMarkovOracle
 from structsvm.structures._labels import LabelLattice, LabelProblem
 
+MAX_CHART_BYTES: int
+
 def tables_of(tags: ArrayLike, n_labels: int) -> tuple[NDArray[np.int32], ...]: ...
 
 class SegmentChain(LabelLattice):
