@@ -88,6 +88,44 @@ def test_columns_of_training_name_no_sequences_later(work):
     assert [len(part.split("\n")) for part in found.split("\n\n")] == [3, 3]
 
 
+SHAPES = [("Xx", "Anna", "PER"), ("x", "met", "O"), ("Xx", "Tom", "PER")]  # in a sentence of one shape each is a run
+
+
+def written_shapes(work):
+    """A table of sentences by blank rows, and one to label whose shapes come in runs."""
+    write(work / "shapes.csv", [("shape", "word", "label"), *[row for _ in range(30) for row in (*SHAPES[1:], ())]])
+    write(work / "next.csv", [("shape", "word"), *[row[:2] for row in SHAPES[:1] * 2 + SHAPES[1:2]]])
+
+
+SHAPES_LEFT_OUT = ["train", "sequence", "shapes.csv", "-m", "m", "--columns", "word", "--label", "label"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [(*QUICK,), ("--stream", "-C", "1", "--loss", "hamming"), (*QUICK, "--shards", "folder")],
+    ids=["whole", "stream", "shards"],
+)
+def test_columns_that_are_left_out_name_no_sequences(work, more):
+    """The training file decides, with all of its first rows; the model remembers."""
+    written_shapes(work)
+    assert "30 sequences" in run(work, *SHAPES_LEFT_OUT, *more)[0]
+    assert structsvm.load(work / "m").model_.reading.left_out == ("shape",)
+    found = run(work, "predict", "m", "next.csv")[0]
+    assert [len(part.split("\n")) for part in found.strip("\n").split("\n\n")] == [3]
+    scores = json.loads(run(work, "evaluate", "m", "shapes.csv", "--json")[0])
+    assert scores["n_sequences"] == 30
+
+
+def test_a_column_that_training_had_not_may_name_sequences(work):
+    written_shapes(work)
+    run(work, *SHAPES_LEFT_OUT, *QUICK)
+    write(work / "named.csv", [("letter", "word"), ("1", "Anna"), ("1", "met"), ("2", "Tom")])
+    found = run(work, "predict", "m", "named.csv")[0]
+    assert [len(part.split("\n")) for part in found.strip("\n").split("\n\n")] == [2, 1]
+    found = run(work, "predict", "m", "next.csv", "--sequence", "shape")[0]
+    assert [len(part.split("\n")) for part in found.strip("\n").split("\n\n")] == [2, 1]
+
+
 def test_strangers_names_of_tasks(work):
     for name, task in (("sequences", "sequence"), ("categories", "taxonomy"), ("entities", "sequence")):
         said = run(work, "train", name, "x.csv", "-m", "m", status=2)[1]

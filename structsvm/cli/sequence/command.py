@@ -34,7 +34,7 @@ from structsvm.cli.training import (
     training,
     with_options,
 )
-from structsvm.features.columns import ColumnPieces, Columns, read_form
+from structsvm.features.columns import ColumnPieces, Columns, read_form, settled_reading
 from structsvm.features.tables.forms import Reading
 from structsvm.metrics import Scheme, chunk_scores, field_f1, record_accuracy, scheme_of, token_accuracy
 from structsvm.metrics._counts import mark_for, say_unseen
@@ -42,6 +42,7 @@ from structsvm.metrics._labels import known_tokens
 from structsvm.metrics._schemes import SCHEMES, scheme_name, why_none
 from structsvm.parameters import ParameterGroup, printable
 from structsvm.progress import Bar
+from structsvm.shards.pieces import arrow_batches
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.examples import doubt_of_outputs
@@ -348,7 +349,9 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             check_greedy(settings, loss_of(settings, before))
         features = features_of(settings)
         given: dict[str, Any] = {"min_count": features.min_count, "hash_bits": features.hash_bits}
-        if of_columns:
+        if in_shards.folder is not None and os.path.isfile(path) and arrow_batches(path, 1) is None:
+            reading = settled_reading(out.source(path), reading)
+        if in_shards.folder is not None and reading != Reading():
             given |= {"columns": reading.columns, "label": reading.label}
             given |= {"sequence": reading.sequence, "sentence_end": reading.sentence_end}
         X = in_shards.of(SequenceShards, templates=settings.templates, **given)
