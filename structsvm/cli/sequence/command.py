@@ -110,8 +110,8 @@ def evaluate(model: Any, path: str, jobs: int, *, constraints: str | None = None
         X, y = split_labels(model, columns, form)
         if y is None:
             raise ValueError(
-                f"{path}: has {X.n_columns} columns, as many as the model's features: there are no labels to compare "
-                "with, or a column of training is missing"
+                f"{path}: its columns, {X.n_columns}, are as many as the model's features: there are no labels to "
+                "compare with, or a column of training is missing"
             )
         gold = y.column(0)
     predicted = [list(map(str, labels)) for labels in model.predict(X, n_jobs=jobs)]  # as files have them
@@ -203,12 +203,12 @@ def say_rules(model: Any) -> None:
 
 
 def demo(seed: int) -> Any:
-    """Train on simulated chunks, evaluate on fresh ones, draw what happened."""
-    from structsvm.datasets import make_sequences
+    """Train on simulated addresses, evaluate on fresh ones, draw what happened."""
+    from structsvm.datasets import make_addresses
 
-    click.echo("simulating 3000 sentences with chunk labels, and 1000 to test on")
-    X, y = make_sequences(3000, random_state=seed)
-    X_test, y_test = make_sequences(1000, random_state=seed + 1)
+    click.echo("simulating 1000 addresses whose words are labelled, and 500 to test on")
+    X, y = make_addresses(1000, ambiguity=0.6, typos=0.1, noise=0.02, random_state=seed)
+    X_test, y_test = make_addresses(500, ambiguity=0.6, typos=0.1, noise=0.02, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "tol": 0.05})
     model, examples = prepare(settings, Columns.from_sequences(X), y)
     tokens = examples.tokens
@@ -216,7 +216,9 @@ def demo(seed: int) -> Any:
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
     raise_if_interrupted(train(Job(model, examples, solver), Bar(solver.n_passes)))
     predicted = model.predict(Columns.from_sequences(X_test))
-    click.echo(chunk_scores(y_test, predicted).report())
+    click.echo("  ".join(f"{word} [{label}]" for word, label in zip(X_test[0], predicted[0], strict=True)))
+    right = 100.0 * token_accuracy(y_test, predicted), 100.0 * record_accuracy(y_test, predicted)
+    click.echo("right: {:.2f} % of the words, {:.2f} % of whole addresses".format(*right))
     click.echo(model.result.certificate())
     return picture(model, (y_test, predicted))
 
