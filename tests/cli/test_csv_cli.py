@@ -46,6 +46,16 @@ def test_a_table_is_trained_on_and_labelled(work):
     assert len(run(work, "predict", "m", "new.csv")[0].split("\n\n")[0].split("\n")) == 3
 
 
+def test_a_table_with_another_name_for_its_words(work):
+    """Which one has them, the error asks; an option says."""
+    run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
+    write(work / "tokens.csv", [("id", "token"), ("1", "12"), ("1", "Mill"), ("1", "Rd")])
+    said = run(work, "predict", "m", "tokens.csv", status=1)[1]
+    assert "no column 'word'; there are 2, of the names id, token; columns= (--columns) names those that stand" in said
+    found = run(work, "predict", "m", "tokens.csv", "--columns", "token")[0]
+    assert last(found) == last(run(work, "predict", "m", "new.csv")[0])
+
+
 def test_a_model_of_a_table_labels_other_files(work):
     run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
     (work / "new.txt").write_text("12\nMill\nRd\n")

@@ -244,6 +244,8 @@ class Form:
         if column.isdecimal() and 1 <= int(column) <= self.width:
             return int(column) - 1
         known = f"of the names {', '.join(self.names)}" if self.names is not None else "of a name: they have numbers"
+        if self.may_lack and column in (self.reading.columns or ()):
+            known += "; columns= (--columns) names those that stand for the ones of training"
         raise ColumnFileError(f"{self.name}: no column {column!r:.40}; there are {self.width}, {known}")
 
     def called(self, place: int) -> str:
