@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]
 
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
-SEPARATORS = frozenset(b",;")  # of values, in tables
+SEPARATORS = frozenset(b",;")  # between the values of a table
 HEAD = 1 << 20  # bytes in which the rows that tell a table's columns are searched
 
 
