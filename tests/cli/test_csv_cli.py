@@ -47,7 +47,7 @@ def test_a_table_is_trained_on_and_labelled(work):
 
 
 def test_a_table_with_another_name_for_its_words(work):
-    """Which one has them, the error asks; an option says."""
+    """An option says which of its columns they are."""
     run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
     write(work / "tokens.csv", [("id", "token"), ("1", "12"), ("1", "Mill"), ("1", "Rd")])
     said = run(work, "predict", "m", "tokens.csv", status=1)[1]

@@ -164,7 +164,7 @@ def test_what_is_left_out_is_stored():
 
 
 def test_a_table_is_not_read_beyond_its_first_rows():
-    """Those that tell what its columns are."""
+    """The first thousand tell what its columns are."""
     read = []
 
     class Counted(Trickle):
