@@ -16,7 +16,7 @@ BUILT = {"benchmarks", "gallery", "project", "reference"}  # folders that the si
 FENCE = re.compile(r" *(```|~~~|\$\$)")
 ITEM = re.compile(r" *(?:[-*+]|\d+[.)]) +")
 APART = re.compile(r" *(?:[|#>]|<!--|<a |</|\[[^]]+\]: |:\w+:)|    |.*(?:  |\\)$")  # lines that stay as they are
-SPAN = re.compile(r"`+[^`]*`+|\$[^$\n]+\$|\]\([^)]*\)")
+SPAN = re.compile(r"`+[^`]*`+|\$[^$\n]+\$|\]\([^)]*\)|<a [^>]*>")
 BEGINS = re.compile(r"([-*+#>|=]+|\d+[.)])$")  # words that are marks at the beginning of a line
 BLANK = "\N{NO-BREAK SPACE}"
 
