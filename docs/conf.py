@@ -238,12 +238,16 @@ ACCESSIBLE = {
 }
 
 
+EMPTY_HEADING = re.compile(r'<th class="head([^"]*)"><p></p></th>')  # above a column of explanations, say
+
+
 def make_accessible(app, error):
-    """Levels of headings, names of the two side bars, and programs that scroll by the keyboard."""
+    """Levels of headings, names of the two side bars, programs that scroll by the keyboard, headings with words."""
     for path in Path(app.outdir).rglob("*.html") if error is None else ():
         text = path.read_text(encoding="utf-8")
         for before, after in ACCESSIBLE.items():
             text = text.replace(before, after)
+        text = EMPTY_HEADING.sub(r'<td class="head\1"></td>', text)
         path.write_text(text, encoding="utf-8")
 
 

@@ -40,12 +40,11 @@ def tag(sentences: list[list[str]]) -> list[list[str]]:
 
 
 def main():
-    """Train a tagger and label two sentences as the service does."""
-    from structsvm.datasets import make_sequences
+    """Train a tagger and label two addresses as the service does."""
+    from structsvm.datasets import make_addresses
     from structsvm.tasks import SequenceLabeler
 
-    X, y = make_sequences(200, random_state=0)
-    words = [[word for word, _ in sentence] for sentence in X]
+    words, y = make_addresses(200, random_state=0)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MODEL"] = str(Path(folder) / "tagger.model")
         SequenceLabeler(C=0.1, random_state=0).fit(words, y).save(os.environ["MODEL"])

@@ -6,7 +6,7 @@ Choosing C, and how many passes.
 
 GridSearchCV, and a learning curve by warm start.
 
-Simulated chunks. The search scores chunk F1 in three folds; the curve trains one model on, pass by pass,
+Simulated lines of recipes. The search scores F1 of fields in three folds; the curve trains one model on, pass by pass,
 and shows that test F1 settles long before the duality gap does.
 
 Run it: python examples/tune_C.py
@@ -15,31 +15,18 @@ Run it: python examples/tune_C.py
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from structsvm.datasets import make_sequences
-from structsvm.metrics import chunk_f1, chunk_f1_scorer
+from structsvm.datasets import make_recipes
+from structsvm.metrics import field_f1, field_f1_scorer
 from structsvm.tasks import SequenceLabeler
 
 
-def features(sentence, t):
-    """Word and tag of a token, tags of its neighbours."""
-    word, tag = sentence[t]
-    before = sentence[t - 1][1] if t > 0 else "none"
-    after = sentence[t + 1][1] if t + 1 < len(sentence) else "none"
-    return {"word": word, "tag": tag, "tags": f"{before}/{tag}/{after}", "before": before, "after": after}
-
-
-def with_features(sentences):
-    return [[features(sentence, t) for t in range(len(sentence))] for sentence in sentences]
-
-
 def main():
-    X, y = make_sequences(600, random_state=0)
-    X_test, y_test = make_sequences(300, random_state=1)
-    X, X_test = with_features(X), with_features(X_test)
+    X, y = make_recipes(60, ambiguity=0.9, typos=0.2, random_state=0)
+    X_test, y_test = make_recipes(300, ambiguity=0.9, typos=0.2, random_state=1)
 
-    labeler = SequenceLabeler(constraints="bio", random_state=0)
-    grid = {"C": [0.01, 0.03, 0.1, 0.3, 1.0]}
-    search = GridSearchCV(labeler, grid, scoring=chunk_f1_scorer, cv=3).fit(X, y)
+    labeler = SequenceLabeler(loss="hamming", templates="rich", random_state=0)
+    grid = {"C": [0.001, 0.01, 0.1, 1.0]}
+    search = GridSearchCV(labeler, grid, scoring=field_f1_scorer, cv=3).fit(X, y)
     scores = search.cv_results_
     for C, mean, std in zip(grid["C"], scores["mean_test_score"], scores["std_test_score"], strict=True):
         print(f"C = {C:<5}  F1 {100.0 * mean:.2f} +- {100.0 * std:.2f}")
@@ -49,7 +36,7 @@ def main():
     curve = clone(search.best_estimator_).set_params(max_iter=1, warm_start=True)
     for _ in range(10):
         curve.fit(X, y)
-        gap, f1 = curve.result_.relative_gap, chunk_f1(y_test, curve.predict(X_test))
+        gap, f1 = curve.result_.relative_gap, field_f1(y_test, curve.predict(X_test))
         print(f"{curve.n_iter_:3d} passes  gap {100.0 * gap:5.1f} %  test F1 {100.0 * f1:.2f}")
         gaps.append(100.0 * gap)
         scores.append(100.0 * f1)
@@ -58,7 +45,7 @@ def main():
 
     _, ax = plt.subplots(layout="constrained")
     ax.plot(range(1, 11), gaps, "o-", label="duality gap, %")
-    ax.plot(range(1, 11), scores, "s-", label="F1 on new sentences, %")
+    ax.plot(range(1, 11), scores, "s-", label="F1 on new lines, %")
     ax.set(xlabel="passes")
     ax.legend()
 

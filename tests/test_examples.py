@@ -63,7 +63,7 @@ def test_pictures_go_to_the_folder_that_is_named(run, tmp_path):
     pytest.importorskip("matplotlib")
     run("label_sequences.py", "made/here")
     made = {path.name for path in (tmp_path / "made" / "here").iterdir()}
-    assert made == {"chunk.model", "confusion.png", "features.png", "history.png", "transitions.png"}
+    assert made == {"address.model", "confusion.png", "features.png", "history.png", "transitions.png"}
 
 
 def test_missing_data_set_is_a_message(run, tmp_path, monkeypatch):

@@ -141,7 +141,11 @@ def test_version():
 @in_checkout
 def test_what_else_states_version_and_dependencies():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert f"\nversion: {structsvm.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {structsvm.__version__}\n" in citation
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    date = re.search(rf"^## \[{re.escape(structsvm.__version__)}\] - ([\d-]+)$", changes, re.MULTILINE)[1]
+    assert f'\ndate-released: "{date}"\n' in citation
     recipe = (ROOT / "build-aux" / "recipe.yaml").read_text(encoding="utf-8")
     assert f'  version: "{structsvm.__version__}"\n' in recipe
     assert f'  summary: "{project["project"]["description"]}"\n' in recipe

@@ -122,6 +122,7 @@ def reading(before: Reading | None = None) -> Reading:
         given.get("label") or own.label,
         given.get("sequence") or own.sequence,
         own.sentence_end if ends is None else tuple(ends.split()),
+        own.left_out,
     )
 
 

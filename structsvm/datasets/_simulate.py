@@ -146,15 +146,17 @@ def _cut(flat: list[T], offsets: NDArray[np.int64]) -> list[list[T]]:
     return [flat[i:j] for i, j in pairwise(offsets.tolist())]
 
 
-def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]], y: Sequence[Sequence[str]]) -> None:
+def write_columns(
+    path: str | PathLike[str], X: Sequence[Sequence[str | Sequence[str]]], y: Sequence[Sequence[str]]
+) -> None:
     """Write labelled sentences as a CoNLL column file: token columns, then the label.
 
     Parameters
     ----------
     path : path-like
         File to write, UTF-8, compressed if its name ends in ``.gz``.
-    X : list of (list of tuple of str)
-        Sentences of tokens, a token the tuple of its columns.
+    X : list of (list of (str or tuple of str))
+        Sentences of tokens, a token a word, or the tuple of its columns.
     y : list of (list of str)
         Their labels.
 
@@ -202,13 +204,11 @@ def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]
         file.write(gzip.compress(content, mtime=0) if Path(path).suffix == ".gz" else content)
 
 
-def _fields(token: Sequence[str], label: str, where: str) -> tuple[str, ...]:
+def _fields(token: str | Sequence[str], label: str, where: str) -> tuple[str, ...]:
     """A token's columns and its label; ValueError or TypeError for what cannot be read back."""
-    if isinstance(token, str):
-        raise TypeError(f"{where}: a token must be a tuple of its columns, got the str {token!r:.40}.")
-    fields = (*token, label)
+    fields = (token, label) if isinstance(token, str) else (*token, label)
     for j, field in enumerate(fields):
-        name = "label" if j == len(token) else f"column {j}"
+        name = "label" if j + 1 == len(fields) else f"column {j}"
         if not isinstance(field, str):
             raise TypeError(f"{where}, {name}: expected a str, got {field!r:.40}.")
         if not re.fullmatch("[^ \t\r\n\ud800-\udfff]+", field):

@@ -411,7 +411,7 @@ cdef class AttributeBuffer(TokenBuffer):
     def add(self, sequence):
         """Add one sequence of tokens."""
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
-            hint = ": text.split() makes one of its words" if isinstance(sequence, str) else ""
+            hint = "; text.split() makes one, and X of one alone is [tokens]" if isinstance(sequence, str) else ""
             raise TypeError(f"sequence {self.n_sequences} must be a list of tokens, got "
                             f"{type(sequence).__name__}{hint}")
         self.token = self.n_asked = 0

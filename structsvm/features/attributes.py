@@ -163,7 +163,7 @@ def check_no_table(x: Any, name: str) -> None:
 
 def if_text(sequence: Any) -> str:
     """The end of a message about a sequence that is a text; empty for others."""
-    return ": text.split() makes one of its words" if isinstance(sequence, str) else ""
+    return "; text.split() makes one, and X of one alone is [tokens]" if isinstance(sequence, str) else ""
 
 
 def unwrapped(x: Any) -> Any:

@@ -7,6 +7,7 @@ and column, and one vocabulary per column. All later steps work on the ids.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from bisect import bisect_right
@@ -32,7 +33,8 @@ from structsvm.features.sources import (
     unfolds_to_more,
 )
 from structsvm.features.tables.conllu import conllu_columns
-from structsvm.features.tables.forms import Form, Reading
+from structsvm.features.tables.csv_rows import LOOK
+from structsvm.features.tables.forms import Form, Reading, first_row
 from structsvm.features.tables.frames import frame_columns
 from structsvm.features.text.encodings import Encoded, NotTextError, without_marks
 from structsvm.stored_values import checked_arrays, least, short_strings, strings
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_columns"]
 
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
+SEPARATORS = frozenset(b",;")  # between the values of a table
+HEAD = 1 << 20  # bytes in which the rows that tell a table's columns are searched
 
 
 # ------------------------------------------------------------------------ columns
@@ -463,6 +467,14 @@ def read_form(source: Any, reading: Reading, n_features: int | None = None) -> t
     return columns, form
 
 
+def settled_reading(source: str | os.PathLike[str] | BinaryIO, reading: Reading) -> Reading:
+    """The reading with the columns of a table, as its first rows settle them; raises as `read_columns`."""
+    pieces = ColumnPieces(source, 1, reading)
+    next(iter(pieces))
+    settled: Reading = pieces.form.settled()
+    return settled
+
+
 class ColumnPieces:
     r"""A column file of any size, piece by piece: iteration yields bytes of whole sequences, `parse` their Columns.
 
@@ -513,7 +525,7 @@ class ColumnPieces:
         held, line, looked, name = bytearray(), 1, 0, name_of(self.source)
         blank, ends = 0, list[int]()  # in what is held: the end of the last blank line, and those of sequences
         try:
-            for block, most in stream_bytes(self.source):
+            for block, most in self._blocks():
                 held += block
                 if len(held) > most:
                     raise DamagedFileError(unfolds_to_more(f"{name}: a sequence unfolds", most))
@@ -522,7 +534,7 @@ class ColumnPieces:
                     continue
                 for found in BLANK_LINE.finditer(held, looked):
                     begin, blank = blank, found.end()
-                    if self._has_tokens(bytes(held[begin:blank]), name):
+                    if self._has_tokens(bytes(held[begin:blank]), name, held):
                         ends.append(blank)
                 size = self.n_sequences or max(len(ends), 1)
                 cuts = [0, *ends[size - 1 :: size]]
@@ -541,19 +553,31 @@ class ColumnPieces:
         if self.form is None:
             raise no_tokens(name, is_blank=line > 1 or bool(held))
 
-    def _has_tokens(self, data: bytes, name: str) -> bool:
-        """Whether a part has tokens; the first one that has settles the form."""
-        data = without_marks(data)
+    def _blocks(self) -> Iterator[tuple[bytes, float]]:
+        """The source's blocks; of a table to train on the first has the rows that tell what its columns are."""
+        blocks, head, most = stream_bytes(self.source), bytearray(), math.inf
+        if self.n_features is None:
+            for block, allowed in blocks:
+                head, most = head + block, allowed
+                n_lines = head.count(b"\n")
+                is_table = not n_lines or bool(SEPARATORS.intersection(first_row(bytes(head))))
+                if not is_table or n_lines > LOOK or len(head) >= HEAD:
+                    break
+        if head:
+            yield bytes(head), most
+        yield from blocks
+
+    def _has_tokens(self, data: bytes, name: str, held: bytes | bytearray) -> bool:
+        """Whether a part has tokens; the form is settled by all that is held from the first one on."""
         if self.form is None:
-            form = Form(data, name, self.reading, self.n_features)
+            form = Form(without_marks(bytes(held)), name, self.reading, self.n_features)
             self.form = form if form.width else None
-            return form.width > 0
-        return self.form.has_tokens(data)
+        return self.form is not None and self.form.has_tokens(without_marks(data))
 
     def _piece(self, data: bytes, line: int, name: str) -> Iterator[tuple[bytes, int, str]]:
         """A piece, if it has tokens."""
-        data = without_marks(data)
-        if self._has_tokens(data, name):
+        if self._has_tokens(data, name, data):
+            data = without_marks(data)
             self.form.follow(data, line)
             yield data, line, name
 

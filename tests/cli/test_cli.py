@@ -18,7 +18,7 @@ from command_line import COMMAND, run, run_process
 import structsvm
 from structsvm import cli
 from structsvm.cli.task import Wanted
-from structsvm.datasets import fetch_conll2000, make_sequences
+from structsvm.datasets import fetch_conll2000, make_addresses, make_sequences
 from structsvm.datasets._simulate import write_columns
 from structsvm.features import sources
 from structsvm.features.columns import read_columns
@@ -249,17 +249,17 @@ def test_inspect(work):
 def test_demo(work, monkeypatch):
     asked = []
 
-    def fewer_sequences(n, random_state):
+    def fewer(n, *, random_state, **hardness):
         asked.append((n, random_state))
-        return make_sequences(n // 20, random_state=random_state)
+        return make_addresses(n // 20, random_state=random_state, **hardness)
 
-    monkeypatch.setattr(structsvm.datasets, "make_sequences", fewer_sequences)
+    monkeypatch.setattr(structsvm.datasets, "make_addresses", fewer)
     out, _ = run(work, "demo", "sequence")
-    assert "FB1" in out and "gap" in out and "picture: structsvm-demo.png" in out
+    assert "% of whole addresses" in out and "gap" in out and "picture: structsvm-demo.png" in out
     assert (work / "structsvm-demo.png").read_bytes().startswith(b"\x89PNG")
     run(work, "demo", "sequence", "-o", "d.svg", "--seed", "3")
     assert "<svg" in (work / "d.svg").read_text()
-    assert asked == [(3000, 0), (1000, 1), (3000, 3), (1000, 4)]
+    assert asked == [(1000, 0), (500, 1), (1000, 3), (500, 4)]
 
 
 def test_every_option_of_train(work):

@@ -46,6 +46,16 @@ def test_a_table_is_trained_on_and_labelled(work):
     assert len(run(work, "predict", "m", "new.csv")[0].split("\n\n")[0].split("\n")) == 3
 
 
+def test_a_table_with_another_name_for_its_words(work):
+    """An option says which of its columns they are."""
+    run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
+    write(work / "tokens.csv", [("id", "token"), ("1", "12"), ("1", "Mill"), ("1", "Rd")])
+    said = run(work, "predict", "m", "tokens.csv", status=1)[1]
+    assert "no column 'word'; there are 2, of the names id, token; columns= (--columns) names those that stand" in said
+    found = run(work, "predict", "m", "tokens.csv", "--columns", "token")[0]
+    assert last(found) == last(run(work, "predict", "m", "new.csv")[0])
+
+
 def test_a_model_of_a_table_labels_other_files(work):
     run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
     (work / "new.txt").write_text("12\nMill\nRd\n")
@@ -86,6 +96,44 @@ def test_columns_of_training_name_no_sequences_later(work):
     write(work / "next.csv", [("shape", "word"), *(row[:2] for row in rows), (), *(row[:2] for row in rows)])
     found = run(work, "predict", "m", "next.csv")[0].strip("\n")
     assert [len(part.split("\n")) for part in found.split("\n\n")] == [3, 3]
+
+
+SHAPES = [("Xx", "Anna", "PER"), ("x", "met", "O"), ("Xx", "Tom", "PER")]  # in a sentence of one shape each is a run
+
+
+def written_shapes(work):
+    """A table of sentences by blank rows, and one to label whose shapes come in runs."""
+    write(work / "shapes.csv", [("shape", "word", "label"), *[row for _ in range(30) for row in (*SHAPES[1:], ())]])
+    write(work / "next.csv", [("shape", "word"), *[row[:2] for row in SHAPES[:1] * 2 + SHAPES[1:2]]])
+
+
+SHAPES_LEFT_OUT = ["train", "sequence", "shapes.csv", "-m", "m", "--columns", "word", "--label", "label"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [(*QUICK,), ("--stream", "-C", "1", "--loss", "hamming"), (*QUICK, "--shards", "folder")],
+    ids=["whole", "stream", "shards"],
+)
+def test_columns_that_are_left_out_name_no_sequences(work, more):
+    """The training file decides, with all of its first rows; the model remembers."""
+    written_shapes(work)
+    assert "30 sequences" in run(work, *SHAPES_LEFT_OUT, *more)[0]
+    assert structsvm.load(work / "m").model_.reading.left_out == ("shape",)
+    found = run(work, "predict", "m", "next.csv")[0]
+    assert [len(part.split("\n")) for part in found.strip("\n").split("\n\n")] == [3]
+    scores = json.loads(run(work, "evaluate", "m", "shapes.csv", "--json")[0])
+    assert scores["n_sequences"] == 30
+
+
+def test_a_column_that_training_had_not_may_name_sequences(work):
+    written_shapes(work)
+    run(work, *SHAPES_LEFT_OUT, *QUICK)
+    write(work / "named.csv", [("letter", "word"), ("1", "Anna"), ("1", "met"), ("2", "Tom")])
+    found = run(work, "predict", "m", "named.csv")[0]
+    assert [len(part.split("\n")) for part in found.strip("\n").split("\n\n")] == [2, 1]
+    found = run(work, "predict", "m", "next.csv", "--sequence", "shape")[0]
+    assert [len(part.split("\n")) for part in found.strip("\n").split("\n\n")] == [2, 1]
 
 
 def test_strangers_names_of_tasks(work):

@@ -442,6 +442,14 @@ def test_write_columns(tmp_path, file):
     assert not (tmp_path / "bad").exists()
 
 
+def test_words_are_written_as_simulators_return_them(tmp_path):
+    X, y = datasets.make_addresses(20, random_state=0)
+    write_columns(tmp_path / "words", X, y)
+    write_columns(tmp_path / "tuples", [[(word,) for word in words] for words in X], y)
+    assert (tmp_path / "words").read_bytes() == (tmp_path / "tuples").read_bytes()
+    assert [*read_columns(tmp_path / "words").drop_last()] == X
+
+
 @given(
     st.integers(1, 3).flatmap(
         lambda n: st.lists(st.lists(st.tuples(*[st.text(max_size=3)] * (n + 1)), min_size=1, max_size=3), max_size=3)
@@ -490,12 +498,8 @@ def is_utf8(text):
         ([[("a",)], [("a",)]], [["O"], ["\t"]], ValueError, r"sequence 1, token 0, label: '\\t' cannot be written"),
         ([[("a",)], []], [["O"], []], ValueError, "sequence 1 is empty"),
         ([[("a",), ("a", "N")]], [["O", "O"]], ValueError, "token 1: expected 2 columns with the label, got 3"),
-        (
-            [["dog"]],
-            [["O"]],
-            TypeError,
-            "sequence 0, token 0: a token must be a tuple of its columns, got the str",
-        ),
+        ([["dog", ("a", "N")]], [["O", "O"]], ValueError, "token 1: expected 2 columns with the label, got 3"),
+        ([["big dog"]], [["O"]], ValueError, "sequence 0, token 0, column 0: 'big dog' cannot be written"),
         ([[("a", 1)]], [["O"]], TypeError, "sequence 0, token 0, column 1: expected a str, got 1"),
         ([], [], ValueError, "no sequences"),
     ],

@@ -148,7 +148,11 @@ def test_lone_surrogates_survive():
         ([[{"a": [0.0, float("nan")]}]], ValueError, r"feature 'a\[1\]' .* nan"),
         ([[["a"], "abc"]], TypeError, "token 1: a token must be a dict .* type str"),
         ([[["a"], None]], TypeError, "token 1: a token must be a dict .* type NoneType"),
-        ([[["a"]], "abc"], TypeError, "sequence 1 must be a list of tokens, got str"),
+        (
+            [[["a"]], "abc"],
+            TypeError,
+            r"a list of tokens, got str; text.split\(\) makes one, and X of one alone is \[tokens\]",
+        ),
         ([[["a"]], 7], TypeError, "sequence 1 must be a list of tokens, got int"),
         ([{"a": "b"}], TypeError, "sequence 0 must be a list of tokens, got dict"),
         ([[{b"\xff": "b"}]], ValueError, "not UTF-8"),

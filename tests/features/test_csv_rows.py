@@ -129,6 +129,55 @@ def test_pieces_know_the_name_above_them(n):
     assert [sequence for piece in reversed(found) for sequence in piece] == list(table(text, sequence="doc"))
 
 
+class Trickle(io.RawIOBase):
+    """A pipe that has a few bytes at a time."""
+
+    def __init__(self, data, size):
+        self.data, self.size = data, size
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        size = min(self.size, len(buffer))
+        part, self.data = self.data[:size], self.data[size:]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+@pytest.mark.parametrize("size", [3, 40, 1000])
+def test_pieces_of_a_pipe_are_read_as_the_whole(size):
+    """In the first sentence alone the shapes come in runs."""
+    text = "shape,word,tag\n" + "X,Anna,B\nx,met,O\nx,her,O\n\n" * 5
+    reading = Reading(columns=("word",), label="tag")
+    pieces = ColumnPieces(Trickle(text.encode(), size), 1, reading)
+    assert [s for piece in pieces for s in pieces.parse(piece)] == [*table(text, columns=["word"], label="tag")]
+    assert pieces.form.settled().left_out == ("shape",)
+
+
+def test_what_is_left_out_is_stored():
+    reading = Reading(columns=("word",), label="tag", left_out=("shape",))
+    assert Reading.of(reading.to_json()) == reading
+    assert "left_out" not in Reading(columns=("word",)).to_json()
+    with pytest.raises(ValueError, match="columns that are left out"):
+        Reading.of({"left_out": [1]})
+
+
+def test_a_table_is_not_read_beyond_its_first_rows():
+    """The first thousand tell what its columns are."""
+    read = []
+
+    class Counted(Trickle):
+        def readinto(self, buffer):
+            read.append(n := super().readinto(buffer))
+            return n
+
+    text = "shape,word,tag\n" + "X,Anna,B\n\n" * 200_000
+    pieces = iter(ColumnPieces(Counted(text.encode(), 1 << 16), 1))
+    next(pieces)
+    assert sum(read) < 1 << 18
+
+
 def test_errors_in_pieces_name_the_line_of_the_file():
     pieces = ColumnPieces(io.BytesIO(b'word,tag\na,O\n\n"b",O\n,\n\nc,O\nd,\n'), 1)
     with pytest.raises(ColumnFileError, match=r"<lines>:8: the column 2 \(tag\) is empty"):

@@ -34,7 +34,7 @@ from structsvm.cli.training import (
     training,
     with_options,
 )
-from structsvm.features.columns import ColumnPieces, Columns, read_form
+from structsvm.features.columns import ColumnPieces, Columns, read_form, settled_reading
 from structsvm.features.tables.forms import Reading
 from structsvm.metrics import Scheme, chunk_scores, field_f1, record_accuracy, scheme_of, token_accuracy
 from structsvm.metrics._counts import mark_for, say_unseen
@@ -42,6 +42,7 @@ from structsvm.metrics._labels import known_tokens
 from structsvm.metrics._schemes import SCHEMES, scheme_name, why_none
 from structsvm.parameters import ParameterGroup, printable
 from structsvm.progress import Bar
+from structsvm.shards.pieces import arrow_batches
 from structsvm.shards.sequences import SequenceShards
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.examples import doubt_of_outputs
@@ -109,8 +110,8 @@ def evaluate(model: Any, path: str, jobs: int, *, constraints: str | None = None
         X, y = split_labels(model, columns, form)
         if y is None:
             raise ValueError(
-                f"{path}: has {X.n_columns} columns, as many as the model's features: there are no labels to compare "
-                "with, or a column of training is missing"
+                f"{path}: its columns, {X.n_columns}, are as many as the model's features: there are no labels to "
+                "compare with, or a column of training is missing"
             )
         gold = y.column(0)
     predicted = [list(map(str, labels)) for labels in model.predict(X, n_jobs=jobs)]  # as files have them
@@ -202,12 +203,12 @@ def say_rules(model: Any) -> None:
 
 
 def demo(seed: int) -> Any:
-    """Train on simulated chunks, evaluate on fresh ones, draw what happened."""
-    from structsvm.datasets import make_sequences
+    """Train on simulated addresses, evaluate on fresh ones, draw what happened."""
+    from structsvm.datasets import make_addresses
 
-    click.echo("simulating 3000 sentences with chunk labels, and 1000 to test on")
-    X, y = make_sequences(3000, random_state=seed)
-    X_test, y_test = make_sequences(1000, random_state=seed + 1)
+    click.echo("simulating 1000 addresses whose words are labelled, and 500 to test on")
+    X, y = make_addresses(1000, ambiguity=0.6, typos=0.1, noise=0.02, random_state=seed)
+    X_test, y_test = make_addresses(500, ambiguity=0.6, typos=0.1, noise=0.02, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "tol": 0.05})
     model, examples = prepare(settings, Columns.from_sequences(X), y)
     tokens = examples.tokens
@@ -215,7 +216,9 @@ def demo(seed: int) -> Any:
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
     raise_if_interrupted(train(Job(model, examples, solver), Bar(solver.n_passes)))
     predicted = model.predict(Columns.from_sequences(X_test))
-    click.echo(chunk_scores(y_test, predicted).report())
+    click.echo("  ".join(f"{word} [{label}]" for word, label in zip(X_test[0], predicted[0], strict=True)))
+    right = 100.0 * token_accuracy(y_test, predicted), 100.0 * record_accuracy(y_test, predicted)
+    click.echo("right: {:.2f} % of the words, {:.2f} % of whole addresses".format(*right))
     click.echo(model.result.certificate())
     return picture(model, (y_test, predicted))
 
@@ -348,7 +351,9 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             check_greedy(settings, loss_of(settings, before))
         features = features_of(settings)
         given: dict[str, Any] = {"min_count": features.min_count, "hash_bits": features.hash_bits}
-        if of_columns:
+        if in_shards.folder is not None and os.path.isfile(path) and arrow_batches(path, 1) is None:
+            reading = settled_reading(out.source(path), reading)
+        if in_shards.folder is not None and reading != Reading():
             given |= {"columns": reading.columns, "label": reading.label}
             given |= {"sequence": reading.sequence, "sentence_end": reading.sentence_end}
         X = in_shards.of(SequenceShards, templates=settings.templates, **given)

@@ -67,29 +67,37 @@ class Reading:
         first one, if its values come in runs.
     sentence_end : tuple of str
         Tokens, in the first of `columns`, after which a sequence ends.
+    left_out : tuple of str
+        Names of a table's columns that are none of these: another table's column of such a name names no sequences.
     """
 
     columns: tuple[Column, ...] | None = None
     label: Column | None = None
     sequence: Column | None = None
     sentence_end: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, value: Any) -> Reading:
         """The inverse of `to_json`; ValueError or TypeError for what it cannot have returned."""
         given = cls(**value)
         columns = () if given.columns is None else given.columns
-        ends = given.sentence_end
+        ends, left_out = given.sentence_end, given.left_out
         single = [column for column in (given.label, given.sequence) if column is not None]
         if not all(type(column) in (str, int) for column in [*columns, *single]) or isinstance(columns, str):
             raise ValueError(f"columns {value!r:.80}")
         if isinstance(ends, str) or not all(type(word) is str for word in ends):
             raise ValueError(f"ends of sentences {ends!r:.80}")
-        return replace(given, columns=None if given.columns is None else tuple(columns), sentence_end=tuple(ends))
+        if isinstance(left_out, str) or not all(type(name) is str for name in left_out):
+            raise ValueError(f"columns that are left out {left_out!r:.80}")
+        words = None if given.columns is None else tuple(columns)
+        return replace(given, columns=words, sentence_end=tuple(ends), left_out=tuple(left_out))
 
     def to_json(self) -> dict[str, Any]:
         columns = None if self.columns is None else list(self.columns)
-        return vars(self) | {"columns": columns, "sentence_end": list(self.sentence_end)}
+        stored = vars(self) | {"columns": columns, "sentence_end": list(self.sentence_end)}
+        del stored["left_out"]
+        return stored | ({"left_out": list(self.left_out)} if self.left_out else {})
 
 
 class Form:
@@ -185,7 +193,9 @@ class Form:
         self.ends = {word.encode("utf-8", "surrogatepass") for word in reading.sentence_end}
 
     def _may_name_sequences(self, reading: Reading) -> bool:
-        """Whether the first column may: no other is said to, and it is not said to be one of tokens or the label."""
+        """Whether the first column may: no other is said to, and it is said to be nothing else."""
+        if self.names is not None and self.names[0] in reading.left_out:
+            return False
         label = [] if reading.label is None or self.may_lack else [reading.label]
         given = [*(reading.columns or ()), *label]
         return reading.sequence is None and 0 not in map(self.place, given)
@@ -234,6 +244,8 @@ class Form:
         if column.isdecimal() and 1 <= int(column) <= self.width:
             return int(column) - 1
         known = f"of the names {', '.join(self.names)}" if self.names is not None else "of a name: they have numbers"
+        if self.may_lack and column in (self.reading.columns or ()):
+            known += "; columns= (--columns) names those that stand for the ones of training"
         raise ColumnFileError(f"{self.name}: no column {column!r:.40}; there are {self.width}, {known}")
 
     def called(self, place: int) -> str:
@@ -262,11 +274,13 @@ class Form:
             return self.reading
         names = self.table.names
         words = self.places[:-1] if self.has_label else self.places
+        used = {self.sequence, *self.places}
         return replace(
             self.reading,
             columns=tuple(names[j] for j in words),
             label=names[self.places[-1]] if self.has_label else None,
             sequence=None if self.sequence is None else names[self.sequence],
+            left_out=tuple(name for j, name in enumerate(names) if name and j not in used),
         )
 
     def follow(self, data: bytes, line: int) -> None:
