@@ -39,7 +39,13 @@ class _Label(ctypes.Structure):
 
 
 class _Head(ctypes.Structure):
-    _fields_ = [("n_labels", ctypes.c_uint32), ("n_columns", ctypes.c_uint32), ("labels", ctypes.POINTER(_Label))]
+    _fields_ = [
+        ("n_labels", ctypes.c_uint32),
+        ("n_columns", ctypes.c_uint32),
+        ("labels", ctypes.POINTER(_Label)),
+        ("own", ctypes.c_void_p),
+        ("n_numbers", ctypes.c_uint32),
+    ]
 
 
 @cache
@@ -67,6 +73,8 @@ class Model:
     labels : list of str
     n_columns : int
         Strings of each token, or document; 0: tokens have attributes.
+    n_numbers : int
+        Numbers of each row, of a model of rows of numbers; 0: another one.
 
     Raises
     ------
@@ -95,6 +103,7 @@ class Model:
         check(status)
         head = self._pointer.contents
         self.n_columns: int = head.n_columns
+        self.n_numbers: int = head.n_numbers
         texts = [head.labels[y] for y in range(head.n_labels)]
         self.labels = [ctypes.string_at(text.data, text.size).decode("utf-8", "surrogatepass") for text in texts]
 

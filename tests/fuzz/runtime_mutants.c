@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARRAYS = 4096, MOST_TOKENS = 9, K_BEST = 3 };
+enum { MOST_ARRAYS = 4096, MOST_TOKENS = 9, K_BEST = 3, MOST_NUMBERS = 4096 };
 
 static uint64_t state;
 
@@ -90,15 +90,21 @@ static char capitals[301];
 static long use(structsvm *tagger, int as_it_is) {
     static structsvm_text texts[MOST_TOKENS * 4];
     static float rows[1 << 20];
+    static double numbers[MOST_NUMBERS];
     uint32_t starts[MOST_TOKENS + 1], labels[MOST_TOKENS * K_BEST], n = 1 + (uint32_t)drawn(MOST_TOKENS);
     double scores[K_BEST];
     long good = 0;
-    if (tagger->n_columns > 4) return 0;
+    if (tagger->n_columns > 4 || tagger->n_numbers > MOST_NUMBERS) return 0;
     for (int i = 0; i < MOST_TOKENS * 4; i++) {
         const char *word = as_it_is ? capitals : words[drawn(60) == 0 ? 14 : drawn(14)];
         texts[i].data = word;
         texts[i].size = (uint32_t)strlen(word);
         texts[i].value = drawn(4) ? 1.0f : 0.5f;
+    }
+    for (uint32_t k = 0; k < tagger->n_numbers; k++) numbers[k] = drawn(3) ? (double)drawn(2000) / 100.0 - 10.0 : 0.0;
+    for (int i = 0; tagger->n_numbers > 0 && i < MOST_TOKENS * 4; i++) {
+        texts[i].data = (const char *)numbers;
+        texts[i].size = (uint32_t)sizeof(double) * tagger->n_numbers - (drawn(60) == 0);
     }
     for (uint32_t t = 0; t <= n; t++) starts[t] = 4 * t - (uint32_t)(t > 0 ? drawn(4) : 0);
     int failed = structsvm_predict(tagger, texts, starts, n, labels);

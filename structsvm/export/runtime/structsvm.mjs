@@ -64,6 +64,7 @@ class Opened {
     const nLabels = view.getUint32(this.pointer, true);
     const texts = view.getUint32(this.pointer + 8, true);
     this.nColumns = view.getUint32(this.pointer + 4, true);
+    this.nNumbers = view.getUint32(this.pointer + 16, true);
     this.labels = Array.from({ length: nLabels }, (_, y) => {
       const at = view.getUint32(texts + TEXT * y, true);
       return decoder.decode(new Uint8Array(exports.memory.buffer, at, view.getUint32(texts + TEXT * y + 4, true)));
@@ -88,6 +89,22 @@ class Opened {
   rowsAt(at, n) {
     const size = this.labels.length;
     return Array.from({ length: n }, (_, t) => new Float32Array(this.exports.memory.buffer, at + 4 * t * size, size).slice());
+  }
+
+  // Addresses of rows of numbers, and of room for `more` bytes.
+  writeRows(rows, more) {
+    const width = 8 * this.nNumbers;
+    const size = 16 + more + rows.length * (TEXT + width);
+    if (size > this.#size) this.#grow(size);
+    const textsAt = this.#room + ((more + 7) & ~7);
+    const view = this.view();
+    rows.forEach((row, i) => {
+      const at = textsAt + TEXT * rows.length + width * i;
+      view.setUint32(textsAt + TEXT * i, at, true);
+      view.setUint32(textsAt + TEXT * i + 4, width, true);
+      for (let k = 0; k < this.nNumbers; k++) view.setFloat64(at + 8 * k, row[k], true);
+    });
+    return [textsAt, 0, this.#room];
   }
 
   // Addresses of texts with their values, of where each token's begin (0 for columns), and of room for `more` bytes.
@@ -177,9 +194,11 @@ export class Classifier {
   constructor(model) {
     this.#model = model;
     this.labels = model.labels;
+    /** Numbers of each row, of a model of rows of numbers; 0: texts. */
+    this.nNumbers = model.nNumbers;
   }
 
-  /** The best label of each text. */
+  /** The best label of each text, or row. */
   predict(texts) {
     const [at, , out] = this.#write(texts, 4 * texts.length);
     this.#model.call("predict", at, 0, texts.length, out);
@@ -206,11 +225,23 @@ export class Classifier {
   }
 
   #write(texts, more) {
+    if (this.nNumbers) return this.#writeRows(texts, more);
     if (!Array.isArray(texts)) throw new TypeError("texts must be an array of strings");
     texts.forEach((text, i) => {
       if (typeof text !== "string") throw new TypeError(`text ${i} must be a string`);
     });
     return this.#model.write(texts, [], [], more);
+  }
+
+  #writeRows(rows, more) {
+    if (!Array.isArray(rows)) throw new TypeError("rows must be an array of arrays of numbers");
+    rows.forEach((row, i) => {
+      const isRow = (Array.isArray(row) || ArrayBuffer.isView(row)) && row.length === this.nNumbers;
+      if (!isRow || !Array.prototype.every.call(row, (x) => typeof x === "number")) {
+        throw new TypeError(`row ${i} must be an array of ${this.nNumbers} numbers`);
+      }
+    });
+    return this.#model.writeRows(rows, more);
   }
 }
 

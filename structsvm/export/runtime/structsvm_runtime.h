@@ -9,7 +9,8 @@
  *     structsvm_close(tagger);
  *
  * The source beside this header is of one structure, the model's. Of texts each is labelled by itself: they are what is
- * called tokens below, a column each.
+ * called tokens below, a column each. So is a row of numbers: its `data` are n_numbers of type double, at any address, and
+ * its size is in bytes as well.
  *
  * The bytes of a model are used where they are: mapped, read, or an array of the program. They must begin at a multiple
  * of 8, and stay until the last tagger over them is closed. Nothing writes to them, so threads and processes share them.
@@ -30,8 +31,8 @@ enum {
     STRUCTSVM_OK = 0,
     STRUCTSVM_FILE = -1,        /* not a complete, sound model, or not at a multiple of 8 */
     STRUCTSVM_MEMORY = -2,      /* no memory; the tagger stays as it was */
-    STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, k = 0,
-                                 * k best labels of several texts */
+    STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, a row of
+                                 * another size, k = 0, k best labels of several texts */
     STRUCTSVM_UTF8 = -4,        /* a text that is not UTF-8 */
     STRUCTSVM_NOTHING = -5,     /* constraints leave no labelling of this length, or scores overflow */
     STRUCTSVM_SIZE = -6,        /* a sequence or text, or k, that would need more than 2^31 bytes */
@@ -50,6 +51,7 @@ typedef struct structsvm {
     uint32_t n_columns;             /* texts of each token; 0: tokens have attributes, as many as each has */
     const structsvm_text *labels;   /* n_labels of them, each with a zero behind it; read only */
     struct structsvm_own *own;
+    uint32_t n_numbers;             /* of models of rows of numbers: how many each row has, else 0 */
 } structsvm;
 
 /* Check `size` bytes of a model, in a pass over them, and make a tagger. STRUCTSVM_OK, _FILE (also for a model of another
