@@ -18,10 +18,16 @@ FILE, MEMORY, INPUT, UTF8, NOTHING, SIZE, MARGINS = range(-1, -8, -1)
 MOST_BYTES = 1 << 31
 ERRORS: dict[int, tuple[type[Exception], str]] = {
     MEMORY: (MemoryError, "no memory"),
-    INPUT: (ValueError, "a value that is not finite, k below 1, or a text longer than 2**24 bytes"),
+    INPUT: (
+        ValueError,
+        "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training",
+    ),
     UTF8: (ValueError, "a text that is not UTF-8"),
     NOTHING: (ValueError, "the model's constraints leave no labelling, or its scores overflow"),
-    SIZE: (ValueError, "the input, or k, would need more than 2**31 bytes"),
+    SIZE: (
+        ValueError,
+        "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",
+    ),
     MARGINS: (ValueError, "the scores of this model are margins: train with loss='log', or call calibrate"),
 }
 
@@ -50,7 +56,7 @@ class _Head(ctypes.Structure):
 
 @cache
 def library(structure: str) -> Any:
-    """The library of a structure, "sequences" or "documents"; ImportError if it was not compiled."""
+    """The library of a structure, "sequences", "documents" or "trees"; ImportError if it was not compiled."""
     folder = Path(__file__).parent
     for suffix in (*EXTENSION_SUFFIXES, ".so", ".dylib", ".dll"):
         if (path := folder / f"_{structure}{suffix}").exists():

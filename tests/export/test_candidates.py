@@ -33,7 +33,7 @@ def bytes_of(name):
 
 
 def scores_of(name):
-    """What is labelled, as the runtime takes it, and Python's scores of it."""
+    """The documents, as the runtime takes them, and Python's scores."""
     given = texts() if name in TEXTS else rows(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

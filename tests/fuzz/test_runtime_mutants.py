@@ -17,6 +17,7 @@ sys.path.insert(0, str(FOLDER.parent / "reference"))
 
 import candidate_models  # noqa: E402
 import document_models  # noqa: E402
+import parser_models  # noqa: E402
 from runtime_models import COMPILER, MODELS, RUNTIME, SOURCES, arrays_of, fitted  # noqa: E402
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
@@ -44,6 +45,7 @@ KINDS = {
         "documents", document_models.MODELS, lambda name, folder: document_models.fitted(name).export(folder)
     ),
     "candidates": ("documents", CANDIDATES, candidate_models.export),
+    "trees": ("trees", parser_models.MODELS, parser_models.export),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from structsvm.tasks import SequenceLabeler, TokenFeatures
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "structsvm" / "export" / "runtime"
 # The sources of the runtime, by structure.
-SOURCES = {structure: RUNTIME / f"structsvm_{structure}.c" for structure in ("sequences", "documents")}
+SOURCES = {structure: RUNTIME / f"structsvm_{structure}.c" for structure in ("sequences", "documents", "trees")}
 NODE = shutil.which("node")
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 C_OPTIONS = ("-std=c99", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
@@ -115,7 +115,7 @@ def compiled(folder, **sources):
     `sources` are others than the runtime's, by structure.
     """
     package = folder / "structsvm_runtime"
-    left_out = shutil.ignore_patterns("_sequences*", "_documents*")
+    left_out = shutil.ignore_patterns("_sequences*", "_documents*", "_trees*")
     shutil.copytree(ROOT / "runtime" / "structsvm_runtime", package, ignore=left_out)
     for structure, source in {**SOURCES, **sources}.items():
         files = [str(source), "-I", str(RUNTIME), "-o", str(package / f"_{structure}.so"), "-lm"]

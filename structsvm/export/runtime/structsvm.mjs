@@ -1,18 +1,20 @@
-// Labels of sequences and of texts by a model that structsvm exported, in browsers and in Node: types are in structsvm.d.mts.
+// Labels and dependency trees by a model that structsvm exported, in browsers and in Node: types are in structsvm.d.mts.
 
 const MESSAGES = {
   [-1]: "not a complete, sound model of the runtime",
   [-2]: "no memory",
-  [-3]: "a value that is not finite, k below 1, or a text longer than 2**24 bytes",
+  [-3]: "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training",
   [-4]: "a text that is not UTF-8",
   [-5]: "the model's constraints leave no labelling, or its scores overflow",
-  [-6]: "the input, or k, would need more than 2**31 bytes",
+  [-6]: "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",
   [-7]: "the scores of this model are margins: train with loss='log', or call calibrate",
 };
 const MAX_DEPTH = 64;
 const TEXT = 12; // bytes of a structsvm_text: address, size, value
 const KIND = 40; // where a model's bytes say what it labels
 const DOCUMENTS = 2;
+const TREES = 3;
+const COLUMNS = ["form", "lemma", "upos", "xpos", "feats"]; // of words
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -24,7 +26,8 @@ export async function load(model, { wasm = new URL("structsvm.wasm", import.meta
   const { exports } = await WebAssembly.instantiate(module, {});
   exports._initialize?.();
   const bytes = new Uint8Array(model.buffer ?? model, model.byteOffset ?? 0, model.byteLength);
-  return new (bytes[KIND] === DOCUMENTS ? Classifier : Tagger)(new Opened(exports, bytes));
+  const Kind = bytes[KIND] === TREES ? Parser : bytes[KIND] === DOCUMENTS ? Classifier : Tagger;
+  return new Kind(new Opened(exports, bytes));
 }
 
 async function moduleOf(wasm) {
@@ -85,9 +88,8 @@ class Opened {
     return Array.from(new Uint32Array(this.exports.memory.buffer, at, n), (y) => this.labels[y]);
   }
 
-  // Rows of the probabilities of labels.
-  rowsAt(at, n) {
-    const size = this.labels.length;
+  // Rows of the probabilities of labels, or of so many numbers.
+  rowsAt(at, n, size = this.labels.length) {
     return Array.from({ length: n }, (_, t) => new Float32Array(this.exports.memory.buffer, at + 4 * t * size, size).slice());
   }
 
@@ -243,6 +245,62 @@ export class Classifier {
     });
     return this.#model.writeRows(rows, more);
   }
+}
+
+export class Parser {
+  #model;
+
+  constructor(model) {
+    this.#model = model;
+    this.labels = model.labels;
+  }
+
+  /** The head and the label of each word. */
+  predict(words) {
+    const n = words.length;
+    const [texts, , out] = this.#write(words, 8 * n);
+    this.#model.call("predict", texts, 0, n, out);
+    return this.#arcsAt(out, n);
+  }
+
+  /** The k best trees and their scores, best first. */
+  kbest(words, k) {
+    checkCount(k);
+    const n = words.length;
+    const [texts, , out] = this.#write(words, 8 * k + 8 * n * k);
+    const found = this.#model.call("kbest", texts, 0, n, k, out + 8 * k, out);
+    return Array.from({ length: found }, (_, i) => ({
+      arcs: this.#arcsAt(out + 8 * k + 8 * n * i, n),
+      score: this.#model.view().getFloat64(out + 8 * i, true),
+    }));
+  }
+
+  /** A row per word of the probability of each head, the root's first. */
+  probability(words) {
+    const n = words.length;
+    const [texts, , out] = this.#write(words, 4 * n * (n + 1));
+    this.#model.call("probability", texts, 0, n, out);
+    return this.#model.rowsAt(out, n, n + 1);
+  }
+
+  #arcsAt(at, n) {
+    const numbers = new Uint32Array(this.#model.exports.memory.buffer, at, 2 * n);
+    return Array.from({ length: n }, (_, i) => ({ head: numbers[2 * i], label: this.labels[numbers[2 * i + 1]] }));
+  }
+
+  #write(words, more) {
+    if (!Array.isArray(words)) throw new TypeError("a sentence must be an array of words");
+    return this.#model.write(words.flatMap(columnsOf), [], [], more);
+  }
+}
+
+function columnsOf(word, i) {
+  const given = typeof word === "string" ? { form: word } : Array.isArray(word) ? { form: word[0], upos: word[1] } : word;
+  const columns = COLUMNS.map((name) => given?.[name] ?? "_");
+  if (!given?.form || !columns.every((column) => typeof column === "string")) {
+    throw new TypeError(`word ${i} must be a string, a pair [form, tag], or an object of columns, with a form`);
+  }
+  return columns;
 }
 
 function checkCount(k) {

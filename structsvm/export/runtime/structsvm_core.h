@@ -30,12 +30,6 @@ enum {
 #define MOST_ROOM ((uint64_t)1 << 31)
 #define NONE UINT32_MAX
 
-typedef struct {
-    uint32_t n, mask;
-    const uint32_t *starts, *buckets;   /* (n + 1), (mask + 2): where the strings of a hash begin */
-    const uint8_t *bytes;
-} strings;
-
 /* Rows of weights, one per feature: dense, or of sparse rows. */
 typedef struct {
     uint32_t K;
@@ -84,13 +78,13 @@ typedef struct {
     int failed;
 } reader;
 
-static uint32_t crc32_of(const uint8_t *bytes, uint64_t n) {
-    uint32_t table[256], crc = NONE;
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t x = i;
-        for (int bit = 0; bit < 8; bit++) x = x >> 1 ^ (x & 1 ? 0xEDB88320u : 0);
-        table[i] = x;
-    }
+static void crc_table(uint32_t *table) {
+    for (uint32_t i = 0; i < 256; i++) table[i] = i;
+    for (uint32_t i = 0; i < 8 * 256; i++) table[i / 8] = table[i / 8] >> 1 ^ (table[i / 8] & 1 ? 0xEDB88320u : 0);
+}
+
+static uint32_t crc32_of(const uint32_t *table, const uint8_t *bytes, uint64_t n) {
+    uint32_t crc = NONE;
     for (uint64_t i = 0; i < n; i++) crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 255];
     return ~crc;
 }
@@ -141,32 +135,6 @@ static int are_scores(const float *x, uint64_t n, int excluded) {
 }
 
 static void need(reader *r, int holds) { r->failed |= !holds; }
-static void read_strings(reader *r, strings *s) {
-    uint64_t n, n_buckets, n_bytes;
-    s->starts = take(r, U32, NULL, &n);
-    s->buckets = take(r, U32, NULL, &n_buckets);
-    s->bytes = take(r, U8, NULL, &n_bytes);
-    need(r, n > 0 && n <= INT32_MAX && n_buckets >= 2 && n_buckets <= INT32_MAX);
-    if (r->failed) return;
-    s->n = (uint32_t)n - 1;
-    s->mask = (uint32_t)n_buckets - 2;
-    need(r, (s->mask & (s->mask + 1)) == 0 && rises(s->starts, n, n_bytes) && rises(s->buckets, n_buckets, s->n));
-}
-
-static uint32_t hash_of(const uint8_t *bytes, uint32_t size) {
-    uint32_t h = 2166136261u;
-    for (uint32_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;
-    return h ^ h >> 15;
-}
-
-/* The index of a string, or NONE. */
-static uint32_t string_in(const strings *s, const uint8_t *bytes, uint32_t size) {
-    uint32_t b = hash_of(bytes, size) & s->mask;
-    for (uint32_t i = s->buckets[b]; i < s->buckets[b + 1]; i++)
-        if (s->starts[i + 1] - s->starts[i] == size && memcmp(s->bytes + s->starts[i], bytes, size) == 0) return i;
-    return NONE;
-}
-
 static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t form) {
     w->K = K;
     if (form == 0) {
@@ -237,14 +205,15 @@ static int read_model(reader *r, structsvm *tagger, model *m);  /* behind this p
 static int opened(const void *bytes, size_t size, size_t own, structsvm **tagger) {
     static const uint8_t magic[8] = {0x89, 'S', 'V', 'M', 'R', 'U', 'N', '\n'};
     reader r = {bytes, size, 24, 0};
-    uint32_t version, crc;
+    uint32_t version, crc, table[256];
     uint64_t stated;
     *tagger = NULL;
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
     memcpy(&version, r.bytes + 8, 4);
     memcpy(&crc, r.bytes + 12, 4);
     memcpy(&stated, r.bytes + 16, 8);
-    if (version != 1 || stated != size || crc32_of(r.bytes + 16, size - 16) != crc) return STRUCTSVM_FILE;
+    crc_table(table);
+    if (version != 1 || stated != size || crc32_of(table, r.bytes + 16, size - 16) != crc) return STRUCTSVM_FILE;
     structsvm *made = calloc(1, sizeof(structsvm));
     if (made == NULL) return STRUCTSVM_MEMORY;
     made->own = calloc(1, own);
@@ -357,25 +326,5 @@ static void add_row(const weights *w, uint32_t row, float value, float divisor, 
         float x = w->values != NULL ? w->values[e] : (float)(w->bytes != NULL ? w->bytes[e] : w->shorts[e]) * unit;
         if (divisor != 1.0f) x /= divisor;
         to[c] = value == 1.0f ? to[c] + x : fmaf(value, x, to[c]);
-    }
-}
-
-/* ---- sorting ---------------------------------------------------------------------------------------------------- */
-/* Put a number into a heap of n, from item i down. */
-static void sift(uint64_t *x, uint64_t i, uint64_t n, uint64_t number) {
-    for (uint64_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && x[child + 1] > x[child]) child++;
-        if (number >= x[child]) break;
-        x[i] = x[child];
-    }
-    x[i] = number;
-}
-
-static void sort(uint64_t *x, uint64_t n) {
-    for (uint64_t i = n / 2; i-- > 0;) sift(x, i, n, x[i]);
-    for (uint64_t end = n; end-- > 1;) {
-        uint64_t last = x[end];
-        x[end] = x[0];
-        sift(x, 0, end, last);
     }
 }

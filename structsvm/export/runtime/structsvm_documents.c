@@ -1,5 +1,7 @@
 #include "structsvm_core.h"
 
+#include "structsvm_names.h"
+
 /* Documents: texts or rows of numbers, which are labelled each by itself. A text's terms are counted and weighed, as by
  * scikit-learn's CountVectorizer and TfidfVectorizer; its rows of weights are added up to a score per attribute, and
  * these to a score per label, as in the package's _taxonomy.pyx. Wide models have a score per label at once, in float64,

@@ -1,5 +1,7 @@
 #include "structsvm_core.h"
 
+#include "structsvm_names.h"
+
 enum {
     LANES = 8,
     LONG = 256,                             /* tokens from which on scores of the k best are summed in float64 */
