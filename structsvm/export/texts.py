@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from structsvm.arrays import AnyArray, Floats
+    from structsvm.arrays import Floats
     from structsvm.export.binary import RuntimeFile
 
 __all__ = ["NUMBERS", "TOKEN_PATTERNS", "TermValues", "add_terms", "check_vectorizer", "refusal", "shown", "units_of"]
@@ -114,5 +114,5 @@ def add_terms(file: RuntimeFile, vectorizer: CountVectorizer) -> None:
 def table_of(texts: Sequence[str]) -> StringTable:
     """The table of distinct texts."""
     coded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    data: AnyArray = np.frombuffer(b"".join(coded), dtype=np.uint8)
+    data = np.frombuffer(b"".join(coded), dtype=np.uint8)
     return StringTable.of(data, np.cumsum([0, *map(len, coded)], dtype=np.int64))

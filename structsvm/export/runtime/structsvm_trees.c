@@ -96,7 +96,7 @@ static float number(const numbers *x, uint32_t key) {
     return word & bit ? x->values[x->before[i >> 5] + ones(word & (bit - 1))] : 0.0f;
 }
 
-/* What n templates see of words: pairs of an offset and a column, and where each template's begin. */
+/* The words that n templates see: pairs of an offset and a column, and where each template's begin. */
 static void read_parts(reader *r, uint64_t n, const int32_t **ptr, const int32_t **parts) {
     uint64_t n_parts;
     *ptr = take_n(r, U32, n + 1);
@@ -844,7 +844,7 @@ static void add(adder *a, double x) {
 
 static double sum(const adder *a) { return a->n > 0 ? a->total + pairwise(a->x, a->n) : a->total; }
 
-/* What a search for the k best trees has: scores of labelled arcs [(h n + d - 1) K + y], the best of each arc [h (n + 1) + d]
+/* Tables of a search for the k best trees: scores of labelled arcs [(h n + d - 1) K + y], the best of each arc [h (n + 1) + d]
  * with its label, and both as a set of trees has them. */
 typedef struct {
     float *table, *best, *arcs;
