@@ -149,7 +149,7 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     if (r->failed || head[0] != 3) return STRUCTSVM_FILE;
     m->K = head[1], m->is_projective = head[3], m->is_coarse = head[4], m->absent = head[5], m->most_words = head[6];
     m->n_arc = head[7], m->n_below = head[8], m->n_above = head[9], m->n_joint = head[10], m->root = head[14] - 1;
-    m->n_pairs = head[15], m->pairs_project = head[16] & 1, m->row_shift = 32 - (int)head[12];
+    m->n_pairs = head[15], m->pairs_project = head[16] & 1;
     tagger->n_columns = N_GIVEN, tagger->has_trees = 1;
     for (int k = 0; k < 17; k++) need(r, head[k] >= least[k] && head[k] <= most[k]);
     need(r, m->root == NONE || m->root < m->K);
@@ -157,7 +157,7 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     for (int k = 0; k < 4; k++) need(r, (k == 3 || reals[k] >= 0.0) && fabs(reals[k]) <= 1.7976931348623157e308);
     for (int k = 0; k < N_GIVEN; k++) need(r, reals[4 + k] <= 0.0);
     if (r->failed) return STRUCTSVM_FILE;
-    m->temperature = reals[0], m->gap = reals[1], m->scale = reals[2], m->arc_unit = reals[3];
+    m->temperature = reals[0], m->gap = reals[1], m->scale = reals[2], m->arc_unit = reals[3], m->row_shift = 32 - (int)head[12];
     memcpy(m->rest, reals + 4, sizeof m->rest);
     m->n_all = m->n_arc + m->n_below + m->n_above + m->n_joint;
     int failed = read_labels(r, tagger, m->K, &m->label_texts);
