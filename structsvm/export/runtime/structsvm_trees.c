@@ -40,7 +40,8 @@ struct structsvm_own {
     weights R;
     /* The second stage. */
     uint32_t n_pairs, pairs_project;                /* 0: there is none */
-    const int32_t *pair_ptr, *pair_parts, *sees;
+    const int32_t *pair_ptr, *pair_parts;
+    const uint32_t *sees;                           /* bit r: the label of word r; SIDES */
     numbers P;
     float weight, crossing;                         /* factors: scores of arcs, a pair of arcs that cross */
     uint64_t n_climbs;
@@ -48,7 +49,7 @@ struct structsvm_own {
     uint64_t *keys;                                 /* (2 n + 2), of what F depends on */
     memo *memo;
     part *parts;                                    /* (n + 2) */
-    uint32_t *word_keys;                            /* (ROLES, n + 2, n_pairs) */
+    uint32_t *word_keys, *pair_keys;                /* (ROLES, n + 2, n_pairs); (n_pairs) */
     /* The sentence. */
     uint32_t n;
     int32_t *codes;                                 /* (n, N_CODES) */
@@ -529,10 +530,11 @@ static int best_heads(model *m, const float *scores, int32_t *heads, float *best
 
 /* ---- pairs of arcs ---------------------------------------------------------------------------------------------- */
 static int look_at_pairs(model *m) {
-    uint64_t n = m->n, width = (uint64_t)ROLES * (n + 2) * m->n_pairs;
+    uint64_t n = m->n, width = ((uint64_t)ROLES * (n + 2) + 1) * m->n_pairs;
     GROW(m->search, (2 * n + 2) * sizeof(uint64_t) + (3 * n + 3) * sizeof(float) + (n + 2) * sizeof(part) + width * sizeof(uint32_t));
     m->keys = m->search.data, m->arc = (float *)(m->keys + 2 * n + 2), m->around = m->arc + n + 1;
-    m->parts = (part *)(m->around + 2 * n + 2), m->word_keys = (uint32_t *)(m->parts + n + 2);
+    m->parts = (part *)(m->around + 2 * n + 2), m->pair_keys = (uint32_t *)(m->parts + n + 2);
+    m->word_keys = m->pair_keys + m->n_pairs;
     for (uint32_t r = 0; r < ROLES; r++) {
         uint32_t *keys = m->word_keys + r * (n + 2) * m->n_pairs;
         const int32_t *ptr = m->pair_ptr + r * m->n_pairs;
@@ -565,20 +567,18 @@ static int64_t pairs_around(const model *m, const int32_t *tree, int64_t side) {
     }
 }
 
-/* Hashes of the labels and the sides of a part: seen or not. */
-static void pair_hashes(const part *p, uint32_t hashes[ROLES + 1][2]) {
-    for (uint32_t r = 0; r <= ROLES; r++)
-        for (uint32_t seen = 0; seen < 2; seen++)
-            hashes[r][seen] = r < ROLES ? mix(0x6c616265u + (r << 24), seen ? (uint32_t)p->label[r] + 1 : 0)
-                                        : mix(0x73696465u, seen ? (uint32_t)p->side + 1 : 0);
-}
-
-/* The weight of a part under template t. */
-static float pair_weight(const model *m, const part *p, uint32_t hashes[ROLES + 1][2], uint32_t t) {
-    uint32_t key = hashes[ROLES][m->sees[t] >> ROLES & 1];
-    for (uint32_t r = 0; r < ROLES; r++)
-        key += m->word_keys[(r * ((uint64_t)m->n + 2) + (uint32_t)p->word[r]) * m->n_pairs + t] + hashes[r][m->sees[t] >> r & 1];
-    return number(&m->P, key);
+/* The keys of a part under all templates, into m->pair_keys. */
+static void look_at_part(const model *m, const part *p) {
+    uint32_t *restrict keys = m->pair_keys, n = m->n_pairs, unseen = mix(0x73696465u, 0);
+    const uint32_t *restrict sees = m->sees;
+    uint32_t seen = mix(0x73696465u, (uint32_t)p->side + 1) - unseen;
+    for (uint32_t t = 0; t < n; t++) keys[t] = unseen + (seen & (0u - (sees[t] >> ROLES)));
+    for (uint32_t r = 0; r < ROLES; r++) {
+        const uint32_t *restrict word = m->word_keys + (r * ((uint64_t)m->n + 2) + (uint32_t)p->word[r]) * n;
+        unseen = mix(0x6c616265u + (r << 24), 0);
+        seen = mix(0x6c616265u + (r << 24), (uint32_t)p->label[r] + 1) - unseen;
+        for (uint32_t t = 0; t < n; t++) keys[t] += word[t] + unseen + (seen & (0u - (sees[t] >> r & 1)));
+    }
 }
 
 /* F of a side: the scores of its pairs of arcs. */
@@ -586,12 +586,12 @@ static float pairs_sum(const model *m, const int32_t *tree, int64_t side) {
     float total = 0.0f;
     int64_t count = pairs_around(m, tree, side);
     for (int64_t i = 0; i < count; i++) {
-        uint32_t hashes[ROLES + 1][2], t = 0;
+        uint32_t t = 0;
         float lanes[LANES] = {0.0f}, score = 0.0f;
-        pair_hashes(m->parts + i, hashes);
-        for (; t < m->n_pairs / LANES * LANES; t++) lanes[t % LANES] += pair_weight(m, m->parts + i, hashes, t);
+        look_at_part(m, m->parts + i);
+        for (; t < m->n_pairs / LANES * LANES; t++) lanes[t % LANES] += number(&m->P, m->pair_keys[t]);
         for (uint32_t l = 0; l < LANES; l++) score += lanes[l];
-        for (; t < m->n_pairs; t++) score += pair_weight(m, m->parts + i, hashes, t);
+        for (; t < m->n_pairs; t++) score += number(&m->P, m->pair_keys[t]);
         total += score;
     }
     return total;
@@ -956,9 +956,8 @@ static double whole_score(const model *m, const ranking *k, const int32_t *tree,
     for (int64_t side = 2; side < 2 * (int64_t)m->n + 2; side++) {
         int64_t count = pairs_around(m, tree, side);
         for (int64_t i = 0; i < count; i++) {
-            uint32_t hashes[ROLES + 1][2];
-            pair_hashes(m->parts + i, hashes);
-            for (uint32_t t = 0; t < m->n_pairs; t++) add(&a, pair_weight(m, m->parts + i, hashes, t));
+            look_at_part(m, m->parts + i);
+            for (uint32_t t = 0; t < m->n_pairs; t++) add(&a, number(&m->P, m->pair_keys[t]));
         }
     }
     for (int64_t d = 1; d <= m->n; d++) crossings += crossings_of(m->n, tree, d);
