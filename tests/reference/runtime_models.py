@@ -20,6 +20,18 @@ NODE = shutil.which("node")
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 C_OPTIONS = ("-std=c99", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
 
+# The runtime of sequences, which counts what it allocates.
+COUNTED = """
+#include <stdlib.h>
+static long n_allocations;
+static void *counted(size_t size) { n_allocations++; return malloc(size); }
+static void *counted_zeros(size_t n, size_t size) { n_allocations++; return calloc(n, size); }
+#define malloc counted
+#define calloc counted_zeros
+#include "structsvm_sequences.c"
+long structsvm_allocations(void) { return n_allocations; }
+"""
+
 X, Y = make_sequences(60, n_labels=3, n_words=60, mean_length=6.0, random_state=0)
 # Words with what functions of strings see: cases, digits, marks, accents, letters beyond the first plane.
 ODD = [
