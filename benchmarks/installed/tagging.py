@@ -20,7 +20,7 @@ from structsvm.metrics import field_f1, record_accuracy, token_accuracy
 
 OURS, THEIRS = "structsvm, as it comes", "python-crfsuite, the program's parameters"
 GRID = {"c1": (0.0, 0.1, 1.0), "c2": (1e-3, 0.1, 1.0)}
-LIMIT = 1200  # seconds of Wapiti's training
+LIMIT = 1200  # seconds of Wapiti's and CRF++'s training
 COLUMNS = {
     "who": ("program", ""),
     "settings": ("settings", ""),
@@ -151,7 +151,7 @@ def names_of(features, prefix=""):
 # ---- one row -----------------------------------------------------------------------------------
 
 
-def row_of(who, data, task, options, kept):
+def row_of(who, data, task, options, kept, limit=LIMIT):
     """Measure one program, or return its kept row."""
     version = package_version({"crfsuite": "python-crfsuite"}.get(who.program, "structsvm"))
     about = [who.name, who.settings, version, data.name, task["n"]]
@@ -162,7 +162,7 @@ def row_of(who, data, task, options, kept):
     row = {"who": who.name, "key": key, "settings": in_words(who.settings)}
     model = str(task["folder"] / who.program)
     if who.program in ("wapiti", "crfpp"):
-        return row | of_command(who, task, model, 20 if options.quick else LIMIT)
+        return row | of_command(who, task, model, 20 if options.quick else limit)
     request = {
         "program": who.program,
         "settings": who.settings,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TARGETS = ("c", "wasm", "page")
 KIND, NAME = 2, "AmbiguousClassifier"
-IS_WIDE, WIDE_WEIGHTS = 4, 4
+IS_WIDE, WIDE_WEIGHTS = 4, 7
 
 
 def runtime_files(model: AmbiguousModel, vectorizer: CountVectorizer | None, to: str) -> dict[str, bytes]:

@@ -154,6 +154,20 @@ def test_rows_of_scores_that_no_token_has_are_refused(runtime):
         runtime.load(sound(bytes(data)))
 
 
+def test_nodes_that_lead_twice_to_one_are_refused(runtime):
+    """The ways to a node are gathered in room for all nodes."""
+    data = bytearray(bytes_of(fitted("automaton")))
+    arrays = arrays_of(data)
+    sizes = [len(array) for array in arrays]
+    at = next(i for i in range(1, len(sizes)) if sizes[i] == 2 and sizes[i + 1 : i + 5] == [int(arrays[i][0])] * 4)
+    origins, origin = arrays[at + 8], arrays[at + 9]
+    node = int(np.flatnonzero(np.diff(origins.astype(np.int64)) > 1)[0])
+    runtime.load(sound(bytes(data)))
+    origin[origins[node] + 1] = origin[origins[node]]
+    with pytest.raises(runtime.ModelError, match="not a complete, sound model"):
+        runtime.load(sound(bytes(data)))
+
+
 def test_wrong_input_is_named(runtime, tagger_of):
     words, dicts = tagger_of(SMALL), tagger_of("dicts")
     margins = SequenceLabeler(solver="perceptron", max_iter=2, random_state=0).fit([["a", "b"]], [["x", "y"]])

@@ -17,6 +17,8 @@ ODD = [
     "\U0001d400\U0001d401 ok", "tent   bag", "\x1c\x1d x \x85 y", "running  shoes\u2003running", "I'm", "a" * 300,
 ]  # fmt: skip
 SETS = np.random.default_rng(0).normal(size=(len(set(Y.tolist())), 7)).astype(np.float32)
+# Each label has a few of many attributes: words of many labels have rows of more than 255 weights.
+MANY = (np.random.default_rng(1).random((len(SETS), 300)) < 0.15).astype(np.float32)
 TREE = {"taxonomy": TAXONOMY}
 # A vectorizer, and the classifier's parameters.
 MODELS = {
@@ -35,6 +37,7 @@ MODELS = {
     "normalized": (lambda: TfidfVectorizer(), {**TREE, "attributes": "normalized"}),
     "log loss": (lambda: TfidfVectorizer(), {**TREE, "attributes": "flat", "loss": "log"}),
     "attributes of numbers": (lambda: CountVectorizer(), {"attributes": SETS, "fit_intercept": False}),
+    "many attributes": (lambda: CountVectorizer(), {"attributes": MANY}),
     "lists of weights": (lambda: TfidfVectorizer(ngram_range=(1, 2)), {**TREE, "max_weights": 4000}),
     "perceptron": (lambda: CountVectorizer(), {**TREE, "solver": "perceptron", "C": None}),
 }

@@ -35,7 +35,8 @@ typedef struct {
     uint32_t K;
     const float *dense, *values;        /* (rows, K), or: */
     const uint32_t *block_starts;       /* where each ROWS rows begin, and how many weights each row has: */
-    const uint8_t *row_sizes;
+    const uint8_t *narrow_sizes;
+    const uint16_t *wide_sizes;
     const uint8_t *narrow_columns;
     const uint16_t *wide_columns;
     const int8_t *bytes, *exponents;    /* values that are integers, times a power of 2 per row */
@@ -78,14 +79,21 @@ typedef struct {
     int failed;
 } reader;
 
-static void crc_table(uint32_t *table) {
+/* What a byte does to a checksum k bytes later: 256 numbers for each k. */
+static void crc_tables(uint32_t *table) {
     for (uint32_t i = 0; i < 256; i++) table[i] = i;
     for (uint32_t i = 0; i < 8 * 256; i++) table[i / 8] = table[i / 8] >> 1 ^ (table[i / 8] & 1 ? 0xEDB88320u : 0);
+    for (uint32_t i = 256; i < 8 * 256; i++) table[i] = table[i - 256] >> 8 ^ table[table[i - 256] & 255];
 }
 
 static uint32_t crc32_of(const uint32_t *table, const uint8_t *bytes, uint64_t n) {
     uint32_t crc = NONE;
-    for (uint64_t i = 0; i < n; i++) crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 255];
+    for (uint64_t x; n >= 8; n -= 8, bytes += 8) {
+        memcpy(&x, bytes, 8);
+        x ^= crc, crc = 0;
+        for (uint32_t k = 0; k < 8; k++) crc ^= table[256 * (7 - k) + (x >> 8 * k & 255)];
+    }
+    for (; n > 0; n--) crc = crc >> 8 ^ table[(crc ^ *bytes++) & 255];
     return ~crc;
 }
 
@@ -135,8 +143,11 @@ static int are_scores(const float *x, uint64_t n, int excluded) {
 }
 
 static void need(reader *r, int holds) { r->failed |= !holds; }
+
+/* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16; 4, 5, 6 the same with sizes of rows in 16 bits. */
 static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t form) {
     w->K = K;
+    need(r, form <= 6);
     if (form == 0) {
         w->dense = take_n(r, F32, n * K);
         need(r, !r->failed && are_scores(w->dense, n * K, 0));
@@ -144,7 +155,8 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t
     }
     uint64_t n_entries;
     w->block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
-    w->row_sizes = take_n(r, U8, n);
+    if (form <= 3) w->narrow_sizes = take_n(r, U8, n);
+    else w->wide_sizes = take_n(r, U16, n), form -= 3;
     if (K <= 256) w->narrow_columns = take(r, U8, NULL, &n_entries);
     else w->wide_columns = take(r, U16, NULL, &n_entries);
     if (form == 1) {
@@ -158,7 +170,7 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t
         for (uint64_t i = 0; !r->failed && i < n; i++) need(r, w->exponents[i] <= 111);
     }
     uint64_t total = 0;
-    for (uint64_t i = 0; !r->failed && i < n; total += w->row_sizes[i++])
+    for (uint64_t i = 0; !r->failed && i < n; total += w->wide_sizes == NULL ? w->narrow_sizes[i] : w->wide_sizes[i], i++)
         need(r, i % ROWS != 0 || w->block_starts[i / ROWS] == total);
     need(r, total == n_entries);
     for (uint64_t i = 0; !r->failed && i < n_entries; i++)
@@ -205,14 +217,14 @@ static int read_model(reader *r, structsvm *tagger, model *m);  /* behind this p
 static int opened(const void *bytes, size_t size, size_t own, structsvm **tagger) {
     static const uint8_t magic[8] = {0x89, 'S', 'V', 'M', 'R', 'U', 'N', '\n'};
     reader r = {bytes, size, 24, 0};
-    uint32_t version, crc, table[256];
+    uint32_t version, crc, table[8 * 256];
     uint64_t stated;
     *tagger = NULL;
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
     memcpy(&version, r.bytes + 8, 4);
     memcpy(&crc, r.bytes + 12, 4);
     memcpy(&stated, r.bytes + 16, 8);
-    crc_table(table);
+    crc_tables(table);
     if (version != 1 || stated != size || crc32_of(table, r.bytes + 16, size - 16) != crc) return STRUCTSVM_FILE;
     structsvm *made = calloc(1, sizeof(structsvm));
     if (made == NULL) return STRUCTSVM_MEMORY;
@@ -305,26 +317,69 @@ static float power_of_2(int e) {
     return e > -127 ? x : ldexpf(1.0f, e);
 }
 
-/* to += value * the weights of a row, divided by the temperature; for value 1 without a product. */
-static void add_row(const weights *w, uint32_t row, float value, float divisor, float *to) {
-    uint32_t K = w->K;
+/* a * b + c, rounded once. The product is exact in float64; a sum that is not is rounded to odd, so that rounding it
+ * again gives what rounding the exact sum would. */
+static float fused_by_doubles(float a, float b, float c) {
+    double p = (double)a * b, z = c, s = p + z, t = s - p, error = (p - (s - t)) + (z - t);
+    uint64_t bits;
+    memcpy(&bits, &s, sizeof bits);
+    bits -= (uint64_t)((error < 0.0) & (s > 0.0)) | (uint64_t)((error > 0.0) & (s < 0.0));
+    bits |= (uint64_t)((error < 0.0) | (error > 0.0));
+    memcpy(&s, &bits, sizeof bits);
+    return (float)s;
+}
+
+/* The same: by one instruction, or by a library that is exact for the smallest numbers too and has it where machines do. */
+#if defined(FP_FAST_FMAF) || defined(__GLIBC__)
+#define HAS_FUSED 1
+#else
+#define HAS_FUSED 0
+#endif
+static float fused(float a, float b, float c) { return HAS_FUSED ? fmaf(a, b, c) : fused_by_doubles(a, b, c); }
+
+/* Where the weights of a row begin: the sizes of those before it in its block are added up eight bytes at a time. */
+static uint64_t start_of(const weights *w, uint32_t row) {
+    uint32_t is_wide = w->wide_sizes != NULL, shift = is_wide ? 16 : 8, first = row / ROWS * ROWS, n = (row - first) << is_wide;
+    uint64_t halves = 0x0000FFFF0000FFFF, mask = is_wide ? halves : 0x00FF00FF00FF00FF, sums = 0, x;
+    const uint8_t *at = is_wide ? (const uint8_t *)(w->wide_sizes + first) : w->narrow_sizes + first;
+    for (; n > 0; at += 8, n -= n < 8 ? n : 8) {
+        memcpy(&x, at, 8);
+        if (n < 8) x &= ((uint64_t)1 << 8 * n) - 1;
+        sums += (x & mask) + (x >> shift & mask);
+    }
+    if (!is_wide) sums = (sums & halves) + (sums >> 16 & halves);
+    return w->block_starts[row / ROWS] + (uint32_t)(sums + (sums >> 32));
+}
+
+static void add_dense(const float *given, uint32_t n, float value, float divisor, float *to) {
+    for (uint32_t c = 0; value == 1.0f && c < n; c++) to[c] += given[c] / divisor;
+    for (uint32_t c = 0; value != 1.0f && c < n; c++) to[c] = fused(value, given[c] / divisor, to[c]);
+}
+
+/* to += value * the weights of n rows that follow one another, divided by the temperature; for value 1 without a product. */
+static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, float divisor, float *to, uint64_t stride) {
     if (w->dense != NULL) {
-        const float *given = w->dense + (uint64_t)row * K;
-        if (value == 1.0f && divisor == 1.0f) {
-            for (uint32_t c = 0; c < K; c++) to[c] += given[c];
-            return;
-        }
-        for (uint32_t c = 0; c < K; c++) to[c] = value == 1.0f ? to[c] + given[c] / divisor : fmaf(value, given[c] / divisor, to[c]);
+        for (uint32_t i = 0; i < n; i++) add_dense(w->dense + ((uint64_t)row + i) * w->K, w->K, value, divisor, to + i * stride);
         return;
     }
-    uint64_t e = w->block_starts[row / ROWS], end;
-    for (uint32_t i = row / ROWS * ROWS; i < row; i++) e += w->row_sizes[i];
-    end = e + w->row_sizes[row];
-    float unit = w->exponents == NULL || e == end ? 1.0f : power_of_2(w->exponents[row]);
-    for (; e < end; e++) {
-        uint32_t c = w->narrow_columns != NULL ? w->narrow_columns[e] : w->wide_columns[e];
-        float x = w->values != NULL ? w->values[e] : (float)(w->bytes != NULL ? w->bytes[e] : w->shorts[e]) * unit;
-        if (divisor != 1.0f) x /= divisor;
-        to[c] = value == 1.0f ? to[c] + x : fmaf(value, x, to[c]);
+    uint64_t e = start_of(w, row), end;
+    for (uint32_t i = 0; i < n; i++, row++, to += stride) {
+        end = e + (w->wide_sizes == NULL ? w->narrow_sizes[row] : w->wide_sizes[row]);
+        float unit = w->exponents == NULL || e == end ? 1.0f : power_of_2(w->exponents[row]);
+        if (value == 1.0f && divisor == 1.0f && w->narrow_columns != NULL) {    /* the usual case */
+            const uint8_t *columns = w->narrow_columns;
+            const int8_t *bytes = w->bytes;
+            for (; w->values != NULL && e < end; e++) to[columns[e]] += w->values[e];
+            for (; bytes != NULL && e < end; e++) to[columns[e]] += (float)bytes[e] * unit;
+        }
+        for (; e < end; e++) {
+            uint32_t c = w->narrow_columns != NULL ? w->narrow_columns[e] : w->wide_columns[e];
+            float x = w->values != NULL ? w->values[e] : (float)(w->bytes != NULL ? w->bytes[e] : w->shorts[e]) * unit;
+            to[c] = value == 1.0f ? to[c] + x / divisor : fused(value, x / divisor, to[c]);
+        }
     }
+}
+
+static void add_row(const weights *w, uint32_t row, float value, float divisor, float *to) {
+    add_rows(w, row, 1, value, divisor, to, 0);
 }

@@ -10,7 +10,7 @@ enum {
     WORDS, SHORT_WORDS, BLANKS, LETTERS, LETTERS_IN_WORDS,  /* units of terms: words of two letters or more, of one, ... */
     NUMBERS,                                                /* no terms: rows of float64 */
     IS_BINARY = 1, IS_NARROW = 2, IS_WIDE = 4,              /* counts are 0 and 1; values are float32; sums are float64 */
-    MOST_NGRAM = 1000, WIDE_WEIGHTS = 4                     /* a form of weights beside those of `weights` */
+    MOST_NGRAM = 1000, WIDE_WEIGHTS = 7                     /* a form of weights beside those of `weights` */
 };
 
 struct structsvm_own {
@@ -129,18 +129,18 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     m->n_features = head[7], m->has_intercept = head[8], m->n_attributes = head[10], m->n_positions = head[11];
     m->n_full = head[13], m->flags = head[14], m->norm = head[15], m->temperature = *temperature;
     tagger->n_columns = head[2];
-    uint32_t is_wide = m->flags & IS_WIDE, has_numbers = m->reading == NUMBERS;
     need(r, m->K >= 1 && m->K <= MOST_LABELS && head[2] == 1 && m->reading <= NUMBERS && m->is_lower <= 1
                 && m->least >= 1 && m->least <= m->most && m->most <= MOST_NGRAM && m->n_features < INT32_MAX
-                && m->has_intercept <= 1 && head[9] <= (is_wide ? WIDE_WEIGHTS : 3) && m->n_attributes >= 1
-                && m->n_attributes <= MOST_LABELS && m->n_positions >= 1 && m->n_positions < INT32_MAX
-                && head[12] < INT32_MAX && m->flags <= 7 && (!has_numbers || (is_wide && m->n_features >= 1)) && m->norm <= 2 && m->temperature >= 0.0 && m->temperature <= 1.7976931348623157e308);
+                && m->has_intercept <= 1 && m->n_attributes >= 1 && m->n_attributes <= MOST_LABELS
+                && m->n_positions >= 1 && m->n_positions < INT32_MAX && head[12] < INT32_MAX && m->flags <= 7
+                && (m->reading != NUMBERS || (m->flags & IS_WIDE && m->n_features >= 1))
+                && m->norm <= 2 && m->temperature >= 0.0 && m->temperature <= 1.7976931348623157e308);
     if (r->failed) return STRUCTSVM_FILE;
     int failed = read_labels(r, tagger, m->K, &m->label_texts);
     if (failed < 0) return failed;
-    if (has_numbers) tagger->n_numbers = m->n_features;
+    if (m->reading == NUMBERS) tagger->n_numbers = m->n_features;
     else read_terms(r, m);
-    if (is_wide) {
+    if (m->flags & IS_WIDE) {
         if (!r->failed) read_wide(r, m, head[9]);
         return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
     }

@@ -161,6 +161,8 @@ static void read_rules(reader *r, model *m) {
         need(r, a->groups[h] < a->groups[h + 1]);
         for (int32_t n = a->groups[h]; n < a->groups[h + 1]; n++) need(r, a->group[n] == (int32_t)h);
     }
+    for (uint64_t j = 0; !r->failed && j < N; j++)
+        for (int32_t e = a->origins[j] + 1; e < a->origins[j + 1]; e++) need(r, a->origin[e] > a->origin[e - 1]);
 }
 
 /* A, start and end in rows of `stride`; returns what is behind them. */
@@ -185,7 +187,7 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     if (r->failed || head[0] != 1) return STRUCTSVM_FILE;
     m->K = head[1], m->order = head[2], m->n_columns = head[3], m->n_features = head[4], m->n_pairs = head[5];
     m->n_places = head[9], m->temperature = *temperature;
-    need(r, m->K >= 1 && m->K <= MOST_LABELS && (m->order == 1 || m->order == 2) && head[6] <= 1 && head[7] <= 3
+    need(r, m->K >= 1 && m->K <= MOST_LABELS && (m->order == 1 || m->order == 2) && head[6] <= 1
                 && head[8] <= 1 && head[10] <= 1 && m->n_places <= 1024 && m->n_columns <= 65536
                 && (head[6] == 0) == (m->n_columns > 0) && m->n_features < INT32_MAX && m->n_pairs < INT32_MAX
                 && m->temperature >= 0.0f && m->temperature <= 3.402823466e38f);
@@ -714,8 +716,7 @@ static const float *table_at(model *m, const scores *s, uint32_t t, float diviso
     if (m->order == 1) memcpy(table, s->A, size * sizeof(float));
     else memset(rows, 0, m->K * stride * sizeof(float));
     for (uint32_t e = starts[t]; e < starts[t + 1]; e++)
-        for (uint32_t b = 0; b < m->K; b++)
-            add_row(&m->W, m->n_features + ids[e] * m->K + b, ((float *)m->pair_values.data)[e], divisor, rows + b * stride);
+        add_rows(&m->W, m->n_features + ids[e] * m->K, m->K, ((float *)m->pair_values.data)[e], divisor, rows, stride);
     if (m->order == 2)
         for (uint64_t q = 0; q < (uint64_t)m->K * m->P; q++)
             for (uint64_t c = 0; c < stride; c++) table[q * stride + c] = s->A[q * stride + c] + rows[q / m->P * stride + c];
@@ -738,6 +739,11 @@ static int may_end(const model *m, uint64_t state) {
     return m->rules.N > 0 ? m->rules.ends[state] != 0 : state % m->stride < m->K;
 }
 
+/* The states that tokens behind the first may have: there are none behind it without a label before. */
+static uint64_t targets_of(const model *m) {
+    return m->rules.N == 0 && m->G > 1 ? (uint64_t)m->K * m->stride : block_of(m);
+}
+
 /* Where the state stands from which label a leads to group g. */
 static uint64_t from_of(const model *m, uint64_t g, uint64_t a) { return m->G == 1 ? a : a * m->stride + g; }
 
@@ -758,30 +764,6 @@ static void chain_forward(model *m, const scores *s, uint32_t n, float *V) {
             }
             for (uint64_t c = 0; c < stride; c++) out[c] += E[c];
         }
-    }
-}
-
-static int chain_best(model *m, uint32_t n, uint32_t *labels) {
-    const scores *s = &m->plain;
-    uint64_t stride = m->stride, block = block_of(m), g = n == 1 ? m->G - 1 : 0, c = 0;
-    const float *V = m->V.data, *last = V + (n - 1) * block;
-    float best = -INFINITY;
-    for (uint64_t k = 0; k < m->G; k++)
-        for (uint64_t y = 0; y < m->K; y++)
-            if (last[k * stride + y] + s->end[y] > best) best = last[k * stride + y] + s->end[y], g = k, c = y;
-    if (!(best > -INFINITY)) return STRUCTSVM_NOTHING;
-    for (uint32_t t = n - 1;; t--) {
-        labels[t] = (uint32_t)c;
-        if (t == 0) return STRUCTSVM_OK;
-        const float *before = V + (t - 1) * block, *A = table_at(m, s, t, 1.0f) + g * m->P * stride + c;
-        uint64_t from = 0;
-        float top = -INFINITY;
-        for (uint64_t a = 0; a < m->P; a++) {
-            float x = before[from_of(m, g, a)] + A[a * stride];
-            if (x > top) top = x, from = a;
-        }
-        c = m->G == 1 ? from : g;
-        if (m->G > 1) g = t == 1 ? m->K : from < m->K ? from : m->K - 1;
     }
 }
 
@@ -812,34 +794,49 @@ static void ruled_forward(model *m, const scores *s, uint32_t n, float *V) {
     }
 }
 
-/* The node before node `at` of token t on the best way to it. */
-static uint64_t ruled_back(const model *m, const float *A, const float *before, uint64_t at) {
+/* ---- ways back -------------------------------------------------------------------------------------------------- */
+/* The states before state j and the scores of the transitions from them: how many. */
+static uint64_t gathered(const model *m, const float *A, uint64_t j, uint32_t *from, float *steps) {
     const automaton *r = &m->rules;
-    uint64_t found = r->origins[at] < r->origins[at + 1] ? (uint64_t)r->groups[r->origin[r->origins[at]]] : at;
-    float best = -INFINITY;
-    for (int32_t k = r->origins[at]; k < r->origins[at + 1]; k++)
-        for (int32_t n = r->groups[r->origin[k]]; n < r->groups[r->origin[k] + 1]; n++) {
-            float x = before[n] + ruled_row(m, A, (uint64_t)n)[r->labels[at]];
-            if (x > best || (x == best && x > -INFINITY && r->rows[n] < r->rows[found])) best = x, found = (uint64_t)n;
-        }
+    uint64_t g = j / m->stride, c = label_of(m, j), found = 0;
+    for (uint64_t a = 0; r->N == 0 && a < m->P; a++, found++)
+        from[a] = (uint32_t)from_of(m, g, a), steps[a] = A[(g * m->P + a) * m->stride + c];
+    for (int32_t e = r->N == 0 ? 0 : r->origins[j]; r->N > 0 && e < r->origins[j + 1]; e++)
+        for (int32_t n = r->groups[r->origin[e]]; n < r->groups[r->origin[e] + 1]; n++, found++)
+            from[found] = (uint32_t)n, steps[found] = ruled_row(m, A, (uint64_t)n)[c];
     return found;
 }
 
-static int ruled_best(model *m, uint32_t n, uint32_t *labels) {
+/* The state before state j on the best way to it. */
+static uint64_t before_of(const model *m, const float *A, const float *before, uint64_t j) {
+    const int32_t *rows = m->rules.N > 0 ? m->rules.rows : NULL;
+    uint32_t *from = m->heads.data;
+    float *steps = (float *)(from + block_of(m)), best = -INFINITY;
+    uint64_t n = gathered(m, A, j, from, steps), found = n > 0 ? from[0] : j;
+    for (uint64_t i = 0; i < n; i++) {
+        float x = before[from[i]] + steps[i];
+        if (x > best || (rows != NULL && x == best && x > -INFINITY && rows[from[i]] < rows[found])) best = x, found = from[i];
+    }
+    return found;
+}
+
+/* Among equal scores those win that the package's decoders prefer. */
+static int best_labels(model *m, uint32_t n, uint32_t *labels) {
     const automaton *r = &m->rules;
-    const float *V = m->V.data, *last = V + (uint64_t)(n - 1) * r->N;
+    const float *V = m->V.data, *last = V + (n - 1) * block_of(m);
     float best = -INFINITY;
     uint64_t at = 0, least = 0;
-    for (uint64_t j = 0; j < r->N; j++) {
-        float x = last[j] + m->plain.end[r->labels[j]];
-        uint64_t place = (uint64_t)r->labels[j] + (m->G == 1 ? 0 : (uint64_t)r->rows[j] % m->P * m->K);
-        if (r->ends[j] && (x > best || (x == best && x > -INFINITY && place < least))) best = x, least = place, at = j;
+    for (uint64_t j = 0; j < block_of(m); j++) {
+        if (!may_end(m, j)) continue;
+        float x = last[j] + m->plain.end[label_of(m, j)];
+        uint64_t place = r->N == 0 ? j : label_of(m, j) + (m->G == 1 ? 0 : (uint64_t)r->rows[j] % m->P * m->K);
+        if (x > best || (x == best && x > -INFINITY && place < least)) best = x, least = place, at = j;
     }
     if (!(best > -INFINITY)) return STRUCTSVM_NOTHING;
     for (uint32_t t = n - 1;; t--) {
-        labels[t] = (uint32_t)r->labels[at];
+        labels[t] = (uint32_t)label_of(m, at);
         if (t == 0) return STRUCTSVM_OK;
-        at = ruled_back(m, table_at(m, &m->plain, t, 1.0f), V + (uint64_t)(t - 1) * r->N, at);
+        at = before_of(m, table_at(m, &m->plain, t, 1.0f), V + (t - 1) * block_of(m), at);
     }
 }
 
@@ -850,12 +847,10 @@ int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint
     int failed = fill(m, texts, starts, n_tokens, 1.0f);
     if (failed < 0) return failed;
     GROW(m->V, (uint64_t)n_tokens * block_of(m) * sizeof(float));
-    if (m->rules.N > 0) {
-        ruled_forward(m, &m->plain, n_tokens, m->V.data);
-        return ruled_best(m, n_tokens, labels);
-    }
-    chain_forward(m, &m->plain, n_tokens, m->V.data);
-    return chain_best(m, n_tokens, labels);
+    GROW(m->heads, 2 * block_of(m) * sizeof(uint32_t));
+    if (m->rules.N > 0) ruled_forward(m, &m->plain, n_tokens, m->V.data);
+    else chain_forward(m, &m->plain, n_tokens, m->V.data);
+    return best_labels(m, n_tokens, labels);
 }
 
 /* ---- the k best ------------------------------------------------------------------------------------------------- */
@@ -866,66 +861,35 @@ typedef struct {
     uint32_t k;
 } lists;
 
-static float next_of(const lists *l, uint64_t state) { return l->before[state * l->k + l->heads[state]]; }
-
-static void chain_kbest_at(model *m, const float *A, const lists *l, const float *E, uint64_t g, float *score,
-                           uint32_t *back) {
-    uint64_t stride = m->stride, k = l->k;
-    for (uint64_t c = 0; c < m->K; c++) {
-        float *out = score + (g * stride + c) * k;
-        uint32_t *from = back + (g * stride + c) * k;
-        for (uint64_t a = 0; a < m->P; a++) l->heads[from_of(m, g, a)] = 0;
-        for (uint64_t rank = 0; rank < k; rank++) {
-            float best = -INFINITY;
-            uint64_t top = NONE;
-            for (uint64_t a = 0; a < m->P; a++) {
-                uint64_t state = from_of(m, g, a);
-                if (l->heads[state] == k) continue;
-                float x = next_of(l, state) + A[(g * m->P + a) * stride + c];
-                if (x > best) best = x, top = a;
-            }
-            if (top == NONE) break;
-            out[rank] = best + E[c];
-            from[rank] = (uint32_t)(top * k + l->heads[from_of(m, g, top)]++);
+/* The k best ways to state j of a token: for each rank the best next way of a state before. */
+static void kbest_at(const model *m, const float *A, const lists *l, const float *E, uint64_t j, float *score, uint32_t *back) {
+    uint64_t states = block_of(m), k = l->k;
+    uint32_t *from = l->heads + states;
+    float *steps = (float *)(from + states);
+    uint64_t n = gathered(m, A, j, from, steps);
+    for (uint64_t i = 0; i < n; i++) l->heads[from[i]] = 0;
+    for (uint64_t rank = 0; rank < k; rank++) {
+        float best = -INFINITY;
+        uint64_t top = NONE;
+        for (uint64_t i = 0; i < n; i++) {
+            if (l->heads[from[i]] == k) continue;
+            float x = l->before[from[i] * k + l->heads[from[i]]] + steps[i];
+            if (x > best) best = x, top = from[i];
         }
-    }
-}
-
-static void ruled_kbest_at(model *m, const float *A, const lists *l, const float *E, float *score, uint32_t *back) {
-    const automaton *r = &m->rules;
-    uint64_t k = l->k;
-    for (uint64_t j = 0; j < r->N; j++) {
-        uint64_t c = (uint64_t)r->labels[j];
-        for (int32_t e = r->origins[j]; e < r->origins[j + 1]; e++)
-            for (int32_t n = r->groups[r->origin[e]]; n < r->groups[r->origin[e] + 1]; n++) l->heads[n] = 0;
-        for (uint64_t rank = 0; rank < k; rank++) {
-            float best = -INFINITY;
-            uint64_t top = NONE;
-            for (int32_t e = r->origins[j]; e < r->origins[j + 1]; e++)
-                for (int32_t n = r->groups[r->origin[e]]; n < r->groups[r->origin[e] + 1]; n++) {
-                    if (l->heads[n] == k) continue;
-                    float x = next_of(l, (uint64_t)n) + ruled_row(m, A, (uint64_t)n)[c];
-                    if (x > best) best = x, top = (uint64_t)n;
-                }
-            if (top == NONE) break;
-            score[j * k + rank] = best + E[c];
-            back[j * k + rank] = (uint32_t)(top * k + l->heads[top]++);
-        }
+        if (top == NONE) return;
+        score[j * k + rank] = best + E[label_of(m, j)];
+        back[j * k + rank] = (uint32_t)(top * k + l->heads[top]++);
     }
 }
 
 /* The labels of the way that ends in a state at a rank. */
 static void follow(const model *m, const uint32_t *back, uint32_t n, uint64_t k, uint64_t state, uint64_t rank,
                    uint32_t *labels) {
-    uint64_t states = block_of(m), g = state / m->stride, c = state % m->stride;
     for (uint32_t t = n - 1;; t--) {
         labels[t] = (uint32_t)label_of(m, state);
         if (t == 0) return;
-        uint64_t b = back[(t * states + state) * k + rank];
-        rank = b % k;
-        c = m->G == 1 ? b / k : g;
-        g = m->G == 1 ? 0 : b / k;
-        state = m->rules.N > 0 ? b / k : g * m->stride + c;
+        uint64_t b = back[(t * block_of(m) + state) * k + rank];
+        state = b / k, rank = b % k;
     }
 }
 
@@ -970,7 +934,7 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
     if (failed < 0) return failed;
     GROW(m->V, size * k * sizeof(float));
     GROW(m->back, size * k * sizeof(uint32_t));
-    GROW(m->heads, states * sizeof(uint32_t));
+    GROW(m->heads, 3 * states * sizeof(uint32_t));
     float *score = m->V.data;
     uint32_t *back = m->back.data, *heads = m->heads.data;
     memset(heads, 0, (size_t)states * sizeof *heads);
@@ -981,12 +945,8 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
         lists l = {score + (t - 1) * states * k, heads, k};
         const float *A = table_at(m, s, t, 1.0f), *E = row_of(m, t);
         float *now = score + t * states * k;
-        if (m->rules.N > 0) {
-            ruled_kbest_at(m, A, &l, E, now, back + t * states * k);
-            continue;
-        }
-        for (uint64_t g = 0; g < (m->G == 1 ? 1 : m->K); g++)
-            chain_kbest_at(m, A, &l, E, g, now, back + t * states * k);
+        for (uint64_t j = 0; j < targets_of(m); j++)
+            if (label_of(m, j) < m->K) kbest_at(m, A, &l, E, j, now, back + t * states * k);
     }
     lists l = {score + (n_tokens - 1) * states * k, heads, k};
     uint32_t found = 0;
@@ -996,7 +956,7 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
         uint64_t top = NONE;
         for (uint64_t q = 0; q < states; q++) {
             if (heads[q] == k || !may_end(m, q)) continue;
-            float x = next_of(&l, q) + s->end[label_of(m, q)];
+            float x = l.before[q * k + heads[q]] + s->end[label_of(m, q)];
             if (x > best) best = x, top = q;
         }
         if (top == NONE) break;
@@ -1033,18 +993,12 @@ static void visit(const edges *e, uint64_t from, uint64_t to, double transition)
 }
 
 static void visit_all(const edges *e) {
-    const model *m = e->m;
-    const automaton *r = &m->rules;
-    for (uint64_t n = 0; n < r->N; n++)
-        for (uint64_t c = 0; c < m->K; c++) {
-            int32_t to = r->next[(uint64_t)r->group[n] * m->K + c];
-            if (to >= 0) visit(e, n, (uint64_t)to, ruled_row(m, e->A, n)[c]);
-        }
-    if (r->N > 0) return;
-    for (uint64_t g = 0; g < (m->G == 1 ? 1 : m->K); g++)
-        for (uint64_t a = 0; a < m->P; a++)
-            for (uint64_t c = 0; c < m->K; c++)
-                visit(e, from_of(m, g, a), g * m->stride + c, e->A[(g * m->P + a) * m->stride + c]);
+    uint32_t *from = e->m->heads.data;
+    float *steps = (float *)(from + block_of(e->m));
+    for (uint64_t j = 0; j < targets_of(e->m); j++) {
+        uint64_t n = label_of(e->m, j) < e->m->K ? gathered(e->m, e->A, j, from, steps) : 0;
+        for (uint64_t i = 0; i < n; i++) visit(e, from[i], j, steps[i]);
+    }
 }
 
 /* Divide by the sum; 0 if that is none. */
@@ -1080,6 +1034,7 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     if (failed < 0) return failed;
     uint64_t states = block_of(m), K = m->K;
     GROW(m->R, (n_tokens + 4) * states * sizeof(double));
+    GROW(m->heads, 2 * states * sizeof(uint32_t));
     double *R = m->R.data, *alpha = R + n_tokens * states, *now = alpha + states, *before = now + states;
     double *tops = before + states;
     for (uint64_t j = 0; j < states; j++) R[j] = -INFINITY;

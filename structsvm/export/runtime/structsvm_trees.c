@@ -34,7 +34,7 @@ struct structsvm_own {
     int row_shift;
     double temperature, gap, scale, arc_unit, rest[N_GIVEN];
     alphabet abc;
-    uint32_t crc[256], distances[3][DISTANCES];     /* by what a template sees: nothing, the direction, the distance */
+    uint32_t crc[8 * 256], distances[3][DISTANCES];     /* by what a template sees: nothing, the direction, the distance */
     const int32_t *distance, *between, *head_ptr, *head_parts, *below_ptr, *below_parts;
     numbers A;
     weights R;
@@ -108,7 +108,7 @@ static void read_parts(reader *r, uint64_t n, const int32_t **ptr, const int32_t
 }
 
 static void begin_hashes(model *m) {
-    crc_table(m->crc);
+    crc_tables(m->crc);
     for (uint32_t k = 0; k < DISTANCES; k++) {
         m->distances[0][k] = mix(0x64697374u, 0);
         m->distances[1][k] = mix(0x64697374u, 1 + k / 7);
@@ -144,7 +144,7 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
      * rows, form of rows, label of the root and 1 (0: any), templates of pairs, whether none of its arcs cross, bits. */
     static const uint32_t least[] = {3, 1, N_GIVEN, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0};
     static const uint32_t most[] = {3, MOST_LABELS, N_GIVEN, 1, 1, (1 << N_GIVEN) - 1, MOST_WORDS, MOST_TEMPLATES, MOST_TEMPLATES,
-                                    MOST_TEMPLATES, MOST_TEMPLATES, 28, 28, 3, MOST_LABELS, MOST_TEMPLATES, 2 * 28 + 1};
+                                    MOST_TEMPLATES, MOST_TEMPLATES, 28, 28, 6, MOST_LABELS, MOST_TEMPLATES, 2 * 28 + 1};
     const uint32_t *head = take_n(r, U32, 17);
     const double *reals = take_n(r, F64, 4 + N_GIVEN);
     if (r->failed || head[0] != 3) return STRUCTSVM_FILE;
@@ -284,7 +284,7 @@ static uint32_t arc_key(const model *m, uint32_t t, int64_t h, int64_t d, uint32
 }
 
 /* row += the rows of n label templates of word d below word h. */
-static void add_rows(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance, float *row) {
+static void add_templates(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance, float *row) {
     for (uint32_t t = first; t < first + n; t++)
         add_row(&m->R, arc_key(m, t, h, d, distance) >> m->row_shift, 1.0f, 1.0f, row);
 }
@@ -306,8 +306,8 @@ static int look(model *m) {
         for (uint32_t side = 0; side < 2; side++) {
             /* A template that sees nothing of one word has the same key of it everywhere. */
             float *above = m->above_rows + (2 * i + side) * K;
-            add_rows(m, m->n_arc, m->n_below, (int64_t)i, (int64_t)i, 7 * side, m->below_rows + (2 * i + side) * K);
-            add_rows(m, m->n_arc + m->n_below, m->n_above, (int64_t)i, (int64_t)i, 7 * side, above);
+            add_templates(m, m->n_arc, m->n_below, (int64_t)i, (int64_t)i, 7 * side, m->below_rows + (2 * i + side) * K);
+            add_templates(m, m->n_arc + m->n_below, m->n_above, (int64_t)i, (int64_t)i, 7 * side, above);
             for (uint32_t y = 0; y < K && m->root != NONE; y++)
                 if ((y == m->root) != (i == 0)) above[y] = -INFINITY;
         }
@@ -319,7 +319,7 @@ static float label_scores(const model *m, int64_t h, int64_t d) {
     const float *above = m->above_rows + (2 * h + (h < d)) * m->K, *below = m->below_rows + (2 * d + (h < d)) * m->K;
     float top = -INFINITY;
     for (uint32_t y = 0; y < m->K; y++) m->row[y] = above[y] + below[y];
-    add_rows(m, m->n_arc + m->n_below + m->n_above, m->n_joint, h, d, distance_of(h, d), m->row);
+    add_templates(m, m->n_arc + m->n_below + m->n_above, m->n_joint, h, d, distance_of(h, d), m->row);
     for (uint32_t y = 0; y < m->K; y++) top = m->row[y] > top ? m->row[y] : top;
     return top;
 }
@@ -715,7 +715,7 @@ static float pairs_try(model *m, const move *one, int stay) {
     }
     for (int64_t i = 0; i < one->n; i++) pairs_set(m, one->word[i], one->to[i]->head, one->to[i]->label);
     crossings = pairs_touched(n, m->found, one) - crossings;
-    gain = m->pairs_project && crossings > 0 ? -INFINITY : fmaf(0.5f * (float)crossings, m->crossing, gain);
+    gain = m->pairs_project && crossings > 0 ? -INFINITY : fused(0.5f * (float)crossings, m->crossing, gain);
     for (int64_t k = 0; k < many && gain > -INFINITY; k++) {
         sums[k] = pairs_known(m, touched[k]);
         gain += sums[k] - m->around[touched[k]];
