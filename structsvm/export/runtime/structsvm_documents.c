@@ -31,7 +31,6 @@ struct structsvm_own {
     /* Wide: limits of values, NULL: none; what is subtracted from them, and then their factors, or if that is NULL their
      * divisors, NULL: none; weights (n_features + has_intercept, K), NULL: those of W. */
     const double *floor, *ceiling, *centre, *unit, *wide;
-    structsvm_text *label_texts;
     room letters, bytes, units, keys, entries, sums, scores;
     uint64_t n_keys;
 };
@@ -119,12 +118,14 @@ static void read_positions(reader *r, model *m) {
     for (uint64_t z = 0; !r->failed && z < Z; z++) need(r, m->base[z] <= z);
 }
 
-static int read_model(reader *r, structsvm *tagger, model *m) {
+static int read_model(reader *r, structsvm *tagger) {
     /* Kind of model, labels, columns, units of terms, whether to lower case, least and most units of a term, terms,
      * whether there is an intercept, form of weights, attributes, positions, rows of weights, those in full, flags, norm. */
     const uint32_t *head = take_n(r, U32, 16);
     const double *temperature = take_n(r, F64, 1);
     if (r->failed || head[0] != 2) return STRUCTSVM_FILE;
+    model *m = tagger->own = calloc(1, sizeof(model));
+    if (m == NULL) return STRUCTSVM_MEMORY;
     m->K = head[1], m->reading = head[3], m->is_lower = head[4], m->least = head[5], m->most = head[6];
     m->n_features = head[7], m->has_intercept = head[8], m->n_attributes = head[10], m->n_positions = head[11];
     m->n_full = head[13], m->flags = head[14], m->norm = head[15], m->temperature = *temperature;
@@ -136,8 +137,7 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
                 && (m->reading != NUMBERS || (m->flags & IS_WIDE && m->n_features >= 1))
                 && m->norm <= 2 && m->temperature >= 0.0 && m->temperature <= 1.7976931348623157e308);
     if (r->failed) return STRUCTSVM_FILE;
-    int failed = read_labels(r, tagger, m->K, &m->label_texts);
-    if (failed < 0) return failed;
+    TRY(read_labels(r, tagger, m->K));
     if (m->reading == NUMBERS) tagger->n_numbers = m->n_features;
     else read_terms(r, m);
     if (m->flags & IS_WIDE) {
@@ -150,18 +150,9 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
 }
 
-int structsvm_open(const void *bytes, size_t size, structsvm **tagger) { return opened(bytes, size, sizeof(model), tagger); }
-
-void structsvm_close(structsvm *tagger) {
-    if (tagger == NULL) return;
-    model *m = tagger->own;
-    if (m != NULL) {
-        room *rooms[] = {&m->letters, &m->bytes, &m->units, &m->keys, &m->entries, &m->sums, &m->scores};
-        for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-        free(m->label_texts);
-    }
-    free(m);
-    free(tagger);
+static void release(model *m) {
+    room *rooms[] = {&m->letters, &m->bytes, &m->units, &m->keys, &m->entries, &m->sums, &m->scores};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
 }
 
 /* ---- terms ------------------------------------------------------------------------------------------------------ */
@@ -183,8 +174,7 @@ static int keep_terms(model *m, const uint32_t *units, uint64_t n, uint64_t size
     for (uint64_t i = 0; i + size <= n; i++) {
         uint32_t first = units[2 * i], length = units[2 * (i + size) - 1] - first;
         uint32_t term = length > m->longest ? NONE : string_in(&m->terms, bytes + first, length);
-        int failed = term == NONE ? 0 : keep(&m->keys, &m->n_keys, m->ids[term]);
-        if (failed < 0) return failed;
+        TRY(term == NONE ? 0 : keep(&m->keys, &m->n_keys, m->ids[term]));
     }
     return STRUCTSVM_OK;
 }
@@ -192,8 +182,7 @@ static int keep_terms(model *m, const uint32_t *units, uint64_t n, uint64_t size
 /* As keep_terms, of all sizes. `is_padded`: units are a word's, which is a term once if it is no longer than that. */
 static int keep_ngrams(model *m, const uint32_t *units, uint64_t n, int is_padded) {
     for (uint64_t size = m->least; size <= m->most && (is_padded || size <= n); size++) {
-        int failed = keep_terms(m, units, n, size < n ? size : n);
-        if (failed < 0) return failed;
+        TRY(keep_terms(m, units, n, size < n ? size : n));
         if (size >= n) break;
     }
     return STRUCTSVM_OK;
@@ -247,8 +236,7 @@ static int keep_letters_of_words(model *m, const uint32_t *x, uint64_t n) {
             size += encoded(k == 0 || k == length + 1 ? ' ' : x[i + k - 1], to + size);
             units[2 * k + 1] = size;
         }
-        int failed = length == 0 ? STRUCTSVM_OK : keep_ngrams(m, units, length + 2, 1);
-        if (failed < 0) return failed;
+        TRY(length == 0 ? STRUCTSVM_OK : keep_ngrams(m, units, length + 2, 1));
         length += length == 0;
     }
     return STRUCTSVM_OK;
@@ -442,8 +430,7 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
     if (k == 0 || n_tokens != 1) return STRUCTSVM_INPUT;
     GROW(m->scores, m->K * sizeof(double));
     double *scores = m->scores.data;
-    int failed = score(m, texts, scores);
-    if (failed < 0) return failed;
+    TRY(score(m, texts, scores));
     uint32_t n = k < m->K ? k : m->K;
     for (uint32_t y = 0; y < n; y++) labels[y] = y;
     for (uint32_t i = n / 2; i-- > 0;) sink(scores, labels, i, n, labels[i]);
@@ -467,8 +454,7 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     double *scores = m->scores.data;
     for (uint32_t t = 0; t < n_tokens; t++) {
         double top = -INFINITY, sum = 0.0;
-        int failed = score(m, texts + t, scores);
-        if (failed < 0) return failed;
+        TRY(score(m, texts + t, scores));
         for (uint32_t y = 0; y < m->K; y++) top = scores[y] > top ? scores[y] : top;
         for (uint32_t y = 0; y < m->K; y++) sum += scores[y] = exp((scores[y] - top) / m->temperature);
         if (!(sum > 0.0 && sum <= 1.7976931348623157e308)) return STRUCTSVM_NOTHING;

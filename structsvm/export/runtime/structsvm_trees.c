@@ -53,11 +53,10 @@ struct structsvm_own {
     /* The sentence. */
     uint32_t n;
     int32_t *codes;                                 /* (n, N_CODES) */
-    uint32_t *head_keys, *below_keys;               /* (n + 1, n_all) */
+    uint32_t *head_keys, *below_keys, *arc_keys;    /* (n + 1, n_all), (n + 1, n_all), (n_arc) */
     float *above_rows, *below_rows, *row;           /* (n + 1, 2, K), by whether the head stands before the word; (K) */
     float *arcs;                                    /* (n + 1, n + 1): [h (n + 1) + m], of the best label */
     int32_t *stack, *found;                         /* (6 n + 12); (2 n), heads and labels */
-    structsvm_text *label_texts;
     room letters, bytes, words, rows, table, chart, graph, search, choices, ranked, sets, refusals, outputs, sums;
 };
 
@@ -76,18 +75,16 @@ static uint32_t ones(uint32_t x) {
 }
 
 static void read_numbers(reader *r, numbers *x, uint32_t bits) {
-    uint64_t n, n_words;
+    uint64_t n, n_words, total = 0;
     x->bits = (int)bits;
     x->values = take(r, F32, NULL, &n);
     x->known = take(r, U32, NULL, &n_words);
     x->before = take_n(r, U32, n_words);
-    need(r, !r->failed && are_scores(x->values, n, 0) && (n_words > 0 || n == (uint64_t)1 << bits));
-    if (n_words == 0) x->known = NULL;
-    if (r->failed || n_words == 0) return;
-    uint32_t total = 0;
-    need(r, n_words == (((uint64_t)1 << bits) + 31) / 32 && (bits >= 5 || x->known[0] >> (1u << bits) == 0));
+    need(r, are_scores(x->values, n, 0));
+    need(r, n_words == 0 ? n == (uint64_t)1 << bits : n_words == (((uint64_t)1 << bits) + 31) / 32);
     for (uint64_t i = 0; !r->failed && i < n_words; total += ones(x->known[i++])) need(r, x->before[i] == total);
-    need(r, total == n);
+    need(r, n_words == 0 || total == n);
+    if (n_words == 0) x->known = NULL;
 }
 
 static float number(const numbers *x, uint32_t key) {
@@ -97,95 +94,91 @@ static float number(const numbers *x, uint32_t key) {
     return word & bit ? x->values[x->before[i >> 5] + ones(word & (bit - 1))] : 0.0f;
 }
 
+/* The numbers of n keys, added up in the order of the package's kernels. */
+static float sum_of(const numbers *x, const uint32_t *keys, uint32_t n) {
+    float lanes[LANES] = {0.0f}, total = 0.0f;
+    uint32_t t = 0;
+    for (; t < n / LANES * LANES; t++) lanes[t % LANES] += number(x, keys[t]);
+    for (uint32_t l = 0; l < LANES; l++) total += lanes[l];
+    for (; t < n; t++) total += number(x, keys[t]);
+    return total;
+}
+
 /* The words that n templates see: pairs of an offset and a column, and where each template's begin. */
 static void read_parts(reader *r, uint64_t n, const int32_t **ptr, const int32_t **parts) {
     uint64_t n_parts;
     *ptr = take_n(r, U32, n + 1);
     *parts = take(r, U32, NULL, &n_parts);
-    need(r, !r->failed && n_parts % 2 == 0 && rises((const uint32_t *)*ptr, n + 1, n_parts / 2));
+    need(r, n_parts % 2 == 0 && rises((const uint32_t *)*ptr, n + 1, n_parts / 2));
     for (uint64_t i = 0; !r->failed && i < n_parts; i += 2)
         need(r, within(*parts + i, 1, -REACH, REACH + 1) && within(*parts + i + 1, 1, 0, N_CODES));
-}
-
-static void begin_hashes(model *m) {
-    crc_tables(m->crc);
-    for (uint32_t k = 0; k < DISTANCES; k++) {
-        m->distances[0][k] = mix(0x64697374u, 0);
-        m->distances[1][k] = mix(0x64697374u, 1 + k / 7);
-        m->distances[2][k] = mix(0x64697374u, 4 + k);
-    }
 }
 
 static void read_arcs(reader *r, model *m, uint32_t arc_bits, uint32_t row_bits, uint32_t form) {
     m->distance = take_n(r, U32, m->n_all);
     m->between = take_n(r, U32, m->n_arc);
     read_parts(r, m->n_all, &m->head_ptr, &m->head_parts);
-    if (!r->failed) read_parts(r, m->n_all, &m->below_ptr, &m->below_parts);
-    if (r->failed) return;
+    read_parts(r, m->n_all, &m->below_ptr, &m->below_parts);
     need(r, within(m->distance, m->n_all, 0, 3) && within(m->between, m->n_arc, -1, N_CODES));
-    for (m->n_plain = m->n_arc; m->n_plain > 0 && m->between[m->n_plain - 1] >= 0;) m->n_plain--;
+    for (m->n_plain = m->n_arc; !r->failed && m->n_plain > 0 && m->between[m->n_plain - 1] >= 0;) m->n_plain--;
     need(r, m->n_arc - m->n_plain <= MOST_TEMPLATES_BETWEEN && within(m->between, m->n_plain, -1, 0));
-    if (!r->failed) read_numbers(r, &m->A, arc_bits);
-    if (!r->failed) read_weights(r, &m->R, (uint64_t)1 << row_bits, m->K, form);
+    read_numbers(r, &m->A, arc_bits);
+    read_weights(r, &m->R, (uint64_t)1 << row_bits, m->K, form);
 }
 
 static void read_pairs(reader *r, model *m, uint32_t bits) {
     m->sees = take_n(r, U32, m->n_pairs);
-    if (!r->failed) read_parts(r, (uint64_t)ROLES * m->n_pairs, &m->pair_ptr, &m->pair_parts);
-    if (!r->failed) read_numbers(r, &m->P, bits);
+    read_parts(r, (uint64_t)ROLES * m->n_pairs, &m->pair_ptr, &m->pair_parts);
+    read_numbers(r, &m->P, bits);
     const float *last = take_n(r, F32, 2);
-    need(r, !r->failed && within(m->sees, m->n_pairs, 0, 2 * SIDES) && are_scores(last, 2, 0));
+    need(r, within(m->sees, m->n_pairs, 0, 2 * SIDES) && are_scores(last, 2, 0));
     if (!r->failed) m->weight = last[0], m->crossing = last[1];
 }
 
-static int read_model(reader *r, structsvm *tagger, model *m) {
+static int read_model(reader *r, structsvm *tagger) {
     /* Kind of model, labels, columns, whether no arcs cross, whether UPOS replaces XPOS, columns that training had not,
      * most words, numbers of templates: of arcs, of labels (of the word, of its head, of both), bits of arcs and of
      * rows, form of rows, label of the root and 1 (0: any), templates of pairs, whether none of its arcs cross, bits. */
     static const uint32_t least[] = {3, 1, N_GIVEN, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0};
-    static const uint32_t most[] = {3, MOST_LABELS, N_GIVEN, 1, 1, (1 << N_GIVEN) - 1, MOST_WORDS, MOST_TEMPLATES, MOST_TEMPLATES,
-                                    MOST_TEMPLATES, MOST_TEMPLATES, 28, 28, 6, MOST_LABELS, MOST_TEMPLATES, 2 * 28 + 1};
+    static const uint32_t most[] = {3, MOST_LABELS, N_GIVEN, 1, 1, (1 << N_GIVEN) - 1, MOST_WORDS, MOST_TEMPLATES,
+                                    MOST_TEMPLATES, MOST_TEMPLATES, MOST_TEMPLATES, 28, 28, 6, MOST_LABELS, MOST_TEMPLATES, 2 * 28 + 1};
     const uint32_t *head = take_n(r, U32, 17);
     const double *reals = take_n(r, F64, 4 + N_GIVEN);
     if (r->failed || head[0] != 3) return STRUCTSVM_FILE;
+    model *m = tagger->own = calloc(1, sizeof(model));
+    if (m == NULL) return STRUCTSVM_MEMORY;
     m->K = head[1], m->is_projective = head[3], m->is_coarse = head[4], m->absent = head[5], m->most_words = head[6];
     m->n_arc = head[7], m->n_below = head[8], m->n_above = head[9], m->n_joint = head[10], m->root = head[14] - 1;
     m->n_pairs = head[15], m->pairs_project = head[16] & 1;
     tagger->n_columns = N_GIVEN, tagger->has_trees = 1;
     for (int k = 0; k < 17; k++) need(r, head[k] >= least[k] && head[k] <= most[k]);
-    need(r, m->root == NONE || m->root < m->K);
-    need(r, m->n_pairs == 0 || head[16] >> 1 >= 1);
+    need(r, (m->root == NONE || m->root < m->K) && (m->n_pairs == 0 || head[16] >> 1 >= 1));
     for (int k = 0; k < 4; k++) need(r, (k == 3 || reals[k] >= 0.0) && fabs(reals[k]) <= 1.7976931348623157e308);
     for (int k = 0; k < N_GIVEN; k++) need(r, reals[4 + k] <= 0.0);
     if (r->failed) return STRUCTSVM_FILE;
-    m->temperature = reals[0], m->gap = reals[1], m->scale = reals[2], m->arc_unit = reals[3], m->row_shift = 32 - (int)head[12];
+    m->temperature = reals[0], m->gap = reals[1], m->scale = reals[2], m->arc_unit = reals[3];
+    m->row_shift = 32 - (int)head[12];
     memcpy(m->rest, reals + 4, sizeof m->rest);
     m->n_all = m->n_arc + m->n_below + m->n_above + m->n_joint;
-    int failed = read_labels(r, tagger, m->K, &m->label_texts);
-    if (failed < 0) return failed;
+    TRY(read_labels(r, tagger, m->K));
     read_alphabet(r, &m->abc);
-    if (!r->failed) read_arcs(r, m, head[11], head[12], head[13]);
-    if (!r->failed && m->n_pairs > 0) read_pairs(r, m, head[16] >> 1);
+    read_arcs(r, m, head[11], head[12], head[13]);
+    if (m->n_pairs > 0) read_pairs(r, m, head[16] >> 1);
     if (r->failed || r->at != r->size) return STRUCTSVM_FILE;
-    begin_hashes(m);
+    crc_tables(m->crc);
+    for (uint32_t k = 0; k < DISTANCES; k++) {
+        const uint32_t seen[] = {0, 1 + k / 7, 4 + k};
+        for (int what = 0; what < 3; what++) m->distances[what][k] = mix(0x64697374u, seen[what]);
+    }
     m->memo = calloc(MEMO, sizeof(memo));
     return m->memo == NULL ? STRUCTSVM_MEMORY : STRUCTSVM_OK;
 }
 
-int structsvm_open(const void *bytes, size_t size, structsvm **tagger) { return opened(bytes, size, sizeof(model), tagger); }
-
-void structsvm_close(structsvm *tagger) {
-    if (tagger == NULL) return;
-    model *m = tagger->own;
-    if (m != NULL) {
-        room *rooms[] = {&m->letters, &m->bytes, &m->words, &m->rows, &m->table, &m->chart, &m->graph,
-                         &m->search, &m->choices, &m->ranked, &m->sets, &m->refusals, &m->outputs, &m->sums};
-        for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-        free(m->memo);
-        free(m->label_texts);
-    }
-    free(m);
-    free(tagger);
+static void release(model *m) {
+    room *rooms[] = {&m->letters, &m->bytes, &m->words, &m->rows, &m->table, &m->chart, &m->graph,
+                     &m->search, &m->choices, &m->ranked, &m->sets, &m->refusals, &m->outputs, &m->sums};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
+    free(m->memo);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------ */
@@ -245,13 +238,13 @@ static int32_t stand_in(const model *m, const int32_t *codes, int column) {
 static int read_words(model *m, const structsvm_text *texts, uint32_t n) {
     uint32_t given[N_GIVEN] = {0};
     if (n > m->most_words) return STRUCTSVM_SIZE;
-    GROW(m->words, ((uint64_t)n + 1) * (N_CODES + 2 * (uint64_t)m->n_all) * sizeof(uint32_t));
+    GROW(m->words, (((uint64_t)n + 1) * (N_CODES + 2 * (uint64_t)m->n_all) + m->n_arc) * sizeof(uint32_t));
     m->n = n, m->codes = m->words.data, m->head_keys = (uint32_t *)(m->codes + ((uint64_t)n + 1) * N_CODES);
     m->below_keys = m->head_keys + ((uint64_t)n + 1) * m->n_all;
+    m->arc_keys = m->below_keys + ((uint64_t)n + 1) * m->n_all;
     for (uint32_t i = 0; i < n; i++) {
         int32_t *codes = m->codes + (uint64_t)i * N_CODES;
-        int failed = read_word(m, texts + (uint64_t)i * N_GIVEN, codes);
-        if (failed < 0) return failed;
+        TRY(read_word(m, texts + (uint64_t)i * N_GIVEN, codes));
         for (int c = 0; c < N_GIVEN; c++) given[c] += codes[c] != stand_in(m, codes, c);
         for (int c = 0; c < N_GIVEN; c++)
             if (m->absent >> c & 1) codes[c] = stand_in(m, codes, c);
@@ -268,8 +261,8 @@ static int32_t code_at(const model *m, int64_t i, int32_t column) {
 }
 
 /* The key of what a template sees of word i. */
-static uint32_t key_of(const model *m, uint32_t key, const int32_t *parts, int32_t first, int32_t end, int64_t i) {
-    for (int32_t k = first; k < end; k++) key = mix(key, (uint32_t)code_at(m, i + parts[2 * k], parts[2 * k + 1]));
+static uint32_t key_of(const model *m, uint32_t key, const int32_t *parts, const int32_t *ptr, int64_t i) {
+    for (int32_t k = ptr[0]; k < ptr[1]; k++) key = mix(key, (uint32_t)code_at(m, i + parts[2 * k], parts[2 * k + 1]));
     return key;
 }
 
@@ -284,7 +277,8 @@ static uint32_t arc_key(const model *m, uint32_t t, int64_t h, int64_t d, uint32
 }
 
 /* row += the rows of n label templates of word d below word h. */
-static void add_templates(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance, float *row) {
+static void add_templates(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance,
+                          float *row) {
     for (uint32_t t = first; t < first + n; t++)
         add_row(&m->R, arc_key(m, t, h, d, distance) >> m->row_shift, 1.0f, 1.0f, row);
 }
@@ -293,13 +287,14 @@ static int look(model *m) {
     uint64_t n = m->n, K = m->K;
     GROW(m->rows, ((n + 1) * 4 * K + K) * sizeof(float));
     GROW(m->table, (n + 1) * (n + 1) * sizeof(float) + (8 * n + 12) * sizeof(int32_t));
-    m->above_rows = m->rows.data, m->below_rows = m->above_rows + (n + 1) * 2 * K, m->row = m->below_rows + (n + 1) * 2 * K;
+    m->above_rows = m->rows.data, m->below_rows = m->above_rows + (n + 1) * 2 * K;
+    m->row = m->below_rows + (n + 1) * 2 * K;
     m->arcs = m->table.data, m->stack = (int32_t *)(m->arcs + (n + 1) * (n + 1)), m->found = m->stack + 6 * n + 12;
     for (uint64_t i = 0; i <= n; i++)
         for (uint32_t t = 0; t < m->n_all; t++) {
             uint64_t at = i * m->n_all + t;
-            m->head_keys[at] = key_of(m, mix(0x68656164u, t + 1), m->head_parts, m->head_ptr[t], m->head_ptr[t + 1], (int64_t)i);
-            m->below_keys[at] = key_of(m, mix(0x62656c6fu, t + 1), m->below_parts, m->below_ptr[t], m->below_ptr[t + 1], (int64_t)i);
+            m->head_keys[at] = key_of(m, mix(0x68656164u, t + 1), m->head_parts, m->head_ptr + t, (int64_t)i);
+            m->below_keys[at] = key_of(m, mix(0x62656c6fu, t + 1), m->below_parts, m->below_ptr + t, (int64_t)i);
         }
     memset(m->above_rows, 0, (n + 1) * 4 * K * sizeof(float));
     for (uint64_t i = 0; i <= n; i++)
@@ -314,20 +309,18 @@ static int look(model *m) {
     return STRUCTSVM_OK;
 }
 
-/* Scores of all labels of an arc, but for its arc templates, into m->row; returns the greatest. */
-static float label_scores(const model *m, int64_t h, int64_t d) {
-    const float *above = m->above_rows + (2 * h + (h < d)) * m->K, *below = m->below_rows + (2 * d + (h < d)) * m->K;
-    float top = -INFINITY;
-    for (uint32_t y = 0; y < m->K; y++) m->row[y] = above[y] + below[y];
-    add_templates(m, m->n_arc + m->n_below + m->n_above, m->n_joint, h, d, distance_of(h, d), m->row);
-    for (uint32_t y = 0; y < m->K; y++) top = m->row[y] > top ? m->row[y] : top;
-    return top;
-}
-
 static int32_t best_of(const float *row, uint32_t n) {
     uint32_t best = 0;
     for (uint32_t y = 1; y < n; y++) best = row[y] > row[best] ? y : best;
     return (int32_t)best;
+}
+
+/* Scores of all labels of an arc, but for its arc templates, into m->row; returns the greatest. */
+static float label_scores(const model *m, int64_t h, int64_t d) {
+    const float *above = m->above_rows + (2 * h + (h < d)) * m->K, *below = m->below_rows + (2 * d + (h < d)) * m->K;
+    for (uint32_t y = 0; y < m->K; y++) m->row[y] = above[y] + below[y];
+    add_templates(m, m->n_arc + m->n_below + m->n_above, m->n_joint, h, d, distance_of(h, d), m->row);
+    return m->row[best_of(m->row, m->K)];
 }
 
 static uint32_t meet(int32_t *found, uint32_t n, int32_t code) {
@@ -338,24 +331,24 @@ static uint32_t meet(int32_t *found, uint32_t n, int32_t code) {
 }
 
 static void fill_arc(const model *m, int64_t h, int64_t d, int32_t between[][MOST_BETWEEN], const uint32_t *n_between) {
-    uint32_t distance = distance_of(h, d), t = 0;
-    float lanes[LANES] = {0.0f}, score = 0.0f;      /* added up in the order of the package's kernels */
-    for (; t < m->n_plain / LANES * LANES; t++) lanes[t % LANES] += number(&m->A, arc_key(m, t, h, d, distance));
-    for (uint32_t l = 0; l < LANES; l++) score += lanes[l];
-    for (; t < m->n_plain; t++) score += number(&m->A, arc_key(m, t, h, d, distance));
-    for (; t < m->n_arc; t++) {
-        uint32_t key = arc_key(m, t, h, d, distance), b = t - m->n_plain;
+    uint32_t distance = distance_of(h, d), n_plain = m->n_plain;
+    for (uint32_t t = 0; t < m->n_arc; t++) m->arc_keys[t] = arc_key(m, t, h, d, distance);
+    float score = sum_of(&m->A, m->arc_keys, n_plain);
+    for (uint32_t b = 0; b < m->n_arc - n_plain; b++) {
         float total = 0.0f;
-        for (uint32_t k = 0; k < n_between[b]; k++) total += number(&m->A, mix(key, (uint32_t)between[b][k]));
+        for (uint32_t k = 0; k < n_between[b]; k++)
+            total += number(&m->A, mix(m->arc_keys[n_plain + b], (uint32_t)between[b][k]));
         score += total;
     }
     m->arcs[h * ((int64_t)m->n + 1) + d] = score + label_scores(m, h, d);
 }
 
-/* Fill m->arcs. */
-static void fill(model *m) {
-    int64_t n = m->n;
+/* Fill m->arcs for a sentence. */
+static int fill(model *m, const structsvm_text *texts, uint32_t n_words) {
+    int64_t n = n_words;
     int32_t between[MOST_TEMPLATES_BETWEEN][MOST_BETWEEN];
+    TRY(read_words(m, texts, n_words));
+    TRY(look(m));
     for (int64_t k = 0; k < (n + 1) * (n + 1); k++) m->arcs[k] = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
         uint32_t n_between[MOST_TEMPLATES_BETWEEN] = {0};
@@ -368,6 +361,7 @@ static void fill(model *m) {
             if (i > 0) fill_arc(m, j, i, between, n_between);
         }
     }
+    return STRUCTSVM_OK;
 }
 
 /* ---- projective trees ------------------------------------------------------------------------------------------- */
@@ -380,13 +374,6 @@ static float eisner_max(const float *a, const float *b, int64_t n) {
     return top;
 }
 
-static int64_t eisner_argmax(const float *a, const float *b, int64_t n) {
-    int64_t best = 0;
-    for (int64_t k = 1; k < n; k++)
-        if (a[k] + b[k] > a[best] + b[best]) best = k;
-    return best;
-}
-
 static void eisner_unfold(const model *m, const chart *c, int32_t root, int32_t *heads) {
     /* Items (i, j, kind): 0 closed right, 1 closed left, 2 open right, 3 open left. */
     int32_t *stack = m->stack, size = 2, items[] = {1, root, 1, root, (int32_t)m->n, 0};
@@ -396,10 +383,13 @@ static void eisner_unfold(const model *m, const chart *c, int32_t root, int32_t 
     while (size > 0) {
         int32_t i = stack[3 * --size], j = stack[3 * size + 1], kind = stack[3 * size + 2];
         const float *a = kind == 0 ? c->open_right + i * S + i + 1 : (kind == 1 ? c->left : c->right) + i * S + i;
-        const float *b = kind == 1 ? c->open_left + j * S + i : (kind == 0 ? c->right_by_end : c->left_by_end) + j * S + i + 1;
+        const float *ends = kind == 0 ? c->right_by_end : c->left_by_end;
+        const float *b = kind == 1 ? c->open_left + j * S + i : ends + j * S + i + 1;
         if (i == j) continue;
         if (kind > 1) heads[(kind == 2 ? j : i) - 1] = kind == 2 ? i : j;
-        int32_t k = (int32_t)(i + (kind == 0) + eisner_argmax(a, b, j - i));
+        float top = eisner_max(a, b, j - i);
+        int32_t at = 0, k = i + (kind == 0);
+        while (at < j - i - 1 && a[at] + b[at] != top) at++, k++;
         int32_t two[] = {i, k, kind == 0 ? 2 : kind == 1 ? 1 : 0, k + (kind > 1), j, kind == 0 ? 0 : kind == 1 ? 3 : 1};
         memcpy(stack + 3 * size, two, sizeof two);
         size += 2;
@@ -489,8 +479,7 @@ static void contract(graph *g, int64_t first, int64_t n_path, int32_t node) {
 /* As eisner_best, of trees of any shape with one word below the root. */
 static int arborescence_best(model *m, const float *scores, int32_t *heads, float *best) {
     graph g;
-    int failed = graph_of(m, scores, &g);
-    if (failed < 0) return failed;
+    TRY(graph_of(m, scores, &g));
     int64_t N = g.N, n_ids = N, n_path = 0, n_roots = 0;
     for (int64_t start = 1; start < N; start++) {
         int64_t at = start;
@@ -531,18 +520,19 @@ static int best_heads(model *m, const float *scores, int32_t *heads, float *best
 /* ---- pairs of arcs ---------------------------------------------------------------------------------------------- */
 static int look_at_pairs(model *m) {
     uint64_t n = m->n, width = ((uint64_t)ROLES * (n + 2) + 1) * m->n_pairs;
-    GROW(m->search, (2 * n + 2) * sizeof(uint64_t) + (3 * n + 3) * sizeof(float) + (n + 2) * sizeof(part) + width * sizeof(uint32_t));
+    uint64_t numbers_of_4_bytes = 3 * n + 3 + width;
+    GROW(m->search, (2 * n + 2) * sizeof(uint64_t) + (n + 2) * sizeof(part) + numbers_of_4_bytes * sizeof(uint32_t));
     m->keys = m->search.data, m->arc = (float *)(m->keys + 2 * n + 2), m->around = m->arc + n + 1;
     m->parts = (part *)(m->around + 2 * n + 2), m->pair_keys = (uint32_t *)(m->parts + n + 2);
     m->word_keys = m->pair_keys + m->n_pairs;
-    for (uint32_t r = 0; r < ROLES; r++) {
-        uint32_t *keys = m->word_keys + r * (n + 2) * m->n_pairs;
-        const int32_t *ptr = m->pair_ptr + r * m->n_pairs;
-        for (uint64_t i = 0; i <= n + 1; i++)       /* the last one: no word, far outside */
+    uint32_t *key = m->word_keys;
+    for (uint32_t r = 0; r < ROLES; r++)
+        for (uint64_t i = 0; i <= n + 1; i++) {
+            const int32_t *ptr = m->pair_ptr + r * m->n_pairs;
+            int64_t at = (int64_t)(i <= n ? i : n + 2 * REACH);     /* the last one: no word, far outside */
             for (uint32_t t = 0; t < m->n_pairs; t++)
-                keys[i * m->n_pairs + t] = key_of(m, mix(0x70616972u + (r << 24), t + 1), m->pair_parts, ptr[t], ptr[t + 1],
-                                                  (int64_t)(i > n ? n + 2 * REACH : i));
-    }
+                *key++ = key_of(m, mix(0x70616972u + (r << 24), t + 1), m->pair_parts, ptr + t, at);
+        }
     return STRUCTSVM_OK;
 }
 
@@ -586,13 +576,8 @@ static float pairs_sum(const model *m, const int32_t *tree, int64_t side) {
     float total = 0.0f;
     int64_t count = pairs_around(m, tree, side);
     for (int64_t i = 0; i < count; i++) {
-        uint32_t t = 0;
-        float lanes[LANES] = {0.0f}, score = 0.0f;
         look_at_part(m, m->parts + i);
-        for (; t < m->n_pairs / LANES * LANES; t++) lanes[t % LANES] += number(&m->P, m->pair_keys[t]);
-        for (uint32_t l = 0; l < LANES; l++) score += lanes[l];
-        for (; t < m->n_pairs; t++) score += number(&m->P, m->pair_keys[t]);
-        total += score;
+        total += sum_of(&m->P, m->pair_keys, m->n_pairs);
     }
     return total;
 }
@@ -653,7 +638,7 @@ static int64_t best_heads_of(const model *m, int64_t d, int32_t *best) {
     return n_best;
 }
 
-/* The labelled heads of each word that score best, those in m->found among them. */
+/* The labelled heads of each word that score best, those in m->found among them, whose scores go to m->arc. */
 static void pairs_choose(const model *m, choice *choices, int32_t *n_choices) {
     int64_t n = m->n;
     float factor = (float)m->scale;
@@ -662,21 +647,23 @@ static void pairs_choose(const model *m, choice *choices, int32_t *n_choices) {
         int64_t n_best = best_heads_of(m, d, best);
         choice *out = choices + (d - 1) * CHOICES;
         float least = m->arcs[best[0] * (n + 1) + d] - (float)m->gap;
+        m->arc[d] = 0.0f;
         for (int64_t i = 0; i < n_best; i++) {
             int64_t h = best[i];
             float score = m->arcs[h * (n + 1) + d], top = label_scores(m, h, d);
             if (h == own && m->row[label] > -INFINITY) {
-                out[many++] = (choice){own, label, score + (m->row[label] - top)};
+                out[many] = (choice){own, label, (score + (m->row[label] - top)) * factor};
+                m->arc[d] = m->weight * out[many++].score;
                 m->row[label] = -INFINITY;
             }
             for (int64_t j = 0; j < LABELS && many < CHOICES - 2; j++) {
                 int32_t y = best_of(m->row, m->K);
-                if (!(score + (m->row[y] - top) >= least)) break;
-                out[many++] = (choice){(int32_t)h, y, score + (m->row[y] - top)};
+                float own_score = score + (m->row[y] - top);
+                if (!(own_score >= least)) break;
+                out[many++] = (choice){(int32_t)h, y, own_score * factor};
                 m->row[y] = -INFINITY;
             }
         }
-        for (int32_t c = 0; c < many; c++) out[c].score *= factor;
         n_choices[d - 1] = many;
     }
 }
@@ -686,12 +673,12 @@ static int is_below(const int32_t *heads, int64_t k, int64_t d) {
     return k == d;
 }
 
-/* Twice the number of pairs that cross of which one arc is that of a word of a move. */
+/* The number of pairs that cross of which one arc is that of a word of a move. */
 static int pairs_touched(int64_t n, int32_t *heads, const move *one) {
-    int count = 2 * crossings_of(n, heads, one->word[0]);
+    int count = crossings_of(n, heads, one->word[0]);
     int32_t *first = heads + one->word[0] - 1, h = *first;
     *first = one->word[0];      /* an arc that crosses nothing */
-    if (one->n == 2) count += 2 * crossings_of(n, heads, one->word[1]);
+    if (one->n == 2) count += crossings_of(n, heads, one->word[1]);
     *first = h;
     return count;
 }
@@ -715,7 +702,7 @@ static float pairs_try(model *m, const move *one, int stay) {
     }
     for (int64_t i = 0; i < one->n; i++) pairs_set(m, one->word[i], one->to[i]->head, one->to[i]->label);
     crossings = pairs_touched(n, m->found, one) - crossings;
-    gain = m->pairs_project && crossings > 0 ? -INFINITY : fused(0.5f * (float)crossings, m->crossing, gain);
+    gain = m->pairs_project && crossings > 0 ? -INFINITY : fused((float)crossings, m->crossing, gain);
     for (int64_t k = 0; k < many && gain > -INFINITY; k++) {
         sums[k] = pairs_known(m, touched[k]);
         gain += sums[k] - m->around[touched[k]];
@@ -741,13 +728,10 @@ static void best_move(model *m, int64_t d, const choice *choices, const int32_t 
     for (int32_t c = 0; c < n_choices[d - 1]; c++) {
         move one = {1, {(int32_t)d, 0}, {own + c, NULL}, 0.0f};
         int64_t h = own[c].head;
-        if (h == found[d - 1] ? own[c].label != found[m->n + d - 1] : h > 0 && !is_below(found, h, d)) {
-            pairs_better(m, &one, best);
-            continue;
-        }
-        if (h == found[d - 1] || h == 0) continue;
+        int is_cycle = h > 0 && is_below(found, h, d);
+        if (h == found[d - 1] ? own[c].label != found[m->n + d - 1] : h > 0 && !is_cycle) pairs_better(m, &one, best);
         one.n = 2;
-        for (int64_t k = h; k != d; k = found[k - 1]) {
+        for (int64_t k = is_cycle ? h : d; k != d; k = found[k - 1]) {
             const choice *others = choices + (k - 1) * CHOICES;
             one.word[1] = (int32_t)k;
             for (int32_t e = 0; e < n_choices[k - 1]; e++) {
@@ -765,15 +749,8 @@ static int climb(model *m) {
     GROW(m->choices, (uint64_t)n * (CHOICES * sizeof(choice) + sizeof(int32_t)));
     choice *choices = m->choices.data;
     int32_t *n_choices = (int32_t *)(choices + n * CHOICES);
-    int failed = look_at_pairs(m);
-    if (failed < 0) return failed;
+    TRY(look_at_pairs(m));
     pairs_choose(m, choices, n_choices);
-    memset(m->arc, 0, ((uint64_t)n + 1) * sizeof(float));
-    for (int64_t d = 1; d <= n; d++)
-        for (int32_t c = 0; c < n_choices[d - 1]; c++) {
-            const choice *one = choices + (d - 1) * CHOICES + c;
-            if (one->head == m->found[d - 1] && one->label == m->found[n + d - 1]) m->arc[d] = m->weight * one->score;
-        }
     m->n_climbs++;
     for (int64_t side = 0; side < 2 * n + 2; side++) m->keys[side] = pairs_random((uint64_t)side, 0, m->n_climbs);
     for (int64_t d = 1; d <= n; d++) pairs_join(m, d, m->found[d - 1], m->found[n + d - 1], 1);
@@ -791,11 +768,9 @@ static int climb(model *m) {
 /* The tree of a sentence, into m->found. */
 static int parse(model *m, const structsvm_text *texts, uint32_t n) {
     float score;
-    int failed = read_words(m, texts, n);
-    if (failed < 0 || n == 0) return failed;
-    if ((failed = look(m)) < 0) return failed;
-    fill(m);
-    if ((failed = best_heads(m, m->arcs, m->found, &score)) < 0) return failed;
+    TRY(fill(m, texts, n));
+    if (n == 0) return STRUCTSVM_OK;
+    TRY(best_heads(m, m->arcs, m->found, &score));
     for (uint32_t d = 1; d <= n; d++) {
         label_scores(m, m->found[d - 1], d);
         m->found[n + d - 1] = best_of(m->row, m->K);
@@ -811,22 +786,17 @@ int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint
                       uint32_t *labels) {
     model *m = tagger->own;
     (void)starts;
-    int failed = parse(m, texts, n_tokens);
-    if (failed == STRUCTSVM_OK) write_tree(n_tokens, m->found, labels);
-    return failed;
+    TRY(parse(m, texts, n_tokens));
+    write_tree(n_tokens, m->found, labels);
+    return STRUCTSVM_OK;
 }
 
 /* ---- the k best ------------------------------------------------------------------------------------------------- */
 /* As NumPy adds up. */
 static double pairwise(const double *x, uint64_t n) {
-    double r[8], sum = 0.0;
-    uint64_t i = 8, half = n / 2 - n / 2 % 8;
+    double r[8] = {0.0}, sum;
+    uint64_t i = 0, half = n / 2 - n / 2 % 8;
     if (n > 128) return pairwise(x, half) + pairwise(x + half, n - half);
-    if (n < 8) {
-        for (i = 0; i < n; i++) sum += x[i];
-        return sum;
-    }
-    memcpy(r, x, sizeof r);
     for (; i + 8 <= n; i += 8)
         for (int k = 0; k < 8; k++) r[k] += x[i + (uint64_t)k];
     sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
@@ -844,8 +814,8 @@ static void add(adder *a, double x) {
 
 static double sum(const adder *a) { return a->n > 0 ? a->total + pairwise(a->x, a->n) : a->total; }
 
-/* Tables of a search for the k best trees: scores of labelled arcs [(h n + d - 1) K + y], the best of each arc [h (n + 1) + d]
- * with its label, and both as a set of trees has them. */
+/* Tables of a search for the k best trees: scores of labelled arcs [(h n + d - 1) K + y], the best of each arc
+ * [h (n + 1) + d] with its label, and both as a set of trees has them. */
 typedef struct {
     float *table, *best, *arcs;
     int32_t *labels, *now;
@@ -867,9 +837,8 @@ static int begin_ranking(model *m, ranking *k, uint64_t most) {
     for (uint64_t h = 0; h <= n; h++)
         for (uint64_t d = 1; d <= n; d++) {
             float *row = k->table + (h * n + d - 1) * K;
-            if (h != d) label_scores(m, (int64_t)h, (int64_t)d);
-            float more = h == d ? -INFINITY : m->arcs[h * N + d] - m->row[best_of(m->row, m->K)];
-            for (uint64_t y = 0; y < K; y++) row[y] = h == d ? more : m->row[y] + more;
+            float more = h == d ? -INFINITY : m->arcs[h * N + d] - label_scores(m, (int64_t)h, (int64_t)d);
+            for (uint64_t y = 0; y < K; y++) row[y] = m->row[y] + more;
             int32_t top = k->labels[h * N + d] = best_of(row, m->K);
             k->best[h * N + d] = row[top];
         }
@@ -927,9 +896,9 @@ static int split(model *m, ranking *k, uint32_t set) {
         if (d > own.settled) {
             refusal *refusals = m->refusals.data;
             refusals[k->n_refusals] = (refusal){d == own.settled + 1 ? own.refused : NONE, head, label};
-            for (uint32_t r = k->n_refusals; r != NONE; r = refusals[r].before) relabel(m, k, k->n_refusals, refusals[r].head, d);
-            int failed = push(m, k, (uint32_t)d - 1, k->n_refusals++);
-            if (failed < 0) return failed;
+            for (uint32_t r = k->n_refusals; r != NONE; r = refusals[r].before)
+                relabel(m, k, k->n_refusals, refusals[r].head, d);
+            TRY(push(m, k, (uint32_t)d - 1, k->n_refusals++));
         }
         for (int64_t h = 0; h <= n; h++) k->arcs[h * N + d] = -INFINITY, k->now[h * N + d] = k->labels[h * N + d];
         k->arcs[head * N + d] = k->table[(head * n + d - 1) * m->K + label];
@@ -938,15 +907,15 @@ static int split(model *m, ranking *k, uint32_t set) {
     return STRUCTSVM_OK;
 }
 
-/* The next best tree by arcs alone behind that of the set *last, as a set, or NONE; *failed is an error. */
-static uint32_t next_tree(model *m, ranking *k, uint32_t *last, int *failed) {
+/* From a set of trees to that of the next best tree by arcs alone, or NONE. */
+static int next_tree(model *m, ranking *k, uint32_t *set) {
     tree_set *sets = m->sets.data;
-    *failed = split(m, k, *last);
-    *last = NONE;
-    for (uint32_t set = 0; *failed == STRUCTSVM_OK && set < k->n_sets; set++)
-        if (!sets[set].is_taken && (*last == NONE || sets[set].score > sets[*last].score)) *last = set;
-    if (*last != NONE) sets[*last].is_taken = 1;
-    return *last;
+    TRY(split(m, k, *set));
+    *set = NONE;
+    for (uint32_t s = 0; s < k->n_sets; s++)
+        if (!sets[s].is_taken && (*set == NONE || sets[s].score > sets[*set].score)) *set = s;
+    if (*set != NONE) sets[*set].is_taken = 1;
+    return STRUCTSVM_OK;
 }
 
 /* The score of a tree by both stages. */
@@ -966,7 +935,8 @@ static double whole_score(const model *m, const ranking *k, const int32_t *tree,
 }
 
 /* Put a tree among the best k, n of them so far, by its score: behind those of the same. Their number. */
-static uint32_t place(const model *m, uint32_t k, uint32_t n, const int32_t *tree, double score, uint32_t *labels, double *scores) {
+static uint32_t place(const model *m, uint32_t k, uint32_t n, const int32_t *tree, double score, uint32_t *labels,
+                      double *scores) {
     uint64_t size = 2 * (uint64_t)m->n;
     uint32_t at = n;
     while (at > 0 && scores[at - 1] < score) at--;
@@ -979,37 +949,31 @@ static uint32_t place(const model *m, uint32_t k, uint32_t n, const int32_t *tre
     return n < k ? n + 1 : n;
 }
 
-/* With two stages those that arcs rank best, and the predicted tree, by their whole scores. */
-static int rank_twice(model *m, ranking *k, uint64_t want, uint32_t most, uint32_t *labels, double *scores) {
-    uint32_t last = NONE, n, set;
-    int failed = STRUCTSVM_OK;
-    n = place(m, most, 0, m->found, whole_score(m, k, m->found, arcs_of(m, k, m->found)), labels, scores);
-    for (uint64_t i = 0; i < want && (set = next_tree(m, k, &last, &failed)) != NONE; i++) {
-        const int32_t *tree = tree_of(m, set);
-        if (memcmp(tree, m->found, 2 * (uint64_t)m->n * sizeof(int32_t)) == 0) continue;
-        n = place(m, most, n, tree, whole_score(m, k, tree, ((tree_set *)m->sets.data)[set].score), labels, scores);
-    }
-    return failed < 0 ? failed : (int)n;
-}
-
+/* With two stages: the trees that arcs rank best, and the predicted one, by their whole scores. */
 int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens, uint32_t k,
                     uint32_t *labels, double *scores) {
     model *m = tagger->own;
     ranking r;
-    uint32_t last = NONE, n = 0, set;
+    uint32_t n = 0, set = NONE;
     (void)starts;
     if (k == 0) return STRUCTSVM_INPUT;
     if (k > INT32_MAX) return STRUCTSVM_SIZE;
-    int failed = parse(m, texts, n_tokens);
-    if (failed < 0 || n_tokens == 0) return failed;
+    TRY(parse(m, texts, n_tokens));
+    if (n_tokens == 0) return 0;
     uint64_t want = m->n_pairs == 0 ? k : MORE * (uint64_t)k > FEWEST_RANKED ? MORE * (uint64_t)k : FEWEST_RANKED;
-    if ((failed = begin_ranking(m, &r, want)) < 0) return failed;
-    if (m->n_pairs > 0) return rank_twice(m, &r, want, k, labels, scores);
-    for (; n < k && (set = next_tree(m, &r, &last, &failed)) != NONE; n++) {
-        scores[n] = ((tree_set *)m->sets.data)[set].score;
-        write_tree(m->n, tree_of(m, set), labels + (uint64_t)n * 2 * m->n);
+    TRY(begin_ranking(m, &r, want));
+    double own = m->n_pairs == 0 ? 0.0 : whole_score(m, &r, m->found, arcs_of(m, &r, m->found));
+    if (m->n_pairs > 0) n = place(m, k, 0, m->found, own, labels, scores);
+    for (uint64_t i = 0; i < want; i++) {
+        TRY(next_tree(m, &r, &set));
+        if (set == NONE) break;
+        const int32_t *tree = tree_of(m, set);
+        double score = ((tree_set *)m->sets.data)[set].score;
+        if (m->n_pairs == 0) scores[n] = score, write_tree(m->n, tree, labels + (uint64_t)n++ * 2 * m->n);
+        else if (memcmp(tree, m->found, 2 * (uint64_t)m->n * sizeof *tree) != 0)
+            n = place(m, k, n, tree, whole_score(m, &r, tree, score), labels, scores);
     }
-    return failed < 0 ? failed : (int)n;
+    return (int)n;
 }
 
 /* ---- probabilities ---------------------------------------------------------------------------------------------- */
@@ -1020,124 +984,110 @@ static double log_sum(const double *a, const double *b, int64_t n) {
     return top > -INFINITY ? top + log(total) : top;
 }
 
-/* Spread the gradient of a sum's value over its terms. */
-static void share(const double *a, double *da, const double *b, double *db, int64_t n, double value, double gradient) {
+/* Spread the gradient of a sum's value over its terms, whose gradients stand G behind them. */
+static void share(double *a, double *b, int64_t n, int64_t G, double value, double gradient) {
     for (int64_t k = 0; k < n && gradient > 0.0; k++) {
         double own = gradient * exp(a[k] + b[k] - value);
-        da[k] += own;
-        db[k] += own;
+        a[G + k] += own;
+        b[G + k] += own;
     }
 }
 
-/* Probabilities of arcs in projective trees; STRUCTSVM_NOTHING if there is no tree. */
+/* Probabilities of arcs in projective trees, by sums of items as in `chart`; STRUCTSVM_NOTHING if there is no tree. */
 static int eisner_sums(int64_t n, const double *scores, double *memory, double *arcs) {
-    int64_t S = n + 1, size = S * S;
+    int64_t S = n + 1, size = S * S, G = 6 * size;
     double *right = memory, *right_by_end = right + size, *left = right + 2 * size, *left_by_end = right + 3 * size;
-    double *open_right = right + 4 * size, *open_left = right + 5 * size, *middle = right + 6 * size, *d_right = right + 7 * size;
-    double *d_right_by_end = right + 8 * size, *d_left = right + 9 * size, *d_left_by_end = right + 10 * size;
-    double *d_open_right = right + 11 * size, *d_open_left = right + 12 * size, total = 0.0, top = -INFINITY;
-    for (int64_t k = 0; k < 7 * size; k++) memory[k] = -INFINITY;
-    memset(d_right, 0, 6 * (uint64_t)size * sizeof(double));
-    for (int64_t i = 1; i <= n; i++) right[i * S + i] = right_by_end[i * S + i] = left[i * S + i] = left_by_end[i * S + i] = 0.0;
+    double *open_right = right + 4 * size, *open_left = right + 5 * size, *middle = right + 12 * size;
+    double total = 0.0, top = -INFINITY;
+    for (int64_t k = 0; k < 2 * G; k++) memory[k] = k < G ? -INFINITY : 0.0;
+    for (int64_t at = S + 1; at < size; at += S + 1) right[at] = right_by_end[at] = left[at] = left_by_end[at] = 0.0;
     for (int64_t width = 1; width < n; width++)
         for (int64_t i = 1, j = i + width; j <= n; i++, j++) {
-            double own = middle[i * S + j] = log_sum(right + i * S + i, left_by_end + j * S + i + 1, width);
-            open_right[i * S + j] = own + scores[i * S + j];
-            open_left[j * S + i] = own + scores[j * S + i];
-            right[i * S + j] = right_by_end[j * S + i] = log_sum(open_right + i * S + i + 1, right_by_end + j * S + i + 1, width);
-            left[i * S + j] = left_by_end[j * S + i] = log_sum(left + i * S + i, open_left + j * S + i, width);
+            int64_t from = i * S + j, to = j * S + i, own = i * S + i;
+            middle[from] = log_sum(right + own, left_by_end + to + 1, width);
+            open_right[from] = middle[from] + scores[from];
+            open_left[to] = middle[from] + scores[to];
+            right[from] = right_by_end[to] = log_sum(open_right + own + 1, right_by_end + to + 1, width);
+            left[from] = left_by_end[to] = log_sum(left + own, open_left + to, width);
         }
     for (int64_t r = 1; r <= n; r++) top = fmax(top, scores[r] + left[S + r] + right[r * S + n]);
     if (!(top > -INFINITY && top < INFINITY)) return STRUCTSVM_NOTHING;
     for (int64_t r = 1; r <= n; r++) total += arcs[r] = exp(scores[r] + left[S + r] + right[r * S + n] - top);
     for (int64_t r = 1; r <= n; r++) {
         arcs[r] /= total;
-        d_left[S + r] += arcs[r], d_right[r * S + n] += arcs[r];
+        left[G + S + r] += arcs[r], right[G + r * S + n] += arcs[r];
     }
     for (int64_t width = n - 1; width > 0; width--)
         for (int64_t i = 1, j = i + width; j <= n; i++, j++) {
-            int64_t from = i * S + j, to = j * S + i;
-            share(open_right + i * S + i + 1, d_open_right + i * S + i + 1, right_by_end + to + 1, d_right_by_end + to + 1, width,
-                  right[from], d_right[from] + d_right_by_end[to]);
-            share(left + i * S + i, d_left + i * S + i, open_left + to, d_open_left + to, width, left[from],
-                  d_left[from] + d_left_by_end[to]);
-            arcs[from] = d_open_right[from];
-            arcs[to] = d_open_left[to];
-            share(right + i * S + i, d_right + i * S + i, left_by_end + to + 1, d_left_by_end + to + 1, width, middle[from],
-                  d_open_right[from] + d_open_left[to]);
+            int64_t from = i * S + j, to = j * S + i, own = i * S + i;
+            double of_right = right[G + from] + right_by_end[G + to], of_left = left[G + from] + left_by_end[G + to];
+            share(open_right + own + 1, right_by_end + to + 1, width, G, right[from], of_right);
+            share(left + own, open_left + to, width, G, left[from], of_left);
+            arcs[from] = open_right[G + from], arcs[to] = open_left[G + to];
+            share(right + own, left_by_end + to + 1, width, G, middle[from], arcs[from] + arcs[to]);
         }
     return STRUCTSVM_OK;
 }
 
 /* As eisner_sums, of trees of any shape: words are taken out one by one, the largest sum s_k = sum_j A[k, j] first,
  *     A'[i, j] = A[i, j] + A[i, k] A[k, j] / s_k,
- * where A[i, j] is the weight of word i's head j, and R[i] that of the root (Grassmann, Taksar and Heyman 1985). On the way
- * back an arc's usage is shared between its own weight and the way by k. The word at place k is order[k]. */
+ * where A[i, j] is the weight of word i's head j, and s_k leaves out the root, j = 0 (Grassmann, Taksar and Heyman 1985).
+ * On the way back an arc's usage is shared between its own weight and the way by k. The word at place k is order[k]. */
 static int arborescence_sums(int64_t n, const double *scores, double *memory, double *arcs) {
     int64_t N = n + 1;
-    double *A = memory, *use = A + n * n, *R = use + n * n, *root_use = R + n, *leaves = root_use + n;
-    int32_t *order = (int32_t *)(leaves + n);
-    for (int64_t d = 0; d < n; d++) {
+    double *A = memory, *use = A + N * N, *sums = use + N * N;
+    int32_t *order = (int32_t *)(sums + N);
+    memset(use, 0, (uint64_t)(N * N) * sizeof(double));
+    order[0] = 0;
+    for (int64_t d = 1; d <= n; d++) {
         double most = -INFINITY;
         for (int64_t h = 0; h <= n; h++)
-            if (h != d + 1) most = fmax(most, scores[h * N + d + 1]);
+            if (h != d) most = fmax(most, scores[h * N + d]);
         if (!(most > -INFINITY && most < INFINITY)) return STRUCTSVM_NOTHING;
-        for (int64_t h = 0; h < n; h++) A[d * n + h] = h == d ? 0.0 : exp(scores[(h + 1) * N + d + 1] - most);
-        R[d] = exp(scores[d + 1] - most);
+        for (int64_t h = 0; h <= n; h++) A[d * N + h] = h == d ? 0.0 : exp(scores[h * N + d] - most);
         order[d] = (int32_t)d;
     }
-    for (int64_t k = n - 1; k > 0; k--) {
-        double most = 0.0;
+    for (int64_t k = n; k > 1; k--) {
         int64_t pick = 0;
-        for (int64_t i = 0; i <= k; i++) {
+        sums[k] = 0.0;
+        for (int64_t i = 1; i <= k; i++) {
             double total = 0.0;
-            for (int64_t j = 0; j <= k; j++) total += A[order[i] * n + order[j]];
-            if (total > most) most = total, pick = i;
+            for (int64_t j = 1; j <= k; j++) total += A[order[i] * N + order[j]];
+            if (total > sums[k]) sums[k] = total, pick = i;
         }
-        if (!(most > 0.0)) return STRUCTSVM_NOTHING;
+        if (pick == 0) return STRUCTSVM_NOTHING;
         int32_t out = order[pick];
-        order[pick] = order[k], order[k] = out, leaves[k] = most;
-        for (int64_t i = 0; i < k; i++) {
-            int64_t a = order[i];
-            double x = A[a * n + out] / most;
-            for (int64_t j = 0; j < k && x > 0.0; j++) A[a * n + order[j]] += x * A[out * n + order[j]];
-            A[a * n + a] = 0.0;
-            R[a] += x * R[out];
+        order[pick] = order[k], order[k] = out;
+        for (int64_t i = 1; i < k; i++) {
+            double *row = A + order[i] * N, x = row[out] / sums[k];
+            for (int64_t j = 0; j < k && x > 0.0; j++) row[order[j]] += x * A[out * N + order[j]];
+            row[order[i]] = 0.0;
         }
     }
-    if (!(R[order[0]] > 0.0)) return STRUCTSVM_NOTHING;
-    memset(use, 0, (uint64_t)(n * n) * sizeof(double));
-    root_use[order[0]] = 1.0;
-    for (int64_t k = 1; k < n; k++) {
-        int64_t out = order[k];
-        double all = 0.0;
-        root_use[out] = 0.0;
-        for (int64_t i = 0; i < k; i++) {
-            int64_t a = order[i];
-            double x = A[a * n + out] / leaves[k], via = 0.0;
-            if (x == 0.0) continue;
-            for (int64_t j = 0; j <= k; j++) {      /* at k the arc from the root */
+    if (!(A[order[1] * N] > 0.0)) return STRUCTSVM_NOTHING;
+    use[order[1] * N] = 1.0;
+    for (int64_t k = 2; k <= n; k++) {
+        double *its = A + order[k] * N, *its_use = use + order[k] * N, all = 0.0;
+        for (int64_t i = 1; i < k; i++) {
+            double *row = A + order[i] * N, *row_use = use + order[i] * N, x = row[order[k]] / sums[k], via = 0.0;
+            for (int64_t j = 0; j < k && x > 0.0; j++) {
                 int64_t b = order[j];
-                double *weight = j < k ? A + a * n + b : R + a, *own = j < k ? use + a * n + b : root_use + a;
-                double more = x * (j < k ? A[out * n + b] : R[out]), ratio = more / *weight;
-                double part = *own * (ratio < 1.0 ? ratio : 1.0);   /* an arc that is never used: a share of 0, or 0 / 0 */
-                *own -= part;
-                *(j < k ? use + out * n + b : root_use + out) += part;
+                double more = x * its[b], ratio = more / row[b];
+                /* The ratio of an arc that is never used may be 0 / 0. */
+                double part = row_use[b] * (ratio < 1.0 ? ratio : 1.0);
+                row_use[b] -= part;
+                its_use[b] += part;
                 via += part;
-                *weight = *weight > more ? *weight - more : 0.0;
+                row[b] = row[b] > more ? row[b] - more : 0.0;
             }
-            use[a * n + out] = via;
+            row_use[order[k]] = via;
             all += via;
         }
-        for (int64_t j = 0; j < k; j++) {
-            double *its = use + out * n + order[j];
-            *its = fmax(*its + A[out * n + order[j]] / leaves[k] * (1.0 - all), 0.0);
-        }
+        for (int64_t j = 1; j < k; j++)
+            its_use[order[j]] = fmax(its_use[order[j]] + its[order[j]] / sums[k] * (1.0 - all), 0.0);
     }
-    for (int64_t d = 0; d < n; d++) {
-        arcs[d + 1] = root_use[d];
-        for (int64_t h = 0; h < n; h++) arcs[(h + 1) * N + d + 1] = h == d ? 0.0 : use[d * n + h];
-    }
+    for (int64_t d = 1; d <= n; d++)
+        for (int64_t h = 0; h <= n; h++) arcs[h * N + d] = use[d * N + h];
     return STRUCTSVM_OK;
 }
 
@@ -1147,13 +1097,10 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     uint64_t n = n_tokens, N = n + 1;
     (void)starts;
     if (m->temperature == 0.0) return STRUCTSVM_MARGINS;
-    int failed = read_words(m, texts, n_tokens);
-    if (failed < 0 || n == 0) return failed;
-    failed = look(m);
-    if (failed < 0) return failed;
+    TRY(fill(m, texts, n_tokens));
+    if (n == 0) return STRUCTSVM_OK;
     GROW(m->sums, 15 * N * N * sizeof(double));
     double *scores = m->sums.data, *arcs = scores + N * N, *memory = arcs + N * N;
-    fill(m);
     for (uint64_t at = 0; at < N * N; at++) scores[at] = -INFINITY, arcs[at] = 0.0;
     for (uint64_t h = 0; h < N; h++)
         for (uint64_t d = 1; d < N; d++) {
@@ -1162,8 +1109,8 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
             for (uint32_t y = 0; y < m->K; y++) total += exp((m->row[y] - top) / m->temperature);
             scores[h * N + d] = m->arcs[h * N + d] / m->temperature + log(total);
         }
-    failed = m->is_projective ? eisner_sums((int64_t)n, scores, memory, arcs) : arborescence_sums((int64_t)n, scores, memory, arcs);
-    for (uint64_t d = 1; failed == STRUCTSVM_OK && d < N; d++)
+    TRY((m->is_projective ? eisner_sums : arborescence_sums)((int64_t)n, scores, memory, arcs));
+    for (uint64_t d = 1; d < N; d++)
         for (uint64_t h = 0; h < N; h++) probabilities[(d - 1) * N + h] = (float)arcs[h * N + d];
-    return failed;
+    return STRUCTSVM_OK;
 }
