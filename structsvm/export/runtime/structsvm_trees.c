@@ -141,7 +141,8 @@ static int read_model(reader *r, structsvm *tagger) {
      * rows, form of rows, label of the root and 1 (0: any), templates of pairs, whether none of its arcs cross, bits. */
     static const uint32_t least[] = {3, 1, N_GIVEN, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0};
     static const uint32_t most[] = {3, MOST_LABELS, N_GIVEN, 1, 1, (1 << N_GIVEN) - 1, MOST_WORDS, MOST_TEMPLATES,
-                                    MOST_TEMPLATES, MOST_TEMPLATES, MOST_TEMPLATES, 28, 28, 6, MOST_LABELS, MOST_TEMPLATES, 2 * 28 + 1};
+                                    MOST_TEMPLATES, MOST_TEMPLATES, MOST_TEMPLATES, 28, 28, NONE, MOST_LABELS,
+                                    MOST_TEMPLATES, 2 * 28 + 1};
     const uint32_t *head = take_n(r, U32, 17);
     const double *reals = take_n(r, F64, 4 + N_GIVEN);
     if (r->failed || head[0] != 3) return STRUCTSVM_FILE;
@@ -353,10 +354,8 @@ static int fill(model *m, const structsvm_text *texts, uint32_t n_words) {
     for (int64_t i = 0; i < n; i++) {
         uint32_t n_between[MOST_TEMPLATES_BETWEEN] = {0};
         for (int64_t j = i + 1; j <= n; j++) {
-            for (uint32_t t = m->n_plain; t < m->n_arc && j > i + 1 && i > 0; t++) {
-                uint32_t b = t - m->n_plain;
-                n_between[b] = meet(between[b], n_between[b], code_at(m, j - 1, m->between[t]));
-            }
+            for (uint32_t b = 0; b < m->n_arc - m->n_plain && j > i + 1 && i > 0; b++)
+                n_between[b] = meet(between[b], n_between[b], code_at(m, j - 1, m->between[m->n_plain + b]));
             fill_arc(m, i, j, between, n_between);
             if (i > 0) fill_arc(m, j, i, between, n_between);
         }
