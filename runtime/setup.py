@@ -25,6 +25,6 @@ setup(
             [os.path.join(RUNTIME, f"structsvm_{structure}.c")],
             extra_compile_args=OPTIONS,
         )
-        for structure in ("sequences", "documents")
+        for structure in ("sequences", "documents", "trees")
     ],
 )

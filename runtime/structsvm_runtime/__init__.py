@@ -1,4 +1,4 @@
-"""Labels of sequences and of texts by models that structsvm exported: the runtime in C, and nothing else.
+"""Labels and dependency trees by models that structsvm exported: the runtime in C, and nothing else.
 
 >>> import structsvm_runtime
 >>> tagger = structsvm_runtime.load("model.bin")  # doctest: +SKIP
@@ -9,6 +9,7 @@
 from structsvm_runtime.classifier import Classifier
 from structsvm_runtime.native import ModelError
 from structsvm_runtime.opening import load
+from structsvm_runtime.parser import Parser
 from structsvm_runtime.tagger import Tagger
 
-__all__ = ["Classifier", "ModelError", "Tagger", "load"]
+__all__ = ["Classifier", "ModelError", "Parser", "Tagger", "load"]

@@ -18,10 +18,16 @@ FILE, MEMORY, INPUT, UTF8, NOTHING, SIZE, MARGINS = range(-1, -8, -1)
 MOST_BYTES = 1 << 31
 ERRORS: dict[int, tuple[type[Exception], str]] = {
     MEMORY: (MemoryError, "no memory"),
-    INPUT: (ValueError, "a value that is not finite, k below 1, or a text longer than 2**24 bytes"),
+    INPUT: (
+        ValueError,
+        "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training",
+    ),
     UTF8: (ValueError, "a text that is not UTF-8"),
     NOTHING: (ValueError, "the model's constraints leave no labelling, or its scores overflow"),
-    SIZE: (ValueError, "the input, or k, would need more than 2**31 bytes"),
+    SIZE: (
+        ValueError,
+        "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",
+    ),
     MARGINS: (ValueError, "the scores of this model are margins: train with loss='log', or call calibrate"),
 }
 
@@ -39,12 +45,18 @@ class _Label(ctypes.Structure):
 
 
 class _Head(ctypes.Structure):
-    _fields_ = [("n_labels", ctypes.c_uint32), ("n_columns", ctypes.c_uint32), ("labels", ctypes.POINTER(_Label))]
+    _fields_ = [
+        ("n_labels", ctypes.c_uint32),
+        ("n_columns", ctypes.c_uint32),
+        ("labels", ctypes.POINTER(_Label)),
+        ("own", ctypes.c_void_p),
+        ("n_numbers", ctypes.c_uint32),
+    ]
 
 
 @cache
 def library(structure: str) -> Any:
-    """The library of a structure, "sequences" or "documents"; ImportError if it was not compiled."""
+    """The library of a structure, "sequences", "documents" or "trees"; ImportError if it was not compiled."""
     folder = Path(__file__).parent
     for suffix in (*EXTENSION_SUFFIXES, ".so", ".dylib", ".dll"):
         if (path := folder / f"_{structure}{suffix}").exists():
@@ -67,6 +79,8 @@ class Model:
     labels : list of str
     n_columns : int
         Strings of each token, or document; 0: tokens have attributes.
+    n_numbers : int
+        Numbers of each row, of a model of rows of numbers; 0: another one.
 
     Raises
     ------
@@ -95,6 +109,7 @@ class Model:
         check(status)
         head = self._pointer.contents
         self.n_columns: int = head.n_columns
+        self.n_numbers: int = head.n_numbers
         texts = [head.labels[y] for y in range(head.n_labels)]
         self.labels = [ctypes.string_at(text.data, text.size).decode("utf-8", "surrogatepass") for text in texts]
 

@@ -6,21 +6,22 @@ import os
 from pathlib import Path
 
 from structsvm_runtime.classifier import Classifier
+from structsvm_runtime.parser import Parser
 from structsvm_runtime.tagger import Tagger
 
 __all__ = ["load"]
 
 KIND = slice(40, 44)  # bytes of a file: its first number after the heads of the file and of the first array
-DOCUMENTS = 2
+KINDS: dict[int, type[Tagger | Classifier | Parser]] = {1: Tagger, 2: Classifier, 3: Parser}
 
 
-def load(source: str | os.PathLike[str] | bytes) -> Tagger | Classifier:
+def load(source: str | os.PathLike[str] | bytes) -> Tagger | Classifier | Parser:
     """Open a model: the path of a file, which is mapped into memory, or its bytes.
 
     Returns
     -------
-    Tagger or Classifier
-        The one of label sequences, or of documents.
+    Tagger, Classifier or Parser
+        The one of label sequences, of documents, or of dependency trees.
 
     Raises
     ------
@@ -32,4 +33,4 @@ def load(source: str | os.PathLike[str] | bytes) -> Tagger | Classifier:
     else:
         with Path(source).open("rb") as file:
             head = file.read(KIND.stop)
-    return (Classifier if int.from_bytes(head[KIND], "little") == DOCUMENTS else Tagger)(source)
+    return KINDS.get(int.from_bytes(head[KIND], "little"), Tagger)(source)

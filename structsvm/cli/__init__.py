@@ -188,6 +188,7 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
 
 
 MODEL = click.argument("model", type=FILE)
+EXPORTED = "SequenceLabeler, TaxonomyClassifier, AmbiguousClassifier and DependencyParser"
 INPUT = click.argument("input", type=FILE_OR_STDIN)
 
 
@@ -478,7 +479,7 @@ main.add_command(serve)
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 def export(model: Any, to: str, output: str, quiet: bool) -> None:
-    """Write MODEL, of label sequences or of texts in a taxonomy, to a folder for programs without Python.
+    """Write MODEL, of label sequences, classes, candidate labels or dependency trees, for programs without Python.
 
     c: a source in C99, its header and model.bin. wasm: WebAssembly, a module in JavaScript and model.bin; zig compiles
     it (pip install 'structured-svm[wasm]'). page: all of these in one page for browsers. json, of sequences: names and
@@ -488,9 +489,7 @@ def export(model: Any, to: str, output: str, quiet: bool) -> None:
     with naming(model), brief_warnings(quiet):
         found = load_estimator(model)
         if not hasattr(found, "export"):
-            raise click.ClickException(
-                f"{model}: a {type(found).__name__}, and models of SequenceLabeler and TaxonomyClassifier are exported"
-            )
+            raise click.ClickException(f"{model}: a {type(found).__name__}, and models of {EXPORTED} are exported")
         found.export(output, to)
 
 

@@ -20,7 +20,7 @@ __all__ = ["TARGETS", "compiled_wasm", "files_of", "write_files"]
 
 MODEL, SOURCE, HEADER, WASM = "model.bin", "structsvm_runtime.c", "structsvm_runtime.h", "structsvm.wasm"
 RUNTIME = Path(__file__).parent / "runtime"
-CORE = "structsvm_core.h"
+PARTS = ("structsvm_core.h", "structsvm_names.h")  # shared by some structures, or by all
 # The files of a folder beside the model.
 TARGETS = {"c": (SOURCE, HEADER), "wasm": (WASM, "structsvm.mjs", "structsvm.d.mts"), "page": (), "json": ()}
 FUNCTIONS = ("open", "predict", "kbest", "probability", "close")
@@ -32,7 +32,7 @@ def files_of(target: str, model: bytes, structure: str) -> dict[str, bytes]:
 
     Parameters
     ----------
-    structure : {"sequences", "documents"}
+    structure : {"sequences", "documents", "trees"}
         The source of the runtime.
 
     Raises
@@ -50,10 +50,11 @@ def files_of(target: str, model: bytes, structure: str) -> dict[str, bytes]:
 
 
 def source_of(structure: str) -> bytes:
-    """The source of a structure, with the part that all structures share in the place of its include."""
-    own = (RUNTIME / f"structsvm_{structure}.c").read_text(encoding="ascii")
-    core = (RUNTIME / CORE).read_text(encoding="ascii")
-    return own.replace(f'#include "{CORE}"\n\n', core + "\n", 1).encode("ascii")
+    """The source of a structure, with the parts that it shares with others in the place of their includes."""
+    source = (RUNTIME / f"structsvm_{structure}.c").read_text(encoding="ascii")
+    for part in PARTS:
+        source = source.replace(f'#include "{part}"\n', (RUNTIME / part).read_text(encoding="ascii"), 1)
+    return source.encode("ascii")
 
 
 def write_files(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
+from structsvm.export.folders import write_files
 from structsvm.metrics._counts import mark_for, say_unseen
-from structsvm.parameters import FLAG, Kind, Options, declared, parameter
+from structsvm.parameters import FLAG, Kind, Options, declared, parameter, validate
 from structsvm.solvers import Solver
 from structsvm.tasks.ambiguous.model import (
     LOSSES,
@@ -23,6 +25,7 @@ from structsvm.tasks.ambiguous.model import (
     softly,
     solver_of,
 )
+from structsvm.tasks.ambiguous.portable import TARGETS, runtime_files
 from structsvm.tasks.ambiguous.questions import BagReader, grown, labels_in
 from structsvm.tasks.common.bases import ClassifierMixin
 from structsvm.tasks.common.calibration import class_probabilities
@@ -37,6 +40,10 @@ from structsvm.tasks.common.solver import AUTO, SOLVERS, is_auto
 from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
 
 if TYPE_CHECKING:
+    import os
+
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import Pipeline
     from sklearn.utils import Tags
 
     from structsvm.arrays import Floats, LabelArray, MatrixLike
@@ -324,6 +331,55 @@ class AmbiguousClassifier(Training, ClassifierMixin, LearningLoop):
         alone = (next(iter(bag)) for bag in bags if bag is not None and len(bag) == 1)
         say_unseen(alone, set(self._fitted().labels), "rows")
         return share_of(right, says, sample_weight)
+
+    def export(self, folder: str | os.PathLike[str], to: str = "c", pipeline: Pipeline | None = None) -> None:
+        """Write the model to a folder for use without Python; of texts with the vectorizer of a pipeline.
+
+        Scores of texts and of other sparse rows are the same, bit for bit; those of dense rows, which NumPy sums in an
+        order of its own, are the same but for rounding.
+
+        Parameters
+        ----------
+        folder : path-like
+            A folder, made if it is missing. Files of earlier exports are replaced.
+        to : {"c", "wasm", "page"}, default="c"
+            "c": ``model.bin``, and ``structsvm_runtime.c`` and ``.h``, in C99, that read it. "wasm": ``model.bin``, and
+            the same as WebAssembly with a module in JavaScript. "page", for texts: ``classifier.html``, all of these in
+            one page that browsers open from a file.
+        pipeline : sklearn.pipeline.Pipeline, optional
+            A `CountVectorizer` or `TfidfVectorizer` with this classifier behind it: the model then reads texts. None:
+            it reads rows of numbers.
+
+        Raises
+        ------
+        ValueError
+            For labels that are not str; for a pipeline of other steps, or a vectorizer with functions, accents
+            stripped, or a pattern of its own; for a page without a pipeline.
+        ImportError
+            For "wasm" and "page" without zig, which compiles the runtime.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from structsvm.tasks import AmbiguousClassifier
+        >>> model = make_pipeline(TfidfVectorizer(), AmbiguousClassifier(C=1.0, random_state=0))
+        >>> model = model.fit(["red tent", "blue shoe", "red shoe"], [{"a", "b"}, {"c"}, {"b", "c"}])
+        >>> model[-1].export(tempfile.mkdtemp(), pipeline=model)
+        """
+        validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "AmbiguousClassifier.export")
+        vectorizer = None if pipeline is None else self._vectorizer_of(pipeline)
+        write_files(folder, runtime_files(self._fitted(), vectorizer, to))
+
+    def _vectorizer_of(self, pipeline: Pipeline) -> CountVectorizer:
+        """The first step of a pipeline whose other step is this classifier; ValueError for another pipeline."""
+        steps = [step for _, step in getattr(pipeline, "steps", [])]
+        if len(steps) != 2 or steps[1] is not self:
+            raise ValueError(
+                f"pipeline must be a vectorizer and this classifier, with nothing between them, got {pipeline!r:.80}"
+            )
+        return steps[0]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

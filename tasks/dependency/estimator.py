@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
+from structsvm.export.folders import write_files
 from structsvm.features.inputs.places import located
 from structsvm.metrics import dependency_scores
-from structsvm.parameters import declared
+from structsvm.parameters import Options, declared, validate
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.likelihood import probabilities_in
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare, single_rooted
 from structsvm.tasks.dependency.parameters import DependencyParserParameters, features_of, make_dependency_solver
+from structsvm.tasks.dependency.portable import TARGETS, runtime_files
 from structsvm.tasks.dependency.questions import TreeReader, labels_in
 from structsvm.tasks.dependency.words import words_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Collection, Hashable, Iterable, Sequence
 
     import numpy as np
@@ -254,6 +258,37 @@ class DependencyParser(DependencyParserParameters, LearningLoop, StructureEstima
         with located(X):
             arcs = known_arcs_of(X, y)
         return dependency_scores(arcs, self.predict([words_of(sentence) for sentence in X])).uas
+
+    def export(self, folder: str | os.PathLike[str], to: str = "c") -> None:
+        """Write the model to a folder for use without Python: trees and their scores are the same, bit for bit.
+
+        Parameters
+        ----------
+        folder : path-like
+            A folder, made if it is missing. Files of earlier exports are replaced.
+        to : {"c", "wasm"}, default="c"
+            "c": ``model.bin``, and ``structsvm_runtime.c`` and ``.h``, in C99, that read it. "wasm": ``model.bin``, and
+            the same as WebAssembly with a module in JavaScript.
+
+        Raises
+        ------
+        ValueError
+            For a model with columns of the user's own (`ArcFeatures.columns`).
+        ImportError
+            For "wasm" without zig, which compiles the runtime.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from structsvm.tasks import DependencyParser
+        >>> folder = tempfile.mkdtemp()
+        >>> X, y = [[("cats", "NOUN"), ("sleep", "VERB")]], [[(2, "nsubj"), (0, "root")]]
+        >>> DependencyParser(random_state=0).fit(X, y).export(folder)
+        >>> sorted(os.listdir(folder))
+        ['model.bin', 'structsvm_runtime.c', 'structsvm_runtime.h']
+        """
+        validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "DependencyParser.export")
+        write_files(folder, runtime_files(self._fitted(), to))
 
     # ---- views ---------------------------------------------------------------------------------
 

@@ -267,7 +267,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
             For a column that the words of training had and these have not, if a template sees it.
         """
         if self.seen is not None:
-            names = self._seen_by_templates()
+            names = self.columns_seen
             wanted = SeenColumns({name: self.seen.columns[name] for name in names})
             remedy = ". Words are dicts of their columns, or those of read_conllu; TaggedParser finds tags"
             wanted.check(values_given(codes, names), len(codes), remedy)
@@ -281,7 +281,8 @@ class DependencyModel(TaskModel[ParsedSentences]):
             codes[:, XPOS] = codes[:, UPOS]
         return codes, offsets
 
-    def _seen_by_templates(self) -> list[str]:
+    @property
+    def columns_seen(self) -> list[str]:
         """The columns that users give and a template sees; XPOS in the form of UPOS, if that replaces it."""
         templates = self.oracle.templates
         texts = " ".join([*templates.arcs, *templates.labels])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.arrays import Arrays, checksum
+from structsvm.export.texts import TOKEN_PATTERNS
 from structsvm.parameters import plain
 from structsvm.stored_values import Array, Flag, OneOf, Record, Value
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 # Parameters with functions of the user's, which may take documents that are no texts.
 FUNCTIONS = ("analyzer", "preprocessor", "tokenizer")
 VECTORIZERS = ("CountVectorizer", "TfidfVectorizer")
-# Regular expressions that take linear time: scikit-learn's default, words of one letter too, whatever stands between
-# blanks. Others may take exponential time.
-TOKEN_PATTERNS = (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b", r"\S+")
 DTYPES = ("float32", "float64", "int32", "int64")
 MAX_NGRAM = 1000
 

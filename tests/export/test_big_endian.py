@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import document_models
+import parser_models
 import pytest
 import runtime_models
 from runtime_models import RUNTIME, SOURCES
@@ -32,7 +33,11 @@ int main(int argc, char **argv) {
 
 
 def model_of(structure, folder):
-    models = {"sequences": (runtime_models, "words"), "documents": (document_models, "tfidf")}
+    models = {
+        "sequences": (runtime_models, "words"),
+        "documents": (document_models, "tfidf"),
+        "trees": (parser_models, "own templates"),
+    }
     module, name = models[structure]
     module.fitted(name).export(folder)
     return folder / "model.bin"

@@ -98,7 +98,7 @@ def test_other_models_are_refused_by_name(tmp_path):
     model.save(tmp_path / "model")
     run = CliRunner().invoke(main, ["export", str(tmp_path / "model"), "--to", "c", "-o", str(tmp_path / "two")])
     assert run.exit_code == 1
-    assert "a LaRankClassifier, and models of SequenceLabeler and TaxonomyClassifier are exported" in run.output
+    assert "a LaRankClassifier, and models of SequenceLabeler, TaxonomyClassifier, " in run.output
     assert not (tmp_path / "two").exists()
 
 

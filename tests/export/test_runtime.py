@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 import runtime_models
-from runtime_models import COMPILER, MODELS, ODD, arrays_of, fitted, sequences
+from runtime_models import COMPILER, COUNTED, MODELS, ODD, arrays_of, fitted, sequences
 
 from structsvm.datasets import make_sequences
 from structsvm.export.letters import LetterTable
@@ -246,18 +246,6 @@ def test_all_odd_words_have_the_functions_of_python(runtime):
     tagger = runtime.load(bytes_of(model))
     for word in [*ODD, *(a + b for a in ODD for b in ("Σ", "1", "!", "é"))]:
         assert tagger.kbest([word], 4) == [(list(y), score) for y, score in model.predict_kbest([[word]], 4)[0]], word
-
-
-COUNTED = """
-#include <stdlib.h>
-static long n_allocations;
-static void *counted(size_t size) { n_allocations++; return malloc(size); }
-static void *counted_zeros(size_t n, size_t size) { n_allocations++; return calloc(n, size); }
-#define malloc counted
-#define calloc counted_zeros
-#include "structsvm_sequences.c"
-long structsvm_allocations(void) { return n_allocations; }
-"""
 
 
 @pytest.mark.parametrize("name", ["records", "bigrams of order 2", "automaton and bigrams"])

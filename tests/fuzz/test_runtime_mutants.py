@@ -18,7 +18,9 @@ import pytest
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent / "reference"))
 
+import candidate_models  # noqa: E402
 import document_models  # noqa: E402
+import parser_models  # noqa: E402
 from runtime_models import COMPILER, MODELS, RUNTIME, SOURCES, arrays_of, fitted  # noqa: E402
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
@@ -40,14 +42,22 @@ def compiled(folder, structure):
     return program
 
 
-# Models by structure, and how each is fitted.
-STRUCTURES = {"sequences": (MODELS, fitted), "documents": (document_models.MODELS, document_models.fitted)}
+CANDIDATES = [*candidate_models.TEXTS, *candidate_models.ROWS]
+# Models of kinds: the structure of their source, their names, and how each is exported.
+KINDS = {
+    "sequences": ("sequences", MODELS, lambda name, folder: fitted(name).export(folder)),
+    "documents": (
+        "documents", document_models.MODELS, lambda name, folder: document_models.fitted(name).export(folder)
+    ),
+    "candidates": ("documents", CANDIDATES, candidate_models.export),
+    "trees": ("trees", parser_models.MODELS, parser_models.export),
+}  # fmt: skip
 
 
-def exported(folder, structure):
-    paths, (names, its) = [], STRUCTURES[structure]
+def exported(folder, kind):
+    paths, (_, names, export) = [], KINDS[kind]
     for name in names:
-        its(name).export(folder / name)
+        export(name, folder / name)
         path = folder / name / "model.bin"
         path.write_bytes(with_few_letters(path.read_bytes()))
         paths.append(str(path))
@@ -86,25 +96,25 @@ def heads_of(data):
     return found
 
 
-def run(folder, structure, seed, count):
+def run(folder, kind, seed, count):
     """Numbers of mutants, of those opened, of what these gave, and of those refused; None without sanitizers."""
-    program = compiled(folder, structure)
+    program = compiled(folder, KINDS[kind][0])
     if program is None:
         return None
-    command = [str(program), str(seed), str(count), *exported(folder, structure)]
+    command = [str(program), str(seed), str(count), *exported(folder, kind)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ENVIRONMENT)
     assert done.returncode == 0, done.stderr[-3000:]
     return [int(number) for number in re.findall(r"[0-9]+", done.stdout)]
 
 
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
-@pytest.mark.parametrize("structure", STRUCTURES)
-def test_no_mutant_is_read_or_used_beyond_its_bytes(structure, tmp_path):
-    found = run(tmp_path, structure, 1, 100)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_mutant_is_read_or_used_beyond_its_bytes(kind, tmp_path):
+    found = run(tmp_path, kind, 1, 100)
     if found is None:
         pytest.skip("the compiler has no sanitizers")
     mutants, opened, used, refused = found
-    assert mutants == 100 * len(STRUCTURES[structure][0])
+    assert mutants == 100 * len(KINDS[kind][1])
     assert (
         mutants // 20 < opened < mutants // 2
     )  # neither are all refused by the checksum, nor are the faults too small
@@ -134,6 +144,6 @@ def test_letters_whose_lower_case_takes_four_times_their_bytes(name, tmp_path):
 
 
 if __name__ == "__main__":
-    for one in STRUCTURES:
+    for one in KINDS:
         with tempfile.TemporaryDirectory() as name:
             print(one, run(Path(name), one, int(sys.argv[1]), int(sys.argv[2])), flush=True)

@@ -15,10 +15,22 @@ from structsvm.tasks import SequenceLabeler, TokenFeatures
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "structsvm" / "export" / "runtime"
 # The sources of the runtime, by structure.
-SOURCES = {structure: RUNTIME / f"structsvm_{structure}.c" for structure in ("sequences", "documents")}
+SOURCES = {structure: RUNTIME / f"structsvm_{structure}.c" for structure in ("sequences", "documents", "trees")}
 NODE = shutil.which("node")
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 C_OPTIONS = ("-std=c99", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
+
+# The runtime of sequences, which counts what it allocates.
+COUNTED = """
+#include <stdlib.h>
+static long n_allocations;
+static void *counted(size_t size) { n_allocations++; return malloc(size); }
+static void *counted_zeros(size_t n, size_t size) { n_allocations++; return calloc(n, size); }
+#define malloc counted
+#define calloc counted_zeros
+#include "structsvm_sequences.c"
+long structsvm_allocations(void) { return n_allocations; }
+"""
 
 X, Y = make_sequences(60, n_labels=3, n_words=60, mean_length=6.0, random_state=0)
 # Words with what functions of strings see: cases, digits, marks, accents, letters beyond the first plane.
@@ -116,7 +128,7 @@ def compiled(folder, **sources):
     `sources` are others than the runtime's, by structure.
     """
     package = folder / "structsvm_runtime"
-    left_out = shutil.ignore_patterns("_sequences*", "_documents*")
+    left_out = shutil.ignore_patterns("_sequences*", "_documents*", "_trees*")
     shutil.copytree(ROOT / "runtime" / "structsvm_runtime", package, ignore=left_out)
     for structure, source in {**SOURCES, **sources}.items():
         files = [str(source), "-I", str(RUNTIME), "-o", str(package / f"_{structure}.so"), "-lm"]

@@ -1,18 +1,20 @@
-// Labels of sequences and of texts by a model that structsvm exported, in browsers and in Node: types are in structsvm.d.mts.
+// Labels and dependency trees by a model that structsvm exported, in browsers and in Node: types are in structsvm.d.mts.
 
 const MESSAGES = {
   [-1]: "not a complete, sound model of the runtime",
   [-2]: "no memory",
-  [-3]: "a value that is not finite, k below 1, or a text longer than 2**24 bytes",
+  [-3]: "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training",
   [-4]: "a text that is not UTF-8",
   [-5]: "the model's constraints leave no labelling, or its scores overflow",
-  [-6]: "the input, or k, would need more than 2**31 bytes",
+  [-6]: "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",
   [-7]: "the scores of this model are margins: train with loss='log', or call calibrate",
 };
 const MAX_DEPTH = 64;
 const TEXT = 12; // bytes of a structsvm_text: address, size, value
 const KIND = 40; // where a model's bytes say what it labels
 const DOCUMENTS = 2;
+const TREES = 3;
+const COLUMNS = ["form", "lemma", "upos", "xpos", "feats"]; // of words
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -24,7 +26,8 @@ export async function load(model, { wasm = new URL("structsvm.wasm", import.meta
   const { exports } = await WebAssembly.instantiate(module, {});
   exports._initialize?.();
   const bytes = new Uint8Array(model.buffer ?? model, model.byteOffset ?? 0, model.byteLength);
-  return new (bytes[KIND] === DOCUMENTS ? Classifier : Tagger)(new Opened(exports, bytes));
+  const Kind = bytes[KIND] === TREES ? Parser : bytes[KIND] === DOCUMENTS ? Classifier : Tagger;
+  return new Kind(new Opened(exports, bytes));
 }
 
 async function moduleOf(wasm) {
@@ -64,6 +67,7 @@ class Opened {
     const nLabels = view.getUint32(this.pointer, true);
     const texts = view.getUint32(this.pointer + 8, true);
     this.nColumns = view.getUint32(this.pointer + 4, true);
+    this.nNumbers = view.getUint32(this.pointer + 16, true);
     this.labels = Array.from({ length: nLabels }, (_, y) => {
       const at = view.getUint32(texts + TEXT * y, true);
       return decoder.decode(new Uint8Array(exports.memory.buffer, at, view.getUint32(texts + TEXT * y + 4, true)));
@@ -84,10 +88,25 @@ class Opened {
     return Array.from(new Uint32Array(this.exports.memory.buffer, at, n), (y) => this.labels[y]);
   }
 
-  // Rows of the probabilities of labels.
-  rowsAt(at, n) {
-    const size = this.labels.length;
+  // Rows of the probabilities of labels, or of so many numbers.
+  rowsAt(at, n, size = this.labels.length) {
     return Array.from({ length: n }, (_, t) => new Float32Array(this.exports.memory.buffer, at + 4 * t * size, size).slice());
+  }
+
+  // Addresses of rows of numbers, and of room for `more` bytes.
+  writeRows(rows, more) {
+    const width = 8 * this.nNumbers;
+    const size = 16 + more + rows.length * (TEXT + width);
+    if (size > this.#size) this.#grow(size);
+    const textsAt = this.#room + ((more + 7) & ~7);
+    const view = this.view();
+    rows.forEach((row, i) => {
+      const at = textsAt + TEXT * rows.length + width * i;
+      view.setUint32(textsAt + TEXT * i, at, true);
+      view.setUint32(textsAt + TEXT * i + 4, width, true);
+      for (let k = 0; k < this.nNumbers; k++) view.setFloat64(at + 8 * k, row[k], true);
+    });
+    return [textsAt, 0, this.#room];
   }
 
   // Addresses of texts with their values, of where each token's begin (0 for columns), and of room for `more` bytes.
@@ -177,9 +196,11 @@ export class Classifier {
   constructor(model) {
     this.#model = model;
     this.labels = model.labels;
+    /** Numbers of each row, of a model of rows of numbers; 0: texts. */
+    this.nNumbers = model.nNumbers;
   }
 
-  /** The best label of each text. */
+  /** The best label of each text, or row. */
   predict(texts) {
     const [at, , out] = this.#write(texts, 4 * texts.length);
     this.#model.call("predict", at, 0, texts.length, out);
@@ -206,12 +227,80 @@ export class Classifier {
   }
 
   #write(texts, more) {
+    if (this.nNumbers) return this.#writeRows(texts, more);
     if (!Array.isArray(texts)) throw new TypeError("texts must be an array of strings");
     texts.forEach((text, i) => {
       if (typeof text !== "string") throw new TypeError(`text ${i} must be a string`);
     });
     return this.#model.write(texts, [], [], more);
   }
+
+  #writeRows(rows, more) {
+    if (!Array.isArray(rows)) throw new TypeError("rows must be an array of arrays of numbers");
+    rows.forEach((row, i) => {
+      const isRow = (Array.isArray(row) || ArrayBuffer.isView(row)) && row.length === this.nNumbers;
+      if (!isRow || !Array.prototype.every.call(row, (x) => typeof x === "number")) {
+        throw new TypeError(`row ${i} must be an array of ${this.nNumbers} numbers`);
+      }
+    });
+    return this.#model.writeRows(rows, more);
+  }
+}
+
+export class Parser {
+  #model;
+
+  constructor(model) {
+    this.#model = model;
+    this.labels = model.labels;
+  }
+
+  /** The head and the label of each word. */
+  predict(words) {
+    const n = words.length;
+    const [texts, , out] = this.#write(words, 8 * n);
+    this.#model.call("predict", texts, 0, n, out);
+    return this.#arcsAt(out, n);
+  }
+
+  /** The k best trees and their scores, best first. */
+  kbest(words, k) {
+    checkCount(k);
+    const n = words.length;
+    const [texts, , out] = this.#write(words, 8 * k + 8 * n * k);
+    const found = this.#model.call("kbest", texts, 0, n, k, out + 8 * k, out);
+    return Array.from({ length: found }, (_, i) => ({
+      arcs: this.#arcsAt(out + 8 * k + 8 * n * i, n),
+      score: this.#model.view().getFloat64(out + 8 * i, true),
+    }));
+  }
+
+  /** A row per word of the probability of each head, the root's first. */
+  probability(words) {
+    const n = words.length;
+    const [texts, , out] = this.#write(words, 4 * n * (n + 1));
+    this.#model.call("probability", texts, 0, n, out);
+    return this.#model.rowsAt(out, n, n + 1);
+  }
+
+  #arcsAt(at, n) {
+    const numbers = new Uint32Array(this.#model.exports.memory.buffer, at, 2 * n);
+    return Array.from({ length: n }, (_, i) => ({ head: numbers[2 * i], label: this.labels[numbers[2 * i + 1]] }));
+  }
+
+  #write(words, more) {
+    if (!Array.isArray(words)) throw new TypeError("a sentence must be an array of words");
+    return this.#model.write(words.flatMap(columnsOf), [], [], more);
+  }
+}
+
+function columnsOf(word, i) {
+  const given = typeof word === "string" ? { form: word } : Array.isArray(word) ? { form: word[0], upos: word[1] } : word;
+  const columns = COLUMNS.map((name) => given?.[name] ?? "_");
+  if (!given?.form || !columns.every((column) => typeof column === "string")) {
+    throw new TypeError(`word ${i} must be a string, a pair [form, tag], or an object of columns, with a form`);
+  }
+  return columns;
 }
 
 function checkCount(k) {

@@ -30,12 +30,6 @@ enum {
 #define MOST_ROOM ((uint64_t)1 << 31)
 #define NONE UINT32_MAX
 
-typedef struct {
-    uint32_t n, mask;
-    const uint32_t *starts, *buckets;   /* (n + 1), (mask + 2): where the strings of a hash begin */
-    const uint8_t *bytes;
-} strings;
-
 /* Rows of weights, one per feature: dense, or of sparse rows. */
 typedef struct {
     uint32_t K;
@@ -76,7 +70,9 @@ static int grow(room *r, uint64_t size) {
     return STRUCTSVM_OK;
 }
 
-#define GROW(r, size) do { int failed_ = grow(&(r), (size)); if (failed_ < 0) return failed_; } while (0)
+/* Return an error to the caller. */
+#define TRY(call) do { int failed_ = (call); if (failed_ < 0) return failed_; } while (0)
+#define GROW(r, size) TRY(grow(&(r), (size)))
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 typedef struct {
@@ -85,49 +81,46 @@ typedef struct {
     int failed;
 } reader;
 
-/* Eight bytes at a time: table k has what a byte does to the sum k bytes later. */
-static uint32_t crc32_of(const uint8_t *bytes, uint64_t n) {
-    uint32_t table[8][256], crc = NONE;
-    for (uint32_t i = 0; i < 256; i++) {
-        table[0][i] = i;
-        for (int bit = 0; bit < 8; bit++) table[0][i] = table[0][i] >> 1 ^ (table[0][i] & 1 ? 0xEDB88320u : 0);
-    }
-    for (int k = 1; k < 8; k++)
-        for (int i = 0; i < 256; i++) table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
+/* 256 numbers for each k: what a byte does to a checksum k bytes later. */
+static void crc_tables(uint32_t *table) {
+    for (uint32_t i = 0; i < 256; i++) table[i] = i;
+    for (uint32_t i = 0; i < 8 * 256; i++) table[i / 8] = table[i / 8] >> 1 ^ (table[i / 8] & 1 ? 0xEDB88320u : 0);
+    for (uint32_t i = 256; i < 8 * 256; i++) table[i] = table[i - 256] >> 8 ^ table[table[i - 256] & 255];
+}
+
+static uint32_t crc32_of(const uint32_t *table, const uint8_t *bytes, uint64_t n) {
+    uint32_t crc = NONE;
     for (uint64_t x; n >= 8; n -= 8, bytes += 8) {
         memcpy(&x, bytes, 8);
         x ^= crc, crc = 0;
-        for (int k = 0; k < 8; k++) crc ^= table[7 - k][x >> 8 * k & 255];
+        for (uint32_t k = 0; k < 8; k++) crc ^= table[256 * (7 - k) + (x >> 8 * k & 255)];
     }
-    for (; n > 0; n--) crc = crc >> 8 ^ table[0][(crc ^ *bytes++) & 255];
+    for (; n > 0; n--) crc = crc >> 8 ^ table[(crc ^ *bytes++) & 255];
     return ~crc;
 }
 
+static void need(reader *r, int holds) { r->failed |= !holds; }
+
 /* The next array, of `wanted` items or, if that is NULL, of any number, which goes to *n. NULL for none: see `failed`. */
 static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64_t *n) {
-    uint32_t head[2];
-    uint64_t count, bytes;
-    if (r->failed || r->size - r->at < 16) goto unsound;
-    memcpy(head, r->bytes + r->at, 8);
-    memcpy(&count, r->bytes + r->at + 8, 8);
-    r->at += 16;
-    if (head[0] != kind || head[1] != 0 || count > (r->size - r->at) / (kind & 15)) goto unsound;
-    if (wanted != NULL && count != *wanted) goto unsound;
-    bytes = (count * (kind & 15) + 7) / 8 * 8;
-    if (bytes > r->size - r->at) goto unsound;
-    if (n != NULL) *n = count;
-    r->at += bytes;
-    return r->bytes + r->at - bytes;
-unsound:
-    r->failed = 1;
-    if (n != NULL) *n = 0;
-    return NULL;
+    const uint32_t *head = (const void *)(r->bytes + r->at);
+    uint64_t left = r->size - r->at, count = 0, size = 0;
+    need(r, left >= 16 && head[0] == kind && head[1] == 0);
+    if (!r->failed) count = head[2] | (uint64_t)head[3] << 32, left -= 16;
+    need(r, count <= left / (kind & 15) && (wanted == NULL || count == *wanted));
+    if (!r->failed) size = (count * (kind & 15) + 7) / 8 * 8;
+    need(r, size <= left);
+    if (n != NULL) *n = r->failed ? 0 : count;
+    if (r->failed) return NULL;
+    r->at += 16 + size;
+    return head + 4;
 }
 
 static const void *take_n(reader *r, uint32_t kind, uint64_t n) { return take(r, kind, &n, NULL); }
-/* Whether n numbers rise from 0 to the last. */
+
+/* The checks of arrays fail for one that is not there, NULL. Whether n numbers rise from 0 to the last: */
 static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
-    if (n == 0 || x[0] != 0 || x[n - 1] != last) return 0;
+    if (x == NULL || n == 0 || x[0] != 0 || x[n - 1] != last) return 0;
     for (uint64_t i = 1; i < n; i++)
         if (x[i] < x[i - 1]) return 0;
     return 1;
@@ -136,43 +129,16 @@ static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
 /* Whether n numbers of 32 bits, with their signs, are from `least` on and below `limit`. */
 static int within(const void *numbers, uint64_t n, int64_t least, int64_t limit) {
     const int32_t *x = numbers;
-    for (uint64_t i = 0; i < n; i++)
+    for (uint64_t i = 0; x != NULL && i < n; i++)
         if (x[i] < least || x[i] >= limit) return 0;
-    return 1;
+    return x != NULL;
 }
 
 /* Whether numbers are finite, or -inf where `excluded` is set. */
 static int are_scores(const float *x, uint64_t n, int excluded) {
-    for (uint64_t i = 0; i < n; i++)
+    for (uint64_t i = 0; x != NULL && i < n; i++)
         if (!(x[i] >= -3.402823466e38f && x[i] <= 3.402823466e38f) && !(excluded && x[i] == -INFINITY)) return 0;
-    return 1;
-}
-
-static void need(reader *r, int holds) { r->failed |= !holds; }
-static void read_strings(reader *r, strings *s) {
-    uint64_t n, n_buckets, n_bytes;
-    s->starts = take(r, U32, NULL, &n);
-    s->buckets = take(r, U32, NULL, &n_buckets);
-    s->bytes = take(r, U8, NULL, &n_bytes);
-    need(r, n > 0 && n <= INT32_MAX && n_buckets >= 2 && n_buckets <= INT32_MAX);
-    if (r->failed) return;
-    s->n = (uint32_t)n - 1;
-    s->mask = (uint32_t)n_buckets - 2;
-    need(r, (s->mask & (s->mask + 1)) == 0 && rises(s->starts, n, n_bytes) && rises(s->buckets, n_buckets, s->n));
-}
-
-static uint32_t hash_of(const uint8_t *bytes, uint32_t size) {
-    uint32_t h = 2166136261u;
-    for (uint32_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;
-    return h ^ h >> 15;
-}
-
-/* The index of a string, or NONE. */
-static uint32_t string_in(const strings *s, const uint8_t *bytes, uint32_t size) {
-    uint32_t b = hash_of(bytes, size) & s->mask;
-    for (uint32_t i = s->buckets[b]; i < s->buckets[b + 1]; i++)
-        if (s->starts[i + 1] - s->starts[i] == size && memcmp(s->bytes + s->starts[i], bytes, size) == 0) return i;
-    return NONE;
+    return x != NULL;
 }
 
 /* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16; 4, 5, 6 the same with sizes of rows in 16 bits. */
@@ -181,7 +147,7 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t
     need(r, form <= 6);
     if (form == 0) {
         w->dense = take_n(r, F32, n * K);
-        need(r, !r->failed && are_scores(w->dense, n * K, 0));
+        need(r, are_scores(w->dense, n * K, 0));
         return;
     }
     uint64_t n_entries;
@@ -192,7 +158,7 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t
     else w->wide_columns = take(r, U16, NULL, &n_entries);
     if (form == 1) {
         w->values = take_n(r, F32, n_entries);
-        need(r, r->failed || are_scores(w->values, n_entries, 0));
+        need(r, are_scores(w->values, n_entries, 0));
     } else {
         if (form == 2) w->bytes = take_n(r, U8, n_entries);
         else w->shorts = take_n(r, U16, n_entries);
@@ -208,22 +174,19 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t
         need(r, (K <= 256 ? w->narrow_columns[i] : w->wide_columns[i]) < K);
 }
 
-static int read_labels(reader *r, structsvm *tagger, uint32_t K, structsvm_text **room) {
+static int read_labels(reader *r, structsvm *tagger, uint32_t K) {
     const uint32_t *starts = take_n(r, U32, (uint64_t)K + 1);
     uint64_t n_bytes;
     const char *bytes = take(r, U8, NULL, &n_bytes);
-    need(r, !r->failed && rises(starts, (uint64_t)K + 1, n_bytes));
+    need(r, rises(starts, (uint64_t)K + 1, n_bytes));
     if (r->failed) return STRUCTSVM_FILE;
-    structsvm_text *texts = *room = calloc(K, sizeof(structsvm_text));
+    structsvm_text *texts = calloc(K, sizeof(structsvm_text));
     if (texts == NULL) return STRUCTSVM_MEMORY;
+    tagger->labels = texts, tagger->n_labels = K;
     for (uint32_t y = 0; y < K; y++) {
         if (starts[y + 1] == starts[y] || bytes[starts[y + 1] - 1] != 0) return STRUCTSVM_FILE;
-        texts[y].data = bytes + starts[y];
-        texts[y].size = starts[y + 1] - starts[y] - 1;
-        texts[y].value = 1.0f;
+        texts[y] = (structsvm_text){bytes + starts[y], starts[y + 1] - starts[y] - 1, 1.0f};
     }
-    tagger->labels = texts;
-    tagger->n_labels = K;
     return STRUCTSVM_OK;
 }
 
@@ -241,31 +204,38 @@ static void read_alphabet(reader *r, alphabet *a) {
     need(r, within(a->lower, n_properties, -0x110000, 0x110000));
 }
 
+/* Behind this part: what a model has, how it is made and read, and how what it has allocated is released. */
 typedef struct structsvm_own model;
-static int read_model(reader *r, structsvm *tagger, model *m);  /* behind this part */
+static int read_model(reader *r, structsvm *tagger);
+static void release(model *m);
 
-/* As structsvm_open, for models of `own` bytes. */
-static int opened(const void *bytes, size_t size, size_t own, structsvm **tagger) {
+int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     static const uint8_t magic[8] = {0x89, 'S', 'V', 'M', 'R', 'U', 'N', '\n'};
     reader r = {bytes, size, 24, 0};
-    uint32_t version, crc;
-    uint64_t stated;
+    uint32_t head[4], table[8 * 256];
     *tagger = NULL;
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
-    memcpy(&version, r.bytes + 8, 4);
-    memcpy(&crc, r.bytes + 12, 4);
-    memcpy(&stated, r.bytes + 16, 8);
-    if (version != 1 || stated != size || crc32_of(r.bytes + 16, size - 16) != crc) return STRUCTSVM_FILE;
+    memcpy(head, r.bytes + 8, 16);
+    crc_tables(table);
+    if (head[0] != 1 || (head[2] | (uint64_t)head[3] << 32) != size) return STRUCTSVM_FILE;
+    if (crc32_of(table, r.bytes + 16, size - 16) != head[1]) return STRUCTSVM_FILE;
     structsvm *made = calloc(1, sizeof(structsvm));
     if (made == NULL) return STRUCTSVM_MEMORY;
-    made->own = calloc(1, own);
-    int failed = made->own == NULL ? STRUCTSVM_MEMORY : read_model(&r, made, made->own);
+    int failed = read_model(&r, made);
     if (failed < 0) {
         structsvm_close(made);
         return failed;
     }
     *tagger = made;
     return STRUCTSVM_OK;
+}
+
+void structsvm_close(structsvm *tagger) {
+    if (tagger == NULL) return;
+    if (tagger->own != NULL) release(tagger->own);
+    free(tagger->own);
+    free((void *)tagger->labels);
+    free(tagger);
 }
 
 /* ---- letters ---------------------------------------------------------------------------------------------------- */
@@ -299,13 +269,10 @@ static int64_t decoded(const uint8_t *s, uint32_t size, uint32_t *out) {
 }
 
 static uint32_t encoded(uint32_t c, uint8_t *to) {
-    if (c < 0x80) return to[0] = (uint8_t)c, 1;
-    if (c < 0x800) return to[0] = (uint8_t)(0xC0 | c >> 6), to[1] = (uint8_t)(0x80 | (c & 63)), 2;
-    if (c < 0x10000)
-        return to[0] = (uint8_t)(0xE0 | c >> 12), to[1] = (uint8_t)(0x80 | (c >> 6 & 63)),
-               to[2] = (uint8_t)(0x80 | (c & 63)), 3;
-    return to[0] = (uint8_t)(0xF0 | (c >> 18 & 7)), to[1] = (uint8_t)(0x80 | (c >> 12 & 63)),
-           to[2] = (uint8_t)(0x80 | (c >> 6 & 63)), to[3] = (uint8_t)(0x80 | (c & 63)), 4;
+    uint32_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    for (uint32_t k = more; k > 0; k--, c >>= 6) to[k] = (uint8_t)(0x80 | (c & 63));
+    to[0] = (uint8_t)(more == 0 ? c : 0xFF00u >> (more + 1) | c);
+    return more + 1;
 }
 
 static uint32_t kind_of(const alphabet *a, uint32_t c) {
@@ -313,6 +280,7 @@ static uint32_t kind_of(const alphabet *a, uint32_t c) {
 }
 
 static uint32_t properties_of(const alphabet *a, uint32_t c) { return a->properties[kind_of(a, c)]; }
+
 /* Whether the capital sigma at i of n letters stands at the end of a word. */
 static int is_final(const alphabet *a, const uint32_t *x, int64_t n, int64_t i) {
     int64_t j = i - 1;
@@ -326,15 +294,10 @@ static int is_final(const alphabet *a, const uint32_t *x, int64_t n, int64_t i) 
 static int64_t lowered(const alphabet *a, const uint32_t *x, int64_t n, uint32_t *out) {
     int64_t made = 0;
     for (int64_t i = 0; i < n; i++) {
-        uint32_t kind = kind_of(a, x[i]);
-        if (x[i] == SIGMA) {
-            out[made++] = is_final(a, x, n, i) ? 0x3C2 : 0x3C3;
-        } else if (a->properties[kind] & DOTTED) {
-            out[made++] = 'i', out[made++] = 0x307;
-        } else {
-            uint32_t c = x[i] + (uint32_t)a->lower[kind];
-            out[made++] = c <= 0x10FFFF ? c : x[i];
-        }
+        uint32_t kind = kind_of(a, x[i]), c = x[i] + (uint32_t)a->lower[kind];
+        if (x[i] == SIGMA) c = is_final(a, x, n, i) ? 0x3C2 : 0x3C3;
+        else if (a->properties[kind] & DOTTED) out[made++] = 'i', c = 0x307;
+        out[made++] = c <= 0x10FFFF ? c : x[i];
     }
     return made;
 }
@@ -369,7 +332,8 @@ static float fused(float a, float b, float c) { return HAS_FUSED ? fmaf(a, b, c)
 
 /* Where the weights of a row begin: the sizes of those before it in its block are added up eight bytes at a time. */
 static uint64_t start_of(const weights *w, uint32_t row) {
-    uint32_t is_wide = w->wide_sizes != NULL, shift = is_wide ? 16 : 8, first = row / ROWS * ROWS, n = (row - first) << is_wide;
+    uint32_t is_wide = w->wide_sizes != NULL, shift = is_wide ? 16 : 8;
+    uint32_t first = row / ROWS * ROWS, n = (row - first) << is_wide;
     uint64_t halves = 0x0000FFFF0000FFFF, mask = is_wide ? halves : 0x00FF00FF00FF00FF, sums = 0, x;
     const uint8_t *at = is_wide ? (const uint8_t *)(w->wide_sizes + first) : w->narrow_sizes + first;
     for (; n > 0; at += 8, n -= n < 8 ? n : 8) {
@@ -386,10 +350,11 @@ static void add_dense(const float *given, uint32_t n, float value, float divisor
     for (uint32_t c = 0; value != 1.0f && c < n; c++) to[c] = fused(value, given[c] / divisor, to[c]);
 }
 
-/* to += value * the weights of n rows that follow one another, divided by the temperature; for value 1 without a product. */
+/* to += value * the weights of n rows that follow one another, divided by the temperature; without a product for 1. */
 static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, float divisor, float *to, uint64_t stride) {
     if (w->dense != NULL) {
-        for (uint32_t i = 0; i < n; i++) add_dense(w->dense + ((uint64_t)row + i) * w->K, w->K, value, divisor, to + i * stride);
+        for (uint32_t i = 0; i < n; i++)
+            add_dense(w->dense + ((uint64_t)row + i) * w->K, w->K, value, divisor, to + i * stride);
         return;
     }
     uint64_t e = start_of(w, row), end;
@@ -412,17 +377,4 @@ static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, fl
 
 static void add_row(const weights *w, uint32_t row, float value, float divisor, float *to) {
     add_rows(w, row, 1, value, divisor, to, 0);
-}
-
-/* ---- sorting ---------------------------------------------------------------------------------------------------- */
-/* Insert each number among those at a distance from it; distances fall to 1. Fastest for the few keys of a token. */
-static void sort(uint64_t *x, uint64_t n) {
-    uint64_t gap = 1;
-    while (gap < n / 3) gap = 3 * gap + 1;
-    for (; gap > 0; gap /= 3)
-        for (uint64_t i = gap, j; i < n; i++) {
-            uint64_t number = x[i];
-            for (j = i; j >= gap && x[j - gap] > number; j -= gap) x[j] = x[j - gap];
-            x[j] = number;
-        }
 }

@@ -1,12 +1,16 @@
 #include "structsvm_core.h"
 
-/* Documents: texts or rows of features, which are labelled each by itself. A text's terms are counted and weighed, as by
+#include "structsvm_names.h"
+
+/* Documents: texts or rows of numbers, which are labelled each by itself. A text's terms are counted and weighed, as by
  * scikit-learn's CountVectorizer and TfidfVectorizer; its rows of weights are added up to a score per attribute, and
- * these to a score per label, as in the package's _taxonomy.pyx. */
+ * these to a score per label, as in the package's _taxonomy.pyx. Wide models have a score per label at once, in float64,
+ * as in _ambiguous.pyx. */
 enum {
     WORDS, SHORT_WORDS, BLANKS, LETTERS, LETTERS_IN_WORDS,  /* units of terms: words of two letters or more, of one, ... */
-    IS_BINARY = 1, IS_NARROW = 2,                           /* counts are 0 and 1; values are float32 */
-    MOST_NGRAM = 1000
+    NUMBERS,                                                /* no terms: rows of float64 */
+    IS_BINARY = 1, IS_NARROW = 2, IS_WIDE = 4,              /* counts are 0 and 1; values are float32; sums are float64 */
+    MOST_NGRAM = 1000, WIDE_WEIGHTS = 7                     /* a form of weights beside those of `weights` */
 };
 
 struct structsvm_own {
@@ -24,7 +28,9 @@ struct structsvm_own {
     /* The score of position z is that of base[z], 0 for 0, else of position base[z] - 1, and its own attributes'. */
     const uint32_t *base, *first, *attribute, *position;
     const float *value, *factor;        /* factors of attributes, NULL: 1; of positions */
-    structsvm_text *label_texts;
+    /* Wide: limits of values, NULL: none; what is subtracted from them, and then their factors, or if that is NULL their
+     * divisors, NULL: none; weights (n_features + has_intercept, K), NULL: those of W. */
+    const double *floor, *ceiling, *centre, *unit, *wide;
     room letters, bytes, units, keys, entries, sums, scores;
     uint64_t n_keys;
 };
@@ -79,6 +85,25 @@ static void read_columns(reader *r, model *m, uint64_t n_rows) {
     for (uint64_t i = 0; !r->failed && m->rows != NULL && i < all; i++) need(r, m->rows[i] < n_rows || m->rows[i] == NONE);
 }
 
+static void read_wide(reader *r, model *m, uint32_t form) {
+    uint64_t n = m->n_features, all = (n + m->has_intercept) * m->K;
+    m->floor = take_some(r, F64, n);
+    m->ceiling = take_some(r, F64, n);
+    m->centre = take_some(r, F64, n);
+    m->unit = take_some(r, F64, n);
+    need(r, (m->floor == NULL) == (m->ceiling == NULL) && (m->centre == NULL || m->unit != NULL));
+    for (uint64_t i = 0; !r->failed && m->floor != NULL && i < n; i++) need(r, m->floor[i] <= m->ceiling[i]);
+    need(r, r->failed || m->centre == NULL || are_finite(m->centre, n));
+    for (uint64_t i = 0; !r->failed && m->unit != NULL && i < n; i++) need(r, m->unit[i] > 0.0);
+    if (r->failed) return;
+    if (form != WIDE_WEIGHTS) {
+        read_weights(r, &m->W, n + m->has_intercept, m->K, form);
+        return;
+    }
+    m->wide = take_n(r, F64, all);
+    need(r, r->failed || are_finite(m->wide, all));
+}
+
 static void read_positions(reader *r, model *m) {
     uint64_t Z = m->n_positions, n;
     m->base = take_n(r, U32, Z);
@@ -93,43 +118,41 @@ static void read_positions(reader *r, model *m) {
     for (uint64_t z = 0; !r->failed && z < Z; z++) need(r, m->base[z] <= z);
 }
 
-static int read_model(reader *r, structsvm *tagger, model *m) {
+static int read_model(reader *r, structsvm *tagger) {
     /* Kind of model, labels, columns, units of terms, whether to lower case, least and most units of a term, terms,
      * whether there is an intercept, form of weights, attributes, positions, rows of weights, those in full, flags, norm. */
     const uint32_t *head = take_n(r, U32, 16);
     const double *temperature = take_n(r, F64, 1);
     if (r->failed || head[0] != 2) return STRUCTSVM_FILE;
+    model *m = tagger->own = calloc(1, sizeof(model));
+    if (m == NULL) return STRUCTSVM_MEMORY;
     m->K = head[1], m->reading = head[3], m->is_lower = head[4], m->least = head[5], m->most = head[6];
     m->n_features = head[7], m->has_intercept = head[8], m->n_attributes = head[10], m->n_positions = head[11];
     m->n_full = head[13], m->flags = head[14], m->norm = head[15], m->temperature = *temperature;
     tagger->n_columns = head[2];
-    need(r, m->K >= 1 && m->K <= MOST_LABELS && head[2] == 1 && m->reading <= LETTERS_IN_WORDS && m->is_lower <= 1
+    need(r, m->K >= 1 && m->K <= MOST_LABELS && head[2] == 1 && m->reading <= NUMBERS && m->is_lower <= 1
                 && m->least >= 1 && m->least <= m->most && m->most <= MOST_NGRAM && m->n_features < INT32_MAX
                 && m->has_intercept <= 1 && m->n_attributes >= 1 && m->n_attributes <= MOST_LABELS
-                && m->n_positions >= 1 && m->n_positions < INT32_MAX && head[12] < INT32_MAX && m->flags <= 3
+                && m->n_positions >= 1 && m->n_positions < INT32_MAX && head[12] < INT32_MAX && m->flags <= 7
+                && (m->reading != NUMBERS || (m->flags & IS_WIDE && m->n_features >= 1))
                 && m->norm <= 2 && m->temperature >= 0.0 && m->temperature <= 1.7976931348623157e308);
     if (r->failed) return STRUCTSVM_FILE;
-    int failed = read_labels(r, tagger, m->K, &m->label_texts);
-    if (failed < 0) return failed;
-    read_terms(r, m);
+    TRY(read_labels(r, tagger, m->K));
+    if (m->reading == NUMBERS) tagger->n_numbers = m->n_features;
+    else read_terms(r, m);
+    if (m->flags & IS_WIDE) {
+        if (!r->failed) read_wide(r, m, head[9]);
+        return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
+    }
     if (!r->failed) read_columns(r, m, head[12]);
     if (!r->failed) read_weights(r, &m->W, head[12], m->n_attributes, head[9]);
     if (!r->failed) read_positions(r, m);
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
 }
 
-int structsvm_open(const void *bytes, size_t size, structsvm **tagger) { return opened(bytes, size, sizeof(model), tagger); }
-
-void structsvm_close(structsvm *tagger) {
-    if (tagger == NULL) return;
-    model *m = tagger->own;
-    if (m != NULL) {
-        room *rooms[] = {&m->letters, &m->bytes, &m->units, &m->keys, &m->entries, &m->sums, &m->scores};
-        for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-        free(m->label_texts);
-    }
-    free(m);
-    free(tagger);
+static void release(model *m) {
+    room *rooms[] = {&m->letters, &m->bytes, &m->units, &m->keys, &m->entries, &m->sums, &m->scores};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
 }
 
 /* ---- terms ------------------------------------------------------------------------------------------------------ */
@@ -151,8 +174,7 @@ static int keep_terms(model *m, const uint32_t *units, uint64_t n, uint64_t size
     for (uint64_t i = 0; i + size <= n; i++) {
         uint32_t first = units[2 * i], length = units[2 * (i + size) - 1] - first;
         uint32_t term = length > m->longest ? NONE : string_in(&m->terms, bytes + first, length);
-        int failed = term == NONE ? 0 : keep(&m->keys, &m->n_keys, m->ids[term]);
-        if (failed < 0) return failed;
+        TRY(term == NONE ? 0 : keep(&m->keys, &m->n_keys, m->ids[term]));
     }
     return STRUCTSVM_OK;
 }
@@ -160,8 +182,7 @@ static int keep_terms(model *m, const uint32_t *units, uint64_t n, uint64_t size
 /* As keep_terms, of all sizes. `is_padded`: units are a word's, which is a term once if it is no longer than that. */
 static int keep_ngrams(model *m, const uint32_t *units, uint64_t n, int is_padded) {
     for (uint64_t size = m->least; size <= m->most && (is_padded || size <= n); size++) {
-        int failed = keep_terms(m, units, n, size < n ? size : n);
-        if (failed < 0) return failed;
+        TRY(keep_terms(m, units, n, size < n ? size : n));
         if (size >= n) break;
     }
     return STRUCTSVM_OK;
@@ -215,8 +236,7 @@ static int keep_letters_of_words(model *m, const uint32_t *x, uint64_t n) {
             size += encoded(k == 0 || k == length + 1 ? ' ' : x[i + k - 1], to + size);
             units[2 * k + 1] = size;
         }
-        int failed = length == 0 ? STRUCTSVM_OK : keep_ngrams(m, units, length + 2, 1);
-        if (failed < 0) return failed;
+        TRY(length == 0 ? STRUCTSVM_OK : keep_ngrams(m, units, length + 2, 1));
         length += length == 0;
     }
     return STRUCTSVM_OK;
@@ -281,7 +301,53 @@ static int64_t count(model *m) {
     return (int64_t)n;
 }
 
+/* A value of a wide model. */
+static double scaled(const model *m, uint32_t id, double x) {
+    if (m->floor != NULL) {
+        x = x < m->floor[id] ? m->floor[id] : x;
+        x = x > m->ceiling[id] ? m->ceiling[id] : x;
+    }
+    if (m->centre != NULL) return (x - m->centre[id]) * m->unit[id];
+    return m->unit == NULL ? x : x / m->unit[id];
+}
+
+/* Values of a row of numbers: how many. */
+static int64_t read_numbers(model *m, const structsvm_text *row) {
+    if (row->size != (uint64_t)m->n_features * sizeof(double)) return STRUCTSVM_INPUT;
+    GROW(m->entries, (uint64_t)m->n_features * sizeof(entry));
+    entry *entries = m->entries.data;
+    for (uint32_t i = 0; i < m->n_features; i++) {
+        memcpy(&entries[i].value, row->data + (uint64_t)i * sizeof(double), sizeof(double));
+        if (!are_finite(&entries[i].value, 1)) return STRUCTSVM_INPUT;
+        entries[i].id = i;
+    }
+    return m->n_features;
+}
+
 /* ---- scores ----------------------------------------------------------------------------------------------------- */
+/* scores += x times a row of weights. */
+static void add_wide(const model *m, uint32_t row, double x, double *scores, float *spare) {
+    if (m->wide != NULL) {
+        const double *its = m->wide + (uint64_t)row * m->K;
+        for (uint32_t y = 0; y < m->K; y++) scores[y] += x * its[y];
+        return;
+    }
+    memset(spare, 0, m->K * sizeof *spare);
+    add_row(&m->W, row, 1.0f, 1.0f, spare);
+    for (uint32_t y = 0; y < m->K; y++) scores[y] += x * spare[y];
+}
+
+/* Scores of the labels of n values, by a wide model. */
+static int score_wide(model *m, uint64_t n, double *scores) {
+    const entry *entries = m->entries.data;
+    GROW(m->sums, m->K * sizeof(float));
+    for (uint32_t y = 0; y < m->K; y++) scores[y] = 0.0;
+    for (uint64_t i = 0; i < n; i++)
+        add_wide(m, entries[i].id, scaled(m, entries[i].id, entries[i].value), scores, m->sums.data);
+    if (m->has_intercept) add_wide(m, m->n_features, 1.0, scores, m->sums.data);
+    return are_finite(scores, m->K) ? STRUCTSVM_OK : STRUCTSVM_NOTHING;
+}
+
 /* sums += x times a row of weights. */
 static void add_feature(const model *m, uint32_t row, float x, float *sums, float *spare) {
     if (row < m->n_full) {
@@ -295,9 +361,10 @@ static void add_feature(const model *m, uint32_t row, float x, float *sums, floa
 
 /* Scores of the labels of a document. */
 static int score(model *m, const structsvm_text *text, double *scores) {
-    int failed = read_text(m, text);
-    int64_t n = failed < 0 ? failed : count(m);
+    int failed = m->reading == NUMBERS ? STRUCTSVM_OK : read_text(m, text);
+    int64_t n = failed < 0 ? failed : m->reading == NUMBERS ? read_numbers(m, text) : count(m);
     if (n < 0) return (int)n;
+    if (m->flags & IS_WIDE) return score_wide(m, (uint64_t)n, scores);
     GROW(m->sums, (2 * (uint64_t)m->n_attributes + m->n_positions + 1) * sizeof(float));
     GROW(m->keys, ((uint64_t)n + 1) * sizeof(uint64_t));
     float *sums = m->sums.data, *spare = sums + m->n_attributes, *s = spare + m->n_attributes;
@@ -363,8 +430,7 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
     if (k == 0 || n_tokens != 1) return STRUCTSVM_INPUT;
     GROW(m->scores, m->K * sizeof(double));
     double *scores = m->scores.data;
-    int failed = score(m, texts, scores);
-    if (failed < 0) return failed;
+    TRY(score(m, texts, scores));
     uint32_t n = k < m->K ? k : m->K;
     for (uint32_t y = 0; y < n; y++) labels[y] = y;
     for (uint32_t i = n / 2; i-- > 0;) sink(scores, labels, i, n, labels[i]);
@@ -388,8 +454,7 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     double *scores = m->scores.data;
     for (uint32_t t = 0; t < n_tokens; t++) {
         double top = -INFINITY, sum = 0.0;
-        int failed = score(m, texts + t, scores);
-        if (failed < 0) return failed;
+        TRY(score(m, texts + t, scores));
         for (uint32_t y = 0; y < m->K; y++) top = scores[y] > top ? scores[y] : top;
         for (uint32_t y = 0; y < m->K; y++) sum += scores[y] = exp((scores[y] - top) / m->temperature);
         if (!(sum > 0.0 && sum <= 1.7976931348623157e308)) return STRUCTSVM_NOTHING;

@@ -1,4 +1,5 @@
-/* Labels of sequences, or of texts, by a model that structsvm exported: five functions in C99, without dependencies.
+/* Labels of sequences or of texts, or dependency trees, by a model that structsvm exported: five functions in C99, without
+ * dependencies.
  *
  *     structsvm *tagger;
  *     if (structsvm_open(bytes, size, &tagger) != STRUCTSVM_OK) ...
@@ -9,7 +10,11 @@
  *     structsvm_close(tagger);
  *
  * The source beside this header is of one structure, the model's. Of texts each is labelled by itself: they are what is
- * called tokens below, a column each.
+ * called tokens below, a column each. A row of numbers is a text, too: its `data` are n_numbers of type double, at any
+ * address, and its size is in bytes as well.
+ *
+ * A word of a dependency tree has five columns: form, lemma, UPOS, XPOS and features, as CoNLL-U has them, "_" for what is
+ * not there. In the place of a label it has two numbers: its head (0: the root, k: the k-th word), and its label.
  *
  * The bytes of a model are used where they are: mapped, read, or an array of the program. They must begin at a multiple
  * of 8, and stay until the last tagger over them is closed. Nothing writes to them, so threads and processes share them.
@@ -30,11 +35,13 @@ enum {
     STRUCTSVM_OK = 0,
     STRUCTSVM_FILE = -1,        /* not a complete, sound model, or not at a multiple of 8 */
     STRUCTSVM_MEMORY = -2,      /* no memory; the tagger stays as it was */
-    STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, k = 0,
-                                 * k best labels of several texts */
+    STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, a row of
+                                 * another size, k = 0, k best labels of several texts, a word without a form, a sentence
+                                 * none of whose words has a column that the parser's words of training had */
     STRUCTSVM_UTF8 = -4,        /* a text that is not UTF-8 */
     STRUCTSVM_NOTHING = -5,     /* constraints leave no labelling of this length, or scores overflow */
-    STRUCTSVM_SIZE = -6,        /* a sequence or text, or k, that would need more than 2^31 bytes */
+    STRUCTSVM_SIZE = -6,        /* a sequence or text, or k, that would need more than 2^31 bytes; a sentence of more words
+                                 * than the parser takes */
     STRUCTSVM_MARGINS = -7      /* probabilities of a model whose scores are margins */
 };
 
@@ -50,6 +57,8 @@ typedef struct structsvm {
     uint32_t n_columns;             /* texts of each token; 0: tokens have attributes, as many as each has */
     const structsvm_text *labels;   /* n_labels of them, each with a zero behind it; read only */
     struct structsvm_own *own;
+    uint32_t n_numbers;             /* how many numbers each row has, of models of rows, else 0 */
+    uint32_t has_trees;             /* 1 of parsers, else 0 */
 } structsvm;
 
 /* Check `size` bytes of a model, in a pass over them, and make a tagger. STRUCTSVM_OK, _FILE (also for a model of another
@@ -71,8 +80,8 @@ int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint
 int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens,
                     uint32_t k, uint32_t *labels, double *scores);
 
-/* The probability of each label at each token: room for n_tokens * n_labels numbers, a row per token. Returns
- * STRUCTSVM_OK or an error. */
+/* The probability of each label at each token: room for n_tokens * n_labels numbers, a row per token. Of a sentence that of
+ * each head, the root first: room for n_tokens * (n_tokens + 1). Returns STRUCTSVM_OK or an error. */
 int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const uint32_t *starts, uint32_t n_tokens,
                           float *probabilities);
 

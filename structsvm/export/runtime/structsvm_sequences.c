@@ -1,5 +1,7 @@
 #include "structsvm_core.h"
 
+#include "structsvm_names.h"
+
 enum {
     LANES = 8,
     LONG = 256,                             /* tokens from which on scores of the k best are summed in float64 */
@@ -50,12 +52,12 @@ struct structsvm_own {
     alphabet abc;
     templates sets[2];
     float *tables;                      /* behind plain and scaled */
-    structsvm_text *label_texts;
     /* Rooms that grow. */
     room E, V, R, codes, ids, keys, pair_starts, pair_ids, pair_values, table, letters, text, marks, place_codes, back;
     room heads, held, made;
     int keeps;                          /* whether there is a table for each token */
 };
+
 static uint32_t bits_of(uint32_t x) {
     uint32_t n = 0;
     for (; x != 0; x &= x - 1) n++;
@@ -177,12 +179,14 @@ static float *read_scores(reader *r, const model *m, scores *s, float *to) {
     return to + n * m->stride;
 }
 
-static int read_model(reader *r, structsvm *tagger, model *m) {
+static int read_model(reader *r, structsvm *tagger) {
     /* Kind of model, labels, order, columns, features of tokens and of pairs, how tokens are read, form of weights,
      * whether there are rules, functions of places, whether there are scaled scores. */
     const uint32_t *head = take_n(r, U32, 11);
     const float *temperature = take_n(r, F32, 1);
     if (r->failed || head[0] != 1) return STRUCTSVM_FILE;
+    model *m = tagger->own = calloc(1, sizeof(model));
+    if (m == NULL) return STRUCTSVM_MEMORY;
     m->K = head[1], m->order = head[2], m->n_columns = head[3], m->n_features = head[4], m->n_pairs = head[5];
     m->n_places = head[9], m->temperature = *temperature;
     need(r, m->K >= 1 && m->K <= MOST_LABELS && (m->order == 1 || m->order == 2) && head[6] <= 1
@@ -197,8 +201,7 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     /* No more is allocated than some times what the file has: rows of K floats become rows of `stride`. */
     if (n_rows > INT32_MAX || size / LANES > r->size) return STRUCTSVM_FILE;
     tagger->n_columns = m->n_columns;
-    int failed = read_labels(r, tagger, m->K, &m->label_texts);
-    if (failed < 0) return failed;
+    TRY(read_labels(r, tagger, m->K));
     m->tables = calloc((size_t)(size * (1 + head[10])), sizeof(float));
     if (m->tables == NULL) return STRUCTSVM_MEMORY;
     float *behind = read_scores(r, m, &m->plain, m->tables);
@@ -217,29 +220,19 @@ static int read_model(reader *r, structsvm *tagger, model *m) {
     } else {
         read_columns(r, m);
         for (int i = 0; i < 2 && !r->failed; i++) {
-            failed = read_templates(r, m->sets + i, m, i == 0 ? m->n_features : m->n_pairs);
-            if (failed < 0) return failed;
+            TRY(read_templates(r, m->sets + i, m, i == 0 ? m->n_features : m->n_pairs));
         }
     }
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
 }
 
-int structsvm_open(const void *bytes, size_t size, structsvm **tagger) { return opened(bytes, size, sizeof(model), tagger); }
-
-void structsvm_close(structsvm *tagger) {
-    if (tagger == NULL) return;
-    model *m = tagger->own;
-    if (m != NULL) {
-        room *rooms[] = {&m->E, &m->V, &m->R, &m->codes, &m->ids, &m->keys, &m->pair_starts, &m->pair_ids,
-                         &m->pair_values, &m->table, &m->letters, &m->text, &m->marks, &m->place_codes, &m->back,
-                         &m->heads, &m->held, &m->made};
-        for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-        for (int i = 0; i < 2; i++) free(m->sets[i].vocabularies), free(m->sets[i].spaces);
-        free(m->tables);
-        free(m->label_texts);
-    }
-    free(m);
-    free(tagger);
+static void release(model *m) {
+    room *rooms[] = {&m->E, &m->V, &m->R, &m->codes, &m->ids, &m->keys, &m->pair_starts, &m->pair_ids,
+                     &m->pair_values, &m->table, &m->letters, &m->text, &m->marks, &m->place_codes, &m->back,
+                     &m->heads, &m->held, &m->made};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
+    for (int i = 0; i < 2; i++) free(m->sets[i].vocabularies), free(m->sets[i].spaces);
+    free(m->tables);
 }
 
 /* ---- functions of words ----------------------------------------------------------------------------------------- */
@@ -420,8 +413,7 @@ static int read_places(model *m, const structsvm_text *texts, uint32_t column, u
     memset(table, 0xFF, (size_t)(mask + 1) * sizeof *table);
     for (uint32_t t = 0; t < n; t++) {
         word w;
-        int failed = read_word(m, texts + (uint64_t)t * m->n_columns + column, &w);
-        if (failed < 0) return failed;
+        TRY(read_word(m, texts + (uint64_t)t * m->n_columns + column, &w));
         place_of_token *p = places + t;
         memset(p, 0, sizeof *p);
         if (w.closing > 0) p->closing = part_of(&w, w.n - w.closing, w.n);
@@ -500,8 +492,7 @@ static int read_all_places(model *m, const structsvm_text *texts, uint32_t n) {
     for (uint32_t k = 0; k < m->n_places; k++) {
         uint32_t column = m->places[2 * k + 1];
         if (k == 0 || column != m->places[2 * k - 1]) {
-            int failed = read_places(m, texts, column, n);
-            if (failed < 0) return failed;
+            TRY(read_places(m, texts, column, n));
         }
         place_values(m->places[2 * k], m->marks.data, n, (place_value *)m->place_codes.data + (uint64_t)k * n);
     }
@@ -529,8 +520,7 @@ static int read_codes(model *m, const templates *s, const structsvm_text *texts,
             memset(&w, 0, sizeof w);
             if (column < m->n_columns) {
                 const structsvm_text *text = texts + (uint64_t)t * m->n_columns + column;
-                int failed = read_word(m, text, &w);
-                if (failed < 0) return failed;
+                TRY(read_word(m, text, &w));
                 GROW(m->keys, most_written(text->size));
             } else {
                 w.text = ((place_value *)m->place_codes.data)[(uint64_t)(column - m->n_columns) * n + t].text;
@@ -604,14 +594,12 @@ static int from_columns(model *m, const structsvm_text *texts, uint32_t n, float
         if (texts[i].size > MOST_BYTES) return STRUCTSVM_INPUT;
         if (decoded((const uint8_t *)texts[i].data, texts[i].size, NULL) < 0) return STRUCTSVM_UTF8;
     }
-    int failed = read_all_places(m, texts, n);
-    if (failed < 0) return failed;
+    TRY(read_all_places(m, texts, n));
     for (int which = 0; which < (m->n_pairs > 0 ? 2 : 1); which++) {
         const templates *s = m->sets + which;
         uint64_t width = (uint64_t)n + s->left + s->right, total = 0;
-        failed = read_codes(m, s, texts, n);
-        if (failed == STRUCTSVM_OK && which == 1) failed = grow_pairs(m, n, (uint64_t)n * s->n_templates);
-        if (failed < 0) return failed;
+        TRY(read_codes(m, s, texts, n));
+        if (which == 1) TRY(grow_pairs(m, n, (uint64_t)n * s->n_templates));
         GROW(m->ids, ((uint64_t)s->n_templates + 1) * 2 * sizeof(uint32_t));
         GROW(m->keys, ((uint64_t)s->n_templates + 1) * sizeof(uint64_t));
         uint32_t *ids = m->ids.data;
@@ -658,8 +646,7 @@ static int from_attributes(model *m, const structsvm_text *texts, const uint32_t
     }
     GROW(m->keys, (most + 1) * sizeof(uint64_t));
     GROW(m->ids, (most + 1) * 2 * sizeof(uint32_t));
-    int failed = grow_pairs(m, n, (uint64_t)starts[n] - starts[0]);
-    if (failed < 0) return failed;
+    TRY(grow_pairs(m, n, (uint64_t)starts[n] - starts[0]));
     uint64_t *keys = m->keys.data;
     uint32_t *ids = m->ids.data;
     float *values = (float *)(ids + most + 1);
@@ -717,7 +704,8 @@ static const float *table_at(model *m, const scores *s, uint32_t t, float diviso
         add_rows(&m->W, m->n_features + ids[e] * m->K, m->K, ((float *)m->pair_values.data)[e], divisor, rows, stride);
     if (m->order == 2)
         for (uint64_t q = 0; q < (uint64_t)m->K * m->P; q++)
-            for (uint64_t c = 0; c < stride; c++) table[q * stride + c] = s->A[q * stride + c] + rows[q / m->P * stride + c];
+            for (uint64_t c = 0; c < stride; c++)
+                table[q * stride + c] = s->A[q * stride + c] + rows[q / m->P * stride + c];
     return table;
 }
 
@@ -745,23 +733,17 @@ static uint64_t targets_of(const model *m) {
 /* Where the state stands from which label a leads to group g. */
 static uint64_t from_of(const model *m, uint64_t g, uint64_t a) { return m->G == 1 ? a : a * m->stride + g; }
 
-static void chain_forward(model *m, const scores *s, uint32_t n, float *V) {
-    uint64_t stride = m->stride, block = block_of(m), K = m->K, P = m->P;
-    for (uint64_t j = 0; j < block; j++) V[j] = -INFINITY;
-    for (uint64_t c = 0; c < K; c++) V[block - stride + c] = row_of(m, 0)[c] + s->start[c];
-    for (uint32_t t = 1; t < n; t++) {
-        const float *before = V + (t - 1) * block, *A = table_at(m, s, t, 1.0f), *E = row_of(m, t);
-        float *now = V + t * block;
-        for (uint64_t j = 0; j < block; j++) now[j] = -INFINITY;
-        for (uint64_t g = 0; g < (m->G == 1 ? 1 : K); g++) {
-            float *out = now + g * stride;
-            for (uint64_t a = 0; a < P; a++) {
-                const float *row = A + (g * P + a) * stride;
-                float x = before[from_of(m, g, a)];
-                for (uint64_t c = 0; c < stride; c++) out[c] = x + row[c] > out[c] ? x + row[c] : out[c];
-            }
-            for (uint64_t c = 0; c < stride; c++) out[c] += E[c];
+/* The best scores of states at a token, `now`, which are all -inf, from those of the token before. */
+static void chain_step(const model *m, const float *A, const float *E, const float *before, float *now) {
+    uint64_t stride = m->stride, P = m->P;
+    for (uint64_t g = 0; g < (m->G == 1 ? 1 : m->K); g++) {
+        float *out = now + g * stride;
+        for (uint64_t a = 0; a < P; a++) {
+            const float *row = A + (g * P + a) * stride;
+            float x = before[from_of(m, g, a)];
+            for (uint64_t c = 0; c < stride; c++) out[c] = x + row[c] > out[c] ? x + row[c] : out[c];
         }
+        for (uint64_t c = 0; c < stride; c++) out[c] += E[c];
     }
 }
 
@@ -770,26 +752,27 @@ static const float *ruled_row(const model *m, const float *A, uint64_t node) {
     return A + (uint64_t)m->rules.rows[node] * m->stride;
 }
 
-static void ruled_forward(model *m, const scores *s, uint32_t n, float *V) {
+static void ruled_step(const model *m, const float *A, const float *E, const float *before, float *now) {
     const automaton *r = &m->rules;
-    uint64_t N = r->N, K = m->K;
-    for (uint64_t j = 0; j < N; j++) V[j] = -INFINITY;
-    for (uint64_t c = 0; c < K; c++)
-        if (r->first[c] >= 0) V[r->first[c]] = row_of(m, 0)[c] + s->start[c];
-    for (uint32_t t = 1; t < n; t++) {
-        const float *before = V + (t - 1) * N, *A = table_at(m, s, t, 1.0f), *E = row_of(m, t);
-        float *now = V + t * N;
-        for (uint64_t j = 0; j < N; j++) now[j] = -INFINITY;
-        for (uint64_t h = 0; h < r->H; h++)
-            for (int32_t node = r->groups[h]; node < r->groups[h + 1]; node++) {
-                const float *row = ruled_row(m, A, (uint64_t)node);
-                const int32_t *next = r->next + h * K;
-                if (before[node] == -INFINITY) continue;
-                for (uint64_t c = 0; c < K; c++)
-                    if (next[c] >= 0 && before[node] + row[c] > now[next[c]]) now[next[c]] = before[node] + row[c];
-            }
-        for (uint64_t j = 0; j < N; j++) now[j] += E[r->labels[j]];
-    }
+    uint64_t K = m->K;
+    for (uint64_t h = 0; h < r->H; h++)
+        for (int32_t node = r->groups[h]; node < r->groups[h + 1]; node++) {
+            const float *row = ruled_row(m, A, (uint64_t)node);
+            const int32_t *next = r->next + h * K;
+            if (before[node] == -INFINITY) continue;
+            for (uint64_t c = 0; c < K; c++)
+                if (next[c] >= 0 && before[node] + row[c] > now[next[c]]) now[next[c]] = before[node] + row[c];
+        }
+    for (uint64_t j = 0; j < r->N; j++) now[j] += E[r->labels[j]];
+}
+
+static void forward(model *m, const scores *s, uint32_t n, float *V) {
+    uint64_t block = block_of(m);
+    for (uint64_t j = 0; j < block * n; j++) V[j] = -INFINITY;
+    for (uint64_t c = 0; c < m->K; c++)
+        if (first_of(m, c) >= 0) V[first_of(m, c)] = row_of(m, 0)[c] + s->start[c];
+    for (uint32_t t = 1; t < n; t++, V += block)
+        (m->rules.N > 0 ? ruled_step : chain_step)(m, table_at(m, s, t, 1.0f), row_of(m, t), V, V + block);
 }
 
 /* ---- ways back -------------------------------------------------------------------------------------------------- */
@@ -813,7 +796,8 @@ static uint64_t before_of(const model *m, const float *A, const float *before, u
     uint64_t n = gathered(m, A, j, from, steps), found = n > 0 ? from[0] : j;
     for (uint64_t i = 0; i < n; i++) {
         float x = before[from[i]] + steps[i];
-        if (x > best || (rows != NULL && x == best && x > -INFINITY && rows[from[i]] < rows[found])) best = x, found = from[i];
+        if (x > best || (rows != NULL && x == best && x > -INFINITY && rows[from[i]] < rows[found]))
+            best = x, found = from[i];
     }
     return found;
 }
@@ -842,12 +826,10 @@ int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint
                       uint32_t *labels) {
     model *m = tagger->own;
     if (n_tokens == 0) return STRUCTSVM_OK;
-    int failed = fill(m, texts, starts, n_tokens, 1.0f);
-    if (failed < 0) return failed;
+    TRY(fill(m, texts, starts, n_tokens, 1.0f));
     GROW(m->V, (uint64_t)n_tokens * block_of(m) * sizeof(float));
     GROW(m->heads, 2 * block_of(m) * sizeof(uint32_t));
-    if (m->rules.N > 0) ruled_forward(m, &m->plain, n_tokens, m->V.data);
-    else chain_forward(m, &m->plain, n_tokens, m->V.data);
+    forward(m, &m->plain, n_tokens, m->V.data);
     return best_labels(m, n_tokens, labels);
 }
 
@@ -860,7 +842,8 @@ typedef struct {
 } lists;
 
 /* The k best ways to state j of a token: for each rank the best next way of a state before. */
-static void kbest_at(const model *m, const float *A, const lists *l, const float *E, uint64_t j, float *score, uint32_t *back) {
+static void kbest_at(const model *m, const float *A, const lists *l, const float *E, uint64_t j, float *score,
+                     uint32_t *back) {
     uint64_t states = block_of(m), k = l->k;
     uint32_t *from = l->heads + states;
     float *steps = (float *)(from + states);
@@ -928,8 +911,7 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
     if (n_tokens == 0) return totals[0] = 0.0, 1;
     uint64_t states = block_of(m), size = states * n_tokens;
     if (size > MOST_ROOM / 4 / k) return STRUCTSVM_SIZE;
-    int failed = fill(m, texts, starts, n_tokens, 1.0f);
-    if (failed < 0) return failed;
+    TRY(fill(m, texts, starts, n_tokens, 1.0f));
     GROW(m->V, size * k * sizeof(float));
     GROW(m->back, size * k * sizeof(uint32_t));
     GROW(m->heads, 3 * states * sizeof(uint32_t));
@@ -964,8 +946,7 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
     if (found == 0) return STRUCTSVM_NOTHING;
     if (n_tokens > LONG) {
         for (uint32_t i = 0; i < found; i++) totals[i] = long_score(m, labels + (uint64_t)i * n_tokens, n_tokens);
-        failed = ordered(m, n_tokens, found, labels, totals);
-        if (failed < 0) return failed;
+        TRY(ordered(m, n_tokens, found, labels, totals));
     }
     return (int)found;
 }
@@ -1028,8 +1009,7 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     const scores *s = &m->scaled;
     if (m->temperature == 0.0f) return STRUCTSVM_MARGINS;
     if (n_tokens == 0) return STRUCTSVM_OK;
-    int failed = fill(m, texts, starts, n_tokens, m->temperature);
-    if (failed < 0) return failed;
+    TRY(fill(m, texts, starts, n_tokens, m->temperature));
     uint64_t states = block_of(m), K = m->K;
     GROW(m->R, (n_tokens + 4) * states * sizeof(double));
     GROW(m->heads, 2 * states * sizeof(uint32_t));
