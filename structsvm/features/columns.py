@@ -47,7 +47,7 @@ __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_col
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
 SEPARATORS = frozenset(b",;")  # between the values of a table
 LINE = re.compile(rb"[^\n]+")
-NO_VALUES = b" \t\r,;"  # what a row without a value may hold
+NO_VALUES = b" \t\r,;"  # a row of these alone has no value
 
 
 # ------------------------------------------------------------------------ columns

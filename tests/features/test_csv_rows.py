@@ -170,7 +170,7 @@ def test_a_pipe_is_labelled_as_the_file(size):
 @pytest.mark.parametrize("n_features", [None, 1])
 @pytest.mark.parametrize("end", ["z", "x"], ids=["runs", "again"])
 def test_the_first_thousand_rows_tell_however_they_come(end, n_features, size):
-    """What follows them does not: the last row's value alone comes again."""
+    """The rows after them do not, though their values come again."""
     reading = Reading(columns=("word",), label="label")
     names = "shape,word" if n_features else "shape,word,label"
     rows = [f"{name},a" + ",O" * (n_features is None) for name in ["x", *["y"] * 998, end, "x", "y"]]
@@ -202,7 +202,7 @@ def test_a_table_of_names_alone_has_no_tokens(tmp_path, n, n_features, separator
 
 
 def test_a_reading_is_settled_by_the_first_rows_alone():
-    """Of a table without blank rows too, which is one piece."""
+    """A table without blank rows is one piece, and not read to its end."""
     pipe = Trickle(b"doc,word,tag\n" + b"".join(b"%d,a,O\n" % (k // 5) for k in range(100_000)), 1 << 14)
     size = len(pipe.data)
     assert settled_reading(pipe, Reading()).sequence == "doc"
