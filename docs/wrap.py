@@ -1,7 +1,8 @@
 """Prose of the pages in lines of at most 120 characters: ``python docs/wrap.py`` breaks longer ones.
 
 A paragraph or list item is wrapped anew where a line of it is too long. Programs, tables, headings, formulas and
-comments stay as they are, and no line begins with what Markdown would take for a list, a heading or a quotation.
+comments stay as they are, and no line begins with what Markdown would take for a list, a heading or a quotation, or
+with the sign of a percentage.
 """
 
 import re
@@ -17,7 +18,8 @@ FENCE = re.compile(r" *(```|~~~|\$\$)")
 ITEM = re.compile(r" *(?:[-*+]|\d+[.)]) +")
 APART = re.compile(r" *(?:[|#>]|<!--|<a |</|\[[^]]+\]: |:\w+:)|    |.*(?:  |\\)$")  # lines that stay as they are
 SPAN = re.compile(r"`+[^`]*`+|\$[^$\n]+\$|\]\([^)]*\)|<a [^>]*>")
-BEGINS = re.compile(r"([-*+#>|=]+|\d+[.)])$")  # words that are marks at the beginning of a line
+# Words that are marks at the beginning of a line, or belong to the number before them.
+BEGINS = re.compile(r"([-*+=]+|\d+[.)]|%[.,;:)]*|([#>|]|```|~~~|\$\$|<!--).*)$")
 BLANK = "\N{NO-BREAK SPACE}"
 
 
@@ -29,24 +31,29 @@ def pages() -> list[Path]:
 
 def parts(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
     """Runs of lines: whether they are prose, and they; a list item is a run of its own."""
-    inside, number, kinds = None, 0, []
+    inside, number, kinds, marks = None, 0, [], 0
     for line in lines:
         fence = FENCE.match(line)
         comment = "<!--" if line.startswith("<!--") and "-->" not in line else None
-        is_prose = inside is None and not fence and not comment and bool(line.strip()) and not APART.match(line)
-        if inside is None:
+        goes_on = marks % 2 == 1 and bool(line.strip())  # in code that the line before begins
+        is_apart = not goes_on and (fence or comment or APART.match(line))
+        is_prose = inside is None and not is_apart and bool(line.strip())
+        marks = marks * goes_on + line.count("`") if is_prose else 0
+        if is_prose:
+            number += not goes_on and bool(ITEM.match(line))
+        elif inside is None:
             inside = fence[1] if fence and line.count("$$") < 2 else comment
         elif line.strip().startswith(inside) or (inside == "<!--" and "-->" in line):
             inside = None
-        number += not is_prose or bool(ITEM.match(line))
+        number += not is_prose
         kinds.append((is_prose, number))
     for (is_prose, _), run in groupby(zip(kinds, lines, strict=True), key=lambda pair: pair[0]):
         yield is_prose, [line for _, line in run]
 
 
 def wrapped(run: list[str]) -> list[str]:
-    """A paragraph or list item in lines that are short, if one is too long."""
-    if max(map(len, run)) <= WIDTH:
+    """A paragraph or list item in lines that are short, if one is too long or begins with a mark."""
+    if max(map(len, run)) <= WIDTH and not any(BEGINS.match(line.split()[0]) for line in run[1:]):
         return run
     mark = ITEM.match(run[0])
     first = mark[0] if mark else re.match(" *", run[0])[0]

@@ -171,6 +171,18 @@ def test_long_lines_are_broken_where_markdown_stays_the_same():
         assert wrap.written(kept) == kept
 
 
+@pytest.mark.parametrize("mark", ["-", "*", "=", "#1", ">5", "1.", "```a", "~~~", "$$x", "<!--", "%", "%,"])
+def test_no_line_begins_with_a_mark(mark):
+    """In lines that are broken, and in short ones that were broken before."""
+    text = wrap.written(f"{'word ' * 23}last {mark} end\n")
+    assert text == f"{'word ' * 23}".rstrip() + f"\nlast {mark} end\n"
+    assert wrap.written("with probability `1\n- delta` at most 1\n% is wrong\n") == (
+        "with probability `1 - delta` at most 1 % is wrong\n"
+    )
+    for kept in ("a list:\n- `a`\n- b\n", "`a`\n\n- `b\n\n- c`\n"):
+        assert wrap.written(kept) == kept
+
+
 def listed_on(page):
     """The pages in a page's tables of contents, each of which it links in its text as well."""
     text = page.read_text(encoding="utf-8")

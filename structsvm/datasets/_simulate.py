@@ -168,7 +168,7 @@ def write_columns(
         empty or holds a blank, a tab, a line break or a lone surrogate, or begins a line with what readers leave out: a
         byte-order mark, ``-DOCSTART-`` (the message names sequence, token and column).
     TypeError
-        A token or label is not of strings.
+        A token or label is not of strings, or a sequence is a text (the message names it).
 
     Examples
     --------
@@ -185,6 +185,8 @@ def write_columns(
     rows: list[tuple[str, ...]] = []
     lines = []
     for i, (tokens, labels) in enumerate(zip(X, y, strict=True)):
+        _check_sequence(tokens, f"sequence {i} of X")
+        _check_sequence(labels, f"sequence {i} of y")
         if len(tokens) != len(labels):
             raise ValueError(f"sequence {i}: X has {len(tokens)} tokens and y has {len(labels)} labels.")
         if len(tokens) == 0:
@@ -204,8 +206,16 @@ def write_columns(
         file.write(gzip.compress(content, mtime=0) if Path(path).suffix == ".gz" else content)
 
 
+def _check_sequence(sequence: object, where: str) -> None:
+    """Raise TypeError for a text in the place of a list, each letter of which would be a token."""
+    if isinstance(sequence, str) or not hasattr(sequence, "__len__"):
+        raise TypeError(f"{where} must be a list with a str or a tuple of str for each token, got {sequence!r:.40}.")
+
+
 def _fields(token: str | Sequence[str], label: str, where: str) -> tuple[str, ...]:
     """A token's columns and its label; ValueError or TypeError for what cannot be read back."""
+    if not hasattr(token, "__iter__"):
+        raise TypeError(f"{where}: expected a str or a tuple of str, got {token!r:.40}.")
     fields = (token, label) if isinstance(token, str) else (*token, label)
     for j, field in enumerate(fields):
         name = "label" if j + 1 == len(fields) else f"column {j}"

@@ -33,7 +33,7 @@ from structsvm.features.sources import (
     unfolds_to_more,
 )
 from structsvm.features.tables.conllu import conllu_columns
-from structsvm.features.tables.csv_rows import LOOK
+from structsvm.features.tables.csv_rows import HEAD, LOOK
 from structsvm.features.tables.forms import Form, Reading, first_row
 from structsvm.features.tables.frames import frame_columns
 from structsvm.features.text.encodings import Encoded, NotTextError, without_marks
@@ -46,7 +46,8 @@ __all__ = ["ColumnFileError", "ColumnPieces", "Columns", "Vocabulary", "read_col
 
 BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
 SEPARATORS = frozenset(b",;")  # between the values of a table
-HEAD = 1 << 20  # bytes in which the rows that tell a table's columns are searched
+LINE = re.compile(rb"[^\n]+")
+NO_VALUES = b" \t\r,;"  # a row of these alone has no value
 
 
 # ------------------------------------------------------------------------ columns
@@ -463,16 +464,19 @@ def read_form(source: Any, reading: Reading, n_features: int | None = None) -> t
     form = Form(data, name, reading, n_features)
     columns = replace(_as_columns(form, data, is_text=is_text), is_whole=not is_text)
     if not columns.n_tokens:
-        raise no_tokens(name, is_blank=bool(data))
+        raise no_tokens(name, is_blank=bool(data), has_names=has_names(form))
     return columns, form
+
+
+def has_names(form: Form | None) -> bool:
+    """Whether a file is a table, which has a line of names."""
+    return form is not None and form.table is not None
 
 
 def settled_reading(source: str | os.PathLike[str] | BinaryIO, reading: Reading) -> Reading:
     """The reading with the columns of a table, as its first rows settle them; raises as `read_columns`."""
-    pieces = ColumnPieces(source, 1, reading)
-    next(iter(pieces))
-    settled: Reading = pieces.form.settled()
-    return settled
+    head = ColumnPieces(source, 1, reading).head()
+    return Form(without_marks(head), name_of(source), reading).settled()
 
 
 class ColumnPieces:
@@ -498,7 +502,8 @@ class ColumnPieces:
     Notes
     -----
     At most a piece, one read and the sequence that continues beyond it are in memory. Pieces may be parsed in
-    any order, and by several threads.
+    any order, and by several threads. Where the rows of a table tell what its columns are, the first piece comes
+    after its first thousand rows, or its end: so it does not matter how a pipe hands them over.
 
     Examples
     --------
@@ -523,6 +528,7 @@ class ColumnPieces:
     def __iter__(self) -> Iterator[tuple[bytes, int, str]]:
         """Pieces ``(data, line, name)``: `line` is the number of their first one. ColumnFileError as `read_columns`."""
         held, line, looked, name = bytearray(), 1, 0, name_of(self.source)
+        is_empty = True
         blank, ends = 0, list[int]()  # in what is held: the end of the last blank line, and those of sequences
         try:
             for block, most in self._blocks():
@@ -541,7 +547,9 @@ class ColumnPieces:
                 if len(ends) % size == 0:
                     cuts.append(blank)
                 for begin, end in pairwise(cuts):
-                    yield from self._piece(bytes(held[begin:end]), line, name)
+                    for piece in self._piece(bytes(held[begin:end]), line, name):
+                        is_empty = False
+                        yield piece
                     line += held.count(b"\n", begin, end)
                 done = cuts[-1]
                 del held[:done]
@@ -549,23 +557,44 @@ class ColumnPieces:
                 looked = max(held.rfind(b"\n"), 0)
         except NotTextError as error:
             raise ColumnFileError(str(error)) from error
-        yield from self._piece(bytes(held), line, name)
-        if self.form is None:
-            raise no_tokens(name, is_blank=line > 1 or bool(held))
+        for piece in self._piece(bytes(held), line, name):
+            is_empty = False
+            yield piece
+        if is_empty:
+            raise no_tokens(name, is_blank=line > 1 or bool(held), has_names=has_names(self.form))
+
+    def head(self) -> bytes:
+        """The first of what is read, with the rows that tell what the columns of a table are."""
+        try:
+            return next(self._blocks(), (b"", 0))[0]
+        except NotTextError as error:
+            raise ColumnFileError(str(error)) from error
 
     def _blocks(self) -> Iterator[tuple[bytes, float]]:
-        """The source's blocks; of a table to train on the first has the rows that tell what its columns are."""
+        """The source's blocks; the first has all rows that tell what the columns of a table are, however they come."""
         blocks, head, most = stream_bytes(self.source), bytearray(), math.inf
-        if self.n_features is None:
-            for block, allowed in blocks:
-                head, most = head + block, allowed
-                n_lines = head.count(b"\n")
-                is_table = not n_lines or bool(SEPARATORS.intersection(first_row(bytes(head))))
-                if not is_table or n_lines > LOOK or len(head) >= HEAD:
-                    break
+        n_rows, done, needs_rows = -1, 0, None  # the first row has the names
+        for block, allowed in blocks:
+            head += block
+            most, end = allowed, head.rfind(b"\n") + 1
+            n_rows += sum(bool(line[0].strip(NO_VALUES)) for line in LINE.finditer(head, done, end))
+            done = end
+            if needs_rows is None and n_rows >= 0:
+                needs_rows = self._needs_rows(without_marks(bytes(head[:end])))
+            if needs_rows is False or n_rows >= LOOK or len(head) >= HEAD:
+                break
         if head:
             yield bytes(head), most
         yield from blocks
+
+    def _needs_rows(self, head: bytes) -> bool | None:
+        """Whether a file is a table whose columns its rows tell; None if there is no row yet."""
+        row = first_row(head)
+        if not row:
+            return None
+        if self.n_features is None or not SEPARATORS.intersection(row):
+            return bool(SEPARATORS.intersection(row))
+        return Form(head, name_of(self.source), self.reading, self.n_features).is_doubtful
 
     def _has_tokens(self, data: bytes, name: str, held: bytes | bytearray) -> bool:
         """Whether a part has tokens; the form is settled by all that is held from the first one on."""

@@ -32,9 +32,10 @@ class ColumnFileError(ValueError):
     """
 
 
-def no_tokens(name: str, *, is_blank: bool) -> ColumnFileError:
-    """The error for a file without tokens, with blank lines or with nothing."""
-    return ColumnFileError(f"{name}: no tokens ({'only blank lines' if is_blank else 'the file is empty'})")
+def no_tokens(name: str, *, is_blank: bool, has_names: bool = False) -> ColumnFileError:
+    """The error for a file without tokens: with the names of columns, with blank lines or with nothing."""
+    found = "only the names of columns" if has_names else "only blank lines" if is_blank else "the file is empty"
+    return ColumnFileError(f"{name}: no tokens ({found})")
 
 
 def name_of(source: Any) -> str:

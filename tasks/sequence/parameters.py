@@ -374,7 +374,8 @@ def check_segments(params: LabelerParams) -> None:
             raise ValueError(f"{segments} needs {name} to be {' or '.join(map(repr, may))}, got {value!r:.80}")
     if isinstance(params.constraints, tuple):
         raise ValueError(
-            f"{segments} has masks of its own: constraints must be None, a scheme, rules, expressions or an Automaton"
+            f"{segments} has masks of its own: constraints must be None, a scheme, rules, expressions, "
+            "an Automaton, or a list of these and of masks"
         )
 
 

@@ -151,3 +151,18 @@ def test_documents_in_the_other_order(work):
     said = run(work, "train", "taxonomy", "y.tsv", "-m", "m", "-C", "1")[0]
     assert "2 classes without a taxonomy (if they are paths, say --separator '/')" in said
     assert "taxonomy of" in run(work, "train", "taxonomy", "y.tsv", "-m", "m", "-C", "1", "--separator", "/")[0]
+
+
+@pytest.mark.parametrize("options", [(), ("--stream",), ("--shards", "folder")], ids=["plain", "stream", "shards"])
+def test_training_on_names_alone_is_refused(tmp_path, options):
+    (tmp_path / "h.csv").write_text("shape,word,label\n")
+    said = run(tmp_path, "train", "sequence", "h.csv", "-m", "m", *options, status=1)[1]
+    assert said == "Error: h.csv: no tokens (only the names of columns)\n"
+
+
+@pytest.mark.parametrize("given", ["h.csv", "-"])
+def test_predicting_names_alone_is_refused(work, given):
+    run(work, "train", "sequence", "x.csv", "-m", "m", *QUICK)
+    (work / "h.csv").write_text(text := "shape,word,label\n")
+    said = run(work, "predict", "m", given, status=1, text=text)[1]
+    assert said.endswith(": no tokens (only the names of columns)\n") and said.count("\n") == 1

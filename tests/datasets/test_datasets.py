@@ -501,6 +501,10 @@ def is_utf8(text):
         ([["dog", ("a", "N")]], [["O", "O"]], ValueError, "token 1: expected 2 columns with the label, got 3"),
         ([["big dog"]], [["O"]], ValueError, "sequence 0, token 0, column 0: 'big dog' cannot be written"),
         ([[("a", 1)]], [["O"]], TypeError, "sequence 0, token 0, column 1: expected a str, got 1"),
+        ([["a"], "dog"], [["O"], ["O"] * 3], TypeError, "sequence 1 of X must be a list .*, got 'dog'"),
+        ([["a"], ["b", "c"]], [["O"], "BO"], TypeError, "sequence 1 of y must be a list .*, got 'BO'"),
+        ([["a"], 7], [["O"], ["O"]], TypeError, "sequence 1 of X must be a list .*, got 7"),
+        ([["a", 1]], [["O", "O"]], TypeError, "sequence 0, token 1: expected a str or a tuple of str, got 1"),
         ([], [], ValueError, "no sequences"),
     ],
 )

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from structsvm.features.columns import ColumnPieces, Columns, read_columns
+from structsvm.features.columns import ColumnPieces, Columns, read_columns, read_form, settled_reading
 from structsvm.features.sources import ColumnFileError
 from structsvm.features.tables.forms import Reading
 
@@ -153,6 +153,60 @@ def test_pieces_of_a_pipe_are_read_as_the_whole(size):
     pieces = ColumnPieces(Trickle(text.encode(), size), 1, reading)
     assert [s for piece in pieces for s in pieces.parse(piece)] == [*table(text, columns=["word"], label="tag")]
     assert pieces.form.settled().left_out == ("shape",)
+
+
+SHAPES = "shape,word\n" + "X,Tom\nx,met\nx,met\n\n" * 2
+
+
+@pytest.mark.parametrize("size", [1, 3, 28, 40, 1000])
+def test_a_pipe_is_labelled_as_the_file(size):
+    """In the first sentence alone the shapes come in runs; however much of it a pipe has at a time, it is not cut."""
+    reading = Reading(columns=("word",), label="label")
+    pieces = ColumnPieces(Trickle(SHAPES.encode(), size), None, reading, 1)
+    assert [s for piece in pieces for s in pieces.parse(piece)] == [["Tom", "met", "met"]] * 2
+
+
+@pytest.mark.parametrize("size", [1, 700, 1 << 16])
+@pytest.mark.parametrize("n_features", [None, 1])
+@pytest.mark.parametrize("end", ["z", "x"], ids=["runs", "again"])
+def test_the_first_thousand_rows_tell_however_they_come(end, n_features, size):
+    """The rows after them do not, though their values come again."""
+    reading = Reading(columns=("word",), label="label")
+    names = "shape,word" if n_features else "shape,word,label"
+    rows = [f"{name},a" + ",O" * (n_features is None) for name in ["x", *["y"] * 998, end, "x", "y"]]
+    text = names + "\n" + "\n\n".join(rows) + "\n"
+    pieces = ColumnPieces(Trickle(text.encode(), size), 1, reading, n_features)
+    assert next(iter(pieces))
+    assert pieces.form.sequence == (0 if end == "z" else None)
+    assert read_form(io.StringIO(text), reading, n_features)[1].sequence == pieces.form.sequence
+
+
+@pytest.mark.parametrize("text", ["Jackson,\nWA\n\n", "word,label\na,O\n\n"], ids=["commas", "table"])
+def test_what_no_row_can_change_is_labelled_at_once(text):
+    pipe = Trickle(text.encode() * 500, len(text))
+    pieces = ColumnPieces(pipe, None, Reading(columns=("word",), label="label"), 1)
+    assert next(iter(pieces))[0].decode() == text
+    assert len(pipe.data) > 498 * len(text)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("n_features", [None, 1, 2])
+@pytest.mark.parametrize("n", [None, 1])
+def test_a_table_of_names_alone_has_no_tokens(tmp_path, n, n_features, separator):
+    path = tmp_path / "h.csv"
+    path.write_text("shape,word,label\n\n".replace(",", separator))
+    with pytest.raises(ColumnFileError, match=r"h\.csv: no tokens \(only the names of columns\)"):
+        list(ColumnPieces(path, n, None, n_features))
+    with pytest.raises(ColumnFileError, match=r"h\.csv: no tokens \(only the names of columns\)"):
+        read_columns(path)
+
+
+def test_a_reading_is_settled_by_the_first_rows_alone():
+    """A table without blank rows is one piece, and not read to its end."""
+    pipe = Trickle(b"doc,word,tag\n" + b"".join(b"%d,a,O\n" % (k // 5) for k in range(100_000)), 1 << 14)
+    size = len(pipe.data)
+    assert settled_reading(pipe, Reading()).sequence == "doc"
+    assert size - len(pipe.data) < 1 << 16
 
 
 def test_what_is_left_out_is_stored():

@@ -16,7 +16,8 @@ WORD_NAMES = frozenset({"word", "words", "token", "tokens", "form", "text"})
 LABEL_NAMES = frozenset(
     {"label", "labels", "tag", "tags", "ner", "ner_tag", "ner_tags", "pos", "pos_tag", "upos", "iob"}
 )
-LOOK = 1000  # rows that tell whether the first column names sequences
+# Rows that tell whether the first column names sequences, and the bytes in which they are searched.
+LOOK, HEAD = 1000, 1 << 20
 IS_CSV = re.compile(r"\.csv(\.\w+)?\Z", re.IGNORECASE)
 
 
@@ -130,11 +131,16 @@ def check_words(sequences: list[list[list[str]]], place: int, column: str, name:
         )
 
 
+def may_name_sequences(table: Table) -> bool:
+    """Whether the first column is one of several, and called neither words nor labels."""
+    return len(table.names) > 1 and table.names[0] not in WORD_NAMES | LABEL_NAMES
+
+
 def names_sequences(head: bytes, table: Table, name: str) -> bool:
     """Whether the first column names sequences: its values come in runs, and none comes again after another."""
-    if len(table.names) < 2 or table.names[0] in WORD_NAMES | LABEL_NAMES:
+    if not may_name_sequences(table):
         return False
-    text = head.decode("utf-8", "replace")
+    text = head[:HEAD].decode("utf-8", "replace")
     rows = [row for rows in table_rows(text[: text.rfind("\n") + 1], table, name) for row in rows]
     values = [row[0] for row in islice(rows, LOOK)]
     runs = [value for before, value in pairwise(["", *values]) if value not in ("", before)]

@@ -23,6 +23,7 @@ from structsvm.features.tables.csv_rows import (
     check_words,
     filled,
     line_of,
+    may_name_sequences,
     names_sequences,
     table_of,
     table_rows,
@@ -126,6 +127,8 @@ class Form:
         Whether the last of these is the label.
     is_tabbed : bool
         Whether columns stand between tabs alone, and may hold blanks.
+    is_doubtful : bool
+        Whether the rows of a table tell if its first column names sequences.
     above : dict of int to str
         By the first line of a part of a table: the name of the sequence above it, if its first row has none.
     """
@@ -149,7 +152,7 @@ class Form:
         self.is_tabbed = n_tabs > 0 and self.width != n_tabs + 1 and _is_ragged(head, self.width)
         if self.is_tabbed:
             self.width = n_tabs + 1
-        self.may_lack = n_features is not None
+        self.may_lack, self.is_doubtful = n_features is not None, False
         self.places: list[int] = []
         self.above, self._last = dict[int, str](), ""
         if self.width:
@@ -164,12 +167,9 @@ class Form:
         if self.table is not None and self.may_lack and named is not None and named.lower() not in self.table.names:
             reading = replace(reading, sequence=None)
         self.sequence = None if reading.sequence is None else self.place(reading.sequence)
-        if (
-            self.table is not None
-            and self._may_name_sequences(reading)
-            and names_sequences(head, self.table, self.name)
-        ):
-            self.sequence = 0
+        if self.table is not None and may_name_sequences(self.table) and self._may_name_sequences(reading):
+            self.is_doubtful = True
+            self.sequence = 0 if names_sequences(head, self.table, self.name) else None
         own = [
             j for j in range(self.width) if j != self.sequence and (self.names is None or self.names[j] not in ASIDES)
         ]

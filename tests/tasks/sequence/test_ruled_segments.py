@@ -201,7 +201,7 @@ def test_data_that_break_a_rule():
         ("bio", Automaton([[0]], [True]), r"the automaton has 1 labels, the model \d+"),
         ("bio", ["O", exactly_one(KIND)], "no sequence of the labels meets the rule exactly_one"),
         ("bio", "nope", "'nope' is no scheme"),
-        ("bio", (None, None, None), "segments=True has masks of its own"),
+        ("bio", (None, None, None), "segments=True has masks of its own: .*, or a list of these and of masks"),
         ("iob1", ["iob1", f"[^B-{KIND}]*"], "labels of IOB1 depend on the segments beside their own"),
         ("iob1", ["iob1", before(f"I-{KIND}", f"B-{KIND}")], "use rules about the types"),
     ],
