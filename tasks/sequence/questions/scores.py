@@ -84,14 +84,17 @@ class ChainScores:
         """Bring the scores to the weights of a model; `is_same`: it is the one of the last call, with more features."""
         oracle = model.oracle
         now = model.weights.reshape(-1, oracle.stride)[: oracle.n_token_features]
-        if not is_same or self.n_changes == MOST_CHANGES or self.scores.shape[1] != oracle.stride:
+        before, n_changes = self.weights, self.n_changes
+        self.n_changes = MOST_CHANGES  # whoever is interrupted from here on starts anew
+        if not is_same or n_changes == MOST_CHANGES or self.scores.shape[1] != oracle.stride:
             self.scores = np.zeros((self.tokens.n_tokens, oracle.stride), dtype=np.float32)
             self.scores += oracle.padding_row
-            self.weights, self.n_changes = np.zeros((0, oracle.stride), dtype=np.float32), 0
-        n = len(self.weights)
-        changes = np.concatenate([now[:n] - self.weights, now[n:]])
+            before, n_changes = np.zeros((0, oracle.stride), dtype=np.float32), 0
+        n = len(before)
+        changes = np.concatenate([now[:n] - before, now[n:]])
         self.index.add(self.scores, changes, places)
-        self.weights, self.n_changes = now.copy(), self.n_changes + 1
+        self.weights = now.copy()
+        self.n_changes = n_changes + 1
 
     def doubts(
         self, model: SequenceModel, strategy: str, chunks: ChunkTables, pairs: NDArray[np.int64] | None

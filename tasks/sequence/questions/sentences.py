@@ -115,6 +115,7 @@ class SentenceReader(Reader["SequenceModel"]):
         if self.places is None or self.pairs is None:
             return False
         if not has_grown(encoder, before):
+            self.scored = []  # scores of other features
             self._find(model)
             return False
         for X in encoder.growth[len(before.growth) :]:

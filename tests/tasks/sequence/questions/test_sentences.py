@@ -12,6 +12,7 @@ from sklearn.base import clone
 from structsvm.datasets import make_sequences
 from structsvm.structures.languages import max_length
 from structsvm.tasks import Pool, SequenceLabeler, TokenFeatures
+from structsvm.tasks.sequence.questions import scores
 from structsvm.tasks.sequence.questions.growth import labels_in
 
 SENTENCES, TAGS = make_sequences(400, mean_length=8, random_state=0)
@@ -49,6 +50,13 @@ def anew(estimator, X, pool, k, **options):
     other = Pool(estimator, X)
     other.discard(np.setdiff1d(np.arange(len(pool)), pool.left))
     return estimator.query(other, k, **options).tolist()
+
+
+def anew_pool(estimator, X):
+    """A pool that was asked once."""
+    pool = Pool(estimator, X)
+    estimator.query(pool)
+    return pool
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -143,6 +151,52 @@ def test_under_a_language_all_are_read(strategy):
         assert [i] == anew(estimator, rest, pool, 1, strategy=strategy)
         pool.discard(i)
         estimator.teach(rest[i], TAGS[40 + i])
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_an_interrupted_query_leaves_no_half_added_changes(monkeypatch, is_first):
+    """Neither those of an answer, nor those of a sum anew; the next query ranks as if all were read."""
+    X, estimator = labeler("named", loss="log")
+    estimator.fit(X[:20], TAGS[:20])
+    rest = X[30:]
+    pool = Pool(estimator, rest)
+    estimator.query(pool, 5)
+    estimator.partial_fit(X[20:30], TAGS[20:30])
+    if is_first:
+        pool._reader.scores.n_changes = scores.MOST_CHANGES
+
+    def interrupted(found, starts, tokens, values, features, *others):
+        half = len(features) // 2
+        add_rows(found, starts, tokens, values, features[:half], *(x[:half] for x in others[:1]), *others[1:])
+        raise KeyboardInterrupt
+
+    add_rows = scores.add_rows
+    monkeypatch.setattr(scores, "add_rows", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.query(pool, 5)
+    monkeypatch.undo()
+    assert estimator.query(pool, 5).tolist() == anew(estimator, rest, pool, 5)
+    one, other = (own._reader.scores.scores for own in (pool, anew_pool(estimator, rest)))
+    np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_scores_of_another_model_are_summed_anew_after_an_interruption(monkeypatch):
+    def interrupted(*others, **options):
+        raise KeyboardInterrupt
+
+    X, estimator = labeler("named")
+    estimator.fit(X[:20], TAGS[:20])
+    rest = X[60:120]
+    pool = Pool(estimator, rest)
+    estimator.query(pool, 5)
+    estimator.fit(X[20:60], TAGS[20:60])
+    monkeypatch.setattr(scores.ChainScores, "follow", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.query(pool, 5)
+    monkeypatch.undo()
+    assert estimator.query(pool, 5).tolist() == anew(estimator, rest, pool, 5)
+    one, other = (own._reader.scores.scores for own in (pool, anew_pool(estimator, rest)))
+    np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_values_are_their_definitions():
