@@ -159,11 +159,17 @@ class SentenceReader(Reader["SequenceModel"]):
             if not len(paths):
                 raise ValueError(f"sequence {int(chosen[i])} of the pool: the constraints leave no labelling")
             best.append(paths[0])
-            if strategy == "margin":
-                values[i] = scores[1] - scores[0] if len(scores) > 1 else -np.inf
-            elif not is_product:
-                values[i] = VALUES[strategy](model, chain, weights, i, paths[0])
-        return _spans(model, weights, tokens, best) if is_product else values
+            with np.errstate(invalid="ignore"):  # refused below
+                if strategy == "margin":
+                    values[i] = scores[1] - scores[0] if len(scores) > 1 else -np.inf
+                elif not is_product:
+                    values[i] = VALUES[strategy](model, chain, weights, i, paths[0])
+        if is_product:
+            values = _spans(model, weights, tokens, best)
+        if np.isnan(values).any():
+            i = int(chosen[np.isnan(values).argmax()])
+            raise ValueError(f"sequence {i} of the pool: its scores overflow")
+        return values
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -183,7 +189,8 @@ class SentenceReader(Reader["SequenceModel"]):
         if np.isneginf(margins).any():  # no labelling: whoever reads it says so
             return None
         spread = 2.0 * self.scores.rounding(model) / (model.temperature or 1.0) + ROUNDING * self.parts
-        upper = np.logaddexp(log_of(values) + spread, np.log(spread))
+        with np.errstate(invalid="ignore"):  # inf - inf, where scores overflow
+            upper = np.logaddexp(log_of(values) + spread, np.log(spread))
         if strategy in ("confidence", "span"):
             upper = np.minimum(upper, log_of(1.0 - (1.0 - values) * np.exp(-spread)))
         # Where the best two come near to each other, the decoder may take the chunks of the other one.

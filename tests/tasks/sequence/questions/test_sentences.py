@@ -320,6 +320,20 @@ def test_what_pools_refuse():
         one.query(X, strategy="entropy")
 
 
+@pytest.mark.parametrize("strategy", ["margin", "confidence"])
+def test_sequences_whose_scores_overflow_are_named(strategy):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(6, 4)) for _ in range(20)]
+    estimator = SequenceLabeler(C=0.1, random_state=0).fit(X, [[str(int(row[0] > 0)) for row in x] for x in X])
+    rest = [rng.normal(size=(6, 4)) for _ in range(40)]
+    rest[3] = np.full((6, 4), 3e38) * rng.choice([1, -1], size=(6, 4))
+    with pytest.raises(ValueError, match="sequence 3 of the pool: its scores overflow"):
+        estimator.query(rest, 5, strategy=strategy)
+    pool = Pool(estimator, rest)
+    pool.discard(3)
+    assert len(estimator.query(pool, 5, strategy=strategy)) == 5
+
+
 def test_cost_counts_words():
     X, estimator = labeler("named", loss="log")
     estimator.fit(X[:10], TAGS[:10])
