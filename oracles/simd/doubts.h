@@ -394,22 +394,37 @@ static void doubts_prepare(const doubts_chain *c, doubts_room *r) {
 
 /* ---- changes of scores ---- */
 
+/* scores[token] += value change, for the entries p .. of a feature whose tokens come before `end`; returns the next one. */
+static int64_t doubts_add_until(float *scores, int64_t stride, const int64_t *tokens, const float *values, int64_t p,
+                                int64_t stop, int64_t end, const float *change) {
+    for (; p < stop && tokens[p] < end; p++) {
+        float *row = scores + tokens[p] * stride, x = values == NULL ? 1.0f : values[p];
+        for (int64_t q = 0; q < stride; q += PART) *(rows_part *)(row + q) += x * *(const rows_part *)(change + q);
+    }
+    return p;
+}
+
 /* scores[token] += value changes[i], for the tokens that have feature i: block after block, each of which stays in the
- * cache. `at` has room for n numbers. */
+ * cache; features with fewer tokens than there are blocks, of which there may be many, at once. `at` has room for 2 n
+ * numbers. */
 static int doubts_add(float *scores, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
                       const float *values, const int64_t *features, int64_t n, const float *changes, int64_t *at) {
-    int64_t done = 0;
-    for (int64_t i = 0; i < n; i++) at[i] = starts[features[i]];
-    for (int64_t end = DOUBTS_BLOCK; end < n_tokens + DOUBTS_BLOCK; end += DOUBTS_BLOCK)
-        for (int64_t i = 0; i < n; i++) {
-            int64_t p = at[i], stop = starts[features[i] + 1];
-            for (; p < stop && tokens[p] < end; p++) {
-                float *row = scores + tokens[p] * stride, x = values == NULL ? 1.0f : values[p];
-                for (int64_t q = 0; q < stride; q += PART)
-                    *(rows_part *)(row + q) += x * *(const rows_part *)(changes + i * stride + q);
-            }
-            if (stop_count(&done, 1 + (p - at[i]) * stride / 4) < 0) return -1;
-            at[i] = p;
+    int64_t done = 0, n_often = 0, *often = at + n;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t p = starts[features[i]], stop = starts[features[i] + 1];
+        if (stop - p > n_tokens / DOUBTS_BLOCK) {
+            at[n_often] = p;
+            often[n_often++] = i;
+            continue;
+        }
+        doubts_add_until(scores, stride, tokens, values, p, stop, n_tokens, changes + i * stride);
+        if (stop_count(&done, 1 + (stop - p) * stride / 4) < 0) return -1;
+    }
+    for (int64_t end = DOUBTS_BLOCK; end < n_tokens + DOUBTS_BLOCK && n_often > 0; end += DOUBTS_BLOCK)
+        for (int64_t j = 0; j < n_often; j++) {
+            int64_t i = often[j], p = at[j];
+            at[j] = doubts_add_until(scores, stride, tokens, values, p, starts[features[i] + 1], end, changes + i * stride);
+            if (stop_count(&done, 1 + (at[j] - p) * stride / 4) < 0) return -1;
         }
     return 0;
 }

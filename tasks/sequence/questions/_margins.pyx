@@ -85,7 +85,7 @@ def add_rows(scores, starts, tokens, values, features, changes):
     cdef const int64_t* f = <const int64_t*>array_data(features)
     cdef const float* x = NULL if values is None else <const float*>array_data(values)
     cdef const float* d = <const float*>array_data(changes)
-    cdef int64_t* at = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    cdef int64_t* at = <int64_t*>malloc((2 * n + 1) * sizeof(int64_t))
     if at == NULL:
         raise MemoryError("scores of a pool")
     try:

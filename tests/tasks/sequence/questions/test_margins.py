@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from structsvm.execution._stop import look_every
 from structsvm.metrics._schemes import Part
 from structsvm.tasks.sequence.chances import INSIDE, OPEN
 from structsvm.tasks.sequence.questions._margins import KINDS, add_rows, doubts
@@ -175,3 +176,18 @@ def test_changes_are_added_block_after_block(has_values):
         )
     add_rows(scores, starts, tokens, values, features, changes)
     np.testing.assert_array_equal(scores, expected)
+
+
+def test_rare_features_cost_their_tokens_alone():
+    """By the work that is counted: not one step for each block of each feature."""
+    n, S = 300_000, 8
+    scores, changes = np.zeros((n, S), dtype=np.float32), np.ones((n, S), dtype=np.float32)
+    tokens, starts = np.random.default_rng(0).permutation(n), np.arange(n + 1)
+    looked = []
+    look_every(1, lambda: looked.append(1))
+    try:
+        add_rows(scores, starts, tokens, None, np.arange(n), changes)
+    finally:
+        look_every()
+    assert (scores == 1.0).all()
+    assert 3 <= len(looked) <= 3 * n * S // 4 // (1 << 16)
