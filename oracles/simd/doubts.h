@@ -3,7 +3,11 @@
  * Margins, in float. With max-marginals mu_t(k), the score of the best labelling that has label k at token t, the best one
  * has max_k mu_t(k) at every t, and the second best is the best of all that differ from it at some t: the greatest of the
  * second largest mu_t(k). Forwards a_t(k) = e_t(k) + max_j (a_t-1(j) + d(j, k)), backwards
- * b_t(j) = max_k (d(j, k) + e_t+1(k) + b_t+1(k)), and mu = a + b.
+ * b_t(j) = max_k (d(j, k) + e_t+1(k) + b_t+1(k)), and mu = a + b. Each row of a and b has its maximum subtracted, so that
+ * floats do: max_k mu_t(k) - mu_t(second k) stays as it is, and the margin is the least of all t.
+ *
+ * Decoders sum whole labellings in float. With V_t = a_t and nothing subtracted, and u = 2^-24, their rounding is at most
+ * u sum_t (|V_t - e_t| + |V_t|) for each labelling; the one of the rows above is found likewise.
  *
  * Doubts, in double, from the sums of potentials.h: with M = exp(d - max d) and E_t = exp(e_t - max e_t),
  *     R_t(q) = sum_a alpha_t-1(a) M(a, q),    alpha_t(q) = R_t(q) E_t(q) / sum_t,    w_t(q) = p_t(q) / R_t(q),
@@ -23,6 +27,7 @@
 
 #define DOUBTS_RANGE 300.0
 #define DOUBTS_LEAST 1e-150
+#define DOUBTS_UNIT 6e-8    /* u, and a little more for products of roundings */
 
 /* The value of a sequence: 1 - P(best labelling); the entropy; the expected number of wrong labels of the best labelling,
  * or of one whose labels have max-marginals within `near` of it; the greatest probability that a chunk of it is wrong, of
@@ -64,9 +69,9 @@ typedef struct {
 
 typedef struct {
     void (*prepare)(const doubts_chain *c, doubts_room *r);
-    int (*of)(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double near, double *margin,
+    int (*of)(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double *near, double *margin,
               double *value);
-    int (*add)(float *scores, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
+    int (*add)(float *scores, int32_t *n_sums, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
                const float *values, const int64_t *features, int64_t n, const float *changes, int64_t *at);
 } doubts_kernels;
 
@@ -129,34 +134,87 @@ static void doubts_longest(const float *x, const float *d, const float *plus, in
     }
 }
 
-/* The margin; mu has the max-marginals then. */
-static double doubts_margin(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
-    int64_t K = c->K, S = c->stride;
-    const float *e = c->scores + first * S;
-    float *b = r->rows, *behind = b + S, *last = behind + S, best = -INFINITY, second = -INFINITY;
-    for (int64_t k = 0; k < S; k++) {
-        r->mu[k] = e[k] + c->begin[k];
-        b[k] = c->end[k];
+/* The greatest size of the numbers of a row, minus infinity left out; infinity if a score has overflowed. */
+static float doubts_widest(const float *row, int64_t stride) {
+    rows_part most = {0}, lowest = part_all(-INFINITY), widest = part_all(FLT_MAX);
+    rows_part_bits is_bad = {0};
+    float top = 0.0f;
+    for (int64_t q = 0; q < stride; q += PART) {
+        rows_part x = *(const rows_part *)(row + q);
+        rows_part_bits is_low = (rows_part_bits)(x == lowest);
+        x = (rows_part)((rows_part_bits)x & ~is_low & 0x7fffffff);
+        is_bad |= ~(rows_part_bits)(x <= widest);
+        most = rows_part_max(x, most);
     }
-    for (int64_t t = 1; t < T; t++)
-        doubts_longest(r->mu + (t - 1) * S, doubts_to(c, r, first + t)->d, e + t * S, K, S, r->mu + t * S);
+    for (int i = 0; i < PART; i++) {
+        if (is_bad[i]) return INFINITY;
+        top = most[i] > top ? most[i] : top;
+    }
+    return top;
+}
+
+/* Subtract the maximum from a row; returns it. Rows whose maximum is not finite stay as they are. */
+static float doubts_lower(float *row, int64_t stride) {
+    rows_part most = part_all(-INFINITY);
+    float top = -INFINITY;
+    for (int64_t q = 0; q < stride; q += PART) most = rows_part_max(*(const rows_part *)(row + q), most);
+    for (int i = 0; i < PART; i++) top = most[i] > top ? most[i] : top;
+    if (!(fabsf(top) <= FLT_MAX)) return top;
+    for (int64_t q = 0; q < stride; q += PART) *(rows_part *)(row + q) -= part_all(top);
+    return top;
+}
+
+/* Forwards: mu has a. The result is 0 where no labelling is allowed; `sizes` has the rounding of scores of labellings in
+ * units of u, the decoder's and that of a, infinity where scores have overflowed. */
+static int doubts_ahead(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, double *sizes) {
+    int64_t K = c->K, S = c->stride;
+    double total = 0.0;
+    *sizes = doubts_widest(c->end, S);
+    for (int64_t t = 0; t < T; t++) {
+        const float *e = c->scores + (first + t) * S;
+        float *row = r->mu + t * S;
+        if (t == 0)
+            for (int64_t k = 0; k < S; k++) row[k] = e[k] + c->begin[k];
+        else
+            doubts_longest(row - S, doubts_to(c, r, first + t)->d, e, K, S, row);
+        double own = doubts_widest(e, S), top = doubts_lower(row, S), low = doubts_widest(row, S);
+        if (own <= FLT_MAX && top == -INFINITY) return 0;
+        total += top;
+        *sizes += 2.0 * fabs(total) + 2.0 * fabs(top) + 6.0 * low + 3.0 * own;
+        if (!(*sizes <= FLT_MAX)) *sizes = INFINITY;
+    }
+    *sizes += fabs(total);
+    return 1;
+}
+
+/* The margin, not a number where scores have overflowed, and `sizes` as in `doubts_ahead`, with the rounding of b; mu has
+ * the max-marginals then. */
+static double doubts_margin(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, double *sizes) {
+    int64_t K = c->K, S = c->stride;
+    float *b = r->rows, *behind = b + S, *last = behind + S, margin = INFINITY;
+    if (!doubts_ahead(c, r, first, T, sizes)) return -INFINITY;
+    if (*sizes == INFINITY) return NAN;
+    memcpy(b, c->end, S * sizeof(float));
     for (int64_t t = T - 1; t >= 0; t--) {
+        const float *e = c->scores + (first + t) * S;
         float *row = r->mu + t * S, top = -INFINITY, next = -INFINITY;
         for (int64_t k = 0; k < K; k++) {
             float x = row[k] += b[k], low = x < top ? x : top;
             top = x > top ? x : top;
             next = low > next ? low : next;
         }
-        best = top > best ? top : best;
-        second = next > second ? next : second;
+        if (top == -INFINITY) return -INFINITY;
+        margin = top - next < margin ? top - next : margin;
+        *sizes += 4.0 * doubts_widest(b, S);
         if (t == 0) break;
-        for (int64_t k = 0; k < K; k++) behind[k] = e[t * S + k] + b[k];
+        for (int64_t k = 0; k < K; k++) behind[k] = e[k] + b[k];
         doubts_longest(behind, doubts_to(c, r, first + t)->turned_d, NULL, K, S, last);
+        *sizes += fabsf(doubts_lower(last, S));
         float *swap = b;
         b = last;
         last = swap;
     }
-    return best == -INFINITY ? -INFINITY : (double)best - second;
+    return margin;
 }
 
 static int64_t doubts_best(const float *row, int64_t K) {
@@ -368,18 +426,22 @@ static double doubts_span(const doubts_chain *c, doubts_room *r, int64_t first, 
     return found ? worst : of_labels;
 }
 
-static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double near,
+/* Write the margin and the value; `near`, how far apart the rounding of scores may put two labellings that are equal, has
+ * the rounding of their sums added. */
+static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double *near,
                      double *margin, double *value) {
     int64_t each = c->K * doubts_wide(c->K);
-    *margin = doubts_margin(c, r, first, T);
+    double sizes;
+    *margin = doubts_margin(c, r, first, T, &sizes);
+    *near += 2.0 * DOUBTS_UNIT * sizes;
     if (stop_count(&r->work, T * each / 8) < 0) return -1;
     if (what == DOUBTS_NONE) return 0;
     *value = NAN;
-    if (*margin == -INFINITY || !doubts_forward(c, r, first, T)) return 0;
+    if (!(*margin > -INFINITY) || !doubts_forward(c, r, first, T)) return 0;
     if (what != DOUBTS_CONFIDENCE) doubts_backward(c, r, first, T);
     if (what == DOUBTS_CONFIDENCE) *value = doubts_confidence(c, r, first, T);
     if (what == DOUBTS_ENTROPY) *value = doubts_entropy(c, r, first, T);
-    if (what == DOUBTS_RISK) *value = doubts_risk(c, r, T, near);
+    if (what == DOUBTS_RISK) *value = doubts_risk(c, r, T, *near);
     if (what == DOUBTS_SPAN) *value = doubts_span(c, r, first, T);
     return stop_count(&r->work, T * each) < 0 ? -1 : 0;
 }
@@ -395,20 +457,22 @@ static void doubts_prepare(const doubts_chain *c, doubts_room *r) {
 /* ---- changes of scores ---- */
 
 /* scores[token] += value change, for the entries p .. of a feature whose tokens come before `end`; returns the next one. */
-static int64_t doubts_add_until(float *scores, int64_t stride, const int64_t *tokens, const float *values, int64_t p,
-                                int64_t stop, int64_t end, const float *change) {
+static int64_t doubts_add_until(float *scores, int32_t *n_sums, int64_t stride, const int64_t *tokens,
+                                const float *values, int64_t p, int64_t stop, int64_t end, const float *change) {
     for (; p < stop && tokens[p] < end; p++) {
         float *row = scores + tokens[p] * stride, x = values == NULL ? 1.0f : values[p];
         for (int64_t q = 0; q < stride; q += PART) *(rows_part *)(row + q) += x * *(const rows_part *)(change + q);
+        n_sums[tokens[p]]++;
     }
     return p;
 }
 
 /* scores[token] += value changes[i], for the tokens that have feature i: block after block, each of which stays in the
- * cache; features with fewer tokens than there are blocks, of which there may be many, at once. `at` has room for 2 n
+ * cache; n_sums counts them for each token. Features with fewer tokens than there are blocks, of which there may be many, at once. `at` has room for 2 n
  * numbers. */
-static int doubts_add(float *scores, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
-                      const float *values, const int64_t *features, int64_t n, const float *changes, int64_t *at) {
+static int doubts_add(float *scores, int32_t *n_sums, int64_t n_tokens, int64_t stride, const int64_t *starts,
+                      const int64_t *tokens, const float *values, const int64_t *features, int64_t n, const float *changes,
+                      int64_t *at) {
     int64_t done = 0, n_often = 0, *often = at + n;
     for (int64_t i = 0; i < n; i++) {
         int64_t p = starts[features[i]], stop = starts[features[i] + 1];
@@ -417,13 +481,13 @@ static int doubts_add(float *scores, int64_t n_tokens, int64_t stride, const int
             often[n_often++] = i;
             continue;
         }
-        doubts_add_until(scores, stride, tokens, values, p, stop, n_tokens, changes + i * stride);
+        doubts_add_until(scores, n_sums, stride, tokens, values, p, stop, n_tokens, changes + i * stride);
         if (stop_count(&done, 1 + (stop - p) * stride / 4) < 0) return -1;
     }
     for (int64_t end = DOUBTS_BLOCK; end < n_tokens + DOUBTS_BLOCK && n_often > 0; end += DOUBTS_BLOCK)
         for (int64_t j = 0; j < n_often; j++) {
-            int64_t i = often[j], p = at[j];
-            at[j] = doubts_add_until(scores, stride, tokens, values, p, starts[features[i] + 1], end, changes + i * stride);
+            int64_t i = often[j], p = at[j], stop = starts[features[i] + 1];
+            at[j] = doubts_add_until(scores, n_sums, stride, tokens, values, p, stop, end, changes + i * stride);
             if (stop_count(&done, 1 + (at[j] - p) * stride / 4) < 0) return -1;
         }
     return 0;

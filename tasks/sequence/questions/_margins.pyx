@@ -1,6 +1,6 @@
 """Margins and doubts of the sequences of a pool, and changes of their scores: loops around oracles/simd/doubts.h."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from structsvm._arrays cimport array_data
@@ -44,11 +44,11 @@ cdef extern from "doubts.h" nogil:
         int64_t n_special
     ctypedef struct doubts_kernels:
         void (*prepare)(const doubts_chain* c, doubts_room* r) noexcept nogil
-        int (*of)(const doubts_chain* c, doubts_room* r, int64_t first, int64_t T, int what, double near,
+        int (*of)(const doubts_chain* c, doubts_room* r, int64_t first, int64_t T, int what, double* near,
                   double* margin, double* value) except -1 nogil
-        int (*add)(float* scores, int64_t n_tokens, int64_t stride, const int64_t* starts, const int64_t* tokens,
-                   const float* values, const int64_t* features, int64_t n, const float* changes,
-                   int64_t* at) except -1 nogil
+        int (*add)(float* scores, int32_t* n_sums, int64_t n_tokens, int64_t stride, const int64_t* starts,
+                   const int64_t* tokens, const float* values, const int64_t* features, int64_t n,
+                   const float* changes, int64_t* at) except -1 nogil
     const doubts_kernels* doubts_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const doubts_kernels* KERNELS = doubts_kernels_of(kernel_set(), poll)
@@ -62,13 +62,15 @@ cdef enum:
     MOST_SPECIAL = 1 << 21
 
 
-def add_rows(scores, starts, tokens, values, features, changes):
+def add_rows(scores, n_sums, starts, tokens, values, features, changes):
     """Add to the scores of tokens what the weights of some of their features have changed by.
 
     Parameters
     ----------
     scores : float32 array of shape (n_tokens, stride)
         Changed in place.
+    n_sums : int32 array of shape (n_tokens,)
+        How often the scores of a token were added to: counted on.
     starts : int64 array of shape (n_features + 1,)
         Feature f has the entries ``starts[f]:starts[f + 1]``.
     tokens : int64 array of shape (n_entries,)
@@ -80,6 +82,7 @@ def add_rows(scores, starts, tokens, values, features, changes):
     """
     cdef int64_t n = len(features), n_tokens = scores.shape[0], stride = scores.shape[1]
     cdef float* e = <float*>array_data(scores)
+    cdef int32_t* sums = <int32_t*>array_data(n_sums)
     cdef const int64_t* first = <const int64_t*>array_data(starts)
     cdef const int64_t* token = <const int64_t*>array_data(tokens)
     cdef const int64_t* f = <const int64_t*>array_data(features)
@@ -90,7 +93,7 @@ def add_rows(scores, starts, tokens, values, features, changes):
         raise MemoryError("scores of a pool")
     try:
         with nogil:
-            KERNELS.add(e, n_tokens, stride, first, token, x, f, n, d, at)
+            KERNELS.add(e, sums, n_tokens, stride, first, token, x, f, n, d, at)
     finally:
         free(at)
 
@@ -111,8 +114,8 @@ cdef void deal_moves(doubts_moves* moves, char** place, int64_t K, int64_t W, in
 def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, near, chunks, pairs=None):
     """Write the margins of sequences to `out`, and the values of a strategy.
 
-    Margins are minus infinity where no labelling is allowed; values are not a number there, and where scores are too
-    far apart for sums.
+    Margins are minus infinity where no labelling is allowed, and not a number where scores have overflowed; values are
+    not a number there, and where scores are too far apart for sums.
 
     Parameters
     ----------
@@ -128,7 +131,8 @@ def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, n
     heat : float
         1 / temperature.
     near : float64 array of shape (n_sequences,)
-        How far below the best labelling others may have its place, for "risk".
+        How far the rounding of scores of tokens may put two labellings apart that are equal; the rounding of their sums,
+        the decoder's as well, is added in place. Labellings as near as that may be the best one, for "risk".
     chunks : tuple of arrays
         The kind of each label, int64 (n_labels,), -1 for labels outside; the labels by kind, int64, and where each
         kind's begin, int64 (n_kinds + 1,); whether chunks go on after a label, and with it, uint8 (n_labels,) each.
@@ -181,6 +185,6 @@ def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, n
         with nogil:
             KERNELS.prepare(&c, &room)
             for i in range(n):
-                KERNELS.of(&c, &room, ends[i], ends[i + 1] - ends[i], what, tolerance[i], margin + i, value + i)
+                KERNELS.of(&c, &room, ends[i], ends[i + 1] - ends[i], what, tolerance + i, margin + i, value + i)
     finally:
         free(start)

@@ -174,7 +174,10 @@ def test_changes_are_added_block_after_block(has_values):
         np.add.at(
             expected, tokens[of], np.outer(1.0 if values is None else values[of], change) + np.zeros((len(lists[f]), S))
         )
-    add_rows(scores, starts, tokens, values, features, changes)
+    n_sums = np.zeros(n, dtype=np.int32)
+    add_rows(scores, n_sums, starts, tokens, values, features, changes)
+    added = np.concatenate([lists[f] for f in features])
+    np.testing.assert_array_equal(n_sums, np.bincount(added, minlength=n))
     np.testing.assert_array_equal(scores, expected)
 
 
@@ -186,8 +189,30 @@ def test_rare_features_cost_their_tokens_alone():
     looked = []
     look_every(1, lambda: looked.append(1))
     try:
-        add_rows(scores, starts, tokens, None, np.arange(n), changes)
+        add_rows(scores, np.zeros(n, dtype=np.int32), starts, tokens, None, np.arange(n), changes)
     finally:
         look_every()
     assert (scores == 1.0).all()
     assert 3 <= len(looked) <= 3 * n * S // 4 // (1 << 16)
+
+
+@pytest.mark.parametrize("T", [1, 50, 3000])
+def test_margins_of_long_sequences_are_right_within_their_error(T):
+    """Scores of the whole grow, the rows that are summed do not: the error is much below a float's share of the score."""
+    rng = np.random.default_rng(T)
+    K, S = 3, 8
+    scores, moves = np.full((T, S), -np.inf, dtype=np.float32), np.full((K, S), -np.inf, dtype=np.float32)
+    scores[:, :K], moves[:, :K] = rng.uniform(18, 20, size=(T, K)), rng.uniform(0.9, 1, size=(K, K))
+    edge, chunks = np.zeros(S, dtype=np.float32), chunk_tables(PARTS[:K])
+    margin, values, near = np.empty(1), np.empty(1), np.zeros(1)
+    doubts(scores, np.array([0, T]), moves, edge, edge, margin, values, "margin", 1.0, near, chunks)
+    e, d = scores[:, :K].astype(np.float64), moves[:, :K].astype(np.float64)
+    ahead, behind = [e[0]], [np.zeros(K)]
+    for t in range(1, T):
+        ahead.append(e[t] + (ahead[-1][:, None] + d).max(axis=0))
+        behind.append((d + (e[-t] + behind[-1])).max(axis=1))
+    best = np.sort(np.array(ahead) + np.array(behind[::-1]), axis=1)
+    error = abs(margin[0] - (best[:, -1] - best[:, -2]).min())
+    assert error <= near[0] and error < 1e-4
+    # The decoder sums up to T scores of 20.
+    assert near[0] >= 2.0 * 2.0**-24 * 19.0 * T * (T + 1) / 2

@@ -165,9 +165,10 @@ def test_an_interrupted_query_leaves_no_half_added_changes(monkeypatch, is_first
     if is_first:
         pool._reader.scores.n_changes = scores.MOST_CHANGES
 
-    def interrupted(found, starts, tokens, values, features, *others):
+    def interrupted(*others):
+        *others, features, changes = others
         half = len(features) // 2
-        add_rows(found, starts, tokens, values, features[:half], *(x[:half] for x in others[:1]), *others[1:])
+        add_rows(*others, features[:half], changes[:half])
         raise KeyboardInterrupt
 
     add_rows = scores.add_rows
@@ -318,6 +319,30 @@ def test_what_pools_refuse():
     one = clone(estimator).set_params(probability=False).fit(X[:10], TAGS[:10])
     with pytest.raises(ValueError, match="strategy='entropy' needs probabilities"):
         one.query(X, strategy="entropy")
+
+
+@pytest.mark.parametrize("strategy", ["margin", "confidence", "risk", "span"])
+@pytest.mark.parametrize("length", [60, 500])
+def test_bounds_of_long_sequences_hold(length, strategy):
+    """Sums of hundreds of float32 numbers, of features that say the same, and one token that is not clear."""
+    names, rng = [f"f{j}" for j in range(20)], np.random.default_rng(1)
+
+    def sequence(n):
+        return [dict.fromkeys(names, label) for label in rng.choice(["a", "b"], size=n)]
+
+    X = [sequence(10) for _ in range(30)]
+    estimator = SequenceLabeler(C=0.1, loss="log", random_state=0).fit(X, [[token["f0"] for token in x] for x in X])
+    rest = [sequence(length) for _ in range(60)]
+    for x in rest:
+        labels = np.array(["a", "b"])[rng.permutation(20) % 2].tolist()
+        x[rng.integers(length)] = dict(zip(names, labels, strict=True))
+    pool = anew_pool(estimator, rest)
+    for n in range(3):
+        found = estimator.query(pool, 5, strategy=strategy)
+        values = pool._reader.read(estimator.model_, np.arange(60), strategy)
+        assert (values <= pool._upper).all()
+        assert found.tolist() == np.lexsort((np.arange(60), -values))[:5].tolist()
+        estimator.teach(X[n], [token["f0"] for token in X[n]])
 
 
 @pytest.mark.parametrize("strategy", ["margin", "confidence"])
