@@ -65,6 +65,7 @@ typedef struct {
     double *alphas, *R, *p, *logs, *tops, *room;
     doubts_moves shared, *special;
     int64_t n_special, work;
+    int is_stopped;
 } doubts_room;
 
 typedef struct {
@@ -80,6 +81,12 @@ KERNELS_OF(doubts);
 typedef double doubts_part __attribute__((vector_size(8 * DOUBLES), aligned(8), may_alias));
 enum { DOUBTS_TERMS = 9, DOUBTS_BLOCK = 2048 };
 
+/* Count work; once it is to stop, so is all that follows: loops end, and `doubts_of` says so. */
+static int doubts_stops(doubts_room *r, int64_t more) {
+    if (!r->is_stopped && stop_count(&r->work, more) < 0) r->is_stopped = 1;
+    return r->is_stopped;
+}
+
 static int64_t doubts_wide(int64_t K) { return (K + 3) / 4 * 4; }
 
 /* turned[q][a] = d[a][q], -inf beyond. */
@@ -88,7 +95,7 @@ static void doubts_turn(const float *d, int64_t K, int64_t stride, float *turned
         for (int64_t a = 0; a < stride; a++) turned[q * stride + a] = a < K ? d[a * stride + q] : -INFINITY;
 }
 
-static void doubts_sum_moves(const doubts_chain *c, doubts_moves *moves, int64_t token) {
+static void doubts_sum_moves(const doubts_chain *c, doubts_room *r, doubts_moves *moves, int64_t token) {
     int64_t n = c->K * c->stride;
     float *own = moves->own;
     memcpy(own, c->moves, n * sizeof(float));
@@ -100,6 +107,7 @@ static void doubts_sum_moves(const doubts_chain *c, doubts_moves *moves, int64_t
     moves->token = token;
     moves->has_sums = 0;
     doubts_turn(own, c->K, c->stride, moves->turned_d);
+    doubts_stops(r, (c->pair_starts[token + 1] - c->pair_starts[token]) * n / 8 + n);
 }
 
 static int doubts_alike(const doubts_chain *c, int64_t one, int64_t other) {
@@ -119,7 +127,7 @@ static doubts_moves *doubts_to(const doubts_chain *c, doubts_room *r, int64_t to
     for (int64_t p = c->pair_starts[token]; p < c->pair_starts[token + 1]; p++)
         hash = (hash + (uint64_t)c->pair_tables[p]) * UINT64_C(0x9e3779b97f4a7c15), hash ^= hash >> 32;
     doubts_moves *found = r->special + hash % (uint64_t)r->n_special;
-    if (found->token < 0 || !doubts_alike(c, found->token, token)) doubts_sum_moves(c, found, token);
+    if (found->token < 0 || !doubts_alike(c, found->token, token)) doubts_sum_moves(c, r, found, token);
     return found;
 }
 
@@ -170,7 +178,7 @@ static int doubts_ahead(const doubts_chain *c, doubts_room *r, int64_t first, in
     int64_t K = c->K, S = c->stride;
     double total = 0.0;
     *sizes = doubts_widest(c->end, S);
-    for (int64_t t = 0; t < T; t++) {
+    for (int64_t t = 0; t < T && !doubts_stops(r, K * S / 8 + S); t++) {
         const float *e = c->scores + (first + t) * S;
         float *row = r->mu + t * S;
         if (t == 0)
@@ -193,9 +201,9 @@ static double doubts_margin(const doubts_chain *c, doubts_room *r, int64_t first
     int64_t K = c->K, S = c->stride;
     float *b = r->rows, *behind = b + S, *last = behind + S, margin = INFINITY;
     if (!doubts_ahead(c, r, first, T, sizes)) return -INFINITY;
-    if (*sizes == INFINITY) return NAN;
+    if (r->is_stopped || *sizes == INFINITY) return NAN;
     memcpy(b, c->end, S * sizeof(float));
-    for (int64_t t = T - 1; t >= 0; t--) {
+    for (int64_t t = T - 1; t >= 0 && !doubts_stops(r, K * S / 8 + S); t--) {
         const float *e = c->scores + (first + t) * S;
         float *row = r->mu + t * S, top = -INFINITY, next = -INFINITY;
         for (int64_t k = 0; k < K; k++) {
@@ -260,7 +268,10 @@ static void doubts_sum(const doubts_chain *c, doubts_moves *moves) {
 /* The moves to a token, with what sums need. */
 static const doubts_moves *doubts_at(const doubts_chain *c, doubts_room *r, int64_t token) {
     doubts_moves *moves = doubts_to(c, r, token);
-    if (!moves->has_sums) doubts_sum(c, moves);
+    if (!moves->has_sums) {
+        doubts_sum(c, moves);
+        doubts_stops(r, 8 * c->K * doubts_wide(c->K));
+    }
     return moves;
 }
 
@@ -281,6 +292,7 @@ static int doubts_forward(const doubts_chain *c, doubts_room *r, int64_t first, 
     int64_t K = c->K, W = doubts_wide(K);
     double *row = r->room, *e = row + W;
     for (int64_t t = 0; t < T; t++) {
+        if (doubts_stops(r, K * W / 4 + 4 * W)) return 0;
         double *now = r->alphas + t * W, *R = r->R + t * W, sum = 0.0, least = 1.0;
         if (t == 0)
             for (int64_t q = 0; q < W; q++) R[q] = 1.0;
@@ -309,7 +321,7 @@ static int doubts_forward(const doubts_chain *c, doubts_room *r, int64_t first, 
 static void doubts_backward(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
     int64_t K = c->K, W = doubts_wide(K);
     memcpy(r->p + (T - 1) * W, r->alphas + (T - 1) * W, W * sizeof(double));
-    for (int64_t t = T - 1; t > 0; t--) {
+    for (int64_t t = T - 1; t > 0 && !doubts_stops(r, K * W / 4 + 2 * W); t--) {
         double *p = r->p + t * W, *before = p - W, *w = r->R + t * W, sum = 0.0;
         const double *alpha = r->alphas + (t - 1) * W;
         for (int64_t q = 0; q < W; q++) w[q] = p[q] > 0.0 ? p[q] / w[q] : 0.0;
@@ -324,7 +336,7 @@ static void doubts_backward(const doubts_chain *c, doubts_room *r, int64_t first
 static double doubts_entropy(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
     int64_t K = c->K, W = doubts_wide(K);
     double *row = r->room, sum = 0.0;
-    for (int64_t t = 0; t < T; t++) {
+    for (int64_t t = 0; t < T && !doubts_stops(r, K * W / 4 + 2 * W); t++) {
         const double *p = r->p + t * W, *alpha = r->alphas + (t - 1) * W;
         doubts_scores(c, first, t, T, row);
         sum += r->logs[t];
@@ -338,7 +350,7 @@ static double doubts_entropy(const doubts_chain *c, doubts_room *r, int64_t firs
 
 static double doubts_confidence(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
     double *row = r->room, sum = 0.0;
-    for (int64_t t = 0, before = 0; t < T; t++) {
+    for (int64_t t = 0, before = 0; t < T && !doubts_stops(r, 2 * c->K); t++) {
         int64_t label = doubts_best(r->mu + t * c->stride, c->K);
         doubts_scores(c, first, t, T, row);
         sum += row[label] - r->tops[t] - r->logs[t];
@@ -361,7 +373,7 @@ static double doubts_wrong(const double *p, int64_t K, int64_t label) {
 static double doubts_risk(const doubts_chain *c, doubts_room *r, int64_t T, double near) {
     int64_t K = c->K, W = doubts_wide(K);
     double sum = 0.0;
-    for (int64_t t = 0; t < T; t++) {
+    for (int64_t t = 0; t < T && !doubts_stops(r, 4 * K); t++) {
         const float *mu = r->mu + t * c->stride;
         int64_t best = doubts_best(mu, K), label = best;
         for (int64_t q = 0; q < K; q++)
@@ -390,7 +402,7 @@ static double doubts_chunk(const doubts_chain *c, doubts_room *r, int64_t first,
             if (c->goes_on_after[own[j]])
                 run[i] -= r->p[(start - 1) * W + own[j]] * doubts_on(r, moves, W, start - 1, own[j], own[i]);
     }
-    for (int64_t t = start; t <= stop && t < T - 1; t++) {
+    for (int64_t t = start; t <= stop && t < T - 1 && !doubts_stops(r, 4 * n * n); t++) {
         moves = doubts_at(c, r, first + t + 1);
         for (int64_t i = 0; i < n; i++) next[i] = 0.0;
         for (int64_t j = 0; j < n; j++)
@@ -408,7 +420,7 @@ static double doubts_chunk(const doubts_chain *c, doubts_room *r, int64_t first,
 static double doubts_span(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
     int64_t K = c->K, W = doubts_wide(K), S = c->stride, start = -1, found = 0;
     double worst = 0.0, of_labels = 0.0;
-    for (int64_t t = 0; t < T; t++) {
+    for (int64_t t = 0; t < T && !doubts_stops(r, 4 * K); t++) {
         int64_t label = doubts_best(r->mu + t * S, K), kind = c->kind[label];
         double wrong = doubts_wrong(r->p + t * W, K, label);
         of_labels = wrong > of_labels ? wrong : of_labels;
@@ -430,24 +442,25 @@ static double doubts_span(const doubts_chain *c, doubts_room *r, int64_t first, 
  * the rounding of their sums added. */
 static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double *near,
                      double *margin, double *value) {
-    int64_t each = c->K * doubts_wide(c->K);
     double sizes;
     *margin = doubts_margin(c, r, first, T, &sizes);
     *near += 2.0 * DOUBTS_UNIT * sizes;
-    if (stop_count(&r->work, T * each / 8) < 0) return -1;
+    if (r->is_stopped) return -1;
     if (what == DOUBTS_NONE) return 0;
     *value = NAN;
-    if (!(*margin > -INFINITY) || !doubts_forward(c, r, first, T)) return 0;
+    if (!(*margin > -INFINITY) || !doubts_forward(c, r, first, T)) return r->is_stopped ? -1 : 0;
     if (what != DOUBTS_CONFIDENCE) doubts_backward(c, r, first, T);
+    if (r->is_stopped) return -1;
     if (what == DOUBTS_CONFIDENCE) *value = doubts_confidence(c, r, first, T);
     if (what == DOUBTS_ENTROPY) *value = doubts_entropy(c, r, first, T);
     if (what == DOUBTS_RISK) *value = doubts_risk(c, r, T, *near);
     if (what == DOUBTS_SPAN) *value = doubts_span(c, r, first, T);
-    return stop_count(&r->work, T * each) < 0 ? -1 : 0;
+    return r->is_stopped ? -1 : 0;
 }
 
 static void doubts_prepare(const doubts_chain *c, doubts_room *r) {
     r->work = 0;
+    r->is_stopped = 0;
     r->shared.d = c->moves;
     r->shared.has_sums = 0;
     doubts_turn(c->moves, c->K, c->stride, r->shared.turned_d);

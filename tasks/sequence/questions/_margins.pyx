@@ -131,8 +131,8 @@ def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, n
     heat : float
         1 / temperature.
     near : float64 array of shape (n_sequences,)
-        How far the rounding of scores of tokens may put two labellings apart that are equal; the rounding of their sums,
-        the decoder's as well, is added in place. Labellings as near as that may be the best one, for "risk".
+        How far the rounding of scores of tokens may put two labellings apart that are equal; the rounding of their
+        sums, the decoder's as well, is added in place. Labellings as near as that may be the best one, for "risk".
     chunks : tuple of arrays
         The kind of each label, int64 (n_labels,), -1 for labels outside; the labels by kind, int64, and where each
         kind's begin, int64 (n_kinds + 1,); whether chunks go on after a label, and with it, uint8 (n_labels,) each.

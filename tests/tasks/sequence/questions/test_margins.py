@@ -198,7 +198,7 @@ def test_rare_features_cost_their_tokens_alone():
 
 @pytest.mark.parametrize("T", [1, 50, 3000])
 def test_margins_of_long_sequences_are_right_within_their_error(T):
-    """Scores of the whole grow, the rows that are summed do not: the error is much below a float's share of the score."""
+    """Scores of the whole grow, the rows that are summed do not: the error is far below a float's share of a score."""
     rng = np.random.default_rng(T)
     K, S = 3, 8
     scores, moves = np.full((T, S), -np.inf, dtype=np.float32), np.full((K, S), -np.inf, dtype=np.float32)
@@ -216,3 +216,34 @@ def test_margins_of_long_sequences_are_right_within_their_error(T):
     assert error <= near[0] and error < 1e-4
     # The decoder sums up to T scores of 20.
     assert near[0] >= 2.0 * 2.0**-24 * 19.0 * T * (T + 1) / 2
+
+
+@pytest.mark.parametrize("strategy", KINDS)
+def test_one_long_sequence_is_interrupted(strategy):
+    """Within it, not after it: each loop over its tokens looks up."""
+    T, S = 200_000, 8
+    scores, moves = np.random.default_rng(0).normal(size=(T, S)).astype(np.float32), np.zeros((S, S), dtype=np.float32)
+    edge, chunks, margin, values = moves[0].copy(), chunk_tables([PARTS[2]] * S), np.empty(1), np.empty(1)
+
+    def run(most=None):
+        """The number of looks; KeyboardInterrupt at the last one, if a number is given."""
+        n = 0
+
+        def look():
+            nonlocal n
+            n += 1
+            if n == most:
+                raise KeyboardInterrupt
+
+        look_every(1, look)
+        try:
+            doubts(scores, np.array([0, T]), moves, edge, edge, margin, values, strategy, 1.0, np.zeros(1), chunks)
+        except KeyboardInterrupt:
+            assert n == most
+        finally:
+            look_every()
+        return n
+
+    n = run()
+    assert n >= 40
+    assert [run(most) for most in (1, n // 4, n // 2, 3 * n // 4, n)] == [1, n // 4, n // 2, 3 * n // 4, n]
