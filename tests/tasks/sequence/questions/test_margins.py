@@ -247,3 +247,40 @@ def test_one_long_sequence_is_interrupted(strategy):
     n = run()
     assert n >= 40
     assert [run(most) for most in (1, n // 4, n // 2, 3 * n // 4, n)] == [1, n // 4, n // 2, 3 * n // 4, n]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("scores", lambda x: x.astype(np.float64)),
+        ("scores", lambda x: x[:-1]),
+        ("offsets", lambda x: x.astype(np.int32)),
+        ("moves", lambda x: x.T),
+        ("begin", lambda x: x[:-1]),
+        ("end", lambda x: x[::2]),
+        ("pairs", lambda x: (x[0][:-1], *x[1:])),
+        ("pairs", lambda x: (*x[:3], x[3].astype(np.float64))),
+    ],
+)
+def test_arrays_of_other_kinds_are_refused(name, change):
+    small = Small(0, 4)
+    setattr(small, name, change(getattr(small, name)))
+    with pytest.raises(ValueError, match="Buffer dtype|not C.contiguous|are wanted"):
+        small.found("margin")
+
+
+def test_changes_of_other_kinds_are_refused():
+    arrays = [
+        np.zeros((3, 8), dtype=np.float32),
+        np.zeros(3, dtype=np.int32),
+        np.array([0, 1, 3]),
+        np.array([0, 1, 2]),
+        None,
+        np.array([0, 1]),
+        np.ones((2, 8), dtype=np.float32),
+    ]
+    add_rows(*arrays)
+    assert arrays[0].sum() == 3 * 8
+    for i, other in ((0, arrays[0].astype(np.float64)), (1, arrays[1][:2]), (6, arrays[6][:1]), (6, arrays[6].T)):
+        with pytest.raises(ValueError, match="Buffer dtype|not C.contiguous|are wanted"):
+            add_rows(*arrays[:i], other, *arrays[i + 1 :])
