@@ -156,7 +156,8 @@ class SentenceReader(Reader["SequenceModel"]):
         weights = model.weights if strategy == "margin" else probable_weights(model, f"strategy={strategy!r}")
         tokens = self.tokens_of(model, chosen)
         chain = model.oracle.chain(tokens)
-        values, best = np.empty(len(chosen)), []
+        values: Floats = np.empty(len(chosen))
+        best = []
         is_product = strategy == "span" and model.segments is None and is_markov(model.oracle)
         for i in range(len(chosen)):
             paths, scores = chain.kbest(model.weights, i, 2)

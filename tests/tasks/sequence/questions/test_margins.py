@@ -265,7 +265,7 @@ def test_one_long_sequence_is_interrupted(strategy):
 def test_arrays_of_other_kinds_are_refused(name, change):
     small = Small(0, 4)
     setattr(small, name, change(getattr(small, name)))
-    with pytest.raises(ValueError, match="Buffer dtype|not C.contiguous|are wanted"):
+    with pytest.raises(ValueError, match=r"Buffer dtype|not C.contiguous|are wanted"):
         small.found("margin")
 
 
@@ -282,5 +282,5 @@ def test_changes_of_other_kinds_are_refused():
     add_rows(*arrays)
     assert arrays[0].sum() == 3 * 8
     for i, other in ((0, arrays[0].astype(np.float64)), (1, arrays[1][:2]), (6, arrays[6][:1]), (6, arrays[6].T)):
-        with pytest.raises(ValueError, match="Buffer dtype|not C.contiguous|are wanted"):
+        with pytest.raises(ValueError, match=r"Buffer dtype|not C.contiguous|are wanted"):
             add_rows(*arrays[:i], other, *arrays[i + 1 :])
