@@ -3,7 +3,11 @@
  * Margins, in float. With max-marginals mu_t(k), the score of the best labelling that has label k at token t, the best one
  * has max_k mu_t(k) at every t, and the second best is the best of all that differ from it at some t: the greatest of the
  * second largest mu_t(k). Forwards a_t(k) = e_t(k) + max_j (a_t-1(j) + d(j, k)), backwards
- * b_t(j) = max_k (d(j, k) + e_t+1(k) + b_t+1(k)), and mu = a + b.
+ * b_t(j) = max_k (d(j, k) + e_t+1(k) + b_t+1(k)), and mu = a + b. Each row of a and b has its maximum subtracted, so that
+ * floats do: max_k mu_t(k) - mu_t(second k) stays as it is, and the margin is the least of all t.
+ *
+ * Decoders sum whole labellings in float. With V_t = a_t and nothing subtracted, and u = 2^-24, their rounding is at most
+ * u sum_t (|V_t - e_t| + |V_t|) for each labelling; the one of the rows above is found likewise.
  *
  * Doubts, in double, from the sums of potentials.h: with M = exp(d - max d) and E_t = exp(e_t - max e_t),
  *     R_t(q) = sum_a alpha_t-1(a) M(a, q),    alpha_t(q) = R_t(q) E_t(q) / sum_t,    w_t(q) = p_t(q) / R_t(q),
@@ -23,6 +27,7 @@
 
 #define DOUBTS_RANGE 300.0
 #define DOUBTS_LEAST 1e-150
+#define DOUBTS_UNIT 6e-8    /* u, and a little more for products of roundings */
 
 /* The value of a sequence: 1 - P(best labelling); the entropy; the expected number of wrong labels of the best labelling,
  * or of one whose labels have max-marginals within `near` of it; the greatest probability that a chunk of it is wrong, of
@@ -60,13 +65,14 @@ typedef struct {
     double *alphas, *R, *p, *logs, *tops, *room;
     doubts_moves shared, *special;
     int64_t n_special, work;
+    int is_stopped;
 } doubts_room;
 
 typedef struct {
     void (*prepare)(const doubts_chain *c, doubts_room *r);
-    int (*of)(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double near, double *margin,
+    int (*of)(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double *near, double *margin,
               double *value);
-    int (*add)(float *scores, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
+    int (*add)(float *scores, int32_t *n_sums, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
                const float *values, const int64_t *features, int64_t n, const float *changes, int64_t *at);
 } doubts_kernels;
 
@@ -74,6 +80,12 @@ KERNELS_OF(doubts);
 
 typedef double doubts_part __attribute__((vector_size(8 * DOUBLES), aligned(8), may_alias));
 enum { DOUBTS_TERMS = 9, DOUBTS_BLOCK = 2048 };
+
+/* Count work; once it is to stop, so is all that follows: loops end, and `doubts_of` says so. */
+static int doubts_stops(doubts_room *r, int64_t more) {
+    if (!r->is_stopped && stop_count(&r->work, more) < 0) r->is_stopped = 1;
+    return r->is_stopped;
+}
 
 static int64_t doubts_wide(int64_t K) { return (K + 3) / 4 * 4; }
 
@@ -83,7 +95,7 @@ static void doubts_turn(const float *d, int64_t K, int64_t stride, float *turned
         for (int64_t a = 0; a < stride; a++) turned[q * stride + a] = a < K ? d[a * stride + q] : -INFINITY;
 }
 
-static void doubts_sum_moves(const doubts_chain *c, doubts_moves *moves, int64_t token) {
+static void doubts_sum_moves(const doubts_chain *c, doubts_room *r, doubts_moves *moves, int64_t token) {
     int64_t n = c->K * c->stride;
     float *own = moves->own;
     memcpy(own, c->moves, n * sizeof(float));
@@ -95,6 +107,7 @@ static void doubts_sum_moves(const doubts_chain *c, doubts_moves *moves, int64_t
     moves->token = token;
     moves->has_sums = 0;
     doubts_turn(own, c->K, c->stride, moves->turned_d);
+    doubts_stops(r, (c->pair_starts[token + 1] - c->pair_starts[token]) * n / 8 + n);
 }
 
 static int doubts_alike(const doubts_chain *c, int64_t one, int64_t other) {
@@ -114,7 +127,7 @@ static doubts_moves *doubts_to(const doubts_chain *c, doubts_room *r, int64_t to
     for (int64_t p = c->pair_starts[token]; p < c->pair_starts[token + 1]; p++)
         hash = (hash + (uint64_t)c->pair_tables[p]) * UINT64_C(0x9e3779b97f4a7c15), hash ^= hash >> 32;
     doubts_moves *found = r->special + hash % (uint64_t)r->n_special;
-    if (found->token < 0 || !doubts_alike(c, found->token, token)) doubts_sum_moves(c, found, token);
+    if (found->token < 0 || !doubts_alike(c, found->token, token)) doubts_sum_moves(c, r, found, token);
     return found;
 }
 
@@ -129,34 +142,87 @@ static void doubts_longest(const float *x, const float *d, const float *plus, in
     }
 }
 
-/* The margin; mu has the max-marginals then. */
-static double doubts_margin(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
-    int64_t K = c->K, S = c->stride;
-    const float *e = c->scores + first * S;
-    float *b = r->rows, *behind = b + S, *last = behind + S, best = -INFINITY, second = -INFINITY;
-    for (int64_t k = 0; k < S; k++) {
-        r->mu[k] = e[k] + c->begin[k];
-        b[k] = c->end[k];
+/* The greatest size of the numbers of a row, minus infinity left out; infinity if a score has overflowed. */
+static float doubts_widest(const float *row, int64_t stride) {
+    rows_part most = {0}, lowest = part_all(-INFINITY), widest = part_all(FLT_MAX);
+    rows_part_bits is_bad = {0};
+    float top = 0.0f;
+    for (int64_t q = 0; q < stride; q += PART) {
+        rows_part x = *(const rows_part *)(row + q);
+        rows_part_bits is_low = (rows_part_bits)(x == lowest);
+        x = (rows_part)((rows_part_bits)x & ~is_low & 0x7fffffff);
+        is_bad |= ~(rows_part_bits)(x <= widest);
+        most = rows_part_max(x, most);
     }
-    for (int64_t t = 1; t < T; t++)
-        doubts_longest(r->mu + (t - 1) * S, doubts_to(c, r, first + t)->d, e + t * S, K, S, r->mu + t * S);
-    for (int64_t t = T - 1; t >= 0; t--) {
+    for (int i = 0; i < PART; i++) {
+        if (is_bad[i]) return INFINITY;
+        top = most[i] > top ? most[i] : top;
+    }
+    return top;
+}
+
+/* Subtract the maximum from a row; returns it. Rows whose maximum is not finite stay as they are. */
+static float doubts_lower(float *row, int64_t stride) {
+    rows_part most = part_all(-INFINITY);
+    float top = -INFINITY;
+    for (int64_t q = 0; q < stride; q += PART) most = rows_part_max(*(const rows_part *)(row + q), most);
+    for (int i = 0; i < PART; i++) top = most[i] > top ? most[i] : top;
+    if (!(fabsf(top) <= FLT_MAX)) return top;
+    for (int64_t q = 0; q < stride; q += PART) *(rows_part *)(row + q) -= part_all(top);
+    return top;
+}
+
+/* Forwards: mu has a. The result is 0 where no labelling is allowed; `sizes` has the rounding of scores of labellings in
+ * units of u, the decoder's and that of a, infinity where scores have overflowed. */
+static int doubts_ahead(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, double *sizes) {
+    int64_t K = c->K, S = c->stride;
+    double total = 0.0;
+    *sizes = doubts_widest(c->end, S);
+    for (int64_t t = 0; t < T && !doubts_stops(r, K * S / 8 + S); t++) {
+        const float *e = c->scores + (first + t) * S;
+        float *row = r->mu + t * S;
+        if (t == 0)
+            for (int64_t k = 0; k < S; k++) row[k] = e[k] + c->begin[k];
+        else
+            doubts_longest(row - S, doubts_to(c, r, first + t)->d, e, K, S, row);
+        double own = doubts_widest(e, S), top = doubts_lower(row, S), low = doubts_widest(row, S);
+        if (own <= FLT_MAX && top == -INFINITY) return 0;
+        total += top;
+        *sizes += 2.0 * fabs(total) + 2.0 * fabs(top) + 6.0 * low + 3.0 * own;
+        if (!(*sizes <= FLT_MAX)) *sizes = INFINITY;
+    }
+    *sizes += fabs(total);
+    return 1;
+}
+
+/* The margin, not a number where scores have overflowed, and `sizes` as in `doubts_ahead`, with the rounding of b; mu has
+ * the max-marginals then. */
+static double doubts_margin(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, double *sizes) {
+    int64_t K = c->K, S = c->stride;
+    float *b = r->rows, *behind = b + S, *last = behind + S, margin = INFINITY;
+    if (!doubts_ahead(c, r, first, T, sizes)) return -INFINITY;
+    if (r->is_stopped || *sizes == INFINITY) return NAN;
+    memcpy(b, c->end, S * sizeof(float));
+    for (int64_t t = T - 1; t >= 0 && !doubts_stops(r, K * S / 8 + S); t--) {
+        const float *e = c->scores + (first + t) * S;
         float *row = r->mu + t * S, top = -INFINITY, next = -INFINITY;
         for (int64_t k = 0; k < K; k++) {
             float x = row[k] += b[k], low = x < top ? x : top;
             top = x > top ? x : top;
             next = low > next ? low : next;
         }
-        best = top > best ? top : best;
-        second = next > second ? next : second;
+        if (top == -INFINITY) return -INFINITY;
+        margin = top - next < margin ? top - next : margin;
+        *sizes += 4.0 * doubts_widest(b, S);
         if (t == 0) break;
-        for (int64_t k = 0; k < K; k++) behind[k] = e[t * S + k] + b[k];
+        for (int64_t k = 0; k < K; k++) behind[k] = e[k] + b[k];
         doubts_longest(behind, doubts_to(c, r, first + t)->turned_d, NULL, K, S, last);
+        *sizes += fabsf(doubts_lower(last, S));
         float *swap = b;
         b = last;
         last = swap;
     }
-    return best == -INFINITY ? -INFINITY : (double)best - second;
+    return margin;
 }
 
 static int64_t doubts_best(const float *row, int64_t K) {
@@ -202,7 +268,10 @@ static void doubts_sum(const doubts_chain *c, doubts_moves *moves) {
 /* The moves to a token, with what sums need. */
 static const doubts_moves *doubts_at(const doubts_chain *c, doubts_room *r, int64_t token) {
     doubts_moves *moves = doubts_to(c, r, token);
-    if (!moves->has_sums) doubts_sum(c, moves);
+    if (!moves->has_sums) {
+        doubts_sum(c, moves);
+        doubts_stops(r, 8 * c->K * doubts_wide(c->K));
+    }
     return moves;
 }
 
@@ -223,6 +292,7 @@ static int doubts_forward(const doubts_chain *c, doubts_room *r, int64_t first, 
     int64_t K = c->K, W = doubts_wide(K);
     double *row = r->room, *e = row + W;
     for (int64_t t = 0; t < T; t++) {
+        if (doubts_stops(r, K * W / 4 + 4 * W)) return 0;
         double *now = r->alphas + t * W, *R = r->R + t * W, sum = 0.0, least = 1.0;
         if (t == 0)
             for (int64_t q = 0; q < W; q++) R[q] = 1.0;
@@ -251,7 +321,7 @@ static int doubts_forward(const doubts_chain *c, doubts_room *r, int64_t first, 
 static void doubts_backward(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
     int64_t K = c->K, W = doubts_wide(K);
     memcpy(r->p + (T - 1) * W, r->alphas + (T - 1) * W, W * sizeof(double));
-    for (int64_t t = T - 1; t > 0; t--) {
+    for (int64_t t = T - 1; t > 0 && !doubts_stops(r, K * W / 4 + 2 * W); t--) {
         double *p = r->p + t * W, *before = p - W, *w = r->R + t * W, sum = 0.0;
         const double *alpha = r->alphas + (t - 1) * W;
         for (int64_t q = 0; q < W; q++) w[q] = p[q] > 0.0 ? p[q] / w[q] : 0.0;
@@ -266,7 +336,7 @@ static void doubts_backward(const doubts_chain *c, doubts_room *r, int64_t first
 static double doubts_entropy(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
     int64_t K = c->K, W = doubts_wide(K);
     double *row = r->room, sum = 0.0;
-    for (int64_t t = 0; t < T; t++) {
+    for (int64_t t = 0; t < T && !doubts_stops(r, K * W / 4 + 2 * W); t++) {
         const double *p = r->p + t * W, *alpha = r->alphas + (t - 1) * W;
         doubts_scores(c, first, t, T, row);
         sum += r->logs[t];
@@ -280,7 +350,7 @@ static double doubts_entropy(const doubts_chain *c, doubts_room *r, int64_t firs
 
 static double doubts_confidence(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
     double *row = r->room, sum = 0.0;
-    for (int64_t t = 0, before = 0; t < T; t++) {
+    for (int64_t t = 0, before = 0; t < T && !doubts_stops(r, 2 * c->K); t++) {
         int64_t label = doubts_best(r->mu + t * c->stride, c->K);
         doubts_scores(c, first, t, T, row);
         sum += row[label] - r->tops[t] - r->logs[t];
@@ -303,7 +373,7 @@ static double doubts_wrong(const double *p, int64_t K, int64_t label) {
 static double doubts_risk(const doubts_chain *c, doubts_room *r, int64_t T, double near) {
     int64_t K = c->K, W = doubts_wide(K);
     double sum = 0.0;
-    for (int64_t t = 0; t < T; t++) {
+    for (int64_t t = 0; t < T && !doubts_stops(r, 4 * K); t++) {
         const float *mu = r->mu + t * c->stride;
         int64_t best = doubts_best(mu, K), label = best;
         for (int64_t q = 0; q < K; q++)
@@ -332,7 +402,7 @@ static double doubts_chunk(const doubts_chain *c, doubts_room *r, int64_t first,
             if (c->goes_on_after[own[j]])
                 run[i] -= r->p[(start - 1) * W + own[j]] * doubts_on(r, moves, W, start - 1, own[j], own[i]);
     }
-    for (int64_t t = start; t <= stop && t < T - 1; t++) {
+    for (int64_t t = start; t <= stop && t < T - 1 && !doubts_stops(r, 4 * n * n); t++) {
         moves = doubts_at(c, r, first + t + 1);
         for (int64_t i = 0; i < n; i++) next[i] = 0.0;
         for (int64_t j = 0; j < n; j++)
@@ -350,7 +420,7 @@ static double doubts_chunk(const doubts_chain *c, doubts_room *r, int64_t first,
 static double doubts_span(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T) {
     int64_t K = c->K, W = doubts_wide(K), S = c->stride, start = -1, found = 0;
     double worst = 0.0, of_labels = 0.0;
-    for (int64_t t = 0; t < T; t++) {
+    for (int64_t t = 0; t < T && !doubts_stops(r, 4 * K); t++) {
         int64_t label = doubts_best(r->mu + t * S, K), kind = c->kind[label];
         double wrong = doubts_wrong(r->p + t * W, K, label);
         of_labels = wrong > of_labels ? wrong : of_labels;
@@ -368,24 +438,29 @@ static double doubts_span(const doubts_chain *c, doubts_room *r, int64_t first, 
     return found ? worst : of_labels;
 }
 
-static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double near,
+/* Write the margin and the value; `near`, how far apart the rounding of scores may put two labellings that are equal, has
+ * the rounding of their sums added. */
+static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double *near,
                      double *margin, double *value) {
-    int64_t each = c->K * doubts_wide(c->K);
-    *margin = doubts_margin(c, r, first, T);
-    if (stop_count(&r->work, T * each / 8) < 0) return -1;
+    double sizes;
+    *margin = doubts_margin(c, r, first, T, &sizes);
+    *near += 2.0 * DOUBTS_UNIT * sizes;
+    if (r->is_stopped) return -1;
     if (what == DOUBTS_NONE) return 0;
     *value = NAN;
-    if (*margin == -INFINITY || !doubts_forward(c, r, first, T)) return 0;
+    if (!(*margin > -INFINITY) || !doubts_forward(c, r, first, T)) return r->is_stopped ? -1 : 0;
     if (what != DOUBTS_CONFIDENCE) doubts_backward(c, r, first, T);
+    if (r->is_stopped) return -1;
     if (what == DOUBTS_CONFIDENCE) *value = doubts_confidence(c, r, first, T);
     if (what == DOUBTS_ENTROPY) *value = doubts_entropy(c, r, first, T);
-    if (what == DOUBTS_RISK) *value = doubts_risk(c, r, T, near);
+    if (what == DOUBTS_RISK) *value = doubts_risk(c, r, T, *near);
     if (what == DOUBTS_SPAN) *value = doubts_span(c, r, first, T);
-    return stop_count(&r->work, T * each) < 0 ? -1 : 0;
+    return r->is_stopped ? -1 : 0;
 }
 
 static void doubts_prepare(const doubts_chain *c, doubts_room *r) {
     r->work = 0;
+    r->is_stopped = 0;
     r->shared.d = c->moves;
     r->shared.has_sums = 0;
     doubts_turn(c->moves, c->K, c->stride, r->shared.turned_d);
@@ -394,22 +469,39 @@ static void doubts_prepare(const doubts_chain *c, doubts_room *r) {
 
 /* ---- changes of scores ---- */
 
+/* scores[token] += value change, for the entries p .. of a feature whose tokens come before `end`; returns the next one. */
+static int64_t doubts_add_until(float *scores, int32_t *n_sums, int64_t stride, const int64_t *tokens,
+                                const float *values, int64_t p, int64_t stop, int64_t end, const float *change) {
+    for (; p < stop && tokens[p] < end; p++) {
+        float *row = scores + tokens[p] * stride, x = values == NULL ? 1.0f : values[p];
+        for (int64_t q = 0; q < stride; q += PART) *(rows_part *)(row + q) += x * *(const rows_part *)(change + q);
+        n_sums[tokens[p]]++;
+    }
+    return p;
+}
+
 /* scores[token] += value changes[i], for the tokens that have feature i: block after block, each of which stays in the
- * cache. `at` has room for n numbers. */
-static int doubts_add(float *scores, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
-                      const float *values, const int64_t *features, int64_t n, const float *changes, int64_t *at) {
-    int64_t done = 0;
-    for (int64_t i = 0; i < n; i++) at[i] = starts[features[i]];
-    for (int64_t end = DOUBTS_BLOCK; end < n_tokens + DOUBTS_BLOCK; end += DOUBTS_BLOCK)
-        for (int64_t i = 0; i < n; i++) {
-            int64_t p = at[i], stop = starts[features[i] + 1];
-            for (; p < stop && tokens[p] < end; p++) {
-                float *row = scores + tokens[p] * stride, x = values == NULL ? 1.0f : values[p];
-                for (int64_t q = 0; q < stride; q += PART)
-                    *(rows_part *)(row + q) += x * *(const rows_part *)(changes + i * stride + q);
-            }
-            if (stop_count(&done, 1 + (p - at[i]) * stride / 4) < 0) return -1;
-            at[i] = p;
+ * cache; n_sums counts them for each token. Features with fewer tokens than there are blocks, of which there may be many, at once. `at` has room for 2 n
+ * numbers. */
+static int doubts_add(float *scores, int32_t *n_sums, int64_t n_tokens, int64_t stride, const int64_t *starts,
+                      const int64_t *tokens, const float *values, const int64_t *features, int64_t n, const float *changes,
+                      int64_t *at) {
+    int64_t done = 0, n_often = 0, *often = at + n;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t p = starts[features[i]], stop = starts[features[i] + 1];
+        if (stop - p > n_tokens / DOUBTS_BLOCK) {
+            at[n_often] = p;
+            often[n_often++] = i;
+            continue;
+        }
+        doubts_add_until(scores, n_sums, stride, tokens, values, p, stop, n_tokens, changes + i * stride);
+        if (stop_count(&done, 1 + (stop - p) * stride / 4) < 0) return -1;
+    }
+    for (int64_t end = DOUBTS_BLOCK; end < n_tokens + DOUBTS_BLOCK && n_often > 0; end += DOUBTS_BLOCK)
+        for (int64_t j = 0; j < n_often; j++) {
+            int64_t i = often[j], p = at[j], stop = starts[features[i] + 1];
+            at[j] = doubts_add_until(scores, n_sums, stride, tokens, values, p, stop, end, changes + i * stride);
+            if (stop_count(&done, 1 + (at[j] - p) * stride / 4) < 0) return -1;
         }
     return 0;
 }

@@ -1,5 +1,6 @@
 /* Exponentials and logarithms of some floats, after Cephes (expf, logf), and exponentials of some doubles, by the series:
- * within 2 units of the last place, and without branches. Compilers vectorise neither, and a call of the C library takes as long as these of eight.
+ * within 2 units of the last place, and without branches. Compilers vectorise neither, and a call of the C library takes
+ * as long as these of eight.
  */
 #ifndef STRUCTSVM_EXPONENTIALS_H
 #define STRUCTSVM_EXPONENTIALS_H

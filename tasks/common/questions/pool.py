@@ -150,7 +150,9 @@ class Pool:
         if is_other or model is not self._model:
             self._forget(strategy)
             upper = reader.upper(model, strategy)
-            self._upper = np.full(len(self), np.inf) if upper is None else upper
+            self._upper = np.full(len(self), np.inf)
+            if upper is not None:
+                self._upper = np.where(np.isnan(upper), np.inf, upper)
         self._temperature, self._model = temperature, model
         return reader
 

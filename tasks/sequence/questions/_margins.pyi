@@ -12,7 +12,13 @@ _ChunkTables: TypeAlias = tuple[_Ids, _Ids, _Ids, NDArray[np.uint8], NDArray[np.
 KINDS: dict[str, int]
 
 def add_rows(
-    scores: _Scores, starts: _Ids, tokens: _Ids, values: _Scores | None, features: _Ids, changes: _Scores
+    scores: _Scores,
+    n_sums: NDArray[np.int32],
+    starts: _Ids,
+    tokens: _Ids,
+    values: _Scores | None,
+    features: _Ids,
+    changes: _Scores,
 ) -> None: ...
 def doubts(
     emissions: _Scores,

@@ -1,9 +1,8 @@
 """Margins and doubts of the sequences of a pool, and changes of their scores: loops around oracles/simd/doubts.h."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from structsvm._arrays cimport array_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
@@ -44,11 +43,11 @@ cdef extern from "doubts.h" nogil:
         int64_t n_special
     ctypedef struct doubts_kernels:
         void (*prepare)(const doubts_chain* c, doubts_room* r) noexcept nogil
-        int (*of)(const doubts_chain* c, doubts_room* r, int64_t first, int64_t T, int what, double near,
+        int (*of)(const doubts_chain* c, doubts_room* r, int64_t first, int64_t T, int what, double* near,
                   double* margin, double* value) except -1 nogil
-        int (*add)(float* scores, int64_t n_tokens, int64_t stride, const int64_t* starts, const int64_t* tokens,
-                   const float* values, const int64_t* features, int64_t n, const float* changes,
-                   int64_t* at) except -1 nogil
+        int (*add)(float* scores, int32_t* n_sums, int64_t n_tokens, int64_t stride, const int64_t* starts,
+                   const int64_t* tokens, const float* values, const int64_t* features, int64_t n,
+                   const float* changes, int64_t* at) except -1 nogil
     const doubts_kernels* doubts_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const doubts_kernels* KERNELS = doubts_kernels_of(kernel_set(), poll)
@@ -56,19 +55,28 @@ cdef const doubts_kernels* KERNELS = doubts_kernels_of(kernel_set(), poll)
 # The values, by strategy; margins alone.
 KINDS = {"margin": 0, "confidence": 1, "entropy": 2, "risk": 3, "span": 4}
 
-
 # Bytes of the moves that are kept of tokens with pairs: as many as stay in a cache.
 cdef enum:
     MOST_SPECIAL = 1 << 21
 
 
-def add_rows(scores, starts, tokens, values, features, changes):
+cdef int same(str name, int64_t found, int64_t wanted) except -1:
+    """Raise ValueError for an array of another length than wanted."""
+    if found != wanted:
+        raise ValueError(f"{name}: {found} numbers where {wanted} are wanted")
+    return 0
+
+
+def add_rows(float[:, ::1] scores, int32_t[::1] n_sums, const int64_t[::1] starts, const int64_t[::1] tokens,
+             const float[::1] values, const int64_t[::1] features, const float[:, ::1] changes):
     """Add to the scores of tokens what the weights of some of their features have changed by.
 
     Parameters
     ----------
     scores : float32 array of shape (n_tokens, stride)
         Changed in place.
+    n_sums : int32 array of shape (n_tokens,)
+        How often the scores of a token were added to: counted on.
     starts : int64 array of shape (n_features + 1,)
         Feature f has the entries ``starts[f]:starts[f + 1]``.
     tokens : int64 array of shape (n_entries,)
@@ -79,18 +87,21 @@ def add_rows(scores, starts, tokens, values, features, changes):
     changes : float32 array of shape (n, stride)
     """
     cdef int64_t n = len(features), n_tokens = scores.shape[0], stride = scores.shape[1]
-    cdef float* e = <float*>array_data(scores)
-    cdef const int64_t* first = <const int64_t*>array_data(starts)
-    cdef const int64_t* token = <const int64_t*>array_data(tokens)
-    cdef const int64_t* f = <const int64_t*>array_data(features)
-    cdef const float* x = NULL if values is None else <const float*>array_data(values)
-    cdef const float* d = <const float*>array_data(changes)
-    cdef int64_t* at = <int64_t*>malloc((n + 1) * sizeof(int64_t))
+    same("n_sums", len(n_sums), n_tokens)
+    same("changes", changes.shape[0], n)
+    same("rows of changes", changes.shape[1], stride)
+    if values is not None:
+        same("values", len(values), len(tokens))
+    if n == 0 or len(tokens) == 0:
+        return
+    cdef const float* x = NULL if values is None else &values[0]
+    cdef int64_t* at = <int64_t*>malloc((2 * n + 1) * sizeof(int64_t))
     if at == NULL:
         raise MemoryError("scores of a pool")
     try:
         with nogil:
-            KERNELS.add(e, n_tokens, stride, first, token, x, f, n, d, at)
+            KERNELS.add(&scores[0, 0], &n_sums[0], n_tokens, stride, &starts[0], &tokens[0], x, &features[0], n,
+                        &changes[0, 0], at)
     finally:
         free(at)
 
@@ -108,11 +119,13 @@ cdef void deal_moves(doubts_moves* moves, char** place, int64_t K, int64_t W, in
     place[0] += 2 * K * S * sizeof(float)
 
 
-def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, near, chunks, pairs=None):
+def doubts(const float[:, ::1] emissions, const int64_t[::1] offsets, const float[:, ::1] moves, const float[::1] begin,
+           const float[::1] end, double[::1] out, double[::1] values, str strategy, double heat, double[::1] near,
+           tuple chunks, tuple pairs=None):
     """Write the margins of sequences to `out`, and the values of a strategy.
 
-    Margins are minus infinity where no labelling is allowed; values are not a number there, and where scores are too
-    far apart for sums.
+    Margins are minus infinity where no labelling is allowed, and not a number where scores have overflowed; values are
+    not a number there, and where scores are too far apart for sums.
 
     Parameters
     ----------
@@ -128,7 +141,8 @@ def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, n
     heat : float
         1 / temperature.
     near : float64 array of shape (n_sequences,)
-        How far below the best labelling others may have its place, for "risk".
+        How far the rounding of scores of tokens may put two labellings apart that are equal; the rounding of their
+        sums, the decoder's as well, is added in place. Labellings as near as that may be the best one, for "risk".
     chunks : tuple of arrays
         The kind of each label, int64 (n_labels,), -1 for labels outside; the labels by kind, int64, and where each
         kind's begin, int64 (n_kinds + 1,); whether chunks go on after a label, and with it, uint8 (n_labels,) each.
@@ -138,27 +152,40 @@ def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, n
     """
     cdef int64_t n = len(out), K = moves.shape[0], S = moves.shape[1], W = (K + 3) // 4 * 4, i, T = 1, size
     cdef int what = KINDS[strategy]
-    cdef const int64_t* ends = <const int64_t*>array_data(offsets)
-    cdef double* margin = <double*>array_data(out)
-    cdef double* value = <double*>array_data(values)
-    cdef double* tolerance = <double*>array_data(near)
+    cdef const int64_t[::1] kind = chunks[0], members = chunks[1], member_starts = chunks[2]
+    cdef const uint8_t[::1] after = chunks[3], within = chunks[4]
+    cdef const int64_t[::1] pair_starts, pair_tables
+    cdef const float[::1] pair_values
+    cdef const float[:, :, ::1] pair_moves
     cdef doubts_chain c
     cdef doubts_room room
+    same("offsets", len(offsets), n + 1)
+    same("emissions", emissions.shape[0], offsets[n])
+    for name, found, wanted in (
+        ("rows of emissions", emissions.shape[1], S), ("begin", len(begin), S), ("end", len(end), S),
+        ("values", len(values), n), ("near", len(near), n),
+        ("kinds", len(kind), K), ("goes on after", len(after), K), ("goes on with", len(within), K),
+    ):
+        same(name, found, wanted)
     c.K, c.stride, c.heat = K, S, heat
-    c.scores, c.moves = <const float*>array_data(emissions), <const float*>array_data(moves)
-    c.begin, c.end = <const float*>array_data(begin), <const float*>array_data(end)
-    c.kind, c.members = <const int64_t*>array_data(chunks[0]), <const int64_t*>array_data(chunks[1])
-    c.member_starts = <const int64_t*>array_data(chunks[2])
-    c.goes_on_after = <const uint8_t*>array_data(chunks[3])
-    c.goes_on_with = <const uint8_t*>array_data(chunks[4])
+    c.scores, c.moves, c.begin, c.end = &emissions[0, 0], &moves[0, 0], &begin[0], &end[0]
+    c.kind, c.member_starts = &kind[0], &member_starts[0]
+    c.members = &members[0] if len(members) else NULL
+    c.goes_on_after, c.goes_on_with = &after[0], &within[0]
     c.pair_starts = c.pair_tables = NULL
     c.pair_values = c.pair_moves = NULL
     if pairs is not None:
-        c.pair_starts, c.pair_tables = <const int64_t*>array_data(pairs[0]), <const int64_t*>array_data(pairs[1])
-        c.pair_values = NULL if pairs[2] is None else <const float*>array_data(pairs[2])
-        c.pair_moves = <const float*>array_data(pairs[3])
+        pair_starts, pair_tables, pair_values, pair_moves = pairs
+        same("indptr of pairs", len(pair_starts), emissions.shape[0] + 1)
+        same("tables of pairs", len(pair_tables), pair_starts[emissions.shape[0]])
+        same("rows of moves of pairs", pair_moves.shape[1] * pair_moves.shape[2], K * S)
+        c.pair_starts, c.pair_moves = &pair_starts[0], &pair_moves[0, 0, 0]
+        c.pair_tables = &pair_tables[0] if len(pair_tables) else NULL
+        if pair_values is not None:
+            same("values of pairs", len(pair_values), len(pair_tables))
+            c.pair_values = &pair_values[0] if len(pair_values) else NULL
     for i in range(n):
-        T = max(T, ends[i + 1] - ends[i])
+        T = max(T, offsets[i + 1] - offsets[i])
     # Bytes of moves, of W doubles and S floats a row, in the order in which they are dealt out.
     cdef int64_t of_moves = K * (3 * W * sizeof(double) + 2 * S * sizeof(float)), n_special = 0
     if pairs is not None:
@@ -181,6 +208,6 @@ def doubts(emissions, offsets, moves, begin, end, out, values, strategy, heat, n
         with nogil:
             KERNELS.prepare(&c, &room)
             for i in range(n):
-                KERNELS.of(&c, &room, ends[i], ends[i + 1] - ends[i], what, tolerance[i], margin + i, value + i)
+                KERNELS.of(&c, &room, offsets[i], offsets[i + 1] - offsets[i], what, &near[i], &out[i], &values[i])
     finally:
         free(start)

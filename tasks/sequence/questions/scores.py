@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]
     ]
 
-# Error of a score in float32, as a share of the greatest weight times the number of weights that it sums.
-ROUNDING = 1e-6
+# Rounding of a number in float32, and a little more for products of roundings; scores whose error is greater than the
+# second number may have overflowed.
+UNIT, TOO_FAR = 6e-8, 1e30
 # Changes after which scores are summed anew: each adds the rounding of a few more sums.
 MOST_CHANGES = 64
 
@@ -50,12 +51,18 @@ class Index(NamedTuple):
         values = None if tokens.values is None else tokens.values[order]
         return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows, values)
 
-    def add(self, scores: NDArray[np.float32], changes: NDArray[np.float32], places: NDArray[np.int64] | None) -> None:
+    def add(
+        self,
+        scores: NDArray[np.float32],
+        n_sums: NDArray[np.int32],
+        changes: NDArray[np.float32],
+        places: NDArray[np.int64] | None,
+    ) -> None:
         """Add to the scores of tokens the changes of rows of weights; `places` are the rows of features, or -1."""
         changed: NDArray[np.bool_] = np.any(changes != 0.0, axis=1)
         places = np.arange(len(changed)) if places is None else places
         features = np.flatnonzero((places >= 0) & changed[places])
-        add_rows(scores, self.starts, self.tokens, self.values, features, changes[places[features]])
+        add_rows(scores, n_sums, self.starts, self.tokens, self.values, features, changes[places[features]])
 
 
 def can_score(model: SequenceModel) -> bool:
@@ -79,24 +86,30 @@ class ChainScores:
         self.tokens, self.index, self.n_changes = tokens, index, 0
         self.scores = np.zeros((0, 0), dtype=np.float32)
         self.weights = np.zeros((0, 0), dtype=np.float32)
+        self.n_sums, self.size = np.zeros(tokens.n_tokens, dtype=np.int32), 0.0
+        self.sizes = [sizes_of(own) for own in (tokens, tokens.bigrams) if own is not None]
 
     def follow(self, model: SequenceModel, places: NDArray[np.int64] | None, *, is_same: bool) -> None:
         """Bring the scores to the weights of a model; `is_same`: it is the one of the last call, with more features."""
         oracle = model.oracle
         now = model.weights.reshape(-1, oracle.stride)[: oracle.n_token_features]
-        if not is_same or self.n_changes == MOST_CHANGES or self.scores.shape[1] != oracle.stride:
+        before, n_changes, size = self.weights, self.n_changes, self.size
+        self.n_changes = MOST_CHANGES  # whoever is interrupted from here on starts anew
+        if not is_same or n_changes == MOST_CHANGES or self.scores.shape[1] != oracle.stride:
             self.scores = np.zeros((self.tokens.n_tokens, oracle.stride), dtype=np.float32)
             self.scores += oracle.padding_row
-            self.weights, self.n_changes = np.zeros((0, oracle.stride), dtype=np.float32), 0
-        n = len(self.weights)
-        changes = np.concatenate([now[:n] - self.weights, now[n:]])
-        self.index.add(self.scores, changes, places)
-        self.weights, self.n_changes = now.copy(), self.n_changes + 1
+            before, n_changes = np.zeros((0, oracle.stride), dtype=np.float32), 0
+            self.n_sums, size = np.zeros(self.tokens.n_tokens, dtype=np.int32), 0.0
+        n = len(before)
+        changes = np.concatenate([now[:n] - before, now[n:]])
+        self.index.add(self.scores, self.n_sums, changes, places)
+        self.weights, self.size = now.copy(), max(size, float(np.abs(now).max(initial=0.0)))
+        self.n_changes = n_changes + 1
 
     def doubts(
         self, model: SequenceModel, strategy: str, chunks: ChunkTables, pairs: NDArray[np.int64] | None
-    ) -> tuple[Floats, Floats]:
-        """Return ``(values, margins)`` of all sequences: what a strategy ranks by, and margins less a tolerance.
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return ``(values, margins, near)`` of all sequences: what a strategy ranks by, margins, and their error.
 
         Values are right as far as the scores are; of "risk" and "confidence" also where the two best labellings come
         near to each other, when the decoder may take the other one. They are not a number where there are no sums.
@@ -111,21 +124,28 @@ class ChainScores:
         out, values = np.empty(len(self.tokens)), np.empty(len(self.tokens))
         moves, begin, end = edges_of(model)
         moves[:, model.oracle.n_labels :] = -np.inf
-        own, bigrams, near = None, self._bigrams(model), self.rounding(model)
+        own, bigrams, near = None, self._bigrams(model), 2.0 * self.rounding(model)
         if bigrams is not None:
             own = bigrams.indptr, self._blocks(bigrams, pairs), bigrams.values, self._of_pairs(model)
         heat = 1.0 / (model.temperature or 1.0)
-        doubts(
-            self.scores, self.tokens.offsets, moves, begin, end, out, values, strategy, heat, 2.0 * near, chunks, own
-        )
-        return values, out - near
+        doubts(self.scores, self.tokens.offsets, moves, begin, end, out, values, strategy, heat, near, chunks, own)
+        near[~(near < TOO_FAR)] = np.inf
+        return values, out, near
 
     def rounding(self, model: SequenceModel) -> Floats:
-        """The error of the score of a labelling, at most."""
-        ends = self.tokens.indptr[self.tokens.offsets]
-        size = float(np.abs(model.weights).max(initial=0.0))
-        most = 1.0 if self.tokens.values is None else float(np.abs(self.tokens.values).max(initial=1.0))
-        return ROUNDING * size * most * (np.diff(ends) + 4.0 * self.tokens.lengths)
+        """The error of the scores of tokens and of moves to them, summed over a sequence: at most, with the decoder's.
+
+        With weights of at most W, u for `UNIT`, and features x of a token, m sums of changes are wrong by
+        ``u W m (|x|_1 + 4 max |x|)``, where 4 is for the rounding of the changes, of up to 2 W, and of their products.
+        The decoder sums each feature once.
+        """
+        size = max(self.size, float(np.abs(model.weights).max(initial=0.0)))
+        each = 4.0 + (np.diff(self.tokens.indptr) + self.n_sums) * self.sizes[0]
+        bigrams = self._bigrams(model)
+        if bigrams is not None:  # tables of moves are summed anew, by the decoder and here
+            each += 2.0 * (np.diff(bigrams.indptr) + 1) * (self.sizes[1] + 1.0)
+        sums: Floats = np.add.reduceat(each, self.tokens.offsets[:-1])
+        return UNIT * size * sums
 
     def _bigrams(self, model: SequenceModel) -> Tokens | None:
         bigrams = self.tokens.bigrams
@@ -142,6 +162,17 @@ class ChainScores:
         oracle = model.oracle
         rows = model.weights.reshape(-1, oracle.stride)[oracle.first_bigram_row :]
         return np.ascontiguousarray(rows).reshape(-1, oracle.n_labels, oracle.stride)
+
+
+def sizes_of(tokens: Tokens) -> Floats:
+    """``|x|_1 + 4 |x|_2``, not less than ``|x|_1 + 4 max |x|``, of the features x of each token."""
+    counts = np.diff(tokens.indptr)
+    if tokens.values is None:
+        return counts + 4.0 * np.minimum(counts, 1)
+    rows, values = np.repeat(np.arange(tokens.n_tokens), counts), np.abs(tokens.values.astype(np.float64))
+    squares = np.bincount(rows, values * values, tokens.n_tokens)
+    sizes: Floats = np.bincount(rows, values, tokens.n_tokens) + 4.0 * np.sqrt(squares)
+    return sizes
 
 
 def edges_of(model: SequenceModel) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:

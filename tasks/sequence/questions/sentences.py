@@ -12,7 +12,7 @@ from structsvm.tasks.common.likelihood import check_sums, probable_weights
 from structsvm.tasks.common.questions.reading import Reader
 from structsvm.tasks.common.questions.strategies import log_of
 from structsvm.tasks.sequence.likely import chance_of, is_markov, labels_of_kinds, marginals_of
-from structsvm.tasks.sequence.questions.scores import ROUNDING, ChainScores, Index, can_score, chunk_tables
+from structsvm.tasks.sequence.questions.scores import UNIT, ChainScores, Index, can_score, chunk_tables
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from structsvm.tasks.sequence.model import SequenceModel
 
     Table: TypeAlias = NDArray[np.float32]
+
+
+# Error of a token's probabilities in float32.
+ROUNDING = 1e-6
 
 
 class Places:
@@ -115,6 +119,7 @@ class SentenceReader(Reader["SequenceModel"]):
         if self.places is None or self.pairs is None:
             return False
         if not has_grown(encoder, before):
+            self.scored = []  # scores of other features
             self._find(model)
             return False
         for X in encoder.growth[len(before.growth) :]:
@@ -151,18 +156,25 @@ class SentenceReader(Reader["SequenceModel"]):
         weights = model.weights if strategy == "margin" else probable_weights(model, f"strategy={strategy!r}")
         tokens = self.tokens_of(model, chosen)
         chain = model.oracle.chain(tokens)
-        values, best = np.empty(len(chosen)), []
+        values: Floats = np.empty(len(chosen))
+        best = []
         is_product = strategy == "span" and model.segments is None and is_markov(model.oracle)
         for i in range(len(chosen)):
             paths, scores = chain.kbest(model.weights, i, 2)
             if not len(paths):
                 raise ValueError(f"sequence {int(chosen[i])} of the pool: the constraints leave no labelling")
             best.append(paths[0])
-            if strategy == "margin":
-                values[i] = scores[1] - scores[0] if len(scores) > 1 else -np.inf
-            elif not is_product:
-                values[i] = VALUES[strategy](model, chain, weights, i, paths[0])
-        return _spans(model, weights, tokens, best) if is_product else values
+            with np.errstate(invalid="ignore"):  # refused below
+                if strategy == "margin":
+                    values[i] = scores[1] - scores[0] if len(scores) > 1 else -np.inf
+                elif not is_product:
+                    values[i] = VALUES[strategy](model, chain, weights, i, paths[0])
+        if is_product:
+            values = _spans(model, weights, tokens, best)
+        if np.isnan(values).any():
+            i = int(chosen[np.isnan(values).argmax()])
+            raise ValueError(f"sequence {i} of the pool: its scores overflow")
+        return values
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -176,17 +188,20 @@ class SentenceReader(Reader["SequenceModel"]):
         self.scores.follow(model, places, is_same=is_same)
         self.scored = [*model.labels]
         chunks = chunk_tables(model.parts_of_tags)
-        values, margins = self.scores.doubts(model, strategy, chunks, pairs)
+        values, margins, near = self.scores.doubts(model, strategy, chunks, pairs)
         if strategy == "margin":
-            return -margins
+            with np.errstate(invalid="ignore"):  # not a number: the pool reads it
+                return near - margins
         if np.isneginf(margins).any():  # no labelling: whoever reads it says so
             return None
-        spread = 2.0 * self.scores.rounding(model) / (model.temperature or 1.0) + ROUNDING * self.parts
-        upper = np.logaddexp(log_of(values) + spread, np.log(spread))
+        logs = 4.0 * UNIT * np.log(model.oracle.n_labels) * self.parts**2
+        spread = near / (model.temperature or 1.0) + ROUNDING * self.parts + logs
+        with np.errstate(invalid="ignore"):  # inf - inf, where scores overflow
+            upper = np.logaddexp(log_of(values) + spread, np.log(spread))
         if strategy in ("confidence", "span"):
             upper = np.minimum(upper, log_of(1.0 - (1.0 - values) * np.exp(-spread)))
         # Where the best two come near to each other, the decoder may take the chunks of the other one.
-        is_known = (margins > 0.0) | (strategy != "span")
+        is_known = np.isfinite(near) & ((margins > near) | (strategy != "span"))
         return np.where(is_known & ~np.isnan(upper), upper, np.inf)
 
 

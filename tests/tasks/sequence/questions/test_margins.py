@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from structsvm.execution._stop import look_every
 from structsvm.metrics._schemes import Part
 from structsvm.tasks.sequence.chances import INSIDE, OPEN
 from structsvm.tasks.sequence.questions._margins import KINDS, add_rows, doubts
@@ -173,5 +174,113 @@ def test_changes_are_added_block_after_block(has_values):
         np.add.at(
             expected, tokens[of], np.outer(1.0 if values is None else values[of], change) + np.zeros((len(lists[f]), S))
         )
-    add_rows(scores, starts, tokens, values, features, changes)
+    n_sums = np.zeros(n, dtype=np.int32)
+    add_rows(scores, n_sums, starts, tokens, values, features, changes)
+    added = np.concatenate([lists[f] for f in features])
+    np.testing.assert_array_equal(n_sums, np.bincount(added, minlength=n))
     np.testing.assert_array_equal(scores, expected)
+
+
+def test_rare_features_cost_their_tokens_alone():
+    """By the work that is counted: not one step for each block of each feature."""
+    n, S = 300_000, 8
+    scores, changes = np.zeros((n, S), dtype=np.float32), np.ones((n, S), dtype=np.float32)
+    tokens, starts = np.random.default_rng(0).permutation(n), np.arange(n + 1)
+    looked = []
+    look_every(1, lambda: looked.append(1))
+    try:
+        add_rows(scores, np.zeros(n, dtype=np.int32), starts, tokens, None, np.arange(n), changes)
+    finally:
+        look_every()
+    assert (scores == 1.0).all()
+    assert 3 <= len(looked) <= 3 * n * S // 4 // (1 << 16)
+
+
+@pytest.mark.parametrize("T", [1, 50, 3000])
+def test_margins_of_long_sequences_are_right_within_their_error(T):
+    """Scores of the whole grow, the rows that are summed do not: the error is far below a float's share of a score."""
+    rng = np.random.default_rng(T)
+    K, S = 3, 8
+    scores, moves = np.full((T, S), -np.inf, dtype=np.float32), np.full((K, S), -np.inf, dtype=np.float32)
+    scores[:, :K], moves[:, :K] = rng.uniform(18, 20, size=(T, K)), rng.uniform(0.9, 1, size=(K, K))
+    edge, chunks = np.zeros(S, dtype=np.float32), chunk_tables(PARTS[:K])
+    margin, values, near = np.empty(1), np.empty(1), np.zeros(1)
+    doubts(scores, np.array([0, T]), moves, edge, edge, margin, values, "margin", 1.0, near, chunks)
+    e, d = scores[:, :K].astype(np.float64), moves[:, :K].astype(np.float64)
+    ahead, behind = [e[0]], [np.zeros(K)]
+    for t in range(1, T):
+        ahead.append(e[t] + (ahead[-1][:, None] + d).max(axis=0))
+        behind.append((d + (e[-t] + behind[-1])).max(axis=1))
+    best = np.sort(np.array(ahead) + np.array(behind[::-1]), axis=1)
+    error = abs(margin[0] - (best[:, -1] - best[:, -2]).min())
+    assert error <= near[0] and error < 1e-4
+    # The decoder sums up to T scores of 20.
+    assert near[0] >= 2.0 * 2.0**-24 * 19.0 * T * (T + 1) / 2
+
+
+@pytest.mark.parametrize("strategy", KINDS)
+def test_one_long_sequence_is_interrupted(strategy):
+    """Within it, not after it: each loop over its tokens looks up."""
+    T, S = 200_000, 8
+    scores, moves = np.random.default_rng(0).normal(size=(T, S)).astype(np.float32), np.zeros((S, S), dtype=np.float32)
+    edge, chunks, margin, values = moves[0].copy(), chunk_tables([PARTS[2]] * S), np.empty(1), np.empty(1)
+
+    def run(most=None):
+        """The number of looks; KeyboardInterrupt at the last one, if a number is given."""
+        n = 0
+
+        def look():
+            nonlocal n
+            n += 1
+            if n == most:
+                raise KeyboardInterrupt
+
+        look_every(1, look)
+        try:
+            doubts(scores, np.array([0, T]), moves, edge, edge, margin, values, strategy, 1.0, np.zeros(1), chunks)
+        except KeyboardInterrupt:
+            assert n == most
+        finally:
+            look_every()
+        return n
+
+    n = run()
+    assert n >= 40
+    assert [run(most) for most in (1, n // 4, n // 2, 3 * n // 4, n)] == [1, n // 4, n // 2, 3 * n // 4, n]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("scores", lambda x: x.astype(np.float64)),
+        ("scores", lambda x: x[:-1]),
+        ("offsets", lambda x: x.astype(np.int32)),
+        ("moves", lambda x: x.T),
+        ("begin", lambda x: x[:-1]),
+        ("end", lambda x: x[::2]),
+        ("pairs", lambda x: (x[0][:-1], *x[1:])),
+        ("pairs", lambda x: (*x[:3], x[3].astype(np.float64))),
+    ],
+)
+def test_arrays_of_other_kinds_are_refused(name, change):
+    small = Small(0, 4)
+    setattr(small, name, change(getattr(small, name)))
+    with pytest.raises(ValueError, match=r"Buffer dtype|not C.contiguous|are wanted"):
+        small.found("margin")
+
+
+def test_changes_of_other_kinds_are_refused():
+    arrays = [
+        np.zeros((3, 8), dtype=np.float32),
+        np.zeros(3, dtype=np.int32),
+        np.array([0, 1, 3]),
+        np.array([0, 1, 2]),
+        None,
+        np.array([0, 1]),
+        np.ones((2, 8), dtype=np.float32),
+    ]
+    add_rows(*arrays)
+    assert arrays[0].sum() == 3 * 8
+    for i, other in ((0, arrays[0].astype(np.float64)), (1, arrays[1][:2]), (6, arrays[6][:1]), (6, arrays[6].T)):
+        with pytest.raises(ValueError, match=r"Buffer dtype|not C.contiguous|are wanted"):
+            add_rows(*arrays[:i], other, *arrays[i + 1 :])

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from structsvm.datasets import make_sequences
 from structsvm.structures.languages import max_length
 from structsvm.tasks import Pool, SequenceLabeler, TokenFeatures
+from structsvm.tasks.sequence.questions import scores
 from structsvm.tasks.sequence.questions.growth import labels_in
 
 SENTENCES, TAGS = make_sequences(400, mean_length=8, random_state=0)
@@ -49,6 +50,13 @@ def anew(estimator, X, pool, k, **options):
     other = Pool(estimator, X)
     other.discard(np.setdiff1d(np.arange(len(pool)), pool.left))
     return estimator.query(other, k, **options).tolist()
+
+
+def anew_pool(estimator, X):
+    """A pool that was asked once."""
+    pool = Pool(estimator, X)
+    estimator.query(pool)
+    return pool
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -143,6 +151,53 @@ def test_under_a_language_all_are_read(strategy):
         assert [i] == anew(estimator, rest, pool, 1, strategy=strategy)
         pool.discard(i)
         estimator.teach(rest[i], TAGS[40 + i])
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_an_interrupted_query_leaves_no_half_added_changes(monkeypatch, is_first):
+    """Neither those of an answer, nor those of a sum anew; the next query ranks as if all were read."""
+    X, estimator = labeler("named", loss="log")
+    estimator.fit(X[:20], TAGS[:20])
+    rest = X[30:]
+    pool = Pool(estimator, rest)
+    estimator.query(pool, 5)
+    estimator.partial_fit(X[20:30], TAGS[20:30])
+    if is_first:
+        pool._reader.scores.n_changes = scores.MOST_CHANGES
+
+    def interrupted(*others):
+        *others, features, changes = others
+        half = len(features) // 2
+        add_rows(*others, features[:half], changes[:half])
+        raise KeyboardInterrupt
+
+    add_rows = scores.add_rows
+    monkeypatch.setattr(scores, "add_rows", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.query(pool, 5)
+    monkeypatch.undo()
+    assert estimator.query(pool, 5).tolist() == anew(estimator, rest, pool, 5)
+    one, other = (own._reader.scores.scores for own in (pool, anew_pool(estimator, rest)))
+    np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_scores_of_another_model_are_summed_anew_after_an_interruption(monkeypatch):
+    def interrupted(*others, **options):
+        raise KeyboardInterrupt
+
+    X, estimator = labeler("named")
+    estimator.fit(X[:20], TAGS[:20])
+    rest = X[60:120]
+    pool = Pool(estimator, rest)
+    estimator.query(pool, 5)
+    estimator.fit(X[20:60], TAGS[20:60])
+    monkeypatch.setattr(scores.ChainScores, "follow", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.query(pool, 5)
+    monkeypatch.undo()
+    assert estimator.query(pool, 5).tolist() == anew(estimator, rest, pool, 5)
+    one, other = (own._reader.scores.scores for own in (pool, anew_pool(estimator, rest)))
+    np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_values_are_their_definitions():
@@ -264,6 +319,44 @@ def test_what_pools_refuse():
     one = clone(estimator).set_params(probability=False).fit(X[:10], TAGS[:10])
     with pytest.raises(ValueError, match="strategy='entropy' needs probabilities"):
         one.query(X, strategy="entropy")
+
+
+@pytest.mark.parametrize("strategy", ["margin", "confidence", "risk", "span"])
+@pytest.mark.parametrize("length", [60, 500])
+def test_bounds_of_long_sequences_hold(length, strategy):
+    """Sums of hundreds of float32 numbers, of features that say the same, and one token that is not clear."""
+    names, rng = [f"f{j}" for j in range(20)], np.random.default_rng(1)
+
+    def sequence(n):
+        return [dict.fromkeys(names, label) for label in rng.choice(["a", "b"], size=n)]
+
+    X = [sequence(10) for _ in range(30)]
+    estimator = SequenceLabeler(C=0.1, loss="log", random_state=0).fit(X, [[token["f0"] for token in x] for x in X])
+    rest = [sequence(length) for _ in range(60)]
+    for x in rest:
+        labels = np.array(["a", "b"])[rng.permutation(20) % 2].tolist()
+        x[rng.integers(length)] = dict(zip(names, labels, strict=True))
+    pool = anew_pool(estimator, rest)
+    for n in range(3):
+        found = estimator.query(pool, 5, strategy=strategy)
+        values = pool._reader.read(estimator.model_, np.arange(60), strategy)
+        assert (values <= pool._upper).all()
+        assert found.tolist() == np.lexsort((np.arange(60), -values))[:5].tolist()
+        estimator.teach(X[n], [token["f0"] for token in X[n]])
+
+
+@pytest.mark.parametrize("strategy", ["margin", "confidence"])
+def test_sequences_whose_scores_overflow_are_named(strategy):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(6, 4)) for _ in range(20)]
+    estimator = SequenceLabeler(C=0.1, random_state=0).fit(X, [[str(int(row[0] > 0)) for row in x] for x in X])
+    rest = [rng.normal(size=(6, 4)) for _ in range(40)]
+    rest[3] = np.full((6, 4), 3e38) * rng.choice([1, -1], size=(6, 4))
+    with pytest.raises(ValueError, match="sequence 3 of the pool: its scores overflow"):
+        estimator.query(rest, 5, strategy=strategy)
+    pool = Pool(estimator, rest)
+    pool.discard(3)
+    assert len(estimator.query(pool, 5, strategy=strategy)) == 5
 
 
 def test_cost_counts_words():
