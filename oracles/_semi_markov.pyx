@@ -231,8 +231,8 @@ cdef class SegmentChain(LabelLattice):
 
     cdef int64_t work_behind(self, Py_ssize_t h, bint is_max) noexcept nogil:
         """Steps from the nodes of group h to all begins, in units of `poll`; exponentials count more."""
-        cdef int64_t steps = (self.groups[h, 1] - self.groups[h, 0] + 2) * self.begins.shape[0]
-        return steps if is_max or not self.wide else 8 * steps
+        cdef int64_t work = (self.groups[h, 1] - self.groups[h, 0] + 2) * self.begins.shape[0]
+        return work if is_max or not self.wide else 8 * work
 
     cdef int64_t work_at(self, Py_ssize_t t) noexcept nogil:
         """All else at a token: tables that are cleared or copied, segments that end there and open ones."""
@@ -407,7 +407,10 @@ cdef class SegmentChain(LabelLattice):
         for z in range(first, self.lasts_of[c + 1]):
             tops[z], totals[z] = -INFINITY, 0.0
         # `run`: scores of the tokens between the first and the last, and of the steps between these.
-        for m in range(2, min(M, t + 1) + 1):
+        cdef bint is_alone = is_max and high == low + 1 and self.lasts_of[c + 1] == first + 1
+        if is_alone:
+            run = self.best_of_head(c, t, E)
+        for m in range(2, 0 if is_alone else min(M, t + 1) + 1):
             j = t - m + 1
             if m == 2:
                 base = <double>A[F * stride + L] + E[t * stride + L]
@@ -456,6 +459,31 @@ cdef class SegmentChain(LabelLattice):
                 self.open_by(t, z, x, self.from_start[m] if is_max else 0, self.from_head[m] if is_max else 0, is_max)
         for z in range(self.opens_of[c], self.opens_of[c + 1]):
             now[z] = tops[z] if is_max or totals[z] == 0.0 else tops[z] + log(totals[z])
+
+    cdef double best_of_head(self, Py_ssize_t c, Py_ssize_t t, const float* E) noexcept nogil:
+        """The best segment that ends at t, of a type with one first and one last node; returns its `run`."""
+        cdef Py_ssize_t head = self.heads_of[c], last = self.lasts_of[c], N = self.N, stride = self.stride, m
+        cdef int32_t F = self.tags[c, FIRST], I = self.tags[c, INSIDE], L = self.tags[c, LAST], length = 0
+        cdef double inside = self.A[I * stride + I], end = <double>self.A[I * stride + L] + E[t * stride + L]
+        cdef double begin = self.A[F * stride + I], base = <double>self.A[F * stride + L] + E[t * stride + L]
+        cdef double top = -INFINITY, run = 0.0, x
+        cdef const double* R = &self.R[t * N + self.heads[head]]
+        cdef const float* own = E + t * stride + F
+        cdef const float* S = &self.S[c]
+        cdef const int32_t* closed = &self.closed[head, 0]
+        for m in range(2, min(self.M, t + 1) + 1):
+            if m > 2:
+                run += own[I - F] + (inside if m > 3 else 0.0)
+                base = begin + run + end
+            R, own, S = R - N, own - stride, S + stride
+            x = base + (R[0] + own[0] + S[0])
+            if x > top and closed[m] >= 0:
+                top, length = x, <int32_t>m
+        self.tops[last] = top
+        if length > 0:
+            self.from_length[t * self.n_last + last] = length
+            self.from_node[t * N + self.last[last]] = self.heads[head]
+        return run
 
     cdef inline void open_by(self, Py_ssize_t t, Py_ssize_t z, double x, Py_ssize_t start, int32_t head,
                              bint is_max) noexcept nogil:

@@ -185,7 +185,7 @@ def test_errors(monkeypatch):
 
 
 def test_charts_count_all_that_they_allocate(monkeypatch):
-    """What the best need, and for sums the probabilities beside it."""
+    """All that the best need, and for sums the probabilities beside it."""
     oracle = SemiMarkovOracle(9, 1, [[0, 1, 2, 3], [4, 5, 6, 7]], max_length=3)
     nodes, x, w = oracle.segment_tables, [np.ones((50, 1))], np.zeros(oracle.n_features)
     N, n_open, n_last = len(nodes.labels), len(nodes.on), len(nodes.last)
