@@ -373,7 +373,10 @@ cdef class SegmentChain(LabelLattice):
                     x += self.S[self.type_of[a]]
                 V[t * N + self.singles[k]] = x
             for c in range(self.n_types):
-                self.of_type(c, t, E, is_max)
+                if is_max and self.is_single(c):
+                    self.best_of_type(c, t, E)
+                else:
+                    self.of_type(c, t, E, is_max)
             poll(self.work_at(t))
         for k in range(N):
             if self.is_final[k]:
@@ -407,10 +410,7 @@ cdef class SegmentChain(LabelLattice):
         for z in range(first, self.lasts_of[c + 1]):
             tops[z], totals[z] = -INFINITY, 0.0
         # `run`: scores of the tokens between the first and the last, and of the steps between these.
-        cdef bint is_alone = is_max and high == low + 1 and self.lasts_of[c + 1] == first + 1
-        if is_alone:
-            run = self.best_of_head(c, t, E)
-        for m in range(2, 0 if is_alone else min(M, t + 1) + 1):
+        for m in range(2, min(M, t + 1) + 1):
             j = t - m + 1
             if m == 2:
                 base = <double>A[F * stride + L] + E[t * stride + L]
@@ -460,30 +460,55 @@ cdef class SegmentChain(LabelLattice):
         for z in range(self.opens_of[c], self.opens_of[c + 1]):
             now[z] = tops[z] if is_max or totals[z] == 0.0 else tops[z] + log(totals[z])
 
-    cdef double best_of_head(self, Py_ssize_t c, Py_ssize_t t, const float* E) noexcept nogil:
-        """The best segment that ends at t, of a type with one first and one last node; returns its `run`."""
-        cdef Py_ssize_t head = self.heads_of[c], last = self.lasts_of[c], N = self.N, stride = self.stride, m
-        cdef int32_t F = self.tags[c, FIRST], I = self.tags[c, INSIDE], L = self.tags[c, LAST], length = 0
-        cdef double inside = self.A[I * stride + I], end = <double>self.A[I * stride + L] + E[t * stride + L]
-        cdef double begin = self.A[F * stride + I], base = <double>self.A[F * stride + L] + E[t * stride + L]
+    cdef bint is_single(self, Py_ssize_t c) noexcept nogil:
+        """Whether type c has one node of each kind, as without a language."""
+        return (self.heads_of[c + 1] == self.heads_of[c] + 1 and self.lasts_of[c + 1] == self.lasts_of[c] + 1
+                and self.opens_of[c + 1] == self.opens_of[c] + 1)
+
+    cdef void best_of_type(self, Py_ssize_t c, Py_ssize_t t, const float* E) noexcept nogil:
+        """The same as `of_type`, for maxima and a type with one node of each kind: no sum under way is in an array."""
+        cdef Py_ssize_t k = self.heads_of[c], z = self.lasts_of[c], o = self.opens_of[c], n = self.n_open
+        cdef Py_ssize_t N = self.N, stride = self.stride, m, longest = min(self.M, t + 1)
+        cdef int32_t F, I, head = self.heads[k], node = head, length = 0
+        F, I = self.tags[c, FIRST], self.tags[c, INSIDE]
+        cdef const float* A = self.A + self.tags[c, LAST]
+        cdef double inside = self.A[I * stride + I], begin = self.A[F * stride + I], now = E[t * stride + I]
+        cdef double ending = E[t * stride + self.tags[c, LAST]], last = A[I * stride] + ending, base
         cdef double top = -INFINITY, run = 0.0, x
-        cdef const double* R = &self.R[t * N + self.heads[head]]
+        cdef const double* R = &self.R[t * N + head]
         cdef const float* own = E + t * stride + F
         cdef const float* S = &self.S[c]
-        cdef const int32_t* closed = &self.closed[head, 0]
-        for m in range(2, min(self.M, t + 1) + 1):
+        cdef const int32_t* closed = &self.closed[k, 0]
+        base = A[F * stride] + ending
+        for m in range(2, longest + 1):
             if m > 2:
                 run += own[I - F] + (inside if m > 3 else 0.0)
-                base = begin + run + end
+                base = begin + run + last
             R, own, S = R - N, own - stride, S + stride
             x = base + (R[0] + own[0] + S[0])
             if x > top and closed[m] >= 0:
                 top, length = x, <int32_t>m
-        self.tops[last] = top
+        if t > 0 and self.out[o] >= 0:
+            x = self.G[(t - 1) * n + o] + last + self.S[self.M * stride + c]
+            if x > top:
+                top, length, node = x, <int32_t>(self.M + 1), <int32_t>o
+        self.V[t * N + self.last[z]] = top
         if length > 0:
-            self.from_length[t * self.n_last + last] = length
-            self.from_node[t * N + self.last[last]] = self.heads[head]
-        return run
+            self.from_length[t * self.n_last + z], self.from_node[t * N + self.last[z]] = length, node
+        # The open segment: one that is M tokens long now, or that was open before.
+        top, m = -INFINITY, -1
+        if longest == self.M and self.opened[k] >= 0:
+            x = R[0] + own[0] + begin + now
+            x += run + (inside if longest > 2 else 0.0)
+            if x > top:
+                top, m, node = x, t - longest + 1, head
+        if t > 0 and self.on[o] >= 0:
+            x = self.G[(t - 1) * n + o] + inside + now
+            if x > top:
+                top, m, node = x, self.from_start[(t - 1) * n + o], self.from_head[(t - 1) * n + o]
+        self.G[t * n + o] = top
+        if m >= 0:
+            self.from_start[t * n + o], self.from_head[t * n + o] = <int32_t>m, node
 
     cdef inline void open_by(self, Py_ssize_t t, Py_ssize_t z, double x, Py_ssize_t start, int32_t head,
                              bint is_max) noexcept nogil:
