@@ -470,7 +470,7 @@ cdef class SegmentChain(LabelLattice):
         cdef Py_ssize_t k = self.heads_of[c], z = self.lasts_of[c], o = self.opens_of[c], n = self.n_open
         cdef Py_ssize_t N = self.N, stride = self.stride, m, longest = min(self.M, t + 1)
         cdef int32_t F, I, head = self.heads[k], node = head, length = 0
-        F, I = self.tags[c, FIRST], self.tags[c, INSIDE]
+        I, F = self.tags[c, INSIDE], self.tags[c, FIRST]
         cdef const float* A = self.A + self.tags[c, LAST]
         cdef double inside = self.A[I * stride + I], begin = self.A[F * stride + I], now = E[t * stride + I]
         cdef double ending = E[t * stride + self.tags[c, LAST]], last = A[I * stride] + ending, base
