@@ -407,8 +407,9 @@ def nodes_under(scores: Scores, nodes: Nodes) -> Scores:
     first, then = links(nodes)
     steps[:, :, first, then] = 0
     first, then, places = scored(nodes, order, K)
-    where: tuple[slice | Integers, ...] = (slice(None), slice(None), *places)
-    steps[:, n_steps - transitions.shape[1] :, first, then] = transitions[where]
+    flat = transitions.reshape(*transitions.shape[:2], prod(transitions.shape[2:]))
+    where = np.ravel_multi_index(places, transitions.shape[2:])
+    steps[:, n_steps - transitions.shape[1] :, first, then] = flat.take(where, axis=2)
     begin = np.where(nodes.first[labels] == np.arange(N), start[:, labels], nothing)
     last = np.where(nodes.ends > 0, end[:, labels], nothing)
     return Scores((own, steps, *map(np.ascontiguousarray, (begin, last))), scores.shapes, scores.lengths)
