@@ -160,10 +160,14 @@ cdef class SegmentChain(LabelLattice):
         self.lasts_of, self.last, self.last_at = nodes[14:]
         self.N, self.H = len(nodes.labels), len(nodes.groups)
         self.n_open, self.n_last = len(nodes.on), len(nodes.last)
-        size = 8 * self.longest * (2 * self.N + self.n_open)
-        if size > MAX_CHART_BYTES:
+        return self.check_chart(20 * self.N + 16 * self.n_open + 4 * self.n_last)
+
+    cdef int check_chart(self, int64_t size) except -1:
+        """Raise ValueError where so many bytes a token are too many."""
+        total = self.longest * int(size)
+        if total > MAX_CHART_BYTES:
             raise ValueError(
-                f"a sequence of {self.longest} tokens needs a chart of {size} bytes for the {self.N} pairs of labels "
+                f"a sequence of {self.longest} tokens needs a chart of {total} bytes for the {self.N} pairs of labels "
                 f"and states of its segments, more than {MAX_CHART_BYTES}: divide it")
         return 0
 
@@ -194,7 +198,7 @@ cdef class SegmentChain(LabelLattice):
                 top = self.V[t * self.N + m]
         return top
 
-    cdef void enter(self, Py_ssize_t t, bint is_max) noexcept nogil:
+    cdef int enter(self, Py_ssize_t t, bint is_max) except -1 nogil:
         """R of token t, from V of the one before."""
         cdef Py_ssize_t n = self.begins.shape[0], h, k
         cdef double* R = &self.R[t * self.N]
@@ -206,7 +210,7 @@ cdef class SegmentChain(LabelLattice):
             for k in range(n):
                 if self.first[k] >= 0:
                     R[self.first[k]] = self.A[self.K * self.stride + self.begins[k]]
-            return
+            return 0
         for h in range(self.H):
             if is_max:
                 self.best_behind(t, h, column)
@@ -222,6 +226,17 @@ cdef class SegmentChain(LabelLattice):
                         self.from_node[t * self.N + node] = self.best_of[k]
                 elif not is_max and column[k] > -INFINITY:
                     R[node] = max(R[node], column[k]) + log1p(exp(-fabs(R[node] - column[k])))
+            poll(self.work_behind(h, is_max))
+        return 0
+
+    cdef int64_t work_behind(self, Py_ssize_t h, bint is_max) noexcept nogil:
+        """Steps from the nodes of group h to all begins, in units of `poll`; exponentials count more."""
+        cdef int64_t work = (self.groups[h, 1] - self.groups[h, 0] + 2) * self.begins.shape[0]
+        return work if is_max or not self.wide else 8 * work
+
+    cdef int64_t work_at(self, Py_ssize_t t) noexcept nogil:
+        """All else at a token: tables that are cleared or copied, segments that end there and open ones."""
+        return self.N + (self.M + 1) * self.stride // 8 + self.n_open + self.heads.shape[0] * min(self.M, t + 1) // 2
 
     cdef void best_behind(self, Py_ssize_t t, Py_ssize_t h, double* column) noexcept nogil:
         """The maxima of V of group h, at the token before t, and a transition to each begin."""
@@ -358,8 +373,11 @@ cdef class SegmentChain(LabelLattice):
                     x += self.S[self.type_of[a]]
                 V[t * N + self.singles[k]] = x
             for c in range(self.n_types):
-                self.of_type(c, t, E, is_max)
-            poll((self.next.shape[0] * self.next.shape[1] * 2 + self.heads.shape[0] * min(self.M, t + 1)) // 2)
+                if is_max and self.is_single(c):
+                    self.best_of_type(c, t, E)
+                else:
+                    self.of_type(c, t, E, is_max)
+            poll(self.work_at(t))
         for k in range(N):
             if self.is_final[k]:
                 x = V[(T - 1) * N + k]
@@ -442,6 +460,56 @@ cdef class SegmentChain(LabelLattice):
         for z in range(self.opens_of[c], self.opens_of[c + 1]):
             now[z] = tops[z] if is_max or totals[z] == 0.0 else tops[z] + log(totals[z])
 
+    cdef bint is_single(self, Py_ssize_t c) noexcept nogil:
+        """Whether type c has one node of each kind, as without a language."""
+        return (self.heads_of[c + 1] == self.heads_of[c] + 1 and self.lasts_of[c + 1] == self.lasts_of[c] + 1
+                and self.opens_of[c + 1] == self.opens_of[c] + 1)
+
+    cdef void best_of_type(self, Py_ssize_t c, Py_ssize_t t, const float* E) noexcept nogil:
+        """The same as `of_type`, for maxima and a type with one node of each kind: no sum under way is in an array."""
+        cdef Py_ssize_t k = self.heads_of[c], z = self.lasts_of[c], o = self.opens_of[c], n = self.n_open
+        cdef Py_ssize_t N = self.N, stride = self.stride, m, longest = min(self.M, t + 1)
+        cdef int32_t F, I, head = self.heads[k], node = head, length = 0
+        I, F = self.tags[c, INSIDE], self.tags[c, FIRST]
+        cdef const float* A = self.A + self.tags[c, LAST]
+        cdef double inside = self.A[I * stride + I], begin = self.A[F * stride + I], now = E[t * stride + I]
+        cdef double ending = E[t * stride + self.tags[c, LAST]], last = A[I * stride] + ending, base
+        cdef double top = -INFINITY, run = 0.0, x
+        cdef const double* R = &self.R[t * N + head]
+        cdef const float* own = E + t * stride + F
+        cdef const float* S = &self.S[c]
+        cdef const int32_t* closed = &self.closed[k, 0]
+        base = A[F * stride] + ending
+        for m in range(2, longest + 1):
+            if m > 2:
+                run += own[I - F] + (inside if m > 3 else 0.0)
+                base = begin + run + last
+            R, own, S = R - N, own - stride, S + stride
+            x = base + (R[0] + own[0] + S[0])
+            if x > top and closed[m] >= 0:
+                top, length = x, <int32_t>m
+        if t > 0 and self.out[o] >= 0:
+            x = self.G[(t - 1) * n + o] + last + self.S[self.M * stride + c]
+            if x > top:
+                top, length, node = x, <int32_t>(self.M + 1), <int32_t>o
+        self.V[t * N + self.last[z]] = top
+        if length > 0:
+            self.from_length[t * self.n_last + z], self.from_node[t * N + self.last[z]] = length, node
+        # The open segment: one that is M tokens long now, or that was open before.
+        top, m = -INFINITY, -1
+        if longest == self.M and self.opened[k] >= 0:
+            x = R[0] + own[0] + begin + now
+            x += run + (inside if longest > 2 else 0.0)
+            if x > top:
+                top, m, node = x, t - longest + 1, head
+        if t > 0 and self.on[o] >= 0:
+            x = self.G[(t - 1) * n + o] + inside + now
+            if x > top:
+                top, m, node = x, self.from_start[(t - 1) * n + o], self.from_head[(t - 1) * n + o]
+        self.G[t * n + o] = top
+        if m >= 0:
+            self.from_start[t * n + o], self.from_head[t * n + o] = <int32_t>m, node
+
     cdef inline void open_by(self, Py_ssize_t t, Py_ssize_t z, double x, Py_ssize_t start, int32_t head,
                              bint is_max) noexcept nogil:
         """Add a way to the open node z at token t."""
@@ -472,10 +540,12 @@ cdef class SegmentChain(LabelLattice):
         cdef double loss
         if self.p.shape[0] == 0:
             with gil:
+                self.check_chart(36 * self.N + 24 * self.n_open + 4 * self.n_last)
                 self.p = np.empty(self.longest * (2 * self.N + self.n_open))
                 self.edges = np.empty(self.n_edges * self.stride)
                 self.exp_C, self.counts = np.empty(self.C.shape[0]), np.empty(self.C.shape[0])
         self.exponentials()
+        poll(16 * self.C.shape[0])
         out[0] = self.forwards(i, E, False)
         out[1] = out[2] = 0.0
         if gold != NULL:
@@ -553,6 +623,7 @@ cdef class SegmentChain(LabelLattice):
         cdef double* edges = &self.edges[0]
         cdef float* phrases = moments + (T + self.n_edges) * stride
         cdef double mean = 0.0, x, y, p, run, last, inside
+        cdef int64_t done           # tokens of the segments that end at t
         memset(r, 0, T * (2 * N + n) * sizeof(double))
         memset(edges, 0, self.n_edges * stride * sizeof(double))
         memset(moments, 0, rows * stride * sizeof(float))
@@ -563,6 +634,7 @@ cdef class SegmentChain(LabelLattice):
                 v[(T - 1) * N + k] = exp(V[(T - 1) * N + k] - log_sum)
         for t in range(T - 1, -1, -1):
             self.segments(i, t)
+            done = 0
             for c in range(self.n_types):
                 F, I, L = self.tags[c, FIRST], self.tags[c, INSIDE], self.tags[c, LAST]
                 inside, last = A[I * stride + I], <double>A[I * stride + L] + E[t * stride + L]
@@ -599,6 +671,7 @@ cdef class SegmentChain(LabelLattice):
                         mean += p * x
                         r[j * N + f] += p
                         moments[j * stride + F] += <float>p
+                        done += m
                         for u in range(j + 1, t):
                             moments[u * stride + I] += <float>p
                         moments[t * stride + L] += <float>p
@@ -633,6 +706,7 @@ cdef class SegmentChain(LabelLattice):
                         mean += p * x
                         r[j * N + f] += p
                         moments[j * stride + F] += <float>p
+                        done += M
                         for u in range(j + 1, t + 1):
                             moments[u * stride + I] += <float>p
                         edges[F * stride + I] += p
@@ -652,7 +726,8 @@ cdef class SegmentChain(LabelLattice):
                             phrases[(e - first) * stride + c] += <float>p
             for k in range(self.H if t > 0 else 0):
                 self.leave(t, k, r + t * N, v + (t - 1) * N)
-            poll(2 * self.next.shape[0] * self.next.shape[1] + self.heads.shape[0] * min(M, t + 1))
+                poll(2 * self.work_behind(k, False))
+            poll(2 * self.work_at(t) + done)
         for k in range(self.begins.shape[0]):
             p = r[self.first[k]] if self.first[k] >= 0 else 0.0
             edges[K * stride + self.begins[k]] = p

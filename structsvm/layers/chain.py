@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +41,8 @@ from structsvm.structures.languages.expressions import automaton_of, parse
 from structsvm.structures.languages.nodes import Nodes, nodes_of
 from structsvm.structures.languages.rules import rule_of
 
+MAX_TABLE_BYTES = 2 << 30  # steps between the nodes of a language: their scores, and what is counted
+
 Reduce = Callable[[Floats, int], Floats]
 
 
@@ -65,7 +68,8 @@ class Chain(Structure):
         On how many labels before it a label depends.
     language : Automaton, optional
         Labellings that there are: all others have no score, and no probability. `label_language` compiles rules and
-        expressions. y of a loss must belong to it.
+        expressions. y of a loss must belong to it. Tables have an entry for each two pairs of a label and a state;
+        ValueError where they are larger than 2 GiB.
     n_threads : int, default=1
         The batch is split among them; results are bit-identical for every number.
 
@@ -205,7 +209,8 @@ class Chain(Structure):
         return self._labels(paths, scores)
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        states, log_z = self._states(scores), np.empty(len(scores.lengths))
+        each = len(scores.lengths) * scores.parts[1].itemsize if marginals else 0
+        states, log_z = self._states(scores, each), np.empty(len(scores.lengths))
         nodes, steps = _zeros_like(states)[:2] if marginals else (None, None)
         batch = _batch(states)
         over_batch(batch.n_groups, self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
@@ -231,7 +236,7 @@ class Chain(Structure):
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
         k, scores = checked_k(k), self.check(parts, lengths)
-        states = self._states(scores)
+        states = self._states(scores, 8, 24 * k)
         n, longest, _ = _emissions(states).shape
         paths, values = np.full((n, k, longest), -1, np.int32), np.full((n, k), -np.inf)
         for entry in range(n):
@@ -241,7 +246,7 @@ class Chain(Structure):
 
     def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)
-        states = self._states(scores)
+        states = self._states(scores, 8, 8)
         best = np.full(_emissions(states).shape, -np.inf)
         for entry, length in enumerate(states.lengths):
             rows, tables = _tables(states, entry)
@@ -251,7 +256,7 @@ class Chain(Structure):
         return self._per_label(best, scores, np.max, -np.inf).astype(np.float64, copy=False)
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
-        states = self._states(scores)
+        states = self._states(scores, 8, 8)
         n, longest, _ = _emissions(states).shape
         paths = np.full((n, n_samples, longest), -1, np.int32)
         for entry, length in enumerate(states.lengths):
@@ -269,9 +274,13 @@ class Chain(Structure):
     # ---- states: labels, or with order 2 pairs (a, q), numbered a K + q, at the second one's token less 1 ----------
     # A single token's label q is the state (0, q).
 
-    def _states(self, scores: Scores) -> Scores:
-        """The same scores as those of a chain of order 1, whose states K others may follow (see potentials.h)."""
+    def _states(self, scores: Scores, each: int = 0, once: int = 0) -> Scores:
+        """The same scores as those of a chain of order 1, whose states K others may follow (see potentials.h).
+
+        Beside them a verb needs so many bytes for each pair of nodes of a language: at each step, and once.
+        """
         if self._nodes is not None:
+            check_tables(scores, len(self._nodes.labels), each, once)
             return nodes_under(scores, self._nodes)
         if self.order == 1:
             return scores
@@ -326,25 +335,43 @@ class Chain(Structure):
         """Add up what is expected of steps between states to pairs, or triples, of labels, in the form of `table`."""
         if self._nodes is None:
             return steps.reshape(table.shape)
-        own, labels, before = (
-            np.zeros_like(table),
-            self._nodes.labels,
-            earlier(self._nodes, self.order, table.shape[-1]),
-        )
+        first, then, places = scored(self._nodes, self.order, table.shape[-1])
+        order, starts, where = gathered(places, table)
+        flat = steps.reshape(*steps.shape[:2], steps.shape[2] * steps.shape[3])
+        taken = flat.take(first[order] * steps.shape[3] + then[order], axis=2)
         if self.order == 2 and table.shape[1] != 1:
-            steps = steps[:, 1:]
-        for a, b in zip(*np.nonzero(leads(self._nodes)), strict=True):
-            if self.order == 1:
-                own[..., labels[a], labels[b]] += steps[..., a, b]
-            elif before[a] >= 0 and table.size:
-                own[..., before[a], labels[a], labels[b]] += steps[..., a, b]
-        return own
+            taken = taken[:, 1:]
+        return put(np.add.reduceat(taken, starts, axis=2), where, table)
 
 
-def leads(nodes: Nodes) -> NDArray[np.bool_]:
-    """Whether a node may follow another one: bool array (n_nodes, n_nodes)."""
-    found: NDArray[np.bool_] = nodes.following[nodes.group][:, nodes.labels] == np.arange(len(nodes.labels))
-    return found
+def links(nodes: Nodes) -> tuple[Integers, Integers]:
+    """The steps that there are between nodes: the numbers of those that come first, and of those that follow."""
+    first, labels = np.nonzero(nodes.following[nodes.group] >= 0)
+    return first, nodes.following[nodes.group[first], labels].astype(np.intp)
+
+
+def scored(nodes: Nodes, order: int, K: int) -> tuple[Integers, Integers, tuple[Integers, ...]]:
+    """The links that transitions score, and the labels that they are scored by."""
+    (first, then), before = links(nodes), earlier(nodes, order, K)
+    if order == 2:
+        known = before[first] >= 0
+        first, then = first[known], then[known]
+    return first, then, (before[first], nodes.labels[first], nodes.labels[then])[2 - order :]
+
+
+def gathered(places: tuple[Integers, ...], table: Floats) -> tuple[Integers, Integers, Integers]:
+    """An order in which those of the same labels stand together, where each group starts, and its place in a table."""
+    keys = np.ravel_multi_index(places, table.shape[2:])
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    return order, starts, keys[order][starts]
+
+
+def put(sums: Floats, where: Integers, table: Floats) -> Floats:
+    """A table of zeros but for sums (B, T, n) at some places of its last axes."""
+    own = np.zeros((*table.shape[:2], prod(table.shape[2:])), table.dtype)
+    own[:, :, where] = sums
+    return own.reshape(table.shape)
 
 
 def earlier(nodes: Nodes, order: int, K: int) -> Integers:
@@ -357,34 +384,52 @@ def earlier(nodes: Nodes, order: int, K: int) -> Integers:
 
 def pairs_under(probabilities: Floats, table: Floats, nodes: Nodes) -> Floats:
     """Expected pairs of labels in the form of `table`, from the probabilities of nodes (B, T, n_nodes)."""
-    own, before = np.zeros_like(table), earlier(nodes, 2, table.shape[-1])
-    for node in np.flatnonzero(before >= 0).tolist():
-        after = probabilities[:, 1:, node]
-        own[:, :, before[node], nodes.labels[node]] += (
-            after if table.shape[1] != 1 else after.sum(axis=1, keepdims=True)
-        )
-    return own
+    before, after = earlier(nodes, 2, table.shape[-1]), probabilities[:, 1:]
+    known = np.flatnonzero(before >= 0)
+    order, starts, where = gathered((before[known], nodes.labels[known]), table)
+    if table.shape[1] == 1:
+        after = after.sum(axis=1, keepdims=True)
+    return put(np.add.reduceat(after.take(known[order], axis=2), starts, axis=2), where, table)
 
 
 def nodes_under(scores: Scores, nodes: Nodes) -> Scores:
     """Scores of labels as those of the nodes of a language, which have them: -inf where it allows no step."""
     emissions, transitions, start, end = scores.parts[:4]
     labels, dtype = nodes.labels, emissions.dtype.type
-    nothing, order = dtype(-np.inf), len(transitions.shape) - 3
-    before = earlier(nodes, order, emissions.shape[2])
+    nothing, order, K = dtype(-np.inf), len(transitions.shape) - 3, emissions.shape[2]
     own = np.ascontiguousarray(emissions[:, :, labels])
-    if order == 1:
-        added = transitions[..., labels[:, None], labels]
-    else:
+    if order == 2:
+        before = earlier(nodes, order, K)
         with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
             own[:, 1:] += np.where(before >= 0, scores.parts[4][..., before, labels], dtype(0))
-        added = np.where(before[:, None] >= 0, transitions[..., before[:, None], labels[:, None], labels], dtype(0))
-        if transitions.shape[1] != 1:  # none at the first step, from which no labels before are known
-            added = np.concatenate([np.zeros_like(added, shape=(len(added), 1, *added.shape[2:])), added], axis=1)
-    steps = np.where(leads(nodes), added, nothing)
-    begin = np.where(nodes.first[labels] == np.arange(len(labels)), start[:, labels], nothing)
+    n_steps, N = steps_under(transitions), len(labels)
+    steps = np.full((len(transitions), n_steps, N, N), nothing)
+    first, then = links(nodes)
+    steps[:, :, first, then] = 0
+    first, then, places = scored(nodes, order, K)
+    flat = transitions.reshape(*transitions.shape[:2], prod(transitions.shape[2:]))
+    where = np.ravel_multi_index(places, transitions.shape[2:])
+    steps[:, n_steps - transitions.shape[1] :, first, then] = flat.take(where, axis=2)
+    begin = np.where(nodes.first[labels] == np.arange(N), start[:, labels], nothing)
     last = np.where(nodes.ends > 0, end[:, labels], nothing)
-    return Scores((own, *map(np.ascontiguousarray, (steps, begin, last))), scores.shapes, scores.lengths)
+    return Scores((own, steps, *map(np.ascontiguousarray, (begin, last))), scores.shapes, scores.lengths)
+
+
+def steps_under(transitions: Floats) -> int:
+    """How many tables of steps between nodes there are of an entry: no triple ends with the first step of order 2."""
+    return transitions.shape[1] + (transitions.ndim == 5 and transitions.shape[1] != 1)
+
+
+def check_tables(scores: Scores, n_nodes: int, each: int, once: int) -> None:
+    """Raise ValueError where tables of all pairs of nodes are too large; `_states` has the numbers of bytes."""
+    transitions = scores.parts[1]
+    size = n_nodes**2 * (steps_under(transitions) * (transitions.itemsize * len(transitions) + each) + once)
+    if size > MAX_TABLE_BYTES:
+        raise ValueError(
+            f"language has {n_nodes} pairs of labels and states: {len(scores.lengths)} sequences of up to "
+            f"{scores.parts[0].shape[1]} tokens need tables of {size} bytes, more than {MAX_TABLE_BYTES}. Leave rules "
+            "out, take smaller batches, or transitions that all steps share."
+        )
 
 
 def scheme_masks(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats, Floats]:

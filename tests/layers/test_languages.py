@@ -1,5 +1,6 @@
 """Chains under a language, against the enumeration of all labellings."""
 
+import sys
 from itertools import product
 
 import numpy as np
@@ -163,3 +164,64 @@ def test_order_2_over_short_batches(form, longest):
         ruled.marginals(*parts, lengths=lengths), free.marginals(*parts, lengths=lengths), strict=True
     ):
         np.testing.assert_allclose(mine, its, atol=1e-9)
+
+
+VERBS = {
+    "marginals": lambda chain, parts: chain.marginals(*parts),
+    "kbest": lambda chain, parts: chain.kbest(*parts, k=2),
+    "max_marginals": lambda chain, parts: chain.max_marginals(*parts),
+    "sample": lambda chain, parts: chain.sample(*parts, n_samples=2, seed=0),
+    "argmax": lambda chain, parts: chain.argmax(*parts),
+}
+
+
+@pytest.mark.parametrize(("verb", "each", "once"), [("marginals", 32, 0), ("kbest", 8, 48), ("argmax", 0, 0)])
+@pytest.mark.parametrize(("form", "rows", "steps"), [("one", 1, 1), ("each", 4, 1), ("steps", 4, 3)])
+def test_tables_of_a_large_language_are_refused(verb, each, once, form, rows, steps, monkeypatch):
+    chain, parts = Chain(order=2, language=LANGUAGES["two rules"]), scores(0, form, 2)
+    n = len(chain._nodes.labels)
+    size = n**2 * (steps * (8 * rows + each) + once)
+    monkeypatch.setattr("structsvm.layers.chain.MAX_TABLE_BYTES", size)
+    VERBS[verb](chain, parts)
+    monkeypatch.setattr("structsvm.layers.chain.MAX_TABLE_BYTES", size - 1)
+    with pytest.raises(ValueError, match=f"{n} pairs of labels and states: 4 .* 4 tokens need tables of {size} bytes"):
+        VERBS[verb](chain, parts)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_fills_the_memory(verb):
+    """40 labels, of which 6 at most once each: 60 GB, which is refused before anything is allocated."""
+    names = [f"l{k}" for k in range(40)]
+    chain = Chain(order=2, language=label_language(names, *(at_most_once(name) for name in names[:6])))
+    parts = [np.zeros((1, 2, 40)), np.zeros((40, 40, 40))]
+    with pytest.raises(ValueError, match="pairs of labels and states: 1 sequences of up to 2 tokens need tables"):
+        VERBS[verb](chain, parts)
+
+
+def lines_of(call):
+    """How many lines of Python a call runs."""
+    lines, before = 0, sys.gettrace()
+
+    def count(_frame, event, _):
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    sys.settrace(count)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_work_in_python_does_not_grow_with_a_language(order):
+    names, parts = [f"l{k}" for k in range(5)], [np.zeros((1, 6, 5)), np.zeros((5,) * (order + 1))]
+    small, large = (
+        Chain(order=order, language=label_language(names, *(at_most_once(name) for name in names[:n]))) for n in (1, 3)
+    )
+    assert len(large._nodes.labels) > 2 * len(small._nodes.labels)
+    small.marginals(*parts)
+    of_small = lines_of(lambda: small.marginals(*parts))
+    assert lines_of(lambda: large.marginals(*parts)) == of_small

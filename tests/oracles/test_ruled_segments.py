@@ -8,6 +8,7 @@ from segment_reference import labels_of, random_case, segmentations
 from structures_table import Segments
 
 from structsvm import LaRank
+from structsvm.execution._stop import look_every, looks
 from structsvm.oracles.semi_markov import SemiMarkovOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
@@ -179,5 +180,57 @@ def test_errors(monkeypatch):
     with pytest.raises(ValueError, match=r"1 rules .* too many to train with"):
         rules.bind([np.ones((2, 1))], [np.array([4, 4])])
     monkeypatch.setattr("structsvm.oracles._semi_markov.MAX_CHART_BYTES", 1000)
-    with pytest.raises(ValueError, match="a sequence of 100 tokens needs a chart of 3200 bytes for the 2 pairs"):
+    with pytest.raises(ValueError, match="a sequence of 100 tokens needs a chart of 4000 bytes for the 2 pairs"):
         oracle.chain([np.ones((100, 1))])
+
+
+def test_charts_count_all_that_they_allocate(monkeypatch):
+    """All that the best need, and for sums the probabilities beside it."""
+    oracle = SemiMarkovOracle(9, 1, [[0, 1, 2, 3], [4, 5, 6, 7]], max_length=3)
+    nodes, x, w = oracle.segment_tables, [np.ones((50, 1))], np.zeros(oracle.n_features)
+    N, n_open, n_last = len(nodes.labels), len(nodes.on), len(nodes.last)
+    of_best = 50 * (2 * 8 * N + 8 * n_open + 4 * N + 4 * n_last + 2 * 4 * n_open)
+    of_sums = of_best + 50 * 8 * (2 * N + n_open)
+    monkeypatch.setattr("structsvm.oracles._semi_markov.MAX_CHART_BYTES", of_best - 1)
+    with pytest.raises(ValueError, match=f"needs a chart of {of_best} bytes"):
+        oracle.chain(x)
+    monkeypatch.setattr("structsvm.oracles._semi_markov.MAX_CHART_BYTES", of_sums - 1)
+    chain = oracle.chain(x)
+    chain.decode(w)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"needs a chart of {of_sums} bytes"):
+            chain.expect(w, 0)
+    monkeypatch.setattr("structsvm.oracles._semi_markov.MAX_CHART_BYTES", of_sums)
+    chain.expect(w, 0)
+
+
+def test_tables_of_lengths_are_limited(monkeypatch):
+    """A row for each first node, a column for each length, and all of it twice."""
+    oracle = SemiMarkovOracle(5, 1, [[0, 1, 2, 3]], max_length=99)
+    heads = len(oracle.segment_tables.heads)
+    monkeypatch.setattr("structsvm.structures.languages.segments.MAX_TABLE_BYTES", 800 * heads - 1)
+    fresh = SemiMarkovOracle(5, 1, [[0, 1, 2, 3]], max_length=99)
+    with pytest.raises(ValueError, match=f"up to 99 tokens .* at {heads} pairs .* tables of {800 * heads} bytes"):
+        fresh.chain([np.ones((2, 1))])
+
+
+def looks_of(call, work):
+    before = looks()
+    look_every(work)
+    try:
+        call()
+    finally:
+        look_every()
+    return looks() - before
+
+
+@pytest.mark.parametrize("ruled", [False, True])
+def test_looks_go_by_the_steps_between_nodes(ruled):
+    """80 labels before each of 80 others, at each token; sums take them twice, forwards and backwards."""
+    T, K, work = 40, 80, 5000
+    odd = Automaton([[1] * K, [0] * K], [False, True]) if ruled else None
+    oracle = SemiMarkovOracle(K, 1, np.zeros((0, 4), np.int32), max_length=2, language=odd)
+    chain, w = oracle.chain([np.ones((T - ruled, 1))]), np.zeros(oracle.n_features)
+    steps = (T - 2) * K * K * (1 + ruled)
+    assert looks_of(lambda: chain.decode(w), work) >= steps / (2 * work)
+    assert looks_of(lambda: chain.expect(w, 0), work) >= 2 * steps / (2 * work)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from structsvm.structures.languages.automaton import Automaton
 from structsvm.structures.languages.nodes import Nodes, nodes_of
 
+MAX_TABLE_BYTES = 1 << 30
+
 
 class SegmentNodes(NamedTuple):
     """Tables of the nodes, int32, as the compiled decoder has them.
@@ -71,7 +73,7 @@ def segment_nodes(
 ) -> SegmentNodes:
     """The nodes of an automaton that accepts chains of segments alone, by the four labels of each type.
 
-    Labels in `begins` and `ends` begin and end a segment. ValueError if the language is empty.
+    Labels in `begins` and `ends` begin and end a segment. ValueError if the language is empty, or tables too large.
     """
     nodes, n_labels = nodes_of(automaton, 1), automaton.n_labels
     end_at, singles = _places(ends, n_labels)[nodes.labels], np.isin(nodes.labels, np.intersect1d(begins, ends))
@@ -80,7 +82,13 @@ def segment_nodes(
     of_type = [[np.flatnonzero(nodes.labels == label) for label in own[:3]] for own in tags.tolist()]
     heads, last = (_joined([own[k] for own in of_type]) for k in (0, 2))
     last_at = _places(last, len(nodes.labels))
-    closed = np.full((len(heads), max_length + 1), -1)
+    size = 8 * len(heads) * (max_length + 1)  # the table, and its copy
+    if size > MAX_TABLE_BYTES:
+        raise ValueError(
+            f"segments of up to {max_length} tokens that may begin at {len(heads)} pairs of labels and states need "
+            f"tables of {size} bytes, more than {MAX_TABLE_BYTES}: lower max_length, or leave rules out"
+        )
+    closed = np.full((len(heads), max_length + 1), -1, dtype=np.int32)
     opened, opens = np.full(len(heads), -1), list[NDArray[np.intp]]()
     heads_of, lasts_of = (_bounds([own[k] for own in of_type]) for k in (0, 2))
     for c, (_, inside, ending, _) in enumerate(tags.tolist()):
