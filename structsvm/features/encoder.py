@@ -292,14 +292,59 @@ class FeatureEncoder:
         self._layout, self.n_features = layout, tokens.n_features
         return tokens
 
+    def labelled(self, X: Columns, tokens: Tokens, label_ids: Integers, counted: NDArray[np.bool_]) -> Tokens:
+        """The tokens of labelled sequences, to train on: no word has a kind by its own label.
+
+        Parameters
+        ----------
+        X : Columns
+        tokens : Tokens
+            What `transform` returns for X.
+        label_ids, counted : see `learn_kinds`
+        """
+        vocabulary = self._vocabulary
+        if not self.has_kinds or not isinstance(vocabulary, TemplateVocabulary) or not X.n_tokens:
+            return tokens
+        labelled = vocabulary.transform_labelled(X.without_empty().compact(), Labelled(label_ids, counted))
+        return replace(labelled.with_offsets(X.offsets), bigrams=tokens.bigrams)
+
+    @property
+    def n_labels_of_kinds(self) -> int:
+        """One above the last label that is a kind of words; 0: there are none."""
+        return self._vocabulary.n_labels_of_kinds if isinstance(self._vocabulary, TemplateVocabulary) else 0
+
+    def relabelled(self, places: Integers) -> FeatureEncoder:
+        """The encoder where label k has become `places[k]`, of which kinds of words have the numbers."""
+        if not self.has_kinds or not isinstance(self._vocabulary, TemplateVocabulary):
+            return self
+        other = copy.copy(self)
+        about = {"_vocabulary": self._vocabulary.relabelled(places), "growth": self.growth, "lineage": self.lineage}
+        other.__dict__.update(about)
+        return other
+
+    def refitted(self, X: Any) -> tuple[FeatureEncoder, Tokens]:
+        """An encoder of all features of other data, with the kinds of words of this one, and these data."""
+        other = FeatureEncoder(self.templates)
+        tokens = other.fit_transform(X)
+        vocabulary: Any = self._vocabulary
+        if self.has_kinds:
+            vocabulary = vocabulary.with_plain(other._widened(X))
+            about = {"_layout": self._layout, "_vocabulary": vocabulary, "n_features": vocabulary.n_features}
+            other.__dict__.update(about)
+            tokens = other.transform(X)
+        return other, tokens
+
     @property
     def words_of_kinds(self) -> dict[str, int]:
         """The feature of a kind by the name that it would have for each of its words."""
         return self._vocabulary.words_of_kinds() if isinstance(self._vocabulary, TemplateVocabulary) else {}
 
-    def columns_of(self, X: Any) -> Columns:
-        """Sequences, which may be read once, as columns."""
-        return X if isinstance(X, Columns) else _columns_of(_sequences_of(X, has_lengths=False), True)
+    def columns_of(self, X: Any, lengths: Any = None, *, fit: bool) -> Any:
+        """Sequences of tokens, which may be read once, as columns, and a matrix or no sequences as they came."""
+        if isinstance(X, Columns) or lengths is not None or is_sparse(X):
+            return X
+        found = _columns_of(_sequences_of(X, has_lengths=False), fit)
+        return found if len(found) else []
 
     @property
     def template_bigram(self) -> bool:
@@ -375,7 +420,7 @@ class FeatureEncoder:
     @property
     def can_grow(self) -> bool:
         """Whether features can be added: all that occur have names, and none is conjoined by its name."""
-        return self.can_narrow and self.min_count == 1 and self.bigrams is None and not self.has_kinds
+        return self.can_narrow and self.min_count == 1 and self.bigrams is None
 
     def grown(self, X: Any) -> FeatureEncoder:
         """The encoder with the features of more data, behind its own; itself if all are known.

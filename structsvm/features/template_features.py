@@ -22,7 +22,7 @@ from structsvm.features._strings import Interner, hash_strings
 from structsvm.features._templates import TemplateReader, TemplateTable, merge_templates
 from structsvm.features._tokens import are_within
 from structsvm.features.columns import Columns, Vocabulary
-from structsvm.features.functions.kinds import Kinds, kinds_of, neighbours
+from structsvm.features.functions.kinds import Kinds, codes_of_sequences, equal_sequences, kinds_of, neighbours
 from structsvm.features.functions.strings import KIND
 from structsvm.features.numbering import number_features
 from structsvm.features.templates import TemplateLayout, function_of
@@ -179,6 +179,24 @@ def _hashes(strings: list[str]) -> NDArray[np.uint64]:
     return hash_strings(coded.data, coded.starts)
 
 
+NO_CODES = np.zeros(0, dtype=np.uint32)
+
+
+class KindsOfWords(NamedTuple):
+    """Kinds that were learnt, see `structsvm.features.functions.kinds`.
+
+    Attributes
+    ----------
+    labels : dict of int32 arrays
+        By space of kinds, the label of each of its words.
+    sequences : uint32 array
+        Codes of the sequences that they were learnt from.
+    """
+
+    labels: dict[int, NDArray[np.int32]]
+    sequences: NDArray[np.uint32]
+
+
 class TemplateVocabulary(TemplateEncoder):
     """The features of templates, as codes.
 
@@ -191,6 +209,7 @@ class TemplateVocabulary(TemplateEncoder):
         The indices of the features of each space.
     codes : list of int32 arrays of shape (features, sources)
         The codes of these features. All words of a kind have one feature, which stands there once for each.
+    kinds : KindsOfWords, optional
     """
 
     def __init__(
@@ -199,9 +218,10 @@ class TemplateVocabulary(TemplateEncoder):
         strings: list[Vocabulary],
         ids: list[NDArray[np.int32]],
         codes: list[NDArray[np.int32]],
+        kinds: KindsOfWords | None = None,
     ) -> None:
         super().__init__(layout)
-        self._strings, self._ids, self._codes = strings, ids, codes
+        self._strings, self._ids, self._codes, self._kinds = strings, ids, codes, kinds or KindsOfWords({}, NO_CODES)
         self.n_features = max((int(its.max()) + 1 for its in ids if len(its)), default=0)
 
     @property
@@ -261,25 +281,68 @@ class TemplateVocabulary(TemplateEncoder):
         `layout` has templates of kinds behind those of this vocabulary.
         """
         margin, n = layout.left + layout.right, self.n_features
-        strings, ids, codes = [*self._strings], [*self._ids], [*self._codes]
-        kinds: dict[int, Kinds] = {}
-        for function, j in layout.sources[len(strings) :]:
-            known, kinds[j] = _kinds_of_column(function, X, j, labelled)
-            strings.append(known)
+        strings, ids = [*self._strings], [*self._ids]
+        codes = [_moved(one, self._layout, layout) for one in self._codes]
+        (kinds, met), of_spaces = _kinds_in(layout, X, labelled), dict[int, NDArray[np.int32]]()
+        told = np.add.reduceat(labelled.counted, X.offsets[:-1]) > 0
+        strings += [kinds[j][0] for _, j in layout.sources[len(strings) :]]
         added = np.empty((X.n_tokens, len(layout.spaces) - len(ids)), dtype=np.int32)
         for k, template in enumerate(layout.templates[len(self._layout.templates) :]):
             (item,) = template.items
-            its = kinds[item.column]
+            its = kinds[item.column][1]
             found = neighbours(its.of_tokens, X.offsets, item.row)
             index_of = _numbered_kinds(found, its, min_count, n)
             added[:, k] = np.where(found >= 0, index_of[found], -1)
             words = np.argsort(its.counts, kind="stable")  # the most frequent one last, which names the feature
             words = words[index_of[its.of_patterns[words]] >= 0]
+            of_words = its.of_patterns[words]
+            of_spaces[len(ids)] = of_words.astype(np.int32)
             codes.append((words[:, None] + margin).astype(np.int32))
-            ids.append(index_of[its.of_patterns[words]])
+            ids.append(index_of[of_words])
             n += int(np.count_nonzero(index_of >= 0))
         strings, codes = _without_unused(layout, strings, codes)
-        return TemplateVocabulary(layout, strings, ids, codes), tokens.widened(added, n)
+        known = KindsOfWords(of_spaces, np.unique(met[told]))
+        return TemplateVocabulary(layout, strings, ids, codes, known), tokens.widened(added, n)
+
+    def relabelled(self, places: Integers) -> TemplateVocabulary:
+        """The vocabulary with other numbers of labels: `places[k]` for k."""
+        if not self._kinds.labels:
+            return self
+        kinds = {space: places[own].astype(np.int32) for space, own in self._kinds.labels.items()}
+        return TemplateVocabulary(
+            self._layout, self._strings, self._ids, self._codes, self._kinds._replace(labels=kinds)
+        )
+
+    def transform_labelled(self, X: Columns, labelled: Labelled) -> Tokens:
+        """Encode labelled columns to train on, without empty sequences: no word has a kind by its own label.
+
+        Words of new sequences have their kinds, those of known ones what the other sequences of X give them.
+        """
+        layout, wide = self._layout, self._layout.widened(X)
+        found = self.found(wide)
+        table = found.reshape(X.n_tokens, len(layout.templates))
+        kinds, met = _kinds_in(layout, X, labelled)
+        are_new = np.repeat(~np.isin(met, self._kinds.sequences), X.lengths)
+        for k, (template, space) in enumerate(zip(layout.templates, layout.template_space, strict=True)):
+            if space in self._kinds.labels:
+                (item,) = template.items
+                others = neighbours(kinds[item.column][1].of_tokens, X.offsets, item.row)
+                table[:, k] = np.where(are_new, table[:, k], self._features_of_labels(space, others))
+        order = (self._ready or self.prepare())[2]
+        return Tokens(X.offsets, *merge_templates(found, X.n_tokens, order), self.n_features)
+
+    def _features_of_labels(self, space: int, label_ids: Integers) -> Integers:
+        """The feature of the kind of each label in a space of kinds, -1 for none."""
+        labels, first = np.unique(self._kinds.labels[space], return_index=True)
+        if not len(labels):
+            return np.full(len(label_ids), -1)
+        places = np.minimum(np.searchsorted(labels, label_ids), len(labels) - 1)
+        return np.where(labels[places] == label_ids, self._ids[space][first[places]], -1)
+
+    @property
+    def n_labels_of_kinds(self) -> int:
+        """One above the last label that is a kind."""
+        return 1 + max((int(own.max(initial=-1)) for own in self._kinds.labels.values()), default=-1)
 
     @classmethod
     def of_counts(cls, layout: TemplateLayout, parts: Sequence[Counts], min_count: int) -> TemplateVocabulary:
@@ -292,27 +355,32 @@ class TemplateVocabulary(TemplateEncoder):
         chosen = [kept[ids] for ids in self._ids]
         ids = [index_of[ids[own]] for ids, own in zip(self._ids, chosen, strict=True)]
         codes = [codes[own] for codes, own in zip(self._codes, chosen, strict=True)]
+        kinds = self._kinds._replace(labels={i: own[chosen[i]] for i, own in self._kinds.labels.items()})
         strings, codes = _without_unused(self._layout, self._strings, codes)
-        return TemplateVocabulary(self._layout, strings, ids, codes)
+        return TemplateVocabulary(self._layout, strings, ids, codes, kinds)
 
     def positions(self, other: TemplateVocabulary, X: Columns) -> NDArray[np.int64]:
         """The index here of each feature of another vocabulary that X has, -1 for the others."""
         X = self._layout.widened(X)
-        own, its = self.found(X), other.found(X)
+        own, its = (one.found(X).reshape(X.n_tokens, len(one.layout.templates)) for one in (self, other))
+        own = own[:, : its.shape[1]]  # the other one may have no kinds
         index = np.full(other.n_features, -1, dtype=np.int64)
         index[its[its >= 0]] = own[its >= 0]
         return index
 
     def grown(self, X: Columns) -> TemplateVocabulary:
-        """The vocabulary with the features of more columns, which come last; itself if all are known."""
-        every, _ = TemplateVocabulary.fit(self._layout, X, 1)
+        """The vocabulary with the features of more columns, which come last; itself if all are known.
+
+        Words get no kinds: these are learnt from labels.
+        """
+        every, _ = TemplateVocabulary.fit(self._layout.without_kinds(), X, 1)
         is_new = self.positions(every, X) < 0
         if not is_new.any():
             return self
         margin = self._layout.left + self._layout.right
         new_strings, new_ids, new_codes = every.narrowed(is_new).tables
         strings, codes_of = [], []
-        for own, its in zip(self._strings, new_strings, strict=True):
+        for own, its in zip(self._strings, new_strings, strict=False):
             found = Interner.from_arrays(own.data, own.starts).lookup_arrays(its.data, its.starts)
             found[found < 0] = len(own) + np.arange(np.count_nonzero(found < 0), dtype=np.int32)
             new = its.take(np.flatnonzero(found >= len(own)))
@@ -323,11 +391,22 @@ class TemplateVocabulary(TemplateEncoder):
             np.stack([codes_of[source][codes[:, k]] for k, source in enumerate(space)], axis=1).reshape(codes.shape)
             if space
             else codes
-            for space, codes in zip(self._layout.spaces, new_codes, strict=True)
+            for space, codes in zip(self._layout.spaces, new_codes, strict=False)
         ]
-        ids = [np.append(own, its + np.int32(self.n_features)) for own, its in zip(self._ids, new_ids, strict=True)]
-        every_code = [np.concatenate([own, its]) for own, its in zip(self._codes, added, strict=True)]
-        return TemplateVocabulary(self._layout, strings, ids, every_code)
+        ids = [np.append(own, its + np.int32(self.n_features)) for own, its in zip(self._ids, new_ids, strict=False)]
+        every_code = [np.concatenate([own, its]) for own, its in zip(self._codes, added, strict=False)]
+        strings += self._strings[len(new_strings) :]  # kinds come last
+        ids, every_code = ids + self._ids[len(new_ids) :], every_code + self._codes[len(new_codes) :]
+        return TemplateVocabulary(self._layout, strings, ids, every_code, self._kinds)
+
+    def with_plain(self, X: Columns) -> TemplateVocabulary:
+        """The vocabulary of all features of other columns, with the kinds of this one behind them."""
+        every, _ = TemplateVocabulary.fit(self._layout.without_kinds(), X, 1)
+        strings, ids, codes = every.tables
+        first = min((int(self._ids[space].min(initial=self.n_features)) for space in self._kinds.labels), default=0)
+        ids = ids + [own - np.int32(first - every.n_features) for own in self._ids[len(ids) :]]
+        more = self._strings[len(strings) :], self._codes[len(codes) :]
+        return TemplateVocabulary(self._layout, strings + more[0], ids, codes + more[1], self._kinds)
 
     def order(self) -> NDArray[np.int32]:
         """The templates by the typical index of their features, which fall in frequency as 1 / (index + 1)."""
@@ -366,6 +445,10 @@ class TemplateVocabulary(TemplateEncoder):
             arrays[f"feature_codes_{i}"] = least(codes[np.argsort(ids, kind="stable")])
             if len(np.unique(ids)) < len(ids):
                 arrays[f"feature_ids_{i}"] = np.sort(ids)
+            if i in self._kinds.labels:
+                arrays[f"feature_kinds_{i}"] = least(self._kinds.labels[i][np.argsort(ids, kind="stable")])
+        if self._kinds.labels:
+            arrays["kinds_of_sequences"] = self._kinds.sequences.view(np.int32)
         return arrays | {"feature_spaces": least(spaces)}
 
     @classmethod
@@ -384,7 +467,15 @@ class TemplateVocabulary(TemplateEncoder):
             name = f"feature_codes_{i}"
             table = {name: Array(INTEGERS, (len(ids), len(space)), within=(0, n_codes))}
             all_codes.append(checked_arrays(arrays, table)[name].astype(np.int32))
-        self = cls(layout, words, all_ids, all_codes)
+        kinds = KindsOfWords({}, NO_CODES)
+        if layout.has_kinds:
+            table = {"kinds_of_sequences": Array("i4", ("n_sequences",))}
+            kinds = KindsOfWords({}, checked_arrays(arrays, table)["kinds_of_sequences"].view(np.uint32))
+        for i in layout.spaces_of_kinds:
+            name = f"feature_kinds_{i}"
+            table = {name: Array(INTEGERS, (len(all_ids[i]),), within=(0, 2**31))}
+            kinds.labels[i] = checked_arrays(arrays, table)[name].astype(np.int32)
+        self = cls(layout, words, all_ids, all_codes, kinds)
         self.prepare()  # checks every code
         return self
 
@@ -422,12 +513,31 @@ class Labelled(NamedTuple):
     counted: NDArray[np.bool_]
 
 
-def _kinds_of_column(function: str, X: Columns, j: int, labelled: Labelled) -> tuple[Vocabulary, Kinds]:
-    """The strings that a function makes of a column, and their kinds."""
-    interner = Interner()
-    of_words = interner.intern(function_of(function)(X.vocabularies[j].tolist()))
-    kinds = kinds_of(of_words[X.ids[:, j]], len(interner), X.offsets, *labelled)
-    return Vocabulary(*interner.to_arrays()), kinds
+def _kinds_in(
+    layout: TemplateLayout, X: Columns, labelled: Labelled
+) -> tuple[dict[int, tuple[Vocabulary, Kinds]], NDArray[np.uint32]]:
+    """By column whose kinds are asked for: the patterns of its words, and their kinds. And a code of each sequence."""
+    patterns, of_tokens = list[Vocabulary](), np.empty(X.ids.shape, dtype=np.int64)
+    hashes = np.empty(X.ids.shape, dtype=np.uint64)
+    for j, vocabulary in enumerate(X.vocabularies):
+        interner = Interner()
+        of_tokens[:, j] = interner.intern(function_of(KIND)(vocabulary.tolist()))[X.ids[:, j]]
+        patterns.append(Vocabulary(*interner.to_arrays()))
+        hashes[:, j] = hash_strings(patterns[j].data, patterns[j].starts)[of_tokens[:, j]]
+    sequences = equal_sequences(of_tokens, X.offsets)
+    kinds = {
+        j: (patterns[j], kinds_of(of_tokens[:, j], len(patterns[j]), sequences, *labelled))
+        for function, j in layout.sources
+        if function == KIND
+    }
+    return kinds, codes_of_sequences(hashes, X.offsets)
+
+
+def _moved(codes: NDArray[np.int32], old: TemplateLayout, new: TemplateLayout) -> NDArray[np.int32]:
+    """Codes of a layout in one that reaches further to the left or right."""
+    after = codes + np.int32(new.left - old.left)
+    strings = codes + np.int32(new.left + new.right - old.left - old.right)
+    return np.where(codes < old.left, codes, np.where(codes < old.left + old.right, after, strings))
 
 
 def _numbered_kinds(found: Integers, kinds: Kinds, min_count: int, first: int) -> NDArray[np.int32]:

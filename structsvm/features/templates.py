@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -507,6 +507,7 @@ class TemplateLayout:
                 keys[template.space] = len(keys)
                 spaces.append(its)
             template_space.append(keys[template.space])
+        _check_names_of_kinds(templates, name)
         rows = [item.row for template in templates for item in template.items]
         return cls(
             text,
@@ -554,15 +555,21 @@ class TemplateLayout:
         """Whether templates ask for kinds of words, which are learnt from labels."""
         return any(function == KIND for function, _ in self.sources)
 
+    @property
+    def spaces_of_kinds(self) -> list[int]:
+        """The spaces of templates of kinds."""
+        return [i for i, space in enumerate(self.spaces) if space and self.sources[space[0]][0] == KIND]
+
     def with_kinds(self, lines: str) -> TemplateLayout:
-        """The layout with templates of kinds behind its own, each a space of its own and within the same rows."""
-        layout = TemplateLayout.build(f"{self.text}\n{lines}", "templates", self.n_columns)
-        n = len(layout.templates) - len(self.templates)
-        if (layout.left, layout.right) != (self.left, self.right) or len(layout.spaces) != len(self.spaces) + n:
-            raise TemplateError(
-                f"templates of %{KIND} need names of their own, and rows from {-self.left} to {self.right}"
-            )
-        return layout
+        """The layout with templates of kinds behind its own, each a space of its own; it may reach further."""
+        return TemplateLayout.build(f"{self.text}\n{lines}", "templates", self.n_columns)
+
+    def without_kinds(self) -> TemplateLayout:
+        """The layout without templates of kinds; it reaches as far."""
+        if not self.has_kinds:
+            return self
+        plain = TemplateLayout.build(split_kinds(self.text)[0], "templates", self.n_columns)
+        return replace(plain, left=self.left, right=self.right)
 
     def for_bigrams(self, name: str) -> TemplateLayout | None:
         """The layout of the same text's bigram templates; None if it has none."""
@@ -631,6 +638,19 @@ class TemplateLayout:
             places.append((j, met[j]))
             met[j] += 1
         return places
+
+
+def _check_names_of_kinds(templates: list[Template], name: str) -> None:
+    """Raise TemplateError, naming the line, for a template of kinds whose features have the names of other ones."""
+    for template in templates:
+        if any(item.function == KIND for item in template.items):
+            for other in templates:
+                if other is not template and other.literals == template.literals:
+                    line = max(template.line, other.line)
+                    raise TemplateError(
+                        f"{name}:{line}: {str(other if other.line == line else template)!r}: a template of %{KIND} "
+                        f"needs a text of its own, and line {min(template.line, other.line)} has the same one"
+                    )
 
 
 @cache

@@ -60,11 +60,15 @@ def _own_model(model: object) -> SequenceModel:
 
 
 class _Names(NamedTuple):
-    """Names of features and of those that are conjoined with pairs of labels, and the patterns that form them."""
+    """Names of features and of those that are conjoined with pairs of labels, and the patterns that form them.
+
+    Some features have more names, which come last: `more` are their indices.
+    """
 
     features: list[str]
     bigrams: list[str]
     patterns: list[Pattern]
+    more: list[int] = []
 
 
 def _of_labeler(model: SequenceModel, kind: str) -> ChainModel:
@@ -76,7 +80,8 @@ def _of_labeler(model: SequenceModel, kind: str) -> ChainModel:
     intercept = model.intercept().astype(np.float64)
     transitions = scale * (model.transition() + intercept)  # each label but the first follows another one
     start, end = scale * (edges[0] + intercept), scale * edges[1]
-    states = _weights(scale * model.emission().astype(np.float64))
+    emission = scale * model.emission().astype(np.float64)
+    states = _weights(np.concatenate([emission, emission[names.more]]) if names.more else emission)
     pairs = _weights(scale * model.bigram().astype(np.float64))
     attributes = list(dict.fromkeys([*names.features, *names.bigrams]))
     if any(len(set(some)) < len(some) for some in (names.features, names.bigrams)):
@@ -142,7 +147,10 @@ def _names(encoder: FeatureEncoder, kind: str) -> _Names:
 def _of_templates(encoder: FeatureEncoder, features: list[str], bigrams: list[str], kind: str) -> _Names:
     text = encoder.template_text
     if kind == "crfsuite":
-        return _Names(features, bigrams, [])
+        own = set(features)
+        # Words of a kind share a feature; there each has an attribute of its own.
+        words = {name: j for name, j in encoder.words_of_kinds.items() if name not in own}
+        return _Names([*features, *words], bigrams, [], [*words.values()])
     if is_of_wapiti(text):
         if kind != "wapiti":
             raise ValueError("model: CRF++ has no counterpart of Wapiti's patterns; train with CRF++'s templates")

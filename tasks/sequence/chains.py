@@ -122,6 +122,8 @@ def check_fits(encoder: FeatureEncoder, oracle: LabelChain, n_more: int, n_bigra
     ]:
         if ours != its:
             raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
+    if encoder.n_labels_of_kinds > oracle.n_labels:
+        raise ValueError(f"kinds of {encoder.n_labels_of_kinds} labels in the vocabulary, {oracle.n_labels} labels")
 
 
 def marginals_of(

@@ -578,7 +578,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
             raise ValueError("tolerance is how far the score of data may fall: give data=(X, y)")
         own: SequenceModel = self._fitted().copy()
         own.report, own.params, own.estimator = None, self.get_params(deep=False), type(self).__name__
-        examples = None if data is None else prepare(self, *data, own.copy())[1]
+        examples = None if data is None else prepare(self, *data, own.copy(), held_out=True)[1]
         return self._loaded("", compacted(own, budget=budget, tolerance=tolerance, bits=bits, examples=examples))
 
     def export(self, folder: str | os.PathLike[str], to: str = "c") -> None:

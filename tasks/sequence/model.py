@@ -326,7 +326,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if place is not None:
             i, t = place
             allowed = known.table[known.which[tokens.offsets[i] + t]]
-            names = ", ".join(repr(label) for label, may in zip(self.labels, allowed) if may)
+            names = ", ".join(dict.fromkeys(repr(label) for label, may in zip(self.shown, allowed) if may))
             raise ValueError(
                 f"sequence {i}: what y tells contradicts the constraints: they allow nothing that agrees with what "
                 f"is known up to token {t} ({names}). Correct the data, or broken='predict' constrains predictions only"
@@ -940,6 +940,7 @@ def prepare(
     lengths: ArrayLike | None = None,
     classes: Iterable[Hashable] | None = None,
     weight: ArrayLike | None = None,
+    held_out: bool = False,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
 
@@ -954,6 +955,8 @@ def prepare(
         All labels that a new model is to know; for `before`, None or those that it knows.
     weight : array-like of shape (n_sequences,), optional
         Sequences of weight 0 have no influence on the units of columns and the balance of classes.
+    held_out : bool
+        Whether `before` is to label the sequences, not to be trained on them: words then have their kinds.
     """
     check_open(params)
     if isinstance(X, SequenceShards):
@@ -965,15 +968,16 @@ def prepare(
         return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
     if before is not None:
         check_classes(classes, before.labels)
-        columns = before.encoder.columns_of(X) if before.encoder.has_kinds else None
-        X = X if columns is None else columns
+        has_kinds = before.encoder.has_kinds and not held_out
+        X = before.encoder.columns_of(X, lengths, fit=False) if has_kinds else X
         tokens = before.in_units(before.later(before.encoder.transform(X, lengths)))
         labels, label_ids, sets = encode_known(y, tokens, before.labels, unknown)
         if params.broken == "repair":
             check_whole(sets)
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
-        if columns is not None:
-            tokens = _as_trained(before, columns, tokens, label_ids, weight)
+        if has_kinds and isinstance(X, Columns):
+            counted = _counted(tokens, label_ids < len(labels), weight)
+            tokens = before.encoder.labelled(X, tokens, label_ids, counted)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
         return before, examples_of(tokens, label_ids, sets, weight)
     settled = None if classes is None else sort_labels(listed(classes))
@@ -983,7 +987,7 @@ def prepare(
 
     X, choice, known = _with_templates(params, X, told, lengths, weight)
     encoder = make_encoder(params, None if choice is None else choice.templates)
-    X = encoder.columns_of(X) if encoder.kinds and lengths is None else X
+    X = encoder.columns_of(X, lengths, fit=True) if encoder.kinds else X
     tokens = encoder.fit_transform(X, lengths)
     labels, label_ids, sets = known or told(tokens)
     if isinstance(X, Columns):
@@ -1005,22 +1009,6 @@ def _counted(tokens: Tokens, is_known: NDArray[np.bool_], weight: ArrayLike | No
     """Tokens whose labels are known, of sequences of weight."""
     weights = checked_sample_weight(weight, len(tokens))
     return is_known if weights is None else is_known & np.repeat(weights > 0.0, tokens.lengths)
-
-
-def _as_trained(
-    model: SequenceModel, X: Columns, tokens: Tokens, label_ids: Integers, weight: ArrayLike | None
-) -> Tokens:
-    """The tokens of sequences that a model was trained on, as they were then: with the kinds that others give them.
-
-    Other sequences are as in prediction.
-    """
-    encoder = FeatureEncoder(model.encoder.templates, model.encoder.min_count)
-    then = encoder.fit_transform(X)
-    counted = _counted(tokens, label_ids < len(model.labels), weight)
-    then = encoder.learn_kinds(X, then, label_ids, counted)
-    old, new = model.encoder.named_arrays, encoder.named_arrays
-    is_same = old.keys() == new.keys() and all(np.array_equal(old[name], new[name]) for name in old)
-    return then if is_same else tokens
 
 
 def _with_templates(

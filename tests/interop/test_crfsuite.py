@@ -336,3 +336,33 @@ def test_the_program_opens_a_trained_model(tmp_path):
         assert tagger.tag(x) == [str(label) for label in labels]
         expected = [[tagger.marginal(str(label), t) for label in model.classes_] for t in range(len(x))]
         np.testing.assert_allclose(own, expected, atol=2e-6)
+
+
+def test_each_word_of_a_kind_has_an_attribute(tmp_path):
+    """Words of a kind share a feature of a model, and have a name each in the file."""
+    draw = np.random.default_rng(0)
+    words = [f"{a}{b}{c}" for a in "bdgk" for b in "lnrs" for c in "vwxz"]
+    labels = {word: label for words, label in ((words[::2], "given"), (words[1::2], "family")) for word in words}
+    X = [draw.choice(words, 4).tolist() for _ in range(60)]
+    y = [[labels[word] for word in x] for x in X]
+    templates = "U:both=%x[0,0]/%x[1,0]\nU:k=%kind[0,0]\nU:k[1]=%kind[1,0]\nB\n"
+    model = SequenceLabeler(C=0.1, templates=templates, loss="hamming", probability=False, random_state=0).fit(X, y)
+    path = str(tmp_path / "m.crfsuite")
+    with pytest.warns(AdviceWarning, match="first='__BOS__'"):
+        write_crfsuite(model, path)
+
+    def attributes(x):
+        after = [*x[1:], "_B+1"]
+        names = [[f"U:both={a}/{b}", f"U:k={a}", f"U:k[1]={b}"] for a, b in zip(x, after, strict=True)]
+        return [[*names[0], "__BOS__"], *names[1:]]
+
+    unseen = [draw.choice(words, 5).tolist() for _ in range(40)]
+    wanted = model.predict(unseen)
+    assert np.mean([labels[word] == label for x, y in zip(unseen, wanted) for word, label in zip(x, y)]) > 0.9
+    chain = read_crfsuite(path)
+    assert sum(name.startswith("U:k=") for name in chain.attributes) > 50
+    assert chain.predict(list(map(attributes, unseen))) == wanted
+    original = pytest.importorskip("pycrfsuite")
+    tagger = original.Tagger()
+    tagger.open(path)
+    assert [tagger.tag(attributes(x)) for x in unseen] == wanted

@@ -52,6 +52,7 @@ def grown(params: LabelerParams, model: SequenceModel, X: Sequence[object], new:
     more.labels = sort_labels([*model.labels, *new]) if new else model.labels
     more.oracle = make_oracle(params, more.encoder, more.labels, np.zeros(0, dtype=np.int32), model, units=model.units)
     places = np.array([more.labels.index(label) for label in model.labels], dtype=np.intp)
+    more.encoder = more.encoder.relabelled(places) if new else more.encoder
     more.weights = laid_out(model.weights, model.oracle, more.oracle, places)
     more.columns = model.columns | {"n_features_in_": more.encoder.n_features}
     more.margin = more.state = None

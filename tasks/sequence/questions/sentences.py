@@ -91,9 +91,8 @@ class SentenceReader(Reader["SequenceModel"]):
 
     def _encode(self, model: SequenceModel, X: SequencesLike) -> None:
         """Encode the pool by all features of its own."""
-        own = FeatureEncoder(model.encoder.templates)
-        self.tokens = own.fit_transform(X)
-        self.own, self._X = own, words_as_columns(X) if own.kind == "columns" else X
+        self.own, self.tokens = model.encoder.refitted(X)
+        self._X = words_as_columns(X) if self.own.kind == "columns" else X
         self._find(model)
 
     def _find(self, model: SequenceModel) -> None:
