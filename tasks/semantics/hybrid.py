@@ -192,7 +192,8 @@ class HybridModel(BagModel, method=Hybrid.name):
 
     def _set_order(self) -> None:
         lists = self.hybrid.lists
-        self._order = ArgumentOrder(self.meanings, but=lists)
+        free = () if self.grammar is None else self.grammar.any_order
+        self._order = ArgumentOrder(self.meanings, but=lists, free=free)
         self._list_order = ListOrder(self.meanings, lists, self.follows)
 
     def in_order(self, meaning: Meaning) -> Meaning:
