@@ -119,8 +119,8 @@ class Lexicon:
     ) -> Lexicon:
         """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats.
 
-        If it `is_closed`, no name is new. Names of the kinds `looking` had looks in earlier sentences: the words `known`
-        from there call none of them, since few sentences do not tell how rarely they go together.
+        If it `is_closed`, no name is new. Names of the kinds `looking` had looks before: the words `known`
+        from there call none of them, as few sentences do not tell how rarely they go together.
         """
         self = cls(units, {}, (), (), phrases)
         together: dict[str, Counter[int]] = defaultdict(Counter)
