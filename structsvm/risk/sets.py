@@ -352,7 +352,7 @@ def group_of_each(groups: ArrayLike, n: int) -> list[Hashable]:
     """Groups as a list; ValueError unless there is one per input."""
     if isinstance(groups, str) or not isinstance(groups, Iterable) or getattr(groups, "ndim", 1) != 1:
         raise ValueError(f"groups must have one entry per input, in one dimension, got {groups!r:.80}")
-    found: list[Hashable] = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    found: list[Hashable] = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)  # type: ignore[arg-type]
     if len(found) != n:
         raise ValueError(f"groups has {len(found)} entries, X has {n} inputs")
     for i, name in enumerate(found):

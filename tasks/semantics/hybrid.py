@@ -90,8 +90,8 @@ def follows_from(stored: Any) -> dict[str, list[int]]:
 
 def spelt_from(stored: Any) -> dict[str, tuple[float, float]]:
     """How often leaves are spelt out, in a header; ValueError for what it cannot be."""
-    counts = {group: (*map(float, pair),) for group, pair in stored.items()}
-    if not all(len(pair) == 2 and all(isfinite(n) and n >= 0.0 for n in pair) for pair in counts.values()):
+    counts = {str(group): (float(n_written), float(n_met)) for group, (n_written, n_met) in stored.items()}
+    if not all(isfinite(n) and n >= 0.0 for n in chain.from_iterable(counts.values())):
         raise ValueError("counts of spelt leaves that are none")
     return counts
 
