@@ -81,7 +81,7 @@ def test_units_that_were_found_are_shown(tmp_path):
     assert " names like in(A,'" in out and ": copied where words look like Xx\n" in out
     for unit in ("has(A,access,private)", "has(A,fee,_1)"):
         assert f"\n{unit}" in out and unit in parser.units_
-    assert {"greek", "italian", "chinese"} <= {*parser.units_["has(A,cuisine,_)"]}  # which questions spell out
+    assert {"greek", "italian", "chinese"} <= {*parser.units_["has(A,cuisine,_)"]}  # the questions spell them out
     assert len(parser.units_["in(A,_)"]) > 80
     with pytest.raises(AttributeError, match="units_ is for models of method='hybrid', this is one of 'ospas'"):
         _ = structsvm.tasks.SemanticParser(method="ospas").fit(["anna runs"], ["run(anna)"]).units_
