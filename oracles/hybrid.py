@@ -140,6 +140,8 @@ class HybridTrees(Oracle):
         Whether the slots of relations of one name with several numbers of arguments (``and``) share their features. The
         arguments of those of `MeaningUnits.lists` then stand in any order: two orders are one meaning, whose
         derivations fill the slots from left to right.
+    spelt : dict, optional
+        How often training's sentences spell leaves out, see `spellings`: kept for later sentences.
 
     Notes
     -----
@@ -170,7 +172,9 @@ class HybridTrees(Oracle):
         loss: str = "hamming",
         columns: Mapping[int, Sequence[int]] | None = None,
         shared: bool = True,
+        spelt: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
+        self.spelt = dict(spelt or {})
         self.units, self.lexicon, self.depth, self.loss_name, self.may_share = units, lexicon, depth, loss, shared
         self.attributes = {name: k for k, name in enumerate(attributes)}
         self.borders = {name: k for k, name in enumerate(borders)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from structsvm.oracles.meanings.words import look_of, shape_of
@@ -114,10 +114,13 @@ class Lexicon:
         phrases: Any = None,
         *,
         is_closed: bool = False,
+        looking: Container[int] = (),
+        known: Container[str] = (),
     ) -> Lexicon:
         """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats.
 
-        If it `is_closed`, no name is new.
+        If it `is_closed`, no name is new. Names of the kinds `looking` had looks before: the words `known`
+        from there call none of them, as few sentences do not tell how rarely they go together.
         """
         self = cls(units, {}, (), (), phrases)
         together: dict[str, Counter[int]] = defaultdict(Counter)
@@ -144,11 +147,12 @@ class Lexicon:
         likely = [kind for kind, n in may.items() if 2 * n >= sum(share[u] for u in members[kind])]
         self.looks = self._find_looks(likely, sentences, bags)
         self.new = [k for k, n in may.items() if 2 * n >= sum(seen[u] for u in members[k]) or k in self.looks]
-        alone = {
-            u for u in seen if units.kinds[u] in self.looks and 2 * written[u] >= share[u]
-        }  # called by nothing else
+        had_looks = {u for u in seen if units.kinds[u] in looking}
+        looked = had_looks | {u for u in seen if units.kinds[u] in self.looks}
+        alone = {u for u in looked if 2 * written[u] >= share[u]}  # called by nothing else
         for word, of_word in together.items():
-            called = sorted(leaf for leaf, p in of_word.items() if p >= CALLED * n_words[word] and leaf not in alone)
+            others = alone | had_looks if word in known else alone
+            called = sorted(leaf for leaf, p in of_word.items() if p >= CALLED * n_words[word] and leaf not in others)
             if called:
                 self.calls[word] = called
         return self
@@ -171,6 +175,11 @@ class Lexicon:
                 is_sure = sum(of_kind[look] for look in own) >= SURE_LOOKS * of_kind.total()
                 found[kind] = own if is_sure else ["", *own]
         return found
+
+    def looking_in(self, units: MeaningUnits) -> set[int]:
+        """The kinds of later units whose names have looks here."""
+        number = {u: units.number[unit] for u, unit in enumerate(self.units.units) if unit in units.number}
+        return {units.kinds[v] for u, v in number.items() if self.units.kinds[u] in self.looks}
 
     def with_those_of(self, other: Lexicon, units: MeaningUnits) -> Lexicon:
         """Also what an earlier lexicon of `units` calls; of its leaves no other is always looked for than was there."""

@@ -73,7 +73,8 @@ class Promise(BaseEstimator, ABC):
             raise ValueError(f"fit trains on a part of the examples and holds out the others: it needs 2, got {n}")
         weight = checked_sample_weight(sample_weight, n)
         held = np.zeros(n, dtype=bool)
-        held[generator(self.random_state).permutation(n)[: max(round(self.held_out * n), 1)]] = True
+        n_held = min(max(round(self.held_out * n), 1), n - 1)
+        held[generator(self.random_state).permutation(n)[:n_held]] = True
         rest, own = (
             (chosen(X, part), None if y is None else chosen(y, part), None if weight is None else weight[part])
             for part in (~held, held)
@@ -130,12 +131,12 @@ class Promise(BaseEstimator, ABC):
     def _read(
         self, estimator: Estimator, X: Inputs, y: Outputs | None, sample_weight: ArrayLike | None
     ) -> tuple[Inputs, Outputs, Floats | None]:
-        """Inputs, true outputs and weights, checked; trees alone are split into sentences and trees."""
+        """Inputs, true outputs and weights, the largest 1, checked; trees alone are split into sentences and trees."""
         X, y = sentences_of(estimator, at_hand(X), None if y is None else at_hand(y))
         n = n_inputs(X)
         if n_inputs(y) != n:
             raise ValueError(f"X has {n} inputs, y has {n_inputs(y)} outputs")
-        return X, y, checked_sample_weight(sample_weight, n)
+        return X, y, of_largest(checked_sample_weight(sample_weight, n))
 
     def _asked(
         self, X: Inputs, y: Outputs | None, sample_weight: ArrayLike | None
@@ -208,6 +209,14 @@ class Promise(BaseEstimator, ABC):
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.estimator_type, tags.target_tags, tags.input_tags = None, own.target_tags, own.input_tags
         return tags
+
+
+def of_largest(weight: Floats | None) -> Floats | None:
+    """Weights as parts of the largest, so that their sums are finite; parts that are no normal floats are 0."""
+    if weight is None or not len(weight):
+        return weight
+    parts = weight / weight.max()
+    return np.where(parts < np.finfo(np.float64).tiny, 0.0, parts)
 
 
 def at_hand(data: Inputs) -> Inputs:

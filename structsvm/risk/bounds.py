@@ -69,6 +69,7 @@ def conformal_quantile(scores: Floats, alpha: float, weights: Floats | None = No
     order = np.argsort(scores, kind="stable")
     if weights is None:
         return float(scores[order[conformal_rank(n, alpha) - 1]])
+    check_weights(weights)
     shares = np.cumsum(weights[order]) / (weights.sum() + weights.max())
     place = int(np.searchsorted(shares, 1.0 - alpha - 1e-12))
     if place == n:
@@ -78,6 +79,12 @@ def conformal_quantile(scores: Floats, alpha: float, weights: Floats | None = No
             f"the {n} that there are count as {effective:.1f}"
         )
     return float(scores[order[place]])
+
+
+def check_weights(weights: Floats | None) -> None:
+    """ValueError for weights that are all 0."""
+    if weights is not None and not weights.any():
+        raise ValueError(f"the weights of all {len(weights)} held-out outputs are 0, or nothing beside the largest one")
 
 
 def needed_for_threshold(alpha: float, delta: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
 
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.parameters import FLAG, NONE, RANDOM_STATE, Constraints, Interval, Options, declared, parameter, validate
 from structsvm.risk.base import SHARE, Promise, at_hand, chosen, fresh, generator, trained_on
-from structsvm.risk.bounds import conformal_quantile, conformal_rank, mean_quantile, needed_for_quantile
+from structsvm.risk.bounds import check_weights, conformal_quantile, conformal_rank, mean_quantile, needed_for_quantile
 from structsvm.risk.outputs import kind_of, n_inputs, unwrapped
 from structsvm.risk.strangeness import ROWS, SUBTREES, UNSEEN, Units, classes, path_of, units_of, values_at
 
@@ -202,6 +202,7 @@ class ConformalSets(Promise):
     def _quantile(self, values: list[Floats], weight: Floats | None) -> float:
         """The greatest strangeness of some outputs, each given by its true labels'; ValueError if there is none."""
         if self.cover == "unit":
+            check_weights(weight)
             own = np.ones(len(values)) if weight is None else weight / weight.max()
             sizes = np.array(list(map(len, values)))
             shares = np.repeat(own / np.maximum(sizes, 1), sizes)
@@ -349,12 +350,30 @@ def worst_of(values: list[Floats]) -> Floats:
 
 def group_of_each(groups: ArrayLike, n: int) -> list[Hashable]:
     """Groups as a list; ValueError unless there is one per input."""
+    if isinstance(groups, str) or not isinstance(groups, Iterable) or getattr(groups, "ndim", 1) != 1:
+        raise ValueError(f"groups must have one entry per input, in one dimension, got {groups!r:.80}")
     found: list[Hashable] = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)  # type: ignore[arg-type]
     if len(found) != n:
         raise ValueError(f"groups has {len(found)} entries, X has {n} inputs")
-    if (i := next((i for i, name in enumerate(found) if name != name), None)) is not None:
-        raise ValueError(f"groups: input {i} has none, but {found[i]!r}")
+    for i, name in enumerate(found):
+        check_group(name, i)
     return found
+
+
+def check_group(name: Hashable, i: int) -> None:
+    """ValueError for the group of input i that is missing, or that is no value which groups are looked up by."""
+    try:
+        hash(name)
+    except TypeError:
+        raise ValueError(
+            f"groups: input {i} has {name!r:.80}, which cannot be hashed; take a text or a tuple"
+        ) from None
+    try:
+        is_missing = name is None or bool(name != name)
+    except TypeError:  # neither equal to itself nor not: NA of pandas
+        is_missing = True
+    if is_missing:
+        raise ValueError(f"groups: input {i} has none, but {name!r}")
 
 
 def in_order_of(strange: Floats, mask: NDArray[np.bool_], names: list[Hashable]) -> list[Hashable]:

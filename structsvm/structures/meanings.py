@@ -22,8 +22,9 @@ MAX_DEPTH = 100
 MOST_HEADS = 2_000_000
 # Beginning of the line of a grammar that names relations whose arguments may stand in any order.
 ANY_ORDER = "%any_order "
-# An order of two arguments is read from meanings if it is so sure, one half of a meaning being added for each order.
-SURE_ORDER = 0.9
+# An order of two arguments is read from meanings if it is so sure, one half of a meaning being added for each order,
+# and if so many meanings have two kinds of arguments in the relation: fewer may be all that `minus(a,b)` was met with.
+SURE_ORDER, FEWEST_ORDERED = 0.9, 20
 
 # A quote ends where a comma, a closing bracket or the end follows: that of 'McDonald's' is the last.
 _TOKEN = re.compile(
@@ -215,18 +216,22 @@ class ArgumentOrder:
 
     They are those of relations that are seen with several numbers of arguments, two or more (``intersection``). Of two
     of their kinds, see `head`, one comes first if it does in nine of ten meanings, half a meaning being added to either
-    count: in four that agree. Kinds not seen together stand as their relations do.
+    count: in four that agree. There are `FEWEST_ORDERED` meanings or more with two kinds in the relation. Kinds that no
+    meaning shows the other way stand as their relations do.
 
     Parameters
     ----------
     trees : iterable of meanings
     but : container of str, optional
         Relations whose arguments stay as they are.
+    free : container of str, optional
+        Relations whose arguments are known to stand in any order: fewer than `FEWEST_ORDERED` meanings do for them.
     """
 
-    def __init__(self, trees: Iterable[Meaning], but: Container[str] = ()) -> None:
+    def __init__(self, trees: Iterable[Meaning], but: Container[str] = (), free: Container[str] = ()) -> None:
         met: dict[str, set[int]] = defaultdict(set)
         n_before: Counter[tuple[str, tuple[str, ...], tuple[str, ...]]] = Counter()
+        n_ordered: Counter[str] = Counter()
         waiting = list(trees)
         while waiting:
             node = waiting.pop()
@@ -236,14 +241,15 @@ class ArgumentOrder:
                 met[node[0]].add(len(node))
                 heads = [head(part) for part in node[1:] if not isinstance(part, str)]
                 n_before.update((node[0], *pair) for pair in ordered_pairs(heads))
+                n_ordered[node[0]] += len({*heads}) > 1
             waiting += node[1:]
+        sure = {name for name, n in n_ordered.items() if n >= FEWEST_ORDERED or name in free}
+        several = {name for name, sizes in met.items() if len(sizes) > 1 and name not in but}
+        self.n_before = Counter({key: n for key, n in n_before.items() if key[0] in sure & several})
         self.before = {
             (name, a, b)
-            for (name, a, b), n in n_before.items()
-            if a != b
-            and name not in but
-            and len(met[name]) > 1
-            and n + 0.5 >= SURE_ORDER * (n + n_before[name, b, a] + 1.0)
+            for (name, a, b), n in self.n_before.items()
+            if a != b and n + 0.5 >= SURE_ORDER * (n + self.n_before[name, b, a] + 1.0)
         }
 
     def sorted(self, tree: Meaning) -> Meaning:
@@ -256,9 +262,15 @@ class ArgumentOrder:
         return name, *[parts[k] for k in sorted(range(len(parts)), key=lambda k: -ahead[k])]
 
     def _sign(self, name: str, a: tuple[str, ...], b: tuple[str, ...]) -> int:
-        """1 if a comes first, -1 if b does, else 0: kinds of arguments or, where these are not known, relations."""
-        sign = ((name, a, b) in self.before) - ((name, b, a) in self.before)
-        return sign or ((name, a[:1], b[:1]) in self.before) - ((name, b[:1], a[:1]) in self.before)
+        """1 if a comes first, -1 if b does, else 0."""
+        sign = self._sure(name, a, b)
+        if not sign and (sign := self._sure(name, a[:1], b[:1])):
+            # Not if a meaning shows the kinds the other way.
+            sign *= not self.n_before[(name, b, a) if sign > 0 else (name, a, b)]
+        return sign
+
+    def _sure(self, name: str, a: tuple[str, ...], b: tuple[str, ...]) -> int:
+        return ((name, a, b) in self.before) - ((name, b, a) in self.before)
 
 
 class MeaningGrammar:

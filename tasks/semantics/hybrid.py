@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
+from math import isfinite
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -87,6 +88,14 @@ def follows_from(stored: Any) -> dict[str, list[int]]:
     return counts
 
 
+def spelt_from(stored: Any) -> dict[str, tuple[float, float]]:
+    """How often leaves are spelt out, in a header; ValueError for what it cannot be."""
+    counts = {str(group): (float(n_written), float(n_met)) for group, (n_written, n_met) in stored.items()}
+    if not all(isfinite(n) and n >= 0.0 for n in chain.from_iterable(counts.values())):
+        raise ValueError("counts of spelt leaves that are none")
+    return counts
+
+
 RECORD = Record({
     "method": OneOf((Hybrid.name,)),
     **SETTINGS,
@@ -103,6 +112,12 @@ RECORD = Record({
         of=lambda model: model.hybrid.lexicon.looks or None,
     ),
     "opened": Names(needed=False, of=lambda model: sorted(model.hybrid.units.opened) or None),
+    "spelt": Value(
+        spelt_from,
+        lambda spelt: {group: [*counts] for group, counts in spelt.items()},
+        needed=False,
+        of=lambda model: model.hybrid.spelt or None,
+    ),
     "follows": Value(follows_from, needed=False, of=lambda model: model.follows or None),
     "shared": Flag(needed=False, of="hybrid.may_share"),
     "attributes": Names(of="hybrid.attributes"),
@@ -192,7 +207,8 @@ class HybridModel(BagModel, method=Hybrid.name):
 
     def _set_order(self) -> None:
         lists = self.hybrid.lists
-        self._order = ArgumentOrder(self.meanings, but=lists)
+        free = () if self.grammar is None else self.grammar.any_order
+        self._order = ArgumentOrder(self.meanings, but=lists, free=free)
         self._list_order = ListOrder(self.meanings, lists, self.follows)
 
     def in_order(self, meaning: Meaning) -> Meaning:
@@ -250,7 +266,9 @@ class HybridModel(BagModel, method=Hybrid.name):
         old, options = self.hybrid, (self.hybrid, self._phrases(), self.settings.features)
         new = hybrid_trees(tokens, bags, self.grammar, meanings, *options)
         self.meanings = meanings
-        if not same(old, new):
+        if same(old, new):
+            old.spelt = new.spelt
+        else:
             self.weights = carried(old, self.weights, new, first_weights(new, tokens, bags))
             self.hybrid = new
 
@@ -414,7 +432,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         attributes, borders, inside = stored.attributes, stored.borders, "inside" in features
         found = stored.arrays(n_features=size_in_files(units, attributes, len(borders), inside=inside))
         columns = stored_columns(units, len(attributes), found["features"])
-        options: Any = {"inside": inside, "columns": columns, "shared": bool(stored.shared)}
+        options: Any = {"inside": inside, "columns": columns, "shared": bool(stored.shared), "spelt": stored.spelt}
         model.hybrid = HybridTrees(units, lexicon, attributes, borders, **options)
         model.follows = stored.follows or {}
         model._set_order()

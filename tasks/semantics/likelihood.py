@@ -41,7 +41,7 @@ from structsvm.oracles.hybrid import (
     encoded_words,
     word_attributes,
 )
-from structsvm.oracles.meanings.opened import spelt_out
+from structsvm.oracles.meanings.opened import spellings, spelt_out
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from structsvm.arrays import Floats, State, Weights
     from structsvm.oracles._hybrid import Forest
     from structsvm.oracles.meanings.lexicon import Copy
+    from structsvm.oracles.meanings.opened import Spellings
     from structsvm.structures.meanings import Meaning, MeaningGrammar
     from structsvm.tasks.semantics.features import Tokens
 
@@ -102,7 +103,7 @@ def hybrid_trees(
     """The units of `meanings`, which the bags hold, a lexicon and features; those of `before`, and more."""
     beginnings = tuple(chain.from_iterable(FEATURES[name] for name in features))
     meanings, sentences = list(meanings), [[token[0] for token in sentence] for sentence in tokens]
-    units, in_bags = found_units(meanings, grammar, sentences, bags, () if before is None else before.units.opened)
+    units, in_bags, spelt = found_units(meanings, grammar, sentences, bags, before)
     of_words = {f"w:{word}": None for word in chain.from_iterable(sentences)}
     of_words |= {f"w:{word}": None for unit in units.units if unit.n_slots == 0 for word in unit.words}
     of_words[f"w:{RARE}"] = None
@@ -116,13 +117,12 @@ def hybrid_trees(
         for t in range(len(around) - 1 if "borders" in features else 0):
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
     # A grammar has all names.
-    lexicon = Lexicon.learn(units, sentences, in_bags, phrases, is_closed=grammar is not None)
+    lexicon = learnt_lexicon(units, sentences, in_bags, phrases, before, is_closed=grammar is not None)
     attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1), *lexicon.listed]
     if before is not None:
         names = dict.fromkeys([*before.attributes, *attributes])
         attributes = sorted(names, key=lambda name: not name.startswith("w:"))
         of_borders = dict.fromkeys([*before.borders, *of_borders])
-        lexicon = lexicon.with_those_of(before.lexicon, before.units)
     known = {name: k for k, name in enumerate(attributes)}
     columns = columns_of_names(units, lexicon, known, sentences, bags, shapes="shape" in features)
     if before is not None:
@@ -130,7 +130,27 @@ def hybrid_trees(
             columns[number] |= of_name
     of_names = {number: sorted(of_name) for number, of_name in columns.items()}
     inside, shared = "inside" in features, before is None or before.may_share
-    return HybridTrees(units, lexicon, attributes, [*of_borders], inside=inside, columns=of_names, shared=shared)
+    return HybridTrees(
+        units, lexicon, attributes, [*of_borders], inside=inside, columns=of_names, shared=shared, spelt=spelt
+    )
+
+
+def learnt_lexicon(
+    units: MeaningUnits,
+    sentences: Sequence[Sequence[str]],
+    in_bags: Sequence[Mapping[int, float]],
+    phrases: Mapping[tuple[str, ...], Meaning] | None,
+    before: HybridTrees | None,
+    *,
+    is_closed: bool,
+) -> Lexicon:
+    """A lexicon of sentences and the shares of units in their bags, and what was learnt before."""
+    if before is None:
+        return Lexicon.learn(units, sentences, in_bags, phrases, is_closed=is_closed)
+    known = {name.removeprefix("w:") for name in before.attributes if name.startswith("w:")}
+    looking = before.lexicon.looking_in(units)
+    lexicon = Lexicon.learn(units, sentences, in_bags, phrases, is_closed=is_closed, looking=looking, known=known)
+    return lexicon.with_those_of(before.lexicon, before.units)
 
 
 def found_units(
@@ -138,13 +158,17 @@ def found_units(
     grammar: MeaningGrammar | None,
     sentences: Sequence[Sequence[str]],
     bags: Sequence[Sequence[Meaning]],
-    opened: Iterable[str] = (),
-) -> tuple[MeaningUnits, list[dict[int, float]]]:
-    """Units of meanings, whose leaves are names also where sentences spell them out, and their shares of the bags."""
-    units = MeaningUnits(meanings, grammar, opened)
+    before: HybridTrees | None = None,
+) -> tuple[MeaningUnits, list[dict[int, float]], Spellings]:
+    """Units of meanings, whose leaves are names also where sentences spell them out; and two things about the bags.
+
+    They are the shares of the units in each bag, and how often sentences spell leaves out, those of `before` too.
+    """
+    units = MeaningUnits(meanings, grammar, () if before is None else before.units.opened)
     in_bags = shares(units, bags)
-    more = spelt_out(units, sentences, in_bags)
-    return MeaningUnits(meanings, grammar, units.opened | more) if more else units, in_bags
+    spelt = spellings(units, sentences, in_bags, None if before is None else before.spelt)
+    more = spelt_out(units, spelt)
+    return MeaningUnits(meanings, grammar, units.opened | more) if more else units, in_bags, spelt
 
 
 def columns_of_names(

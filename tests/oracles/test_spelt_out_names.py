@@ -1,12 +1,20 @@
 """Leaves that sentences spell out are names of one kind: others are copied, however often those were met."""
 
+import re
+
+import pytest
+
 import structsvm
-from structsvm.oracles.meanings.opened import SPELT_OUT, spelt_out
+from structsvm.datasets import make_queries
+from structsvm.metrics import meaning_scores
+from structsvm.model_file import ModelFileError
+from structsvm.oracles.meanings.opened import SPELT_OUT, spellings, spelt_out
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import parse_meaning
 from structsvm.tasks import SemanticParser
 
 TOWNS = ("Ulm", "Bonn", "Kiel", "Bad Homburg", "Jena")
+NICKNAMES = dict(zip(TOWNS, ("minster", "capital", "canal", "spa", "optics"), strict=True))
 PLACES = {"cafe": "coffee houses", "inn": "pubs", "bank": "banks"}
 
 
@@ -19,12 +27,17 @@ def questions(towns):
     return [f"which {PLACES[p]} are in {t} ?" for p, t in pairs], [[meaning(p, t)] for p, t in pairs]
 
 
+def nicknamed(sentences):
+    """Questions about the towns, none of which is spelt out."""
+    return [re.sub("|".join(TOWNS), lambda town: NICKNAMES[town[0]], sentence) for sentence in sentences]
+
+
 def met(towns, sentences):
     """`spelt_out` of one question per town, about each of which there are three."""
     trees = [parse_meaning(meaning(place, town)) for place in PLACES for town in towns]
     units = MeaningUnits(trees)
     bags = [dict.fromkeys(units.unit_ids(tree), 1.0) for tree in trees]
-    return spelt_out(units, sentences, bags)
+    return spelt_out(units, spellings(units, sentences, bags))
 
 
 def test_names_that_are_spelt_out_most_of_the_time_are_opened():
@@ -62,7 +75,63 @@ def test_a_name_that_training_has_not_seen_is_copied_beside_names_met_often(tmp_
 
 def test_each_keeps_its_own_words_where_sentences_do_not_spell_it_out():
     X, y = questions(TOWNS)
-    nicknames = dict(zip(TOWNS, ("minster", "capital", "canal", "spa", "optics"), strict=True))
-    X = [question.replace(town, nicknames[town]) for question, town in zip(X, TOWNS * 3, strict=True)]
+    X = nicknamed(X)
     parser = SemanticParser(random_state=0).fit(4 * X, 4 * y)
     assert parser.predict(X) == y and "tag('town',_)" not in parser.units_ and "tag('town','Ulm')" in parser.units_
+
+
+@pytest.mark.parametrize("method", ["teach", "partial_fit"])
+def test_a_sentence_that_spells_a_name_does_not_open_a_kind_that_others_do_not_spell(method):
+    """As `fit` on all sentences decides it."""
+    X, y = questions(TOWNS)
+    sentences, whole = 4 * nicknamed(X), SemanticParser(random_state=0)
+    parser = SemanticParser(random_state=0).fit(sentences, 4 * y)
+    getattr(parser, method)(*((X[0], y[0][0]) if method == "teach" else (X[:1], y[:1])))
+    whole.fit([*sentences, X[0]], [*(4 * y), y[0]])
+    assert "tag('town',_)" not in whole.units_ and "tag('town',_)" not in parser.units_
+    assert parser.predict(nicknamed(X)) == y
+    assert parser.model_.hybrid.spelt == whole.model_.hybrid.spelt
+    assert parser.model_.hybrid.spelt["tag('town',_)"] == (1.0, 61.0)
+
+
+def test_kinds_are_opened_by_all_sentences_so_far(tmp_path):
+    X, y = questions(TOWNS)
+    parser = SemanticParser(max_iter=2, random_state=0).fit(nicknamed(X), y)
+    parser.partial_fit(X[:14], y[:14])
+    assert "tag('town',_)" not in parser.units_
+    parser.save(tmp_path / "model")
+    loaded = structsvm.load(tmp_path / "model")
+    assert loaded.model_.hybrid.spelt == parser.model_.hybrid.spelt == {
+        "tag('kind',_)": (0.0, 29.0), "tag('town',_)": (14.0, 29.0)
+    }  # fmt: skip
+    for model in (parser, loaded):
+        assert "tag('town',_)" in model.partial_fit(X[14:], y[14:]).units_
+
+
+@pytest.mark.parametrize("counts", ["3", [1.0], [1.0, -1.0], ["inf", 1.0], ["many", 1.0]])
+def test_counts_in_files_are_checked(tmp_path, counts):
+    X, y = questions(TOWNS)
+    parser = SemanticParser(max_iter=1).fit(nicknamed(X), y)
+    parser.model_.hybrid.spelt["tag('town',_)"] = counts
+    parser.save(tmp_path / "model")
+    with pytest.raises(ModelFileError):
+        structsvm.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("says", ["Pulohurst", "the capital", "Weimarhurst"])
+def test_a_sentence_taught_leaves_the_words_of_others_alone(says):
+    """Its name is called by itself or by words that are new, not by those that stand in all sentences."""
+    data = make_queries(150, 60, unseen=0.0, names=30, random_state=0)
+    parser = SemanticParser(random_state=0).fit(data.X_train, data.y_train)
+    before = meaning_scores(data.y_test, parser.predict(data.X_test)).f1
+    i = next(i for i, question in enumerate(data.X_train) if "in Pulohurst" in question)
+    name = says if says.istitle() else "Pulohurst"
+    x, y = data.X_train[i].replace("Pulohurst", says), data.y_train[i][0].replace("Pulohurst", name)
+    parser.teach(x, y)
+    assert parser.predict([x]) == [[y]]
+    assert meaning_scores(data.y_test, parser.predict(data.X_test)).f1 >= before - 0.04 > 0.7
+    lexicon = parser.model_.hybrid.lexicon
+    leaf = lexicon.units.number[lexicon.units.split(("keyval", "'name'", f"'{name}'"))[0]]
+    assert {word for word, leaves in lexicon.calls.items() if leaf in leaves} == {*says.lower().split()} - {
+        name.lower()
+    } - {"the"}

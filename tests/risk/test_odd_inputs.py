@@ -73,6 +73,35 @@ def test_weights(tagger, kind):
             kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y).score(X, Y, wrong)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_of_any_size(tagger, kind):
+    """Only their proportions matter: sums of the largest and products with the smallest stay in range."""
+    own = kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y)
+    score, some = own.score(X, Y), np.arange(200) % 3 > 0
+    for size in (1e308, 1e-300, 5e-324):
+        careful = kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y, np.full(200, size))
+        assert settled(careful) == settled(own)
+        assert careful.score(X, Y, np.full(200, size)) == pytest.approx(score)
+    # The least float beside 1 is nothing.
+    least, none = (kind(tagger, alpha=0.5, random_state=0).calibrate(X, Y, np.where(some, 1.0, w)) for w in (5e-324, 0))
+    assert settled(least) == settled(none)
+
+
+@pytest.mark.parametrize("cover", ["unit", "output"])
+def test_a_group_without_weight(tagger, cover):
+    groups, weight = ["a", "b"] * 100, np.tile([1.0, 0.0], 100)
+    with pytest.raises(ValueError, match="group 'b': the weights of all 100 held-out outputs are 0"):
+        ConformalSets(tagger, alpha=0.3, cover=cover).calibrate(X, Y, weight, groups=groups)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_example_or_more_is_trained_on(kind):
+    careful = kind(SequenceLabeler(loss="log", C=1.0), alpha=0.9, held_out=0.99, random_state=0).fit(
+        X[:1] * 10, Y[:1] * 10
+    )
+    assert careful.n_calibration_ == 9 and len(careful.estimator_.predict(X[:1])[0]) == len(X[0])
+
+
 @pytest.mark.parametrize("by_label", [False, True])
 @pytest.mark.parametrize("loss", ["missed", "f1"])
 def test_outputs_of_weight_0_are_left_out(tagger, loss, by_label):
@@ -146,6 +175,41 @@ def test_groups(classifier):
         careful.score(ROWS[100:], CLASSES[100:])
     with pytest.raises(ValueError, match="groups: input 1 has none, but nan"):
         ConformalSets(classifier).calibrate(ROWS[100:], CLASSES[100:], groups=["a", np.nan] * 150)
+
+
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        ([None, "a"] * 150, "groups: input 0 has none, but None"),
+        ([pd.NA, "a"] * 150, "groups: input 0 has none, but <NA>"),
+        (pd.Series(["a", None] * 150, dtype="string"), "groups: input 1 has none, but <NA>"),
+        (["a", pd.NaT] * 150, "groups: input 1 has none, but NaT"),
+        (np.array(["a", "b"] * 150).reshape(-1, 1), "groups must have one entry per input, in one dimension"),
+        (np.array("a"), "groups must have one entry per input"),
+        (pd.DataFrame({"g": ["a"] * 300}), "groups must have one entry per input"),
+        ("a" * 300, "groups must have one entry per input, in one dimension, got 'aa"),
+        (3, "groups must have one entry per input, in one dimension, got 3"),
+        ([["a"]] * 300, r"groups: input 0 has \['a'\], which cannot be hashed"),
+        (["a", ("b", [])] * 150, r"groups: input 1 has \('b', \[\]\), which cannot be hashed"),
+        (["a"] * 299, "groups has 299 entries, X has 300 inputs"),
+    ],
+)
+def test_groups_that_are_none(classifier, groups, says):
+    with pytest.raises(ValueError, match=says):
+        ConformalSets(classifier).calibrate(ROWS[100:], CLASSES[100:], groups=groups)
+    careful = ConformalSets(classifier, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:], groups=["a", "b"] * 150)
+    for asked in (careful.predict, careful.predict_masks):
+        with pytest.raises(ValueError, match=says):
+            asked(ROWS[100:], groups=groups)
+
+
+@pytest.mark.parametrize("as_given", [np.array, pd.Categorical, iter, lambda groups: [(name, 1) for name in groups]])
+def test_groups_of_several_forms(classifier, as_given):
+    groups = ["a", "b"] * 150
+    plain = ConformalSets(classifier, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:], groups=groups)
+    careful = ConformalSets(classifier, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:], groups=as_given(groups))
+    assert [*careful.quantile_.values()] == [*plain.quantile_.values()]
+    assert careful.predict(ROWS[100:], groups=as_given(groups)) == plain.predict(ROWS[100:], groups=groups)
 
 
 def test_confidence_without_bounds(classifier):

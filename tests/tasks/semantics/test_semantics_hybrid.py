@@ -18,7 +18,7 @@ from structsvm.model_file import read_model, write_model
 from structsvm.oracles._hybrid import Learner
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.meaning_units import ROOT, MeaningUnits
-from structsvm.structures.meanings import ArgumentOrder, parse_meaning
+from structsvm.structures.meanings import ArgumentOrder, format_meaning, parse_meaning
 from structsvm.tasks import Hybrid, SemanticParser
 from structsvm.tasks.semantics import likelihood
 from structsvm.tasks.semantics.hybrid import HybridModel
@@ -621,19 +621,15 @@ def test_a_lexicon_of_the_user(tmp_path):
 def test_arguments_that_may_stand_in_any_order():
     trees = [parse_meaning(text) for text in ["i(f(a),g(b))"] * 19 + ["i(f(a),g(b),h(c))", "o(f(a),g(b))"]]
     order = ArgumentOrder(trees)
-    assert order.before == {("i", ("f",), ("g",))} == ArgumentOrder(trees[16:]).before
+    assert order.before == {("i", ("f",), ("g",))}
     assert order.sorted(parse_meaning("k(i(h(z),g(x),f(y)))")) == parse_meaning("k(i(f(y),h(z),g(x)))")
     for text in ("o(g(x),f(y))", "i(g(x),f)", "i(g(x),g(w))", "a"):  # two arguments always; constants; equal ones
         assert order.sorted(parse_meaning(text)) == parse_meaning(text)
-    assert (
-        not ArgumentOrder(trees[17:]).before and not ArgumentOrder(trees + 3 * [parse_meaning("i(g(b),f(a))")]).before
-    )
-    kinds = ["i(has(a,food,x),has(a,wifi,y))"] * 4 + ["i(is(a,b),has(a,wifi,z),has(a,fee,no))"]
-    order = ArgumentOrder(map(parse_meaning, kinds))
-    assert order.before == {("i", ("has", "a", "food"), ("has", "a", "wifi"))}
-    assert order.sorted(parse_meaning("i(has(a,wifi,z),has(a,food,w))")) == parse_meaning(
-        "i(has(a,food,w),has(a,wifi,z))"
-    )
+    assert not ArgumentOrder(trees[1:]).before and not ArgumentOrder(trees, but={"i"}).before
+    assert not ArgumentOrder(trees + 3 * [parse_meaning("i(g(b),f(a))")]).before
+    # Four are enough where the grammar says that the order is free.
+    free = [ArgumentOrder(trees[first:], free={"i"}).before for first in (16, 17)]
+    assert free == [{("i", ("f",), ("g",))}, set()]
     cities = ["rome", "oslo", "kyiv", "bern", "riga"]
     days = ["monday", "friday", "sunday"]
     X = [f"fly from {a} to {b}" for a in cities for b in cities if a != b]
@@ -648,6 +644,34 @@ def test_arguments_that_may_stand_in_any_order():
         said = [meaning for meaning, _ in best]
         assert len(set(said)) == len(said) and all("to" not in m or m.index("from") < m.index("to") for m in said)
     assert parser.predict(["fly to rome from riga"]) == [["fly(all(from(riga),to(rome)))"]]
+
+
+def ordered(texts, text):
+    """A meaning in the order that others have."""
+    return format_meaning(ArgumentOrder(map(parse_meaning, texts)).sorted(parse_meaning(text)))
+
+
+def test_kinds_of_one_relation_stand_in_an_order():
+    """Four meanings tell it for kinds once many have told it for their relation."""
+    kinds = ["i(has(a,food,x),has(a,wifi,y))"] * 4 + ["i(is(a,b),has(a,wifi,z),has(a,fee,no))"] * 16
+    order = ArgumentOrder(map(parse_meaning, kinds))
+    assert ("i", ("has", "a", "food"), ("has", "a", "wifi")) in order.before
+    swapped, usual = "i(has(a,wifi,z),has(a,food,w))", "i(has(a,food,w),has(a,wifi,z))"
+    assert ordered(kinds, swapped) == usual
+    assert ordered(kinds[1:] + kinds[-1:], swapped) == ordered(kinds[:-1], swapped) == swapped
+
+
+def test_few_meanings_do_not_order_arguments_whose_order_means_something():
+    few = ["minus(size(a),pop(b))"] * 4
+    for more in (["minus(size(a),size(b),x(c))"], ["minus(size(a),size(b))"] * 40 + ["minus(size(a),size(b),size(c))"]):
+        assert ordered(few + more, "minus(pop(b),size(a))") == "minus(pop(b),size(a))"
+
+
+def test_kinds_met_in_either_order_do_not_stand_as_their_relations():
+    one, other = "and(p(x,A),q(y,A))", "and(q(y,A),p(x,A))"
+    of_relations = ["and(z(A),z(A))"] + ["and(p(v,A),q(w,A),z(A))"] * 400
+    for n, n_other, wanted in [(10, 10, other), (0, 1, other), (1, 0, one), (0, 0, one), (0, 20, other)]:
+        assert ordered([one] * n + [other] * n_other + of_relations, other) == wanted
 
 
 def test_a_grammar_that_accepts_nothing_of_a_bag():
