@@ -284,7 +284,7 @@ def test_annotations_that_do_not_fit_leave_the_model(addresses, tmp_path, spans,
 
 
 def test_a_refused_file_leaves_the_model(addresses, tmp_path):
-    """What is not stored is not learnt: neither version nor predictions change."""
+    """A model that cannot be stored is not used: neither version nor predictions change."""
     client = client_of(addresses, str(tmp_path / "none" / "learnt.model"))
     before = client.post("/predict", json={"text": TEXT}).json()
     for _ in range(2):
