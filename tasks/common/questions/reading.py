@@ -80,7 +80,7 @@ class RowReader(Reader[M]):
     def fits(self, model: M) -> bool:
         """Whether rows have the columns of a model: so many, and under the same names."""
         own, its = ([columns.get(name) for name in COLUMNS] for columns in (self.columns, model.columns))
-        return all(np.array_equal(a, b) for a, b in zip(own, its, strict=True))
+        return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(own, its, strict=True))
 
     @abstractmethod
     def scores(self, model: M, rows: Matrix) -> Floats:
