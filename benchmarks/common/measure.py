@@ -20,6 +20,8 @@ import structsvm
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 BENCHMARKS = Path(__file__).parents[1]
+# Runs of which the best counts, in programs of other languages too.
+FEWEST_RUNS, MOST_RUNS, LEAST_SECONDS = 3, 200, 1.5
 # One thread for every program, the same hashes of strings in every run, and our modules on the path of every process.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -90,6 +92,16 @@ def repeat(action, times):
     """Call `action` `times` times; return its last value and the `Repeats`."""
     clocks = []
     for _ in range(times):
+        with Clock() as clock:
+            value = action()
+        clocks.append(clock)
+    return value, Repeats.of(clocks)
+
+
+def repeat_for(action, seconds=LEAST_SECONDS):
+    """As `repeat`, for at least so many seconds of a clock: FEWEST_RUNS to MOST_RUNS times."""
+    clocks = []
+    while len(clocks) < FEWEST_RUNS or (len(clocks) < MOST_RUNS and sum(one.wall for one in clocks) < seconds):
         with Clock() as clock:
             value = action()
         clocks.append(clock)

@@ -11,9 +11,7 @@ import json
 import sys
 import time
 
-from common.measure import Clock, peak, repeat
-
-TAGGING_RUNS = 3
+from common.measure import Clock, peak, repeat_for
 
 
 def main():
@@ -83,11 +81,11 @@ def tagged(task):
     _, _, X, _ = of_file(task)
     tag, tag_all = taggers(task)
     n_tokens = sum(map(len, X))
-    labels, batch = repeat(lambda: tag_all(X, 1), TAGGING_RUNS)
-    _, single = repeat(lambda: [tag(sentence) for sentence in X], TAGGING_RUNS)
+    labels, batch = repeat_for(lambda: tag_all(X, 1))
+    _, single = repeat_for(lambda: [tag(sentence) for sentence in X])
     found = {"batch": n_tokens / batch.best, "single": n_tokens / single.best, "labels": labels}
     if task["program"] in ("structsvm", "words"):
-        _, threads = repeat(lambda: tag_all(X, 2), TAGGING_RUNS)
+        _, threads = repeat_for(lambda: tag_all(X, 2))
         found["threads"] = n_tokens / threads.best
     return found
 

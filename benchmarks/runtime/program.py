@@ -6,10 +6,8 @@ import json
 import sys
 import time
 
-from common.measure import peak, repeat
+from common.measure import peak, repeat_for
 from installed.program import as_columns
-
-RUNS = 3
 
 
 def main():
@@ -22,7 +20,7 @@ def main():
     labeler = structsvm.load(model)
     labeler.predict(X[:1])
     found = {"load": 1e3 * (time.process_time() - begin), "resident": peak() - before}
-    labels, runs = repeat(lambda: labeler.predict(X), RUNS)
+    labels, runs = repeat_for(lambda: labeler.predict(X))
     found["speed"] = sum(map(len, X)) / runs.best
     json.dump(found | {"labels": [list(map(str, y)) for y in labels]}, sys.stdout)
 

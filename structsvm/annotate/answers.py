@@ -99,9 +99,18 @@ def _span_of(value: object, n_words: int) -> tuple[int, int, str]:
     start, stop, label = value
     if type(start) is not int or type(stop) is not int or not 0 <= start < stop <= n_words:
         raise ValueError(f"answer.spans: [{start!r:.20}, {stop!r:.20}] is no span of {n_words} words")
+    try:
+        return start, stop, checked_span_label(label)
+    except ValueError as error:
+        raise ValueError(f"answer.spans: {error}") from None
+
+
+def checked_span_label(value: object) -> str:
+    """A label of a span, as `checked_label`. Raises ValueError for what stands outside spans, too."""
+    label = checked_label(value)
     if label == OUTSIDE:
-        raise ValueError(f"answer.spans: {OUTSIDE} is what stands outside spans, and no label")
-    return start, stop, checked_label(label)
+        raise ValueError(f"{OUTSIDE} is what stands outside spans, and no label")
+    return label
 
 
 def checked_label(value: object) -> str:

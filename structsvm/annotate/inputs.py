@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, scheme_of_tags
+from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, checked_span_label, scheme_of_tags
 from structsvm.features.columns import read_columns
 from structsvm.features.sources import load_bytes
 from structsvm.features.text.encodings import Encoded, NotTextError, not_utf8
 from structsvm.features.text.words import word_spans
 from structsvm.files.strict_json import parse_json
+from structsvm.metrics._schemes import Scheme
 
 TASKS = ("sequence", "taxonomy", "pairs")
 ENDINGS = {
@@ -271,7 +272,7 @@ def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
     if labels is not None:
         if not isinstance(labels, list) or len(labels) != len(words) or not all(isinstance(t, str) for t in labels):
             raise ValueError(f"labels must be a list of {len(words)} texts, one per word")
-        return Answer(tuple(scheme_of_tags(labels).chunks(labels)))
+        return Answer(_chunks(scheme_of_tags(labels), labels))
     if value.get("spans") is None:
         return None
     return answer_of(
@@ -283,6 +284,17 @@ def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
         len(words),
         is_sequence=True,
     )
+
+
+def _chunks(scheme: Scheme, tags: Sequence[str]) -> tuple[tuple[int, int, str], ...]:
+    """The spans that tags tell. Raises ValueError for a label that no span can have, and names the word."""
+    found = []
+    for start, stop, kind in scheme.chunks(tags):
+        try:
+            found.append((start, stop, checked_span_label(kind)))
+        except ValueError as error:
+            raise ValueError(f"word {start + 1} has the tag {tags[start]!r:.80}: {error}") from None
+    return tuple(found)
 
 
 def _spans_in_words(spans: object, item: Item) -> object:
@@ -312,6 +324,9 @@ def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]
     for k, own in enumerate(words):
         known = None
         if scheme is not None and tags is not None and any(tag != OUTSIDE for tag in tags[k]):
-            known = Answer(tuple(scheme.chunks(tags[k])))
+            try:
+                known = Answer(_chunks(scheme, tags[k]))
+            except ValueError as error:
+                raise ValueError(f"{path}:{line}: {error}") from None
         yield line, Item(" ".join(own), given=tuple(own), known=known)
         line += len(own) + 1

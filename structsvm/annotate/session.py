@@ -13,7 +13,7 @@ from pathlib import PurePath
 import numpy as np
 
 from structsvm.annotate.agreement import Agreement, agreement
-from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, checked_label
+from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, checked_label, checked_span_label
 from structsvm.annotate.inputs import Inputs, Item
 from structsvm.annotate.learner import SpanLearner, TextLearner
 from structsvm.annotate.store import Record, Store, StoreError
@@ -346,11 +346,19 @@ class Session:
             if record.get("version") != VERSION or record.get("task") != self.task:
                 raise ValueError(f"answers of the task {record.get('task')!r}, version {record.get('version')!r}")
         elif "new_label" in record:
-            self._labels[checked_label(record["new_label"])] = None
+            self._replay_label(record["new_label"])
         elif "undo" in record:
             self._take_back(str(record.get("by")))
         else:
             self._replay_answer(record, places)
+
+    def _replay_label(self, value: object) -> None:
+        """Offer a stored label; one that no span can have is left out."""
+        label = checked_label(value)
+        if self.task == "sequence" and label == OUTSIDE:
+            self.notes.append(f"{self.store.path}: the label {OUTSIDE} is what stands outside spans, and is left out")
+        else:
+            self._labels[label] = None
 
     def _replay_answer(self, record: Record, places: Mapping[str, int]) -> None:
         k, digest, by = record.get("item"), record.get("digest"), str(record.get("by"))
@@ -372,10 +380,7 @@ class Session:
 
     def _checked_label(self, value: object) -> str:
         """A label to offer."""
-        label = checked_label(value)
-        if self.task == "sequence" and label == OUTSIDE:
-            raise ValueError(f"{OUTSIDE} is what stands outside spans, and no label")
-        return label
+        return checked_span_label(value) if self.task == "sequence" else checked_label(value)
 
     def _checked(self, item: Item, value: object) -> Answer:
         is_sequence = self.task == "sequence"

@@ -6,12 +6,13 @@ says where its text and its labels are.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from structsvm.features.text.words import word_spans
-from structsvm.serve.models import Marked, Prediction, Span, TextModel
-from structsvm.serve.values import Object, a_list, a_number, a_text, an_element, an_object
+from structsvm.serve.models import Learnt, Marked, Prediction, Span, TextModel
+from structsvm.serve.values import MAX_TEXTS, Object, a_list, a_number, a_text, an_element, an_object, utf16_offsets
 
 # The control tags, and the key of their values, by whether the model has spans.
 CONTROLS = {True: ("Labels", "labels"), False: ("Choices", "choices")}
@@ -73,17 +74,17 @@ def setup(model: TextModel, request: Object) -> Object:
 def predict(model: TextModel, request: Object) -> Object:
     """The answer of ``POST /predict``: one prediction per task."""
     config = config_of(a_text(request.get("label_config"), "label_config"), is_sequence=model.is_sequence)
-    tasks = [an_object(task, "tasks") for task in a_list(request.get("tasks"), "tasks")]
+    tasks = [an_object(task, "tasks") for task in a_list(request.get("tasks"), "tasks", most=MAX_TEXTS)]
     texts = [_text_of(task, config) for task in tasks]
-    results = [_result(own, config, model) for own in model.predict(texts)]
-    return {"results": results, "model_version": model.version}
+    version, found = model.predict_as(texts)
+    return {"results": [_result(own, config, version) for own in found], "model_version": version}
 
 
 def _text_of(task: Object, config: Config) -> str:
     return a_text(an_object(task.get("data"), "data").get(config.field), f"data.{config.field}")
 
 
-def _result(prediction: Prediction, config: Config, model: TextModel) -> Object:
+def _result(prediction: Prediction, config: Config, version: str) -> Object:
     """A prediction as Label Studio has them; labels that its project does not have are left out."""
     names = {"from_name": config.control, "to_name": config.source}
     found: list[Object] = []
@@ -94,7 +95,7 @@ def _result(prediction: Prediction, config: Config, model: TextModel) -> Object:
         text = prediction.text[span.start : span.end]
         value = {"start": span.start, "end": span.end, "text": text, "labels": [span.label]}
         found.append({**names, "id": f"span-{k}", "type": "labels", "value": value, "score": span.confidence})
-    return {"result": found, "score": prediction.confidence, "model_version": model.version}
+    return {"result": found, "score": prediction.confidence, "model_version": version}
 
 
 def webhook(model: TextModel, request: Object) -> Object:
@@ -104,8 +105,7 @@ def webhook(model: TextModel, request: Object) -> Object:
     project = an_object(request.get("project"), "project")
     config = config_of(a_text(project.get("label_config"), "label_config"), is_sequence=model.is_sequence)
     task, annotation = an_object(request.get("task"), "task"), an_object(request.get("annotation"), "annotation")
-    learn(model, [(task, annotation)], config)
-    return {"status": "ok", "learnt": 1, "model_version": model.version}
+    return _answer(learn(model, [(task, annotation)], config))
 
 
 def train(model: TextModel, request: Object) -> Object:
@@ -117,21 +117,35 @@ def train(model: TextModel, request: Object) -> Object:
         for task in tasks
         for annotation in a_list(task.get("annotations"), "annotations")
     ]
-    learn(model, pairs, config)
-    return {"status": "ok", "learnt": len(pairs), "model_version": model.version}
+    return _answer(learn(model, pairs, config))
 
 
-def learn(model: TextModel, pairs: Sequence[tuple[Object, Object]], config: Config) -> None:
-    """Learn annotations of tasks. Raises ValueError for one that does not fit the model, and learns none then."""
+def _answer(learnt: Learnt) -> Object:
+    return {"status": "ok", "learnt": learnt.n, "model_version": learnt.version}
+
+
+def learn(model: TextModel, pairs: Sequence[tuple[Object, Object]], config: Config) -> Learnt:
+    """Learn annotations of tasks, without those of annotators who skipped the task.
+
+    Raises ValueError for one that does not fit the model, and learns none then.
+    """
     _, key = CONTROLS[model.is_sequence]
+    pairs = [(task, annotation) for task, annotation in pairs if not _is_skipped(annotation)]
     texts = [_text_of(task, config) for task, _ in pairs]
     values = [_values(annotation, config) for _, annotation in pairs]
     if model.is_sequence:
-        spans = [[_span_of(value, key, text) for value in own] for text, own in zip(texts, values, strict=True)]
-        model.teach_spans(list(map(Marked, texts, spans, map(word_spans, texts))))
-    else:
-        labels = [[_only(a_list(value.get(key), key), key) for value in own] for own in values]
-        model.teach_labels([(text, label) for text, own in zip(texts, labels, strict=True) for label in own])
+        spans = [_spans_of(own, key, text) for text, own in zip(texts, values, strict=True)]
+        return model.teach_spans(list(map(Marked, texts, spans, map(word_spans, texts))))
+    labels = [[_only(a_list(value.get(key), key), key) for value in own] for own in values]
+    return model.teach_labels([(text, label) for text, own in zip(texts, labels, strict=True) for label in own])
+
+
+def _is_skipped(annotation: Object) -> bool:
+    """Whether an annotator skipped the task: the annotation's empty result is no answer then."""
+    found = annotation.get("was_cancelled")
+    if found is not None and not isinstance(found, bool):
+        raise ValueError(f"was_cancelled must be true or false, got {found!r:.40}")
+    return found is True
 
 
 def _values(annotation: Object, config: Config) -> Sequence[Object]:
@@ -140,21 +154,22 @@ def _values(annotation: Object, config: Config) -> Sequence[Object]:
     return [an_object(own.get("value"), "value") for own in results if own.get("from_name") == config.control]
 
 
-def _span_of(value: Object, key: str, text: str) -> Span:
+def _spans_of(values: Sequence[Object], key: str, text: str) -> list[Span]:
+    """The spans of values."""
+    units = utf16_offsets(text)
+    return [_span_of(value, key, text, units) for value in values]
+
+
+def _span_of(value: Object, key: str, text: str, units: Sequence[int]) -> Span:
     """The span of a value, whose text tells how its place is counted, where characters beyond the basic plane are."""
     start, end = a_number(value.get("start"), "start"), a_number(value.get("end"), "end")
     label, own = _only(a_list(value.get(key), key), key), value.get("text")
-    if not start < end <= len(text.encode("utf-16-le")) // 2:
+    if not start < end <= units[-1]:
         raise ValueError(f"a span from {start} to {end} in a text of {len(text)} characters")
-    for places in ((start, end), (_characters(text, start), _characters(text, end))):
+    for places in ((start, end), (bisect_right(units, start) - 1, bisect_right(units, end) - 1)):
         if own is None or " ".join(text[slice(*places)].split()) == " ".join(a_text(own, "text").split()):
             return Span(*places, label)
     raise ValueError(f"a span from {start} to {end}: there stands {text[start:end]!r:.60}, not {own!r:.60}")
-
-
-def _characters(text: str, units: int) -> int:
-    """The number of characters that so many units of UTF-16 are, as JavaScript counts them."""
-    return len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore"))
 
 
 def _only(values: Sequence[object], key: str) -> str:

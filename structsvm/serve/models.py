@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -39,6 +42,13 @@ class Marked(NamedTuple):
     text: str
     spans: Sequence[Span]
     places: Sequence[tuple[int, int]]
+
+
+class Learnt(NamedTuple):
+    """How many texts were learnt, and the version of the model that has learnt them."""
+
+    n: int
+    version: str
 
 
 @dataclass(frozen=True)
@@ -127,10 +137,14 @@ class TextModel:
 
     def predict(self, texts: Sequence[str]) -> list[Prediction]:
         """The outputs for texts."""
+        return self.predict_as(texts)[1]
+
+    def predict_as(self, texts: Sequence[str]) -> tuple[str, list[Prediction]]:
+        """The version of the model, and its outputs for texts."""
         with self.lock:
             if self.is_sequence:
-                return self._predict_words(texts, [word_spans(text) for text in texts])
-            return self._predict_texts(texts)
+                return self.version, self._predict_words(texts, [word_spans(text) for text in texts])
+            return self.version, self._predict_texts(texts)
 
     def predict_words(self, text: str, places: Sequence[tuple[int, int]]) -> Prediction:
         """The spans of a text whose words are given by where they begin and end."""
@@ -176,21 +190,25 @@ class TextModel:
 
     # ---- learning -------------------------------------------------------------------------------
 
-    def teach_labels(self, answers: Sequence[tuple[str, str]]) -> None:
+    def teach_labels(self, answers: Sequence[tuple[str, str]]) -> Learnt:
         """Learn labels of texts, all or none, and store the model. Raises as `teach_spans`."""
         self._check_learns(is_sequence=False)
         with self.lock:
             names = {str(name): name for name in self.estimator.classes_.tolist()}
             self._check_known([label for _, label in answers], names)
-            self._learn([text for text, _ in answers], [names[label] for _, label in answers])
+            return self._learn([text for text, _ in answers], [names[label] for _, label in answers])
 
-    def teach_spans(self, answers: Sequence[Marked]) -> None:
+    def teach_spans(self, answers: Sequence[Marked]) -> Learnt:
         """Learn the spans of texts, all or none, and store the model; a span that cuts a word has it whole.
+
+        A text without words teaches nothing, and is not counted.
 
         Raises
         ------
         ValueError
             For a label that the model does not have, overlapping spans, or a model that was not opened to learn.
+        OSError
+            If the model cannot be stored; it is then as it was before.
         """
         self._check_learns(is_sequence=True)
         with self.lock:
@@ -208,14 +226,18 @@ class TextModel:
                     # A model whose training words all had labels cannot say that a word has none: it may have any.
                     tags = scheme.labels(chunks, len(places))
                     y.append([tag if tag in classes or tag != OUTSIDE else None for tag in tags])
-            self._learn(X, y)
+            return self._learn(X, y)
 
-    def _learn(self, X: Sequence[object], y: Sequence[object]) -> None:
+    def _learn(self, X: Sequence[object], y: Sequence[object]) -> Learnt:
+        """Train a copy and store it; it takes the model's place once it is stored."""
         if X:
-            self.estimator.partial_fit(X, y)
-            self.n_learnt += len(X)
+            estimator = copy.deepcopy(self.estimator)
+            estimator.partial_fit(X, y)
             if self.learns_to is not None:
-                self.estimator.save(self.learns_to)
+                estimator.save(self.learns_to)
+            self.estimator = estimator
+            self.n_learnt += len(X)
+        return Learnt(len(X), self.version)
 
     def _check_learns(self, *, is_sequence: bool) -> None:
         if self.learns_to is None:
@@ -236,7 +258,7 @@ def rounded(p: float) -> float:
 
 
 def in_words(spans: Sequence[Span], places: Sequence[tuple[int, int]]) -> list[tuple[int, int, str]]:
-    """Spans of characters as spans of words, each of all words that it touches.
+    """Spans of characters as spans of words, each of all words that it touches; words ascend.
 
     Raises
     ------
@@ -244,11 +266,14 @@ def in_words(spans: Sequence[Span], places: Sequence[tuple[int, int]]) -> list[t
         For spans without a word, or two that touch one word.
     """
     found: list[tuple[int, int, str]] = []
+    starts, ends = [a for a, _ in places], list(accumulate((b for _, b in places), max))
     for span in sorted(spans, key=lambda span: span.start):
-        touched = [k for k, (a, b) in enumerate(places) if a < span.end and span.start < b]
-        if not touched:
+        first, stop = bisect_right(ends, span.start), bisect_left(starts, span.end)
+        while stop > first and places[stop - 1][1] <= span.start:
+            stop -= 1
+        if first >= stop:
             raise ValueError(f"no word stands at characters {span.start} to {span.end}")
-        if found and touched[0] < found[-1][1]:
-            raise ValueError(f"two spans share the word at character {places[touched[0]][0]}")
-        found.append((touched[0], touched[-1] + 1, span.label))
+        if found and first < found[-1][1]:
+            raise ValueError(f"two spans share the word at character {places[first][0]}")
+        found.append((first, stop, span.label))
     return found

@@ -15,11 +15,10 @@ from structsvm.files.strict_json import parse_json
 from structsvm.serve import inception, label_studio
 from structsvm.serve.guard import Guard
 from structsvm.serve.models import TextModel
-from structsvm.serve.values import Object, a_list, a_text, an_object
+from structsvm.serve.values import MAX_TEXTS, Object, a_list, a_text, an_object
 
 # Documents of annotation tools are larger than answers of a page.
 MAX_BODY = 2**25
-MAX_TEXTS = 10_000
 
 Handler = Callable[[TextModel, Object], object]
 
@@ -102,9 +101,7 @@ def predict(model: TextModel, request: Object) -> object:
     if "tasks" in request:
         return label_studio.predict(model, request)
     if "texts" in request:
-        texts = a_list(request["texts"], "texts")
-        if len(texts) > MAX_TEXTS:
-            raise ValueError(f"texts: {len(texts)} of them, and at most {MAX_TEXTS} in a request")
+        texts = a_list(request["texts"], "texts", most=MAX_TEXTS)
         return {"predictions": [own.to_json() for own in model.predict([a_text(text, "texts") for text in texts])]}
     if "words" in request:
         words = [a_text(word, "words") for word in a_list(request["words"], "words")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -55,16 +56,7 @@ def table_of(
     lengths : list of int, optional
         Tokens of each sequence; needed where all sources may abstain from a whole one.
     """
-    if not _is_list(votes) or len(votes) == 0:
-        raise ValueError(f"votes must be a list with the votes of each source, got {votes!r:.80}")
-    for s, of_source in enumerate(votes):
-        if not _is_list(of_source):
-            raise ValueError(f"source {s}: its votes must be a list of sequences, got {of_source!r:.80}")
-        if len(of_source) != len(votes[0]):
-            raise ValueError(f"source {s} votes on {len(of_source)} sequences, source 0 on {len(votes[0])}")
-        for i, sequence in enumerate(of_source):
-            if sequence is not None and not _is_list(sequence):
-                raise ValueError(f"source {s}, sequence {i}: votes must be a list of labels, got {sequence!r:.80}")
+    votes = _listed(votes)
     n = len(votes[0])
     sizes = _lengths(votes, n) if lengths is None else _checked_lengths(lengths, n)
     if not sum(sizes):
@@ -91,11 +83,32 @@ def table_of(
     return names, VoteTable(out, offsets)
 
 
+def _listed(votes: Votes) -> list[list[Sequence[Hashable] | None]]:
+    """The votes as lists of sources and of their sequences, whatever an array or Series calls its rows."""
+    if not _is_list(votes) or len(votes) == 0:
+        raise ValueError(f"votes must be a list with the votes of each source, got {votes!r:.80}")
+    found: list[list[Sequence[Hashable] | None]] = []
+    for s, of_source in enumerate(votes):
+        if not _is_list(of_source):
+            raise ValueError(f"source {s}: its votes must be a list of sequences, got {of_source!r:.80}")
+        found.append(list(of_source))
+        if len(of_source) != len(found[0]):
+            raise ValueError(f"source {s} votes on {len(of_source)} sequences, source 0 on {len(found[0])}")
+        for i, sequence in enumerate(of_source):
+            if sequence is not None and not _is_list(sequence):
+                raise ValueError(f"source {s}, sequence {i}: votes must be a list of labels, got {sequence!r:.80}")
+    return found
+
+
 def _is_list(value: object) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, dict, set))
+    """Whether a value has a length and an order; arrays without a dimension have none."""
+    has_length = hasattr(value, "__len__") and getattr(value, "shape", None) != ()
+    return has_length and not isinstance(value, (str, bytes, AbstractSet, Mapping))
 
 
 def _checked_lengths(lengths: Sequence[int], n: int) -> list[int]:
+    if not _is_list(lengths):
+        raise ValueError(f"lengths must be a list of whole numbers, got {lengths!r:.80}")
     if len(lengths) != n:
         raise ValueError(f"lengths has {len(lengths)} entries, and there are {n} sequences")
     for i, length in enumerate(lengths):
@@ -110,8 +123,10 @@ def _numbered(labels: Sequence[Hashable]) -> dict[Hashable, int]:
         raise ValueError(f"labels must be a list of labels, got {labels!r:.80}")
     found: dict[Hashable, int] = {}
     for label in labels:
-        if label is None or _id_of(label, found, None, is_open=True) < len(found) - 1:
-            raise ValueError(f"labels must be different labels, none of them None, got {labels!r:.80}")
+        if label is not None:
+            _id_of(label, found, None, is_open=True)
+    if len(found) < len(labels):
+        raise ValueError(f"labels must be different labels, none of them None, got {labels!r:.80}")
     return found
 
 
@@ -131,7 +146,7 @@ def _id_of(label: Hashable, found: dict[Hashable, int], place: tuple[int, int, i
     where = "labels: " if place is None else "source {}, sequence {}, token {}: ".format(*place)
     own = label.item() if isinstance(label, np.generic) else label
     try:
-        if is_nan(own):
+        if own is None or is_nan(own):  # NaT is None as an object of Python
             raise TypeError
         if is_open:
             return found.setdefault(own, len(found))
@@ -186,7 +201,7 @@ def majority(votes: Votes, *, lengths: Sequence[int] | None = None) -> list[list
 
 
 def spans_as_votes(
-    spans: Sequence[Sequence[tuple[int, int, str]] | None],
+    spans: Sequence[Iterable[tuple[int, int, str]] | None],
     lengths: Sequence[int],
     *,
     scheme: str = "bio",
@@ -197,6 +212,7 @@ def spans_as_votes(
     Parameters
     ----------
     spans : list, per sequence of spans ``(start, stop, label)`` that do not overlap; None: the source abstains from it
+        A label is a str.
     lengths : list of int
         Tokens of each sequence.
     scheme : str, default="bio"
@@ -208,7 +224,7 @@ def spans_as_votes(
     Raises
     ------
     ValueError
-        For an unknown scheme, for spans that overlap or end outside of their sequence.
+        For an unknown scheme, for spans that overlap or end outside of their sequence, or that are none.
 
     Examples
     --------
@@ -219,24 +235,37 @@ def spans_as_votes(
     name = scheme_name(scheme)
     if name is None:
         raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {scheme!r:.80}")
-    if len(spans) != len(lengths):
+    if not _is_list(spans):
+        raise ValueError(f"spans must be a list with the spans of each sequence, got {spans!r:.80}")
+    if _is_list(lengths) and len(spans) != len(lengths):
         raise ValueError(f"spans has {len(spans)} sequences, lengths {len(lengths)}")
     found: list[list[Hashable] | None] = []
-    for i, (of_one, n) in enumerate(zip(spans, _checked_lengths(lengths, len(spans)), strict=True)):
-        if of_one is None:
+    for i, (given, n) in enumerate(zip(spans, _checked_lengths(lengths, len(spans)), strict=True)):
+        if given is None:
             found.append(None)
             continue
-        end = 0
-        for span in of_one:
-            if len(span) != 3 or not all(isinstance(place, Integral) for place in span[:2]):
-                raise ValueError(f"sequence {i}: a span is (start, stop, label), got {span!r:.80}")
-        for start, stop, _ in sorted(of_one):
-            if not end <= start < stop <= n:
-                raise ValueError(f"sequence {i}: the span {start}..{stop} overlaps another, or is not within 0..{n}")
-            end = stop
-        inside = np.zeros(n, dtype=bool)
+        of_one, inside = _sorted_spans(given, i, n), np.zeros(n, dtype=bool)
         for start, stop, _ in of_one:
             inside[start:stop] = True
-        labels = Scheme(name).labels(sorted(of_one), n)
+        labels = Scheme(name).labels(of_one, n)
         found.append([label if within else outside for label, within in zip(labels, inside, strict=True)])
     return found
+
+
+def _sorted_spans(given: Iterable[tuple[int, int, str]], i: int, n: int) -> list[tuple[int, int, str]]:
+    """The spans of sequence i, which has n tokens, sorted; ValueError for what are none."""
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise ValueError(f"sequence {i}: its spans must be a list of (start, stop, label), got {given!r:.80}")
+    spans: list[tuple[int, int, str]] = []
+    for span in given:
+        is_one = _is_list(span) and len(span) == 3 and isinstance(span[2], str)
+        if not is_one or not all(isinstance(place, Integral) for place in span[:2]):
+            raise ValueError(f"sequence {i}: a span is (start, stop, label), with a str as label, got {span!r:.80}")
+        start, stop, label = span
+        spans.append((int(start), int(stop), label))
+    end = 0
+    for start, stop, _ in sorted(spans):
+        if not end <= start < stop <= n:
+            raise ValueError(f"sequence {i}: the span {start}..{stop} overlaps another, or is not within 0..{n}")
+        end = stop
+    return sorted(spans)

@@ -32,15 +32,23 @@ class TreeReader(Reader[DependencyModel]):
 
     def __init__(self, model: DependencyModel, X: Collection[SentenceLike]) -> None:
         self.codes, self.offsets = model.encode(X)
+        self.coarse, self.own, self.seen, self.max_length = model.coarse, model.own, model.seen, model.max_length
         self.parts = np.diff(self.offsets)
         if not self.parts.all():
             raise ValueError(f"sentence {int(self.parts.argmin())} of the pool is empty: there is nothing to ask")
+
+    def fits(self, model: DependencyModel) -> bool:
+        """Whether codes are as the model was trained on them; a fit chooses anew."""
+        own, its = self.own, model.own
+        is_own = its.features is own.features and its.sizes == own.sizes and its.units is own.units
+        is_alike = model.coarse == self.coarse and model.max_length == self.max_length
+        return is_own and is_alike and model.seen is self.seen
 
     def read(self, model: DependencyModel, chosen: Integers, strategy: str) -> Floats:
         values = np.empty(len(chosen))
         for j, i in enumerate(chosen.tolist()):
             codes = self.codes[self.offsets[i] : self.offsets[i + 1]]
-            ranked = model.ranked(codes, 2)
+            ranked = model.ranked(codes, 2 if strategy == "margin" else 1)
             if strategy == "margin":
                 values[j] = ranked[1][1] - ranked[0][1] if len(ranked) > 1 else -np.inf
             else:

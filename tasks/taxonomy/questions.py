@@ -29,11 +29,12 @@ class DocumentReader(RowReader[TaxonomyModel]):
 
     def __init__(self, model: TaxonomyModel, X: Matrix) -> None:
         super().__init__(model, X)
-        self.vectorizer = model.vectorizer
+        self.vectorizer, self.objects = model.vectorizer, objects_of(model)
 
     def fits(self, model: TaxonomyModel) -> bool:
-        """A fit makes the features of texts anew."""
-        return model.vectorizer is self.vectorizer
+        """A fit makes the features of texts anew, and those of objects, which are compared with those of training."""
+        is_same = model.vectorizer is self.vectorizer and objects_of(model) is self.objects
+        return is_same and super().fits(model)
 
     def scores(self, model: TaxonomyModel, rows: Matrix) -> Floats:
         return model.label_scores(rows)
@@ -49,6 +50,11 @@ class DocumentReader(RowReader[TaxonomyModel]):
         losses = np.stack([model.targets.losses(k) for k in range(len(model.labels))])
         expected = (self.probabilities(model, scores) * losses[:, scores.argmax(axis=1)].T).sum(axis=1)
         return log_of(expected)
+
+
+def objects_of(model: TaxonomyModel) -> object:
+    """The objects that a kernel compares documents with; None without a kernel of objects."""
+    return getattr(getattr(model, "machine", None), "objects", None)
 
 
 def labels_in(separator: str | None, Y: Sequence[object], unknown: object) -> set[Hashable]:

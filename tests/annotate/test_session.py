@@ -225,6 +225,18 @@ def test_what_stands_outside_spans_is_no_label(opened, tmp_path):
     assert opened(tmp_path / "c.txt", "taxonomy", labels=["O"]).labels == ["O"]
 
 
+@pytest.mark.parametrize("task", ["sequence", "taxonomy"])
+def test_a_stored_label_that_no_span_can_have_is_not_offered(opened, tmp_path, task):
+    path = tmp_path / "a.txt"
+    path.write_text("one\ntwo\n")
+    session = opened(path, task)
+    for label in ("street", "O", " O "):
+        session.store.append({"new_label": label, "by": "eve", "time": "2026-01-01T00:00:00+00:00"})
+    again = reopened(session, opened, path, task=task)
+    assert again.labels == (["street"] if task == "sequence" else ["street", "O"])
+    assert any("the label O is what stands outside spans" in note for note in again.notes) == (task == "sequence")
+
+
 def test_a_wrong_label_without_the_right_one(opened, addresses):
     path, known = addresses
     session = opened(path, order="file")

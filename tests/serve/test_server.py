@@ -2,11 +2,15 @@
 
 import base64
 import json
+import re
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import structsvm
 from structsvm import AdviceWarning
@@ -20,8 +24,11 @@ pytest.importorskip("httpx2")
 from sklearn.feature_extraction.text import TfidfVectorizer
 from starlette.testclient import TestClient
 
-from structsvm.serve.models import Span, TextModel, in_words
+from structsvm.serve import inception, label_studio
+from structsvm.serve.inception import features_of
+from structsvm.serve.models import Learnt, Prediction, Span, TextModel, in_words
 from structsvm.serve.server import app_for
+from structsvm.serve.values import utf16_offsets
 from structsvm.serve.xmi import Document
 from structsvm.structures.trees import parse_tree
 
@@ -128,12 +135,25 @@ def test_bad_requests(addresses, body):
     assert found.status_code == 400 and found.json()["error"]
 
 
+def test_half_a_character_is_refused(addresses):
+    """JSON can escape half of a pair of UTF-16, which no answer in UTF-8 can repeat."""
+    for path, body in (
+        ("/predict", b'{"text": "a \\ud83d"}'),
+        ("/predict", b'{"texts": ["a", "\\ude00"]}'),
+        ("/predict", b'{"words": ["\\ud83d"]}'),
+        ("/doccano", b'{"text": "\\ud83d"}'),
+    ):
+        found = client_of(addresses).post(path, content=body, headers={"Content-Type": "application/json"})
+        assert found.status_code == 400 and re.match(r"(text|words|texts): half a character", found.json()["error"])
+    assert client_of(addresses).post("/predict", content=b'{"text": "\\ud83d\\ude00"}').status_code == 200
+
+
 def test_who_may_ask(addresses):
     client = client_of(addresses, token="secret")
     assert client.get("/health").status_code == 200
     assert client.post("/predict", json={"text": "a"}).status_code == 401
-    for given in ("Bearer secret", "Basic " + base64.b64encode(b"any:secret").decode()):
-        assert client.post("/predict", json={"text": "a"}, headers={"Authorization": given}).status_code == 200
+    for shown in ("Bearer secret", "Basic " + base64.b64encode(b"any:secret").decode()):
+        assert client.post("/predict", json={"text": "a"}, headers={"Authorization": shown}).status_code == 200
     assert client.post("/predict", json={"text": "a"}, headers={"Authorization": "Basic ???"}).status_code == 401
     open_one = client_of(addresses)
     assert open_one.post("/predict", json={"text": "a"}, headers={"Origin": "http://evil.example"}).status_code == 403
@@ -232,6 +252,7 @@ def test_choices_of_label_studio(classes, tmp_path):
         ({"label_config": None}, "label_config must be a text"),
         ({"tasks": [{"data": {}}]}, "data.text must be a text"),
         ({"tasks": 3}, "tasks must be a list"),
+        ({"tasks": [{}] * 10_001}, "tasks: 10001 of them, and at most 10000"),
     ],
     ids=lambda value: None,
 )
@@ -262,11 +283,87 @@ def test_annotations_that_do_not_fit_leave_the_model(addresses, tmp_path, spans,
     assert client.post("/predict", json={"text": TEXT}).json() == before and not (tmp_path / "learnt.model").exists()
 
 
+def test_a_refused_file_leaves_the_model(addresses, tmp_path):
+    """A model that cannot be stored is not used: neither version nor predictions change."""
+    client = client_of(addresses, str(tmp_path / "none" / "learnt.model"))
+    before = client.post("/predict", json={"text": TEXT}).json()
+    for _ in range(2):
+        found = replay(client, recorded("/webhook", "ANNOTATION_CREATED"))
+        assert found.status_code == 507 and "the model is not stored" in found.json()["error"]
+        assert client.get("/versions").json() == {"versions": ["structsvm-0"]}
+        assert client.post("/predict", json={"text": TEXT}).json() == before
+    (tmp_path / "none").mkdir()
+    assert replay(client, recorded("/webhook", "ANNOTATION_CREATED")).json()["model_version"] == "structsvm-1"
+
+
+def test_skipped_tasks_are_not_learnt(entities, tmp_path):
+    path = tmp_path / "learnt.model"
+    client = client_of(entities, str(path))
+    config = '<View><Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$x"/></View>'
+    skipped = {"result": [], "was_cancelled": True}
+    task = {"data": {"x": "Zoe met Ann."}}
+    body = {"action": "ANNOTATION_CREATED", "project": {"label_config": config}, "task": task, "annotation": skipped}
+    nothing = {"status": "ok", "learnt": 0, "model_version": "structsvm-0"}
+    assert client.post("/webhook", json=body).json() == nothing
+    training = {"label_config": config, "annotations": [task | {"annotations": [skipped, skipped]}]}
+    assert client.post("/train", json=training).json() == nothing and not path.exists()
+    # An annotator who submits no span says that there is none.
+    training["annotations"][0]["annotations"].append({"result": [], "was_cancelled": False})
+    assert client.post("/train", json=training).json() == nothing | {"learnt": 1, "model_version": "structsvm-1"}
+    training["annotations"][0]["annotations"].append({"result": [], "was_cancelled": "yes"})
+    assert "was_cancelled must be true or false" in client.post("/train", json=training).json()["error"]
+
+
+def test_texts_that_teach_nothing_are_not_counted(entities, classes, tmp_path):
+    config = '<View><Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$text"/></View>'
+    tasks = [{"data": {"text": text}, "annotations": [{"result": []}]} for text in (" ", "Ann slept")]
+    client = client_of(entities, str(tmp_path / "a.model"))
+    found = client.post("/train", json={"label_config": config, "annotations": tasks}).json()
+    assert (found["learnt"], found["model_version"]) == (1, "structsvm-1")
+    client = client_of(classes, str(tmp_path / "b.model"))
+    found = client.post("/train", json={**TASK, "annotations": tasks}).json()
+    assert (found["learnt"], found["model_version"]) == (0, "structsvm-0")
+    event = {"action": "ANNOTATION_CREATED", "project": TASK, "task": tasks[1], "annotation": {"result": []}}
+    assert client.post("/webhook", json=event).json()["learnt"] == 0
+
+
+def test_the_version_is_that_of_the_model_that_answered(addresses, tmp_path, monkeypatch):
+    """Between an answer and its version another request may teach the model."""
+    model = TextModel(addresses, str(tmp_path / "learnt.model"))
+    answer = model.predict_as
+
+    def then_learns(texts):
+        found = answer(texts)
+        model.n_learnt += 1
+        return found
+
+    monkeypatch.setattr(model, "predict_as", then_learns)
+    found = label_studio.predict(model, recorded("/predict")["body"])
+    assert {found["model_version"], *(one["model_version"] for one in found["results"])} == {"structsvm-0"}
+
+
+def test_many_spans_of_a_text(entities, tmp_path, monkeypatch):
+    """Each place is found without reading the text again."""
+    n_read = []
+    monkeypatch.setattr(label_studio, "utf16_offsets", lambda text: (n_read.append(text), utf16_offsets(text))[1])
+    config = '<View><Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$x"/></View>'
+    value = [{"from_name": "l", "value": {"start": 4 * k, "end": 4 * k + 3, "labels": ["P"]}} for k in range(50)]
+    task = {"data": {"x": "Ann " * 50}, "annotations": [{"result": value}]}
+    client = client_of(entities, str(tmp_path / "learnt.model"))
+    assert client.post("/train", json={"label_config": config, "annotations": [task]}).json()["learnt"] == 1
+    assert len(n_read) == 1
+
+
 @pytest.mark.parametrize("shift", [0, 2], ids=["characters", "utf-16"])
 def test_places_in_a_text_with_emoji(entities, tmp_path, shift, monkeypatch):
     """JavaScript counts each of these twice; the text of the span tells which count it is."""
     learnt = []
-    monkeypatch.setattr(TextModel, "teach_spans", lambda self, answers: learnt.extend(one.spans for one in answers))
+
+    def teach_spans(_, answers):
+        learnt.extend(one.spans for one in answers)
+        return Learnt(len(answers), "structsvm-1")
+
+    monkeypatch.setattr(TextModel, "teach_spans", teach_spans)
     config = '<View><Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$x"/></View>'
     value = {"start": 7 + shift, "end": 10 + shift, "text": "Ann", "labels": ["P"]}
     task = {
@@ -328,7 +425,9 @@ def test_doccanos_mapping_template(addresses):
     """The template of the documentation makes JSON of labels with any letters."""
     jinja2 = pytest.importorskip("jinja2")
     page = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
-    template = jinja2.Template(page.split("mapping template", 1)[1].split("```")[1].removeprefix("text"))
+    template = jinja2.Template(
+        re.split(r"mapping\s+template", page, maxsplit=1)[1].split("```")[1].removeprefix("text")
+    )
     answer = [{"label": 'a "b" \\ <c>', "start_offset": 0, "end_offset": 2}]
     assert json.loads(template.render(input=answer)) == answer
     assert json.loads(template.render(input=[])) == []
@@ -359,6 +458,16 @@ def xmi_of(text, words, sentences, annotations=""):
     )
 
 
+def types_of(*features, layer=LAYER["layer"], above="uima.tcas.Annotation"):
+    """A type system with one layer."""
+    described = "".join(f"<featureDescription><name>{name}</name></featureDescription>" for name in features)
+    return (
+        '<typeSystemDescription xmlns="http://uima.apache.org/resourceSpecifier"><types><typeDescription>'
+        f"<name>{layer}</name><supertypeName>{above}</supertypeName><features>{described}</features>"
+        "</typeDescription></types></typeSystemDescription>"
+    )
+
+
 def predicted_in(answer):
     root = ET.fromstring(answer.json()["document"])
     return root, [dict(own.attrib) for own in root.iterfind(f"{{{NER}}}NamedEntity")]
@@ -368,7 +477,7 @@ def test_inception_predicts(entities):
     text = "😀 Ann slept. She likes New York."
     words = [(0, 2), (3, 6), (7, 12), (12, 13), (14, 17), (18, 23), (24, 27), (28, 32), (32, 33)]
     document = {"xmi": xmi_of(text, words, [(0, 13), (14, 33)]), "documentId": 1, "userId": "eve"}
-    body = {"metadata": LAYER, "document": document, "typeSystem": "<types>value_score</types>"}
+    body = {"metadata": LAYER, "document": document, "typeSystem": types_of("value", "value_score")}
     root, found = predicted_in(client_of(entities).post("/inception/predict", json=body))
     assert [(own["begin"], own["end"], own["value"]) for own in found] == [("3", "6", "P"), ("24", "32", "L")]
     assert all(own["inception_internal_predicted"] == "true" and 0 < float(own["value_score"]) <= 1 for own in found)
@@ -376,8 +485,18 @@ def test_inception_predicts(entities):
     members = root.find("{http:///uima/cas.ecore}View").get("members").split()
     assert members == ["10", *ids] and len(set(ids)) == 2
     # Without the feature in its types, a document with it could not be read.
-    _, found = predicted_in(client_of(entities).post("/inception/predict", json=body | {"typeSystem": ""}))
-    assert not any("value_score" in own for own in found)
+    other = types_of("value_score", layer="custom.Other")
+    for types in ("", types_of("value", "value_score_explanation", "my_value_score"), other):
+        _, found = predicted_in(client_of(entities).post("/inception/predict", json=body | {"typeSystem": types}))
+        assert found and not any("value_score" in own for own in found)
+
+
+def test_features_of_a_type_are_those_above_it_too():
+    one, two = types_of("a", layer="x.Upper"), types_of("b", layer="x.Lower", above="x.Upper")
+    types = one.replace("</types>", two.split("<types>")[1].split("</types>")[0] + "</types>")
+    assert features_of(types, "x.Lower") == {"a", "b"} and features_of(types, "x.Upper") == {"a"}
+    # Types above each other do not go on for ever.
+    assert features_of(types_of("a", layer="x.Own", above="x.Own"), "x.Own") == {"a"}
 
 
 def test_inception_labels_sentences(classes):
@@ -417,11 +536,125 @@ def test_documents_that_are_none(entities, xmi, message):
     assert found.status_code == 400 and message in found.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"feature": "a b"}, "feature: 'a b' is no name"),
+        ({"feature": 'x="1" y'}, "is no name of a feature"),
+        ({"feature": "begin"}, "feature: 'begin' is no name"),
+        ({"feature": "end"}, "feature: 'end' is no name"),
+        ({"feature": "sofa"}, "feature: 'sofa' is no name"),
+        ({"feature": "xmlns"}, "feature: 'xmlns' is no name"),
+        ({"feature": "\u00aa"}, "feature: '\u00aa' is no name"),  # a name in Python, and none in XML
+        ({"feature": "inception_internal_predicted"}, "marks predictions"),
+        ({"layer": "a b.C"}, "layer: 'a b.C' is no name of a type"),
+        ({"layer": "a..C"}, "layer: 'a..C' is no name of a type"),
+        ({"layer": 'a"b.C'}, "is no name of a type"),
+        ({"layer": "a.\u00aa"}, "is no name of a type"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+@pytest.mark.parametrize("path", ["predict", "train"])
+def test_names_of_layers_and_features(entities, tmp_path, change, message, path):
+    document = {"xmi": xmi_of("Ann slept", [(0, 3), (4, 9)], [])}
+    body = {"metadata": LAYER | change, "document": document, "documents": [document], "typeSystem": ""}
+    client = client_of(entities, str(tmp_path / "learnt.model"))
+    found = client.post(f"/inception/{path}", json=body)
+    assert found.status_code == 400 and message in found.json()["error"]
+
+
+def test_numbers_of_annotations_and_their_ids():
+    """Digits of other scripts, and thousands of them, are no numbers."""
+    entity = '<ner:NamedEntity xmi:id="\u00b2" sofa="1" begin="0" end="1" value="x"/>'
+    document = Document(xmi_of("ab", [(0, 2)], [], entity + entity.replace("\u00b2", "9" * 5000)))
+    document.add("a.B", "value", [(Span(0, 1, "x"), {})])
+    assert 'xmi:id="11"' in document.to_xmi()
+    for wrong in ("\u00b2", "9" * 5000):
+        with pytest.raises(ValueError, match="an annotation from"):
+            Document(xmi_of("ab", [(0, wrong)], [])).places(SEGMENTS + "Token")
+
+
+def test_deep_xml_is_refused(entities):
+    xmi = xmi_of("Ann slept", [(0, 3), (4, 9)], [], "<ner:X>" * 5000 + "</ner:X>" * 5000)
+    body = {"metadata": LAYER, "document": {"xmi": xmi}, "typeSystem": ""}
+    found = client_of(entities).post("/inception/predict", json=body)
+    assert found.status_code == 400 and found.json()["error"] == "xmi: XML nested deeper than 100 levels"
+
+
+def n_lines(work):
+    """How many lines of Python run."""
+    n = 0
+
+    def count(frame, event, _):
+        nonlocal n
+        n += event == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return n
+
+
+def long_document(n):
+    places = [(4 * k, 4 * k + 3) for k in range(2 * n)]
+    entities = "".join(f'<ner:NamedEntity begin="{a}" end="{b}" value="P"/>' for a, b in places[::2])
+    return xmi_of("Ann " * (2 * n), places, [(8 * k, 8 * k + 8) for k in range(n)], entities)
+
+
+class Same:
+    """A model that finds the first word of each sentence, and forgets what it is taught."""
+
+    is_sequence = True
+
+    def predict_words(self, text, places):
+        return Prediction(text, None, (Span(*places[0], "P"),))
+
+    def teach_spans(self, answers):
+        assert all(len(in_words(spans, places)) == 1 for _, spans, places in answers)
+
+
+@pytest.mark.parametrize("do", [inception.predict, inception.train])
+def test_work_grows_with_the_length_of_a_document(do):
+    def work(n):
+        document = {"xmi": long_document(n)}
+        request = {"metadata": LAYER, "document": document, "documents": [document]}
+        return n_lines(lambda: do(Same(), request))
+
+    assert work(400) < 2.1 * work(200)
+
+
+def test_work_grows_with_the_number_of_spans():
+    def work(n):
+        places = [(4 * k, 4 * k + 3) for k in range(n)]
+        spans = [Span(a, b, "P") for a, b in places]
+        assert in_words(spans, places) == [(k, k + 1, "P") for k in range(n)]
+        return n_lines(lambda: in_words(spans, places))
+
+    assert work(400) < 2.1 * work(200)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=6), st.integers(0, 12), st.integers(1, 5))
+def test_words_of_a_span_are_all_that_it_touches(words, start, length):
+    places = sorted((a, a + n) for a, n in words)
+    touched = [k for k, (a, b) in enumerate(places) if a < start + length and start < b]
+    span = Span(start, start + length, "x")
+    if touched:
+        assert in_words([span], places) == [(touched[0], touched[-1] + 1, "x")]
+    else:
+        with pytest.raises(ValueError, match="no word stands"):
+            in_words([span], places)
+
+
 def test_layers_are_names_of_types():
     document = Document(xmi_of("ab", [(0, 2)], []))
     assert document.words == [(0, 2)]
     with pytest.raises(ValueError, match="is no name of a type"):
-        document.add("a.b c", "value", Span(0, 1, "x"), {})
+        document.add("a.b c", "value", [(Span(0, 1, "x"), {})])
 
 
 def test_inception_reads_what_it_sent(entities, classes, tmp_path):

@@ -146,6 +146,7 @@ def test_spans_are_votes():
         ([["car", "dog"], ["car", "cat"]], "source 0, sequence 0: votes must be a list of labels, got 'car'"),
         ([[["a"]], None], "source 1: its votes must be a list of sequences, got None"),
         ([[["a"]], [3]], "source 1, sequence 0: votes must be a list of labels, got 3"),
+        ([[np.array("a")]], "source 0, sequence 0: votes must be a list of labels, got array"),
     ],
 )
 def test_votes_that_do_not_fit_are_refused(votes, message):
@@ -180,14 +181,19 @@ def test_labels_keep_their_order():
 
 
 def test_nan_is_no_vote():
-    with pytest.raises(ValueError, match="source 1, sequence 0, token 1: a vote must be a label, or None"):
-        VoteModel().fit([[["a", "b"]], [["a", float("nan")]]])
+    for wrong in (float("nan"), np.float32("nan"), np.datetime64("NaT"), np.timedelta64("NaT")):
+        with pytest.raises(ValueError, match="source 1, sequence 0, token 1: a vote must be a label, or None"):
+            VoteModel().fit([[["a", "b"]], [["a", wrong]]])
+        with pytest.raises(ValueError, match="labels: a vote must be a label"):
+            VoteModel(labels=["a", wrong]).fit([[["a"]]])
 
 
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
         (["a", "b", "a"], "labels must be different labels, none of them None"),
+        (["a", "b", "b"], "labels must be different labels, none of them None"),
+        ([True, 1], "labels must be different labels, none of them None"),
         ([None, "a"], "labels must be different labels, none of them None"),
         (["a", float("nan")], "labels: a vote must be a label"),
         (["a", ["b"]], "labels: a vote must be a label"),
@@ -200,6 +206,27 @@ def test_labels_that_are_none_are_refused(labels, message):
         VoteModel(labels=labels).fit([[["a", "a"]]])
 
 
+@pytest.mark.parametrize("lengths", [1, None, "2", {2: 3}])
+def test_lengths_are_a_list(lengths):
+    with pytest.raises(ValueError, match="lengths must be a list of whole numbers"):
+        spans_as_votes([[]], lengths)
+    if lengths is not None:
+        with pytest.raises(ValueError, match="lengths must be a list of whole numbers"):
+            VoteModel().fit([[["a", "b"]]], lengths=lengths)
+
+
+def test_rows_of_a_series_are_counted_from_0():
+    pandas = pytest.importorskip("pandas")
+    votes = [[["a", "b"], ["b"]], [["a", "a"], ["b"]]]
+    named = pandas.Series([pandas.Series(own, index=[5, 6]) for own in votes], index=[5, 6])
+    assert majority(named) == majority(votes)
+    assert majority([pandas.Series([pandas.Series(x, index=range(7, 7 + len(x))) for x in own]) for own in votes]) == [
+        ["a", "a"],
+        ["b"],
+    ]
+    assert VoteModel(labels=pandas.Series(["b", "a"], index=[5, 6])).fit(named).labels_ == ["b", "a"]
+
+
 @pytest.mark.parametrize("length", [1.5, -1, float("nan"), "1"])
 def test_lengths_are_whole_numbers(length):
     with pytest.raises(ValueError, match=r"lengths must be whole numbers from 0, got .* for sequence 1"):
@@ -209,9 +236,25 @@ def test_lengths_are_whole_numbers(length):
 
 
 def test_spans_have_three_parts():
-    for wrong in ((0, 1), (0, 1.5, "A"), ("0", 1, "A")):
+    nameless = (0, 1, None), (0, 1, 7), [(0, 1, 7), (2, 3, "A")], iter([0, 1, "A"]), 3
+    for wrong in ((0, 1), (0, 1.5, "A"), ("0", 1, "A"), *nameless):
         with pytest.raises(ValueError, match=r"sequence 0: a span is \(start, stop, label\)"):
-            spans_as_votes([[wrong]], [5])
+            spans_as_votes([wrong if isinstance(wrong, list) else [wrong]], [5])
+    for wrong in (3, "ab"):
+        with pytest.raises(ValueError, match=r"sequence 0: its spans must be a list of \(start, stop, label\)"):
+            spans_as_votes([wrong], [5])
+    for wrong in (3, None, "ab"):
+        with pytest.raises(ValueError, match="spans must be a list with the spans of each sequence"):
+            spans_as_votes(wrong, [5])
+
+
+def test_spans_may_come_from_a_generator():
+    spans = [(2, 3, "B"), (0, 2, "A")]
+    expected = spans_as_votes([spans], [4], outside="O")
+    assert expected == [["B-A", "I-A", "B-B", "O"]]
+    assert spans_as_votes([iter(spans)], [4], outside="O") == expected
+    numbers = [(np.int64(2), np.int64(3), "B"), [0, 2, "A"]]
+    assert spans_as_votes([numbers], [4], outside="O") == expected
 
 
 def test_no_votes_at_all():

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.questions.pool import Strategy
     from structsvm.tasks.common.questions.reading import Reader
 
-ASKED = {"diversity": (Interval(Real, 0, 1, closed="both"),), "cost": (Interval(Real, 0), NONE)}
+ASKED = {"diversity": (Interval(Real, 0, 1, closed="both"),), "cost": (Interval(Real, 0, 100, closed="both"), NONE)}
 
 
 class LearningLoop(TaskEstimator):
@@ -124,7 +124,7 @@ class LearningLoop(TaskEstimator):
             features. The k are then chosen among the 4 k (at least 50) of highest value.
         cost : float, optional
             The value of an answer is divided by the number of its parts (words, say) to this power: 1 chooses by value
-            per word to check. None: 0.
+            per word to check. From 0 to 100; None: 0.
         random_state : int, RandomState or None
             For ``strategy="random"``.
 

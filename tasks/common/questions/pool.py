@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.questions.loop import LearningLoop
     from structsvm.tasks.common.questions.reading import Reader
 
-# Inputs that are read at a time, at least; and those that `diversity` chooses among, for each one that is asked for.
-AT_ONCE, AMONG, FEWEST_AMONG = 16, 4, 50
+# Inputs that are read at a time, at least and at most; and those that `diversity` chooses among, per one asked for.
+AT_ONCE, MOST_AT_ONCE, AMONG, FEWEST_AMONG = 16, 1024, 4, 50
 
 Strategy = Literal["margin", "confidence", "entropy", "span", "risk", "random"]
 
@@ -74,6 +74,7 @@ class Pool:
         self.n_read, self._is_left = 0, np.ones(n, dtype=np.bool_)
         self._model: Any = None
         self._upper: Floats = np.full(n, np.inf)
+        self._has_bounds = False
         self._forget(None)
         if estimator.__sklearn_is_fitted__():
             self._encoded(self._fitted())
@@ -150,6 +151,7 @@ class Pool:
         if is_other or model is not self._model:
             self._forget(strategy)
             upper = reader.upper(model, strategy)
+            self._has_bounds = upper is not None
             self._upper = np.full(len(self), np.inf)
             if upper is not None:
                 self._upper = np.where(np.isnan(upper), np.inf, upper)
@@ -158,7 +160,8 @@ class Pool:
 
     def _highest(self, k: int, strategy: str, price: Floats) -> tuple[Integers, Floats]:
         """``(indices, worth)``: the k inputs of highest value less their price, highest first."""
-        left, at_once = self.left, max(k, AT_ONCE)
+        left = self.left
+        at_once = max(k, AT_ONCE) if self._has_bounds else len(left)
         is_read = self._is_read[left]
         worth = np.where(is_read, self._values[left], self._upper[left]) - price[left]
         while True:
@@ -179,11 +182,13 @@ class Pool:
             is_read[waiting] = True
 
     def _read_again(self, chosen: Integers, strategy: str) -> None:
-        """Read some inputs."""
-        reader = self._reader
+        """Read some inputs, not all of a large pool in one piece of memory."""
+        reader, model = self._reader, self._fitted()
         if reader is None:
             raise RuntimeError("the pool has no reader")
-        self._values[chosen] = reader.read(self._fitted(), chosen, strategy)
+        for start in range(0, len(chosen), MOST_AT_ONCE):
+            some = chosen[start : start + MOST_AT_ONCE]
+            self._values[some] = reader.read(model, some, strategy)
         self._is_read[chosen] = True
         self.n_read += len(chosen)
 

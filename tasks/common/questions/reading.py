@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Floats, Integers, Matrix
 
+COLUMNS = ("n_features_in_", "feature_names_in_")
 M = TypeVar("M", bound="Any")
 
 
@@ -66,13 +67,20 @@ class RowReader(Reader[M]):
     Attributes
     ----------
     rows : array or CSR matrix of shape (n, n_features)
+    columns : dict
+        The number of columns of the model that they were read for, and their names if they have any.
     """
 
     rows: Matrix
 
     def __init__(self, model: M, X: Any) -> None:
-        self.rows = X
+        self.rows, self.columns = X, dict(model.columns)
         self.parts = np.ones(X.shape[0], dtype=np.int64)
+
+    def fits(self, model: M) -> bool:
+        """Whether rows have the columns of a model: so many, and under the same names."""
+        own, its = ([columns.get(name) for name in COLUMNS] for columns in (self.columns, model.columns))
+        return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(own, its, strict=True))
 
     @abstractmethod
     def scores(self, model: M, rows: Matrix) -> Floats:

@@ -16,6 +16,7 @@ import structsvm
 from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.tasks import (
     AmbiguousClassifier,
+    ArcFeatures,
     DependencyParser,
     Hybrid,
     Pool,
@@ -23,6 +24,8 @@ from structsvm.tasks import (
     SequenceLabeler,
     TaxonomyClassifier,
 )
+from structsvm.tasks.ambiguous.questions import BagReader
+from structsvm.tasks.dependency.model import DependencyModel
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(80, 4))
@@ -161,6 +164,8 @@ def test_wrong_questions_are_refused(loop):
         ({"strategy": ["margin"]}, "strategy must be one of margin, confidence"),
         ({"diversity": 1.5}, "'diversity' parameter of query must be"),
         ({"cost": -1.0}, "'cost' parameter of query must be"),
+        ({"cost": 1e308}, "'cost' parameter of query must be"),
+        ({"cost": float("nan")}, "'cost' parameter of query must be"),
         ({"k": 0}, "k must be an integer of at least 1"),
         ({"k": 1.0}, "k must be an integer of at least 1"),
     ):
@@ -293,6 +298,121 @@ def test_a_pool_of_texts_follows_a_new_vectorizer():
     estimator.query(pool)
     estimator.fit([*X, *texts], [*y, "b", "b", "a"])
     assert estimator.query(pool, 3).tolist() == estimator.query(texts, 3).tolist()
+
+
+def parsed(n_tags, n=60, seed=0):
+    """Trees whose words have so many different XPOS, and a UPOS that says less."""
+    rng = np.random.default_rng(seed)
+    trees = []
+    for tree in make_dependency_trees(n, max_length=6, random_state=seed):
+        words = []
+        for word in tree.words:
+            tag = int(rng.integers(n_tags))
+            words.append({"form": word.form, "upos": "AB"[tag % 2], "xpos": f"x{tag}"})
+        trees.append((words, tree.arcs))
+    return trees
+
+
+def test_a_pool_of_sentences_follows_how_words_are_read():
+    """A fit chooses anew whether UPOS stands in for XPOS, and which columns words have."""
+    few, many = parsed(5), parsed(400, 200)
+    X = [words for words, _ in parsed(400, 40, seed=1)]
+    estimator = DependencyParser(C=1.0, loss="log", random_state=0).fit(*zip(*few, strict=True))
+    pool = Pool(estimator, X)
+    estimator.query(pool, 4)
+    estimator.fit(*zip(*many, strict=True))
+    assert estimator.model_.coarse
+    assert estimator.query(pool, 40).tolist() == estimator.query(X, 40).tolist()
+    encoded = pool._reader
+    estimator.teach(*many[0])
+    assert estimator.query(pool, 40).tolist() == estimator.query(X, 40).tolist() and pool._reader is encoded
+    estimator.set_params(max_length=3)
+    estimator.fit(*zip(*[pair for pair in few if len(pair[0]) <= 3], strict=True))
+    with pytest.raises(ValueError, match="max_length"):
+        estimator.query(pool)
+
+
+def test_a_pool_of_sentences_follows_the_users_columns():
+    """A fit reads words by the columns of the moment."""
+    words = {word.form: k % 7 for k, word in enumerate(w for tree in TREES for w in tree.words)}
+
+    def columns(place):
+        return lambda sentence: np.array([[float(words[form] == place)] for form in sentence])
+
+    estimator = DependencyParser(C=1.0, loss="log", features=ArcFeatures(columns=columns(1)), random_state=0)
+    estimator.fit(TREES[:20])
+    pool = Pool(estimator, TREES[30:])
+    estimator.query(pool)
+    estimator.set_params(features=ArcFeatures(columns=columns(2))).fit(TREES[:25])
+    assert estimator.query(pool, 30).tolist() == estimator.query(TREES[30:], 30).tolist()
+
+
+@pytest.mark.parametrize("name", ["taxonomy", "flat", "kernel", "ambiguous"])
+def test_rows_of_another_width_are_refused(name):
+    estimator, X, y = LOOPS[name]
+    estimator = clone(estimator).fit(X[:20], y[:20])
+    pool = Pool(estimator, X[20:])
+    estimator.query(pool)
+    encoded = pool._reader
+    estimator.teach(X[21], y[21]).query(pool)
+    assert pool._reader is encoded
+    estimator.fit(X[:20, :3], y[:20])
+    with pytest.raises(ValueError, match=r"X has 4 features, but .* is expecting 3"):
+        estimator.query(pool)
+
+
+def test_rows_with_columns_of_other_names_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS, columns=list("abcd"))
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).fit(frame[:20], CLASSES[:20].tolist())
+    pool = Pool(estimator, frame[20:])
+    estimator.query(pool)
+    estimator.fit(frame[:20][list("dcba")], CLASSES[:20].tolist())
+    with pytest.raises(ValueError, match="feature names"):
+        estimator.query(pool)
+
+
+def test_a_pool_of_objects_follows_the_objects_of_training():
+    """A kernel of objects compares the pool with those that the model was trained on."""
+
+    def shared(X, Z):
+        return np.array([[float(len(set(x) & set(z))) for z in Z] for x in X])
+
+    X, y = ["abc", "bcd", "xyz", "xzw", "axw", "yzw", "abx", "cdx"], ["a", "a", "b", "b"]
+    estimator = TaxonomyClassifier(C=1.0, kernel=shared, random_state=0).fit(X[:4], y)
+    pool = Pool(estimator, X)
+    estimator.query(pool)
+    estimator.fit(X[7:3:-1], y)
+    assert estimator.query(pool, 8).tolist() == estimator.query(X, 8).tolist()
+
+
+def test_without_bounds_a_pool_is_read_once(monkeypatch):
+    """There is nothing to choose while all have to be read."""
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).fit(ROWS, CLASSES.tolist())
+    sizes, read = [], BagReader.read
+
+    def counted(self, model, chosen, strategy):
+        sizes.append(len(chosen))
+        return read(self, model, chosen, strategy)
+
+    monkeypatch.setattr(BagReader, "read", counted)
+    rows = np.tile(ROWS, (40, 1))
+    assert len(estimator.query(rows, 3)) == 3 and sizes == [1024, 1024, 1024, 128]
+
+
+def test_the_second_tree_is_for_the_margin_alone(monkeypatch):
+    estimator = clone(LOOPS["dependency"][0]).fit(TREES[:20])
+    ks, ranked = [], DependencyModel.ranked
+
+    def counted(self, codes, k):
+        ks.append(k)
+        return ranked(self, codes, k)
+
+    monkeypatch.setattr(DependencyModel, "ranked", counted)
+    for strategy, k in (("margin", 2), ("confidence", 1), ("entropy", 1), ("span", 1), ("risk", 1)):
+        estimator.query(TREES[20:25], 2, strategy=strategy)
+        assert set(ks) == {k}
+        ks.clear()
 
 
 def test_a_pool_keeps_some():
