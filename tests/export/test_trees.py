@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+import os
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +106,7 @@ def test_the_models_have_what_they_are_tried_for():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA does not name a data folder")
 @pytest.mark.parametrize("fetch", [fetch_ud_english_ewt, fetch_ud_dutch])
 @pytest.mark.parametrize("projective", [True, False])
 def test_trees_of_real_sentences_are_those_of_python(runtime, fetch, projective):
