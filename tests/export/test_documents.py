@@ -3,16 +3,14 @@
 import copy
 import json
 import subprocess
-import tempfile
 import warnings
-from pathlib import Path
 
 import document_models
 import numpy as np
 import pytest
 import runtime_models
 from document_models import MODELS, fitted, texts
-from runtime_models import COMPILER
+from runtime_models import COMPILER, bytes_of
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 from structsvm._warnings import AdviceWarning
@@ -25,12 +23,6 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory):
     return runtime_models.compiled(tmp_path_factory.mktemp("runtime"))
-
-
-def bytes_of(model):
-    with tempfile.TemporaryDirectory() as folder:
-        model.export(folder)
-        return (Path(folder) / "model.bin").read_bytes()
 
 
 @pytest.fixture(scope="module")

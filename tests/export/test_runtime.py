@@ -2,16 +2,14 @@
 
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import local
 from zlib import crc32
 
 import numpy as np
 import pytest
 import runtime_models
-from runtime_models import COMPILER, COUNTED, MODELS, ODD, arrays_of, fitted, sequences
+from runtime_models import COMPILER, COUNTED, MODELS, ODD, arrays_of, bytes_of, fitted, sequences
 
 from structsvm.datasets import make_sequences
 from structsvm.export.letters import LetterTable
@@ -112,12 +110,6 @@ def test_letters_are_pythons():
 
 
 # ---- what it refuses ----------------------------------------------------------------------------
-
-
-def bytes_of(model):
-    with tempfile.TemporaryDirectory() as folder:
-        model.export(folder)
-        return (Path(folder) / "model.bin").read_bytes()
 
 
 def sound(data):

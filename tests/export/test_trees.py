@@ -5,16 +5,14 @@ import itertools
 import json
 import os
 import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import local
 
 import numpy as np
 import pytest
 import runtime_models
 from parser_models import MODELS, columns, export, fitted, new_sentences, sentences
-from runtime_models import COMPILER, COUNTED
+from runtime_models import COMPILER, COUNTED, bytes_of
 
 from structsvm._warnings import AdviceWarning
 from structsvm.datasets import fetch_ud_dutch, fetch_ud_english_ewt
@@ -27,12 +25,6 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory):
     return runtime_models.compiled(tmp_path_factory.mktemp("runtime"))
-
-
-def bytes_of(model):
-    with tempfile.TemporaryDirectory() as folder:
-        model.export(folder)
-        return (Path(folder) / "model.bin").read_bytes()
 
 
 @pytest.fixture(scope="module")

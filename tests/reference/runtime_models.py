@@ -4,6 +4,7 @@ import importlib
 import shutil
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -47,6 +48,13 @@ FUNCTIONS = "\n".join(
     )]
     + ["U:%x[-1,0]", "U:%x[1,0]", "U:%x[2,0]", "U00:%lower[0,0]/%shape[-2,0]/%suffix3[3,0]", "U99", "B"]
 )  # fmt: skip
+
+
+def bytes_of(model):
+    """The model's file, as it is exported."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.export(folder)
+        return (Path(folder) / "model.bin").read_bytes()
 
 
 def dicts(sequences):

@@ -157,9 +157,10 @@ class SentenceReader(Reader["SequenceModel"]):
         chain = model.oracle.chain(tokens)
         values: Floats = np.empty(len(chosen))
         best = []
+        n_best = 2 if strategy == "margin" else 1
         is_product = strategy == "span" and model.segments is None and is_markov(model.oracle)
         for i in range(len(chosen)):
-            paths, scores = chain.kbest(model.weights, i, 2)
+            paths, scores = chain.kbest(model.weights, i, n_best)
             if not len(paths):
                 raise ValueError(f"sequence {int(chosen[i])} of the pool: the constraints leave no labelling")
             best.append(paths[0])
