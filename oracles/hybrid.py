@@ -33,6 +33,7 @@ from structsvm.features.word_codes import shape
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Order
 from structsvm.oracles.meanings.lexicon import Copy, Lexicon, looks_in, plain
 from structsvm.oracles.meanings.search import ALL, best_first, counted, ways_within
+from structsvm.oracles.meanings.spelling import Spelling
 from structsvm.oracles.meanings.words import as_written
 from structsvm.protocol import Oracle, Rescaling
 from structsvm.structures.meaning_units import ROOT, MeaningUnits, Unit
@@ -203,7 +204,7 @@ class HybridTrees(Oracle):
         self._examples = {
             kind: units.members.get(kind, [kind])[0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}
         }
-        self._written = {kind: units.spelling(kind) for kind in lexicon.new}
+        self._written = {kind: Spelling(units, kind) for kind in lexicon.new}
         self.bytes_of_forest = 1000 + 20 * len(self._inner)
         self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}

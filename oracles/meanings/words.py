@@ -8,27 +8,35 @@ from typing import Self
 
 from structsvm.features.word_codes import shape
 
+# Marks at the end of words that are no part of them.
+END_MARKS = ".,;:?!"
+
 
 class Folded(str):
-    """A word in lower case that remembers how it was written.
+    """A word in lower case, without marks at its end, that remembers how it was written.
 
     Examples
     --------
     >>> from structsvm.oracles.meanings.words import Folded
-    >>> word = Folded("Paris")
+    >>> word = Folded("Paris?")
     >>> word == "paris", word.written
-    (True, 'Paris')
+    (True, 'Paris?')
     """
 
     written: str
 
     def __new__(cls, written: str) -> Self:
-        self = super().__new__(cls, written.casefold())
+        self = super().__new__(cls, unmarked(written).casefold())
         self.written = written
         return self
 
     def __getnewargs__(self) -> tuple[str]:
         return (self.written,)
+
+
+def unmarked(word: str) -> str:
+    """A word without the marks at its end, unless it is one."""
+    return word.rstrip(END_MARKS) or word
 
 
 def as_written(word: str) -> str:
@@ -37,8 +45,8 @@ def as_written(word: str) -> str:
 
 
 def shape_of(word: str) -> str:
-    """The shape of a word as it was written."""
-    return shape(as_written(word))
+    """The shape of a word as it was written, without marks at its end."""
+    return shape(unmarked(as_written(word)))
 
 
 def look_of(shapes: Iterable[str]) -> str:

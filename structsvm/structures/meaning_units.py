@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, combinations
 from math import lgamma, log
@@ -27,8 +27,6 @@ CONSTANT, FEWEST_ROWS = 0.9, 20
 DISAGREEING = 0.02
 # How readily a code expects new symbols.
 NOVELTY = 0.1, 1.0, 10.0, 100.0, 1000.0
-# Marks at the end of words that are no part of a name, unless one of its kind ends with them.
-END_MARKS = ".,;:?!"
 
 
 class Unit(NamedTuple):
@@ -245,39 +243,6 @@ class MeaningUnits:
             text = around_text(before) if before else f"names like {first}"
             found.setdefault(text, []).append(unit.tree if isinstance(unit.tree, str) else unit.tree[-1])
         return found
-
-    def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:
-        """How names of a kind are written: from words to a tree, None for words that make no name.
-
-        With their case, unless no name has capitals, or all have and the words have none; without the mark that ends a
-        question.
-        """
-        trees = [self.units[unit].tree for unit in self.members[kind]]
-        wrapper = around(trees[0])
-        constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
-        is_quoted = all(constant[0] in "'\"" for constant in constants)
-        marks = {*"(),'\""} - ({"'"} if is_quoted else set())  # an apostrophe ends no quote before a letter
-        joint = "_" if any("_" in constant for constant in constants) else " "
-        numbers = {constant.strip("'\"").isdecimal() for constant in constants}
-        is_folded = all(constant == constant.casefold() for constant in constants)
-        is_titled = all(word[:1] == word[:1].upper() for text in constants for word in text.strip("'\"").split(joint))
-        ends = END_MARKS if not any(constant.strip("'\"")[-1:] in END_MARKS for constant in constants) else ""
-
-        def written(words: Sequence[str]) -> Meaning | None:
-            stripped = [word.strip("'\"") for word in words]
-            stripped[-1] = stripped[-1].rstrip(ends)
-            if is_titled and not any(map(str.isupper, "".join(stripped))):
-                stripped = [word[:1].upper() + word[1:] for word in stripped]
-            text = joint.join(stripped)
-            if not all(re.search(r"[^\W_]", word) and marks.isdisjoint(word) for word in stripped):
-                return None
-            if text.isdecimal() not in numbers:
-                return None
-            text = text.casefold() if is_folded else text
-            constant = f"'{text}'" if is_quoted or " " in text else text
-            return (*wrapper, constant) if wrapper else constant
-
-        return written
 
     def _add(self, unit: Unit) -> int:
         number = self.number.get(unit)

@@ -61,6 +61,7 @@ class SemanticParser(SemanticParserParameters, LearningLoop, StructureEstimator)
     grammar : MeaningGrammar, str or path, optional
         Only meanings that it accepts are predicted. A str is the grammar's text if it has an arrow ``->``, else a path.
     lowercase : bool, default=True
+        Whether words are compared without case, and without marks at their ends ("Paris?").
     random_state : int, RandomState or None
         Seeds the strategy "random".
     warm_start : bool, default=False

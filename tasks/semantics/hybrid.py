@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.oracles.meanings.order import ListOrder, following
+from structsvm.oracles.meanings.words import Folded
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.stored_values import Array, Flag, Names, OneOf, Record, Stored, Value
 from structsvm.structures.meaning_units import MeaningUnits
@@ -248,7 +249,7 @@ class HybridModel(BagModel, method=Hybrid.name):
                 tree = parse_meaning(text)
             except ValueError as error:
                 raise ValueError(f"the lexicon, for {phrase!r:.80}: {error}") from None
-            found[tuple((phrase.lower() if self.settings.lowercase else phrase).split())] = tree
+            found[tuple(map(Folded if self.settings.lowercase else str, phrase.split()))] = tree
         return found
 
     def _check_grammar(self, bags: Iterable[Sequence[Meaning]]) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from structsvm.oracles.meanings.spelling import Spelling
 from structsvm.structures import meaning_units
 from structsvm.structures.meaning_units import MeaningUnits, Unit, selectors, similar_slots
 from structsvm.structures.meanings import MeaningGrammar, Symbol, parse_meaning
@@ -66,8 +67,8 @@ def test_kinds_of_a_new_name_are_known_at_once(monkeypatch):
 def test_how_a_name_is_written(words, wanted):
     units = MeaningUnits([parse_meaning(f"r({name})") for name in ("texas", "ohio", "maine")])
     (kind,) = units.members
-    assert units.spelling(kind)(words) == wanted
-    assert units.spelling(kind)(["a" * 200_000 + "("]) is None  # in no quadratic time
+    assert Spelling(units, kind)(words) == wanted
+    assert Spelling(units, kind)(["a" * 200_000 + "("]) is None  # in no quadratic time
 
 
 def test_categories_of_names_are_counted_before_they_are_held(monkeypatch):
@@ -153,12 +154,22 @@ def test_names_and_values_of_keys():
         (("paris", "rome", "oslo"), ["Bo's"], None),  # a constant without quotes
         (("paris", "rome", "oslo"), ["Upper"], "upper"),
         (("san_diego", "rome", "oslo"), ["Upper", "Mill"], "upper_mill"),
+        # One name that is written unlike the others decides nothing.
+        (("'Old Town'", "'New Inn'", "'place_of_rest'"), ["Upper", "Mill"], "'Upper Mill'"),
+        (("'Old Town'", *[f"'Inn {n}'" for n in range(20)], "'a'"), ["upper", "mill"], "'Upper Mill'"),
+        (("'Mill on Sea'", "'Paris'", "'Bo'"), ["ham", "on", "wye"], "'Ham on Wye'"),
+        # A mark that is a word of its own.
+        (("'Bo-Po'", "'Paris'", "'Bo'"), ["Upper", "-", "Mill"], "'Upper-Mill'"),
+        (("'Bo - Po'", "'Paris'", "'Bo'"), ["Upper", "-", "Mill"], "'Upper - Mill'"),
+        (("'St. Bo'", "'Paris'", "'Bo'"), ["Dr", ".", "Mill"], "'Dr. Mill'"),
+        (("'Bo Po'", "'Paris'", "'Bo'"), ["Upper", "-", "Mill"], None),
+        (("'Bo-Po'", "'Paris'", "'Bo'"), ["Upper", "-"], None),
     ],
 )
 def test_case_and_marks_of_names(names, words, wanted):
     units = MeaningUnits([parse_meaning(f"r({name})") for name in names])
     (kind,) = units.members
-    assert units.spelling(kind)(words) == wanted
+    assert Spelling(units, kind)(words) == wanted
     assert wanted is None or parse_meaning(f"f({wanted},{wanted})") == ("f", wanted, wanted)
 
 

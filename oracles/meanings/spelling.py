@@ -1,0 +1,110 @@
+"""How the names of a kind are written, from which words of a sentence that name a new one are written alike."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from structsvm.oracles.meanings.words import END_MARKS
+from structsvm.structures.meaning_units import MeaningUnits, around
+from structsvm.structures.meanings import Meaning
+
+# No constant may have them in it, but for an apostrophe in one with quotes around it.
+OF_TERMS = frozenset("(),'\"")
+# Share of the names that begin with a capital from which on all of their kind do.
+TITLED = 0.9
+
+
+class Spelling:
+    """From words to a name of a kind.
+
+    With their case, unless no name has capitals, or nearly all have and the words have none; between words stands what
+    most names of several words have there, and around a mark that is a word of its own what names with that mark have.
+    The mark that ends a question is no part of a name.
+
+    Parameters
+    ----------
+    units : MeaningUnits
+    kind : int
+
+    Examples
+    --------
+    >>> from structsvm.oracles.meanings.spelling import Spelling
+    >>> from structsvm.structures.meaning_units import MeaningUnits
+    >>> from structsvm.structures.meanings import parse_meaning
+    >>> names = ("'Upper Mill'", "'Stoke-on-Trent'", "'Rome'")
+    >>> units = MeaningUnits([parse_meaning(f"in({name})") for name in names])
+    >>> spelling = Spelling(units, max(units.kinds))
+    >>> spelling(["Old", "Mill?"]), spelling(["Ashton", "-", "in", "-", "Fell"])
+    ("'Old Mill'", "'Ashton-in-Fell'")
+    """
+
+    def __init__(self, units: MeaningUnits, kind: int) -> None:
+        trees = [units.units[unit].tree for unit in units.members[kind]]
+        self.wrapper = around(trees[0])
+        constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
+        names = [constant.strip("'\"") for constant in constants]
+        self.is_quoted = all(constant[0] in "'\"" for constant in constants)
+        self.refused = OF_TERMS - ({"'"} if self.is_quoted else set())
+        self.joint = "_" if sum("_" in name for name in names) > sum(" " in name for name in names) else " "
+        self.tight = tight_sides(names, self.joint)
+        self.numbers = {name.isdecimal() for name in names}
+        self.is_folded = all(name == name.casefold() for name in names)
+        self.small = words_in_lower_case(names, self.joint)
+        titled = sum(name[:1] != name[:1].lower() or not name[:1].isalpha() for name in names)
+        self.is_titled = not self.is_folded and titled >= TITLED * len(names)
+        self.ends = "" if any(name[-1:] in END_MARKS for name in names) else END_MARKS
+
+    def __call__(self, words: Sequence[str]) -> Meaning | None:
+        """Return the tree of a name, None for words that make no name."""
+        stripped = [word.strip("'\"") for word in words]
+        stripped[-1] = stripped[-1].rstrip(self.ends)
+        if not all(self.may_stand(word) for word in stripped) or is_mark(stripped[0]) or is_mark(stripped[-1]):
+            return None
+        if self.is_titled and not any(map(str.isupper, "".join(stripped))):
+            stripped = [word if word in self.small else word[:1].upper() + word[1:] for word in stripped]
+        text = self.joined(stripped)
+        if text.isdecimal() not in self.numbers:
+            return None
+        text = text.casefold() if self.is_folded else text
+        constant = f"'{text}'" if self.is_quoted or " " in text else text
+        return (*self.wrapper, constant) if self.wrapper else constant
+
+    def may_stand(self, word: str) -> bool:
+        """Whether a word may be a part of a name: one of letters or digits, or a mark that names of the kind have."""
+        return self.refused.isdisjoint(word) and (not is_mark(word) or (word, "left") in self.tight)
+
+    def joined(self, words: Sequence[str]) -> str:
+        """Words, with what stands between them."""
+        text = words[0]
+        for left, right in pairwise(words):
+            is_tight = self.tight.get((left, "right"), False) or self.tight.get((right, "left"), False)
+            text += right if is_tight else self.joint + right
+        return text
+
+
+def is_mark(word: str) -> bool:
+    """Whether a word has neither letters nor digits."""
+    return re.search(r"[^\W_]", word) is None
+
+
+def tight_sides(names: Iterable[str], joint: str) -> dict[tuple[str, str], bool]:
+    """For both sides of each mark in some names, whether most have no joint there."""
+    tight: Counter[tuple[str, str]] = Counter()
+    for name in names:
+        for found in re.finditer(r"(?<=.)[^\w\s](?=.)", name):
+            mark, i = found[0], found.start()
+            tight[mark, "left"] += 1 if name[i - 1] != joint else -1
+            tight[mark, "right"] += 1 if name[i + 1] != joint else -1
+    return {side: n > 0 for side, n in tight.items()}
+
+
+def words_in_lower_case(names: Iterable[str], joint: str) -> set[str]:
+    """Words that names of several words mostly have without a capital."""
+    lower: Counter[str] = Counter()
+    for name in names:
+        for word in name.split(joint)[1:]:
+            lower[word.casefold()] += 1 if word == word.casefold() else -1
+    return {word for word, n in lower.items() if n > 0}
