@@ -131,7 +131,7 @@ class Part:
     rows: Integers
     held_out: Integers
     races = False  # whether trainings are left early
-    scores: list[Held]  # then: after each pass
+    scores: list[Held]  # then: after each pass but the first ones, which end no training
 
     def __init__(self, model: TaskModel, examples: Examples, held_out: NDArray[np.bool_], solver: Solver) -> None:
         self.rows, self.held_out = np.flatnonzero(~held_out), np.flatnonzero(held_out)
@@ -175,18 +175,23 @@ class Part:
         while not is_enough:
             while not self.run.advance():
                 monitor.tick(self.run)
-            is_enough = self._is_enough(self.run.n_iter - first, most)
+            n_passes = self.run.n_iter - first
+            is_enough = self._is_enough(n_passes, most)
             if is_enough and self.run.solver.finishing:
                 self.run.certify()
-            if is_enough or self.races:
+            may_be_steady = self.races and n_passes >= LEAST_PASSES - 1
+            if is_enough or may_be_steady:
                 self.model.set_weights_from(self.run)
-            is_enough = is_enough or (self.races and self._is_steady())
+            is_enough = is_enough or (may_be_steady and self._is_steady())
         return int(self.run.n_iter - first)
 
     def _is_steady(self) -> bool:
-        """Whether the last pass has changed the score of the held-out examples by no more than its standard error."""
+        """Whether the last pass has changed the score of the held-out examples by no more than its standard error.
+
+        Asked from the pass before the first that may end a training: only the last two scores are compared.
+        """
         self.scores.append(self.held_out_scores())
-        if len(self.scores) < LEAST_PASSES:
+        if len(self.scores) < 2:
             return False
         change, error = difference(*self.scores[-2:])
         return abs(change) <= error
