@@ -14,7 +14,8 @@ from structsvm.parameters import FLAG, NONE, RANDOM_STATE, Constraints, Interval
 from structsvm.risk.base import SHARE, Promise, at_hand, chosen, fresh, generator, trained_on
 from structsvm.risk.bounds import check_weights, conformal_quantile, conformal_rank, mean_quantile, needed_for_quantile
 from structsvm.risk.outputs import kind_of, n_inputs, unwrapped
-from structsvm.risk.strangeness import ROWS, SUBTREES, UNSEEN, Units, classes, path_of, units_of, values_at
+from structsvm.risk.strangeness import ROWS, SUBTREES, Units, classes, path_of, units_of, values_at
+from structsvm.risk.tables import UNSEEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

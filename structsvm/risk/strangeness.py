@@ -15,6 +15,7 @@ import numpy as np
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._graphs import by_node
 from structsvm.risk.outputs import kind_of, known_arcs, known_classes, predicts_classes
+from structsvm.risk.tables import UNSEEN
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.multilabel.model import read_sets
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 # Per input, an array (n_units, n_labels); and per output, the labels that its set has to have: arrays of (unit, label).
 Strange: TypeAlias = "list[NDArray[np.float64]]"
 Pairs: TypeAlias = "list[NDArray[np.int64]]"
-# The label of a true output that the model does not know: no set has it.
-UNSEEN = -1
 
 
 def of_rows(estimator: Estimator, X: Inputs) -> Strange:

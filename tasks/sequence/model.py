@@ -91,7 +91,7 @@ from structsvm.tasks.sequence.constraints import (
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
-from structsvm.tasks.sequence.likely import is_markov, likely_chunks
+from structsvm.tasks.sequence.likely import Chunks, is_markov, likely_chunks
 from structsvm.tasks.sequence.parameters import (
     RIVAL,
     USUAL_SOLVER,
@@ -454,7 +454,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
         if least is not None and weights is not None:
-            return self._likely_spans(tokens, weights, least)
+            return self._likely_spans(tokens, weights, least).lists()
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
@@ -464,17 +464,27 @@ class SequenceModel(TaskModel[LabeledSequences]):
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
         ]
 
-    def _likely_spans(self, tokens: Tokens, weights: Floats, least: float) -> list[list[tuple[int, int, str, float]]]:
+    def lengths_of(self, X: SequencesLike) -> list[int]:
+        """The numbers of tokens of sequences."""
+        return self.encoder.transform(read(X), None).lengths.tolist()
+
+    def likely_chunks(self, X: SequencesLike, least: float) -> Chunks:
+        """All spans that have at least this probability; ValueError without probabilities."""
+        check_sums(self, "predict_spans")
+        weights = probable_weights(self, "probabilities=True")
+        return self._likely_spans(self.encode(X, None), weights, least)
+
+    def _likely_spans(self, tokens: Tokens, weights: Floats, least: float) -> Chunks:
         """All spans that have at least this probability, by place."""
         if self.segments is None and is_markov(self.oracle):
-            full = iter(likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least))
-            return [next(full) if n else [] for n in tokens.lengths.tolist()]
+            full = likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least)
+            return dataclasses.replace(full, offsets=full.offsets[np.append(0, np.cumsum(tokens.lengths > 0))])
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
         for n, marginals in zip(tokens.lengths.tolist(), marginals_of(self.oracle, weights, tokens), strict=True):
             likely = self._chances(decoder, weights, place, n).likely(marginals, least) if n else ()
             found.append(sorted(likely, key=lambda span: (*span[:2], str(span[2]))))
             place += n > 0
-        return found
+        return Chunks.of_lists(found)
 
     def with_chances(
         self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]
