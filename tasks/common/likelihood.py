@@ -103,9 +103,9 @@ def check_least(least: float, asked: str) -> None:
 
 
 def check_sums(model: TaskModel, asked: str) -> None:
-    """Raise ValueError, naming what asks, where inference is greedy."""
+    """Raise ValueError, naming what asks, where inference is greedy, or constraints are too many."""
     if not model.can_sum:
-        raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
+        raise ValueError(model.no_sums(asked))
 
 
 def probable_weights(model: TaskModel, asked: str) -> Floats:

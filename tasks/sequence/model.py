@@ -30,6 +30,7 @@ from structsvm.metrics._chunks import chunk_counts
 from structsvm.metrics._counts import is_unknown
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
+from structsvm.oracles.enumeration.lazily import no_sums
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
@@ -253,7 +254,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return "log" if is_better and "log" in self.possible_losses(examples) else self.loss
 
     def possible_losses(self, examples: LabeledSequences) -> tuple[str, ...]:
-        """The losses that may be added: no log loss if it takes much memory."""
+        """The losses that may be added: no log loss if it takes much memory, or under rules that are too many."""
         tokens, oracle = examples.tokens, self.oracle
         if self.segments is None:
             pairs = tokens.n_tokens * oracle.n_labels if oracle.n_bigrams else 0
@@ -261,7 +262,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             pairs = 0 if tokens.bigrams is None else tokens.bigrams.n_entries
         rows = tokens.n_tokens + pairs + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
         is_large = examples.is_stored or rows * oracle.stride > MOST_MOMENTS
-        if self.params.get("loss") != AUTO or self.is_trained or is_large:
+        if self.params.get("loss") != AUTO or self.is_trained or is_large or self.trains_lazily:
             return (self.loss,)
         return possible_losses(Settings(**self.params))
 
@@ -271,7 +272,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=has_fields)
         usual = super().search(examples, solver)
         is_open = is_auto(self.params.get("solver")) and not (examples.is_stored or examples.has_unknown)
-        if not is_open or isinstance(usual, RivalSearch):
+        if not is_open or self.trains_lazily or isinstance(usual, RivalSearch):
             return usual
         sparse = solver_of(self.params | {"solver": RIVAL}, "log")
         return RivalSearch(usual, SparseSearch(self.with_loss("log"), examples, sparse), (USUAL_SOLVER, RIVAL))
@@ -361,7 +362,15 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     @property
     def can_sum(self) -> bool:
-        return not self.is_greedy
+        return not self.is_greedy and not self.trains_lazily
+
+    @property
+    def trains_lazily(self) -> bool:
+        """Whether training knows the best labelling alone: its rules are too many for one automaton."""
+        return bool(self.oracle.rules) and self.params.get("broken") != "predict"
+
+    def no_sums(self, asked: str) -> str:
+        return no_sums(self.oracle.rules) if self.trains_lazily else super().no_sums(asked)
 
     def calibrate(self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
