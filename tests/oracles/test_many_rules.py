@@ -77,7 +77,7 @@ def test_cuts_are_those_of_the_whole_automaton(order, formulation, monkeypatch):
 def test_solvers_reach_the_same_optimum(solver):
     """Ties may lead to other labellings on the way; each certificate holds for both problems."""
     _, lazy, full, tokens, labels = valid_case(1)
-    runs = [solver(C=0.3, tol=1e-3, max_iter=2000).solve(one.bind(tokens, labels)).result for one in (lazy, full)]
+    runs = [solver(C=0.3, tol=1e-3, max_iter=2000).solve(one.bind(tokens, labels)).result() for one in (lazy, full)]
     assert all(run.gap <= 1e-3 * run.primal and run.primal > 0.1 for run in runs)
     assert max(run.dual for run in runs) <= min(run.primal for run in runs) * (1.0 + 1e-6)
 
