@@ -203,6 +203,15 @@ def units_of(estimator: Estimator) -> Units:
     return units
 
 
+def check_units(units: Units, strange: Strange, true: Pairs) -> None:
+    """Raise ValueError for the first output whose number of labels is not its number of units."""
+    if units.is_row:
+        return
+    for i, (table, own) in enumerate(zip(strange, true, strict=True)):
+        if len(table) != len(own):
+            raise ValueError(f"y: output {i} has {len(own)} labels, X has {len(table)}")
+
+
 def values_at(strange: NDArray[np.float64], true: NDArray[np.int64]) -> Floats:
     """The strangeness of the true labels of one output; infinity for unseen ones."""
     found = np.full(len(true), np.inf)

@@ -15,7 +15,7 @@ import structsvm
 from structsvm import ConvergenceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.metrics import path_loss
-from structsvm.risk import ConformalSpans, LossController
+from structsvm.risk import ConformalSets, ConformalSpans, LossController
 from structsvm.risk.losses import LOSSES
 from structsvm.risk.parts import parts_of
 from structsvm.risk.steps import GRID, counts_of, grid, losses_along, own_losses_along, path_by_label
@@ -199,6 +199,10 @@ def test_labels_and_tokens_go_together(tagger):
         for promise in (ConformalSpans(tagger), LossController(tagger)):
             with pytest.raises(ValueError, match=rf"y: sequence 10 has {len(wrong)} labels, X has {len(X[110])}"):
                 promise.calibrate(X[100:200], bad)
+        sets = ConformalSets(tagger).calibrate(X[100:200], Y[100:200])
+        for asked in (sets.calibrate, sets.score):
+            with pytest.raises(ValueError, match=rf"y: output 10 has {len(wrong)} labels, X has {len(X[110])}"):
+                asked(X[100:200], bad)
 
 
 NAMES = ["sequence", "log loss of sequences", "segments", "multilabel", "graph", "taxonomy", "multiclass"]

@@ -222,6 +222,8 @@ def test_rules_that_are_too_many():
         ([], "is an empty list"),
         ([3], "a constraint is a scheme, a rule, an expression, an Automaton or three masks, got int"),
         (Automaton([[0]], [True]), r"the automaton has 1 labels, the model \d"),
+        ("(.* O .{20})", r"the expression '\(\.\* O \.\{20\}\)': its automaton has more than 4096 states"),
+        ("O{9999}", r"the expression 'O\{9999\}': it has more than 4096 labels"),
         (["O", exactly_one(KIND)], "no sequence of the labels meets the rule exactly_one"),
         ("O{0}", "no sequence of the labels meets the expression"),
         ([(np.ones(2, dtype=bool), None, None)], "a mask must be a bool array"),
