@@ -321,7 +321,5 @@ def test_products_that_are_too_large():
 
 def test_fields_are_texts():
     for make in (lambda: at_most_once(1), lambda: in_order("a", None), lambda: before("a", "b", since=3)):
-        with pytest.raises(
-            TypeError, match="takes the texts of labels, or types, got"
-        ):
+        with pytest.raises(TypeError, match="takes the texts of labels, or types, got"):
             make()
