@@ -58,7 +58,8 @@ class ConformalSets(Promise):
         For classes: keep the promise for each true class, by a threshold for each.
     cv : int, optional
         `fit` trains so many estimators, each on all folds but one, so that all examples are held out once (CV+: Barber
-        et al. 2021): for few examples. What is proven is ``1 - 2 alpha`` then, and ``1 - alpha`` what is found.
+        et al. 2021): for few examples. Proven is ``1 - 2 alpha - sqrt(2 / n)`` then (their theorem 4), and about
+        ``1 - alpha`` is what is found.
     held_out : float, default=0.3
         The share of the examples that `fit` holds out without `cv`.
     random_state : int, RandomState or None, default=None
