@@ -15,7 +15,7 @@ Cuts, completions and moments are those of all label sequences (`structsvm/struc
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 import numpy as np
@@ -29,6 +29,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 
+from structsvm._problem import rebuild
 from structsvm.arrays import checksum
 from structsvm.protocol import UnsupportedFormulation
 
@@ -84,6 +85,7 @@ cdef const chain_kernels* RULED = ruled_kernels_of(kernel_set(), poll)
 # The chart of the counting programme is T^2 K / 2 numbers, the tables of a sequence whose attributes are conjoined with
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
 MAX_CHART_BYTES = 2 << 30
+MOST_PROBLEMS = 64    # under different rules, each with a chart of its own
 
 cdef float[::1] NOTHING = np.empty(0, dtype=np.float32)
 
@@ -683,3 +685,82 @@ cdef class ChainProblem(LabelProblem):
 
     def structure_fingerprint(self):
         return checksum([np.array([self.zero_one]), self.chain.structure.loss_rows])
+
+
+cdef class LazyProblem(ChainProblem):
+    """Sequences under more rules than one automaton can hold: margins alone, of labels that are all known.
+
+    The most violated labelling is found without the rules. Those that it breaks are added, as one automaton, and it is
+    found anew, until it breaks none: it is then the most violated one of a larger set, belongs to the smaller one, and
+    so is the most violated one that the rules allow.
+    """
+
+    cdef const void* weights
+    cdef const int32_t[:, ::1] following    # the tables of the rules, one after the other
+    cdef const uint8_t[::1] accepting
+    cdef const int64_t[::1] starts
+    cdef dict problems                      # by rules, those asked for last at the end
+
+    def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
+        super().__init__(structure, tokens, labels, known, rescaling=rescaling, penalty=penalty)
+        rules = structure.rules
+        self.following = np.ascontiguousarray(np.concatenate([rule.following for rule in rules]), dtype=np.int32)
+        self.accepting = np.concatenate([rule.accepting for rule in rules]).astype(np.uint8)
+        self.starts = np.cumsum([0, *(rule.n_states for rule in rules)])
+        self.problems = {}
+
+    cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
+        self.weights = weights
+        return ChainProblem.c_separate(self, i, weights, cut, violation)
+
+    cdef int worst(self, Py_ssize_t i) except -1 nogil:
+        cdef Py_ssize_t k
+        ChainProblem.worst(self, i)
+        for k in range(self.starts.shape[0] - 1):
+            if self.breaks(i, k):
+                with gil:
+                    self.obey(i)
+                break
+        return 0
+
+    cdef bint breaks(self, Py_ssize_t i, Py_ssize_t k) noexcept nogil:
+        """Whether the labelling that was found breaks rule k."""
+        cdef Py_ssize_t T = self.chain.offsets[i + 1] - self.chain.offsets[i], t
+        cdef int64_t first = self.starts[k], state = 0
+        for t in range(T):
+            state = self.following[first + state, self.chain.path[t]]
+            if state < 0:
+                return True
+        return not self.accepting[first + state]
+
+    cdef int obey(self, Py_ssize_t i) except -1:
+        """Find the labelling under the rules that it breaks, until it breaks none."""
+        cdef Cut cut
+        cdef double violation
+        cdef ChainProblem other
+        cdef Py_ssize_t T = self.chain.offsets[i + 1] - self.chain.offsets[i], k
+        rules = frozenset()
+        while True:
+            broken = frozenset([k for k in range(self.starts.shape[0] - 1) if self.breaks(i, k)])
+            if not broken:
+                return 0
+            rules |= broken
+            other = self.under(rules, i)
+            other.c_separate(i, self.weights, &cut, &violation)
+            memcpy(&self.chain.path[0], &other.chain.path[0], T * sizeof(int32_t))
+
+    cdef ChainProblem under(self, rules, Py_ssize_t i):
+        """The problem under some rules."""
+        found = self.problems.pop(rules, None)
+        if found is None:
+            if len(self.problems) >= MOST_PROBLEMS:
+                del self.problems[next(iter(self.problems))]
+            oracle = self.chain.structure.under(rules, self.first + i)
+            found = rebuild(ChainProblem, (oracle, self.chain.tokens, self.labels, None), self.formulation, self.first)
+        self.problems[rules] = found
+        return found
+
+    cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
+        with gil:
+            self.chain.structure.refuse_sums()
+        return -1

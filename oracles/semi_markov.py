@@ -274,7 +274,7 @@ class SemiMarkovOracle(ExactChain):
     ) -> SegmentProblem:
         """Bind training sequences; see `ViterbiOracle.bind`. Labellings must be chains of segments."""
         self.check_formulation(rescaling, penalty)
-        check_few(self.rules)
+        check_few(self.rules, "training with whole segments")
         tokens = as_tokens(X, self.n_token_features)
         labels, known = KnownLabels.of(Y, tokens, self.n_labels)
         return SegmentProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.oracles._viterbi import Chain, ChainProblem
+from structsvm.oracles._viterbi import Chain, ChainProblem, LazyProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
-from structsvm.oracles.enumeration.lazily import LazyChain, check_few
+from structsvm.oracles.enumeration.lazily import LazyChain, check_few, no_sums, under
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures._labels import LabelLattice
 from structsvm.structures.languages import Automaton
@@ -50,8 +50,8 @@ class ViterbiOracle(ExactChain):
     language : Automaton, optional
         Labellings that are allowed, in place of masks; see `structsvm.structures.languages`.
     rules : sequence of Automaton, optional
-        Languages to all of which labellings belong, and which are too many for one automaton: for decoding alone, see
-        `structsvm.oracles.enumeration.lazily`.
+        Languages to all of which labellings belong, and which are too many for one automaton: for the best labelling
+        and for margins, see `structsvm.oracles.enumeration.lazily`; without sums.
 
     Attributes
     ----------
@@ -196,10 +196,22 @@ class ViterbiOracle(ExactChain):
         the completion.
         """
         self.check_formulation(rescaling, penalty)
-        check_few(self.rules)
         tokens = as_tokens(X, self.n_token_features)
         labels, known = KnownLabels.of(Y, tokens, self.n_labels)
-        return ChainProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
+        if self.loss_name == "log":
+            check_few(self.rules, "the log loss, a sum over all labellings (loss='hamming' takes them)")
+        if known is not None:
+            check_few(self.rules, "labels that are known in part")
+        kind = LazyProblem if self.rules else ChainProblem
+        return kind(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
+
+    def under(self, rules: frozenset[int], i: int) -> ExactChain:
+        """The same oracle under some of its rules; ValueError, naming sequence i, if these alone are too many."""
+        return under(self, rules, i)
+
+    def refuse_sums(self) -> NoReturn:
+        """Raise ValueError: sums over labellings need all rules at once."""
+        raise ValueError(no_sums(self.rules))
 
     def chain(self, X: Any) -> LabelLattice:
         """Return a decoder for sequences without labels."""

@@ -9,7 +9,7 @@ from risk.pools import SEED, pools
 from structsvm.risk.bounds import certified_step, controlled_step
 from structsvm.risk.losses import LOSSES
 from structsvm.risk.parts import parts_of
-from structsvm.risk.steps import GRID, grid, losses_along
+from structsvm.risk.steps import GRID, counts_of, grid
 from structsvm.tasks import SemanticParser
 
 SPLITS, QUICK, DELTA = 200, 20, 0.1
@@ -58,14 +58,16 @@ def run(options):
         parts = parts_of(pool.estimator)
         likely, true = parts.likely(pool.estimator, pool.X), parts.true(pool.estimator, pool.X, pool.y)
         steps = grid()
-        sizes = np.array([steps.found(own).sum(axis=1) for own in likely])
+        counts = counts_of(steps, likely, true)
         for loss in ("missed", "wrong"):
             order = -1 if LOSSES[loss].safe == "all" else 1
-            losses = losses_along(steps, likely, true, LOSSES[loss].of)[:, ::order]
+            losses = LOSSES[loss].of(counts)[:, ::order]
             for alpha in ALPHAS:
                 for way in WAYS:
-                    row = row_of(losses, sizes[:, ::order], alpha, way, order, QUICK if options.quick else SPLITS)
-                    row |= {"data": pool.name, "loss": loss, "true": np.mean([len(own) for own in true])}
+                    row = row_of(
+                        losses, counts.found[:, ::order], alpha, way, order, QUICK if options.quick else SPLITS
+                    )
+                    row |= {"data": pool.name, "loss": loss, "true": true.sizes.mean()}
                     made.rows.append(row)
             yield made
 

@@ -68,16 +68,7 @@ class LazyChain:
     ) -> NDArray[np.int32]:
         """The labels of some sequences under some rules."""
         if rules not in self.oracles:
-            masks = Automaton.of_masks(*self.oracle.allowed, n_labels=self.oracle.n_labels)
-            try:
-                language = reduce(and_, (self.oracle.rules[k] for k in sorted(rules)), masks)
-            except TooLarge:
-                raise ValueError(
-                    f"sequence {group[0]}: labellings break {len(rules)} of the {len(self.oracle.rules)} rules of the "
-                    f"constraints, whose automaton has more than {MOST_STATES} states: divide the sequence, or leave "
-                    "out rules"
-                ) from None
-            self.oracles[rules] = self.oracle.within((None, None, None), language)
+            self.oracles[rules] = under(self.oracle, rules, int(group[0]))
         oracle, chosen = self.oracles[rules], np.zeros(len(self.tokens), dtype=bool)
         chosen[group] = True
         tokens = self.tokens.take(chosen)
@@ -87,21 +78,38 @@ class LazyChain:
 
     def refuse(self, *_: object, **__: object) -> NoReturn:
         """Raise ValueError: sums and lists of labellings need all rules at once."""
-        raise ValueError(
-            f"the constraints are {len(self.oracle.rules)} rules whose automaton has more than {MOST_STATES} states: "
-            "only the best labelling can be found, not probabilities, margins or the k best. Leave out rules: "
-            + fitting(self.oracle.rules)
-        )
+        raise ValueError(no_sums(self.oracle.rules))
 
     kbest = expect = max_marginals = refuse
 
 
-def check_few(rules: Sequence[Automaton]) -> None:
-    """Raise ValueError for rules, which are too many to train with."""
+def under(oracle: ExactChain, rules: frozenset[int], i: int) -> ExactChain:
+    """The same oracle under some of its rules; ValueError, naming sequence i, if these alone are too many."""
+    masks = Automaton.of_masks(*oracle.allowed, n_labels=oracle.n_labels)
+    try:
+        language = reduce(and_, (oracle.rules[k] for k in sorted(rules)), masks)
+    except TooLarge:
+        raise ValueError(
+            f"sequence {i}: labellings break {len(rules)} of the {len(oracle.rules)} rules of the constraints, whose "
+            f"automaton has more than {MOST_STATES} states: divide the sequence, or leave out rules"
+        ) from None
+    return oracle.within((None, None, None), language)
+
+
+def no_sums(rules: Sequence[Automaton]) -> str:
+    """The reason why there are no sums and lists of labellings under rules."""
+    return (
+        f"the constraints are {len(rules)} rules whose automaton has more than {MOST_STATES} states: only the best "
+        f"labelling can be found, not probabilities, margins or the k best. Leave out rules: {fitting(rules)}"
+    )
+
+
+def check_few(rules: Sequence[Automaton], training: str) -> None:
+    """Raise ValueError for rules, which are too many for a way of training."""
     if rules:
         raise ValueError(
-            f"the constraints are {len(rules)} rules whose automaton has more than {MOST_STATES} states, too many to "
-            f"train with: broken='predict' constrains predictions only; or leave out rules: {fitting(rules)}"
+            f"the constraints are {len(rules)} rules whose automaton has more than {MOST_STATES} states, too many for "
+            f"{training}: broken='predict' constrains predictions only; or leave out rules: {fitting(rules)}"
         )
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +35,7 @@ from structsvm.layers.structure import (
     over_batch,
     possible,
 )
-from structsvm.metrics._schemes import TAGGED, scheme_for, scheme_of
+from structsvm.metrics._schemes import TAGGED, scheme_for, scheme_name, scheme_of
 from structsvm.parameters import checked_count, checked_k
 from structsvm.structures.languages import Automaton, Rule
 from structsvm.structures.languages.expressions import automaton_of, parse
@@ -44,6 +45,7 @@ from structsvm.structures.languages.rules import rule_of
 MAX_TABLE_BYTES = 2 << 30  # steps between the nodes of a language: their scores, and what is counted
 
 Reduce = Callable[[Floats, int], Floats]
+LabelRule: TypeAlias = str | Rule | Automaton
 
 
 class Chain(Structure):
@@ -467,21 +469,23 @@ def scheme_masks(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats, Fl
     return transitions, start, end
 
 
-def label_language(labels: Sequence[str], *constraints: str | Rule) -> Automaton:
+def label_language(labels: Sequence[str], *constraints: LabelRule | list[LabelRule]) -> Automaton:
     """Return the labellings that meet rules and expressions, for `Chain`; see "Valid by construction" in the docs.
 
     Parameters
     ----------
     labels : sequence of str
         The names of labels 0 .. K - 1.
-    constraints : str or Rule
-        A rule such as `structsvm.structures.languages.at_most_once`, as an object or as text, or a regular expression
-        over labels. All of them hold.
+    constraints : str, Rule or Automaton, or lists of them
+        A rule such as `structsvm.structures.languages.at_most_once`, as an object or as text, a regular expression
+        over labels, the name of a labelling scheme, or an automaton. All of them hold.
 
     Raises
     ------
     ValueError
         A constraint names no label, no labelling meets them, or their automaton is too large.
+    TypeError
+        A constraint is none of these.
 
     Examples
     --------
@@ -493,18 +497,32 @@ def label_language(labels: Sequence[str], *constraints: str | Rule) -> Automaton
     [[0, 1, 1]]
     """
     names = [str(label) for label in labels]
+    found = Automaton.of_masks(None, None, None, n_labels=len(names))
+    for part in chain.from_iterable(one if isinstance(one, list) else [one] for one in constraints):
+        for own in _languages_of(part, names):
+            found &= own
+            if found.is_empty:
+                raise ValueError(f"no labelling meets {part} and what is before it")
+    return found.minimal()
+
+
+def _languages_of(part: LabelRule, names: list[str]) -> list[Automaton]:
+    """The languages of a constraint, all of which hold."""
+    if isinstance(part, Automaton):
+        if part.n_labels != len(names):
+            raise ValueError(f"the automaton has {part.n_labels} labels, labels {len(names)}")
+        return [part]
+    if isinstance(part, str) and scheme_name(part) is not None and part not in names:
+        return [Automaton.of_masks(*scheme_for(names, part).masks(names), n_labels=len(names))]
+    rule = rule_of(part) if isinstance(part, str) else part
+    if rule is None:
+        return [automaton_of(parse(str(part), names), len(names))]
+    if not isinstance(rule, Rule):
+        raise TypeError(f"a constraint is a text, a Rule or an Automaton, got {type(part).__name__}")
     tagged = {name for name in names if TAGGED.fullmatch(name)} | {"O"}
     scheme = scheme_of(sorted(tagged))
     roles = [scheme.part(name) if scheme is not None and name in tagged else None for name in names]
-    found = Automaton.of_masks(None, None, None, n_labels=len(names))
-    for part in constraints:
-        rule = rule_of(part) if isinstance(part, str) else part
-        for one in [None] if rule is None else rule.each():
-            own = automaton_of(parse(str(part), names), len(names)) if one is None else one.automaton(names, roles)
-            found &= own
-            if found.is_empty:
-                raise ValueError(f"no labelling meets {one or part} and what is before it")
-    return found.minimal()
+    return [one.automaton(names, roles) for one in rule.each()]
 
 
 def _emissions(scores: Scores) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 import numpy as np
 
 from structsvm.parameters import RANDOM_STATE, Constraints, Interval, declared, parameter
-from structsvm.risk.base import SHARE, Promise
+from structsvm.risk.base import SHARE, Promise, chosen
 from structsvm.risk.bounds import conformal_quantile
 from structsvm.risk.outputs import kind_of, right_of, unwrapped
 from structsvm.tasks.common.inspection.confidence import has_probabilities
@@ -122,8 +122,11 @@ def strangeness_of_truth(estimator: Estimator, X: Inputs, y: Outputs, k: int) ->
     found, right = np.full(len(best), np.inf), right_of(estimator)
     is_meaning = kind_of(estimator) == "semantics"
     for rank in range(max(map(len, best), default=0)):
-        here = [own[min(rank, len(own) - 1)] if own else (None, 0.0) for own in best]
+        asked = np.array([rank == 0 or rank < len(own) for own in best]) & np.isinf(found)
+        if not asked.any():
+            continue
+        here = [best[i][rank] if best[i] else (None, np.inf) for i in np.flatnonzero(asked).tolist()]
         outputs = [[] if one is None else [one] if is_meaning else one for one, _ in here]
-        agree = right(estimator, X, y, outputs) & np.isinf(found)
-        found = np.where(agree, [strange for _, strange in here], found)
+        agree = right(estimator, chosen(X, asked), chosen(y, asked), outputs)
+        found[asked] = np.where(agree, [strange for _, strange in here], np.inf)
     return found

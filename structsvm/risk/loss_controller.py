@@ -14,12 +14,14 @@ from structsvm.risk.losses import LOSSES, Safe
 from structsvm.risk.outputs import n_inputs, unwrapped
 from structsvm.risk.parts import parts_of
 from structsvm.risk.steps import GRID, Steps, grid, losses_along, own_losses_along, path_by_label
+from structsvm.risk.tables import names_alone
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from structsvm.arrays import Floats
-    from structsvm.risk.parts import Likely, Parts, Truth
+    from structsvm.risk.parts import Parts
+    from structsvm.risk.tables import PartTable
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
 
 
@@ -112,11 +114,10 @@ class LossController(Promise):
         if self.by_label or self._safe is None:
             shows[generator(self.random_state).permutation(len(true))[: len(true) // 2]] = True
         show, test = (rows_of(likely, true, weight, part) for part in (shows, ~shows))
-        steps = self._steps(parts, most_of(estimator), *show)
+        steps = self._steps(most_of(estimator), *show)
         losses = self._losses(steps, test[0], test[1], most_of(estimator))
         step = self._step(losses, test[2])
-        chosen = steps.only(step)
-        found = np.array([chosen.found(own).sum() for own in test[0]])
+        found = np.bincount(test[0].output[steps.first(test[0]) <= step], minlength=len(test[0]))
         return {
             "threshold_": self._threshold(steps, step),
             "risk_": float(np.average(losses[:, step], weights=test[2])),
@@ -140,7 +141,7 @@ class LossController(Promise):
             )
         if self.loss == "path" and not hasattr(estimator, "taxonomy_"):
             raise ValueError(f"loss='path' is for nodes of a taxonomy, not for {type(estimator).__name__}")
-        if self.by_label and (callable(self.loss) or parts.label is None):
+        if self.by_label and (callable(self.loss) or not parts.has_labels):
             what = "a loss that is a function" if callable(self.loss) else "arcs, which have no labels"
             raise ValueError(f"by_label=True is not for {what}")
         halves = 2 if self.by_label or self._safe is None else 1
@@ -150,18 +151,18 @@ class LossController(Promise):
             says = "" if delta is None else f" with delta={delta:g}"
             raise ValueError(f"alpha={self.alpha:g}{says} needs at least {least} held-out outputs, got {n}")
 
-    def _steps(self, parts: Parts, most: int, likely: Likely, true: Truth, weight: Floats | None) -> Steps:
+    def _steps(self, most: int, likely: PartTable, true: PartTable, weight: Floats | None) -> Steps:
         """The steps to test, from none to all, or, of a loss that falls towards neither, the one that looks best."""
         steps = grid()
-        if self.by_label and parts.label is not None:
+        if self.by_label:
             others = {"all": float(GRID[-1]), "none": np.inf, None: 0.5}[self._safe]
-            steps = path_by_label(likely, true, parts.label, others=others, weight=weight)
+            steps = path_by_label(likely, true, others=others, weight=weight)
         if self._safe is not None:
             return steps
         risks = np.average(self._losses(steps, likely, true, most), axis=0, weights=weight)
         return steps.only(int(risks.argmin()))
 
-    def _losses(self, steps: Steps, likely: Likely, true: Truth, most: int) -> NDArray[np.float64]:
+    def _losses(self, steps: Steps, likely: PartTable, true: PartTable, most: int) -> NDArray[np.float64]:
         """Losses of outputs along steps."""
         if callable(self.loss):
             return own_losses_along(steps, likely, true, self.loss)
@@ -189,24 +190,20 @@ class LossController(Promise):
         row = steps.thresholds[step].tolist()
         return dict(zip([*steps.labels, None], row, strict=True)) if self.by_label else float(row[0])
 
-    def _found_steps(self, parts: Parts) -> Steps:
+    @property
+    def _found_steps(self) -> Steps:
         """The threshold as a step."""
         if not isinstance(self.threshold_, dict):
             return Steps(np.array([[self.threshold_]]))
         labels = [name for name in self.threshold_ if name is not None]
-        return Steps(np.array([[self.threshold_[name] for name in [*labels, None]]]), labels, parts.label)
+        return Steps(np.array([[self.threshold_[name] for name in [*labels, None]]]), labels)
 
     def predict(self, X: Inputs) -> list[list[Hashable]]:
         """Return per input the parts that are found: spans and arcs by place, labels from the most probable on."""
         estimator, X = self._inputs(X)
-        parts = parts_of(estimator)
-        return [self._chosen(parts, own) for own in parts.likely(estimator, X)]
-
-    def _chosen(self, parts: Parts, likely: dict[Hashable, float]) -> list[Hashable]:
-        """The parts of an output above the threshold."""
-        found = self._found_steps(parts).found(likely)[0].tolist()
-        own = [part for part, is_found in zip(likely, found, strict=True) if is_found]
-        return own if isinstance(next(iter(own), None), tuple) else sorted(own, key=lambda part: -likely[part])
+        likely = parts_of(estimator).likely(estimator, X)
+        likely = likely.by_chance() if likely.form is names_alone else likely
+        return likely.chosen(self._found_steps.first(likely) == 0)
 
     def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return 1 less the mean loss."""
@@ -214,16 +211,15 @@ class LossController(Promise):
         estimator, X = self._inputs(X)
         parts = parts_of(estimator)
         likely, true = parts.likely(estimator, X), parts.true(estimator, X, y)
-        losses = self._losses(self._found_steps(parts), likely, true, most_of(estimator))
+        losses = self._losses(self._found_steps, likely, true, most_of(estimator))
         return 1.0 - float(np.average(losses[:, 0], weights=weight))
 
 
 def rows_of(
-    likely: Likely, true: Truth, weight: Floats | None, chosen: NDArray[np.bool_]
-) -> tuple[Likely, Truth, Floats | None]:
+    likely: PartTable, true: PartTable, weight: Floats | None, chosen: NDArray[np.bool_]
+) -> tuple[PartTable, PartTable, Floats | None]:
     """Some of the outputs."""
-    at = np.flatnonzero(chosen).tolist()
-    return [likely[i] for i in at], [true[i] for i in at], None if weight is None else weight[chosen]
+    return likely.take(chosen), true.take(chosen), None if weight is None else weight[chosen]
 
 
 def most_of(estimator: Estimator) -> int:

@@ -18,13 +18,13 @@ Safe: TypeAlias = Literal["all", "none"] | None
 
 
 class Counts(NamedTuple):
-    """Numbers of parts of an output by steps of a threshold.
+    """Numbers of parts of outputs by steps of a threshold.
 
     Attributes
     ----------
-    right, found : int64 array
+    right, found : int64 array (n_outputs, n_steps)
         How many of the parts that are found at each step are true, and how many are found.
-    true : int
+    true : int64 array (n_outputs, 1)
         How many parts are true.
     most : int
         The largest number of parts by which two outputs can differ; 0: there is no bound.
@@ -32,13 +32,13 @@ class Counts(NamedTuple):
 
     right: NDArray[np.int64]
     found: NDArray[np.int64]
-    true: int
+    true: NDArray[np.int64]
     most: int
 
 
 def missed(counts: Counts) -> Floats:
     """The share of true parts that are not found, ``1 - recall``; 0 where none is true."""
-    return 1.0 - counts.right / counts.true if counts.true else np.zeros(len(counts.right))
+    return np.where(counts.true > 0, 1.0 - counts.right / counts.true.clip(1), 0.0)
 
 
 def wrong(counts: Counts) -> Floats:

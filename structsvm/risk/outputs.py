@@ -104,8 +104,10 @@ def of_units(
     if not sum(lengths):
         return np.ones(len(lengths), dtype=bool)
     labels = estimator.model_.labels
-    unknown = mark_for(getattr(estimator, "unknown", AUTO), labels)
     seen = {*labels, *getattr(estimator.model_, "shown", ())}
+    if are_among(seen, y):  # all are known
+        return np.array([true == found for true, found in zip(y, predicted, strict=True)], dtype=bool)
+    unknown = mark_for(getattr(estimator, "unknown", AUTO), labels)
     right, says = agreement(
         chain.from_iterable(y), chain.from_iterable(predicted), unknown, (set, frozenset, list, tuple), seen=seen
     )
@@ -113,6 +115,14 @@ def of_units(
     whole(np.bincount(at[~says], minlength=len(lengths)) == 0, what)
     right_of_all: NDArray[np.bool_] = np.bincount(at[~right], minlength=len(lengths)) == 0
     return right_of_all
+
+
+def are_among(labels: set[Hashable], y: Iterable[Iterable[object]]) -> bool:
+    """Whether all labels are some of those given; collections of labels are none."""
+    try:
+        return set(chain.from_iterable(y)) <= labels
+    except TypeError:
+        return False
 
 
 def right_labellings(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:

@@ -7,31 +7,33 @@ a label of a set; a node of a taxonomy, beside the root, on the path to a docume
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
-from structsvm.metrics._schemes import chunks_of
 from structsvm.risk.outputs import kind_of, known_classes, listed, predicts_classes
-from structsvm.risk.strangeness import UNSEEN, numbers, true_heads, true_members, true_nodes, true_rows
+from structsvm.risk.strangeness import numbers, true_heads, true_members, true_nodes, true_rows
+from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, names_alone, nodes, spans, table_of
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
 from structsvm.tasks.multilabel.model import without_unseen
-from structsvm.tasks.sequence.chances import parts_by
+from structsvm.tasks.sequence.chances import INSIDE, OPEN, parts_by
+from structsvm.tasks.sequence.likely import Chunks
 from structsvm.tasks.sequence.segments import part_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from structsvm.metrics._schemes import Part
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
     from structsvm.tasks.grammar.parameters import GrammarParserParameters
 
-# Per output, its parts with their probabilities; and its true parts.
-Likely: TypeAlias = "list[dict[Hashable, float]]"
-Truth: TypeAlias = "list[frozenset[Hashable]]"
+# Pairs of a unit and a label, per output.
+Pairs: TypeAlias = "Iterable[NDArray[np.int64]]"
 # The least probability of a part: one less probable is none.
 LEAST = 1e-3
 
@@ -39,135 +41,180 @@ LEAST = 1e-3
 # ---- spans ----------------------------------------------------------------------------------------
 
 
-def likely_chunks(estimator: Estimator, X: Inputs) -> Likely:
+def likely_chunks(estimator: Estimator, X: Inputs) -> PartTable:
     """Spans of sequences."""
-    return by_span(estimator.predict_spans(X, probabilities=True, least=LEAST))
+    return table_of_chunks(estimator.model_.likely_chunks(X, LEAST))
 
 
-def likely_brackets(estimator: Estimator, X: Inputs) -> Likely:
+def likely_brackets(estimator: Estimator, X: Inputs) -> PartTable:
     """Brackets of trees."""
-    return by_span(estimator.predict_spans(X, least=LEAST))
+    return table_of_chunks(Chunks.of_lists(estimator.predict_spans(X, least=LEAST)))
 
 
-def by_span(found: Iterable[Iterable[tuple[int, int, str, float]]]) -> Likely:
-    """Probabilities by span."""
-    return [{(start, stop, label): p for start, stop, label, p in own} for own in found]
+def table_of_chunks(found: Chunks) -> PartTable:
+    """Chunks as parts."""
+    return table_of(found.offsets, found.start, found.stop, found.kind, found.kinds, spans, found.chance)
 
 
-def true_chunks(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
-    """Spans of true labels; ValueError for a sequence that is not known, or in part."""
+def true_chunks(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
+    """Spans of true labels; ValueError for a sequence that is not known, or in part, or of another length."""
     model = estimator.model_
-    if model.segments is not None:
-        tags = model.as_tags(y, y, X, None)[0]
-        check_known(tags, None)
-        return [frozenset(chunks_of(map(part_of, own))) for own in tags]
     labels = [list(cast("Iterable[Hashable]", own)) for own in y]
-    check_known(labels, mark_for(getattr(estimator, "unknown", AUTO), model.labels))
-    return [frozenset(chunks_of(parts_by(model.scheme, own))) for own in labels]
+    mark, part = mark_for(getattr(estimator, "unknown", AUTO), model.labels), parts_of_labels(estimator)
+    if model.segments is not None:
+        labels, mark = [list(own) for own in model.as_tags(y, y, X, None)[0]], None
+    check_lengths(labels, model.lengths_of(X))
+    flat = list(chain.from_iterable(labels))
+    try:
+        number = {label: k for k, label in enumerate(dict.fromkeys(flat))}
+    except TypeError:  # a list or a set
+        check_known(labels, mark)
+        raise
+    if any(map(is_doubtful(mark), number)):
+        check_known(labels, mark)
+    ids = np.array([number[label] for label in flat], dtype=np.int64)
+    return chunks_of_ids(ids, np.cumsum([0, *map(len, labels)]), [part(label) for label in number])
+
+
+def parts_of_labels(estimator: Estimator) -> Callable[[Hashable], Part]:
+    """The role and the type of a label."""
+    if estimator.model_.segments is not None:
+        return cast("Callable[[Hashable], Part]", part_of)
+    scheme = estimator.model_.scheme
+    return lambda label: parts_by(scheme, [label])[0]
+
+
+def chunks_of_ids(ids: NDArray[np.int64], offsets: NDArray[np.int64], parts: Sequence[Part]) -> PartTable:
+    """Chunks of the labels of all sequences, which `structsvm.metrics._schemes.chunks_of` reads one by one."""
+    kinds = list(dict.fromkeys(part.kind for part in parts))
+    kind = np.array([kinds.index(part.kind) for part in parts], dtype=np.int64)[ids]
+    roles = np.array([part.role for part in parts], dtype="U1")[ids]
+    is_in, goes_on = roles != "O", np.zeros(len(ids) + 1, dtype=bool)
+    goes_on[1:-1] = np.isin(roles[:-1], OPEN) & np.isin(roles[1:], INSIDE) & (kind[1:] == kind[:-1])
+    goes_on[offsets] = False
+    begins, lasts = np.flatnonzero(is_in & ~goes_on[:-1]), np.flatnonzero(is_in & ~goes_on[1:])
+    first = offsets[np.searchsorted(offsets, begins, side="right") - 1]
+    ends = np.searchsorted(begins, offsets)
+    return table_of(ends, begins - first, lasts + 1 - first, kind[begins], kinds, spans)
+
+
+def check_lengths(y: Sequence[Sequence[object]], lengths: Sequence[int]) -> None:
+    """Raise ValueError for the first sequence whose number of labels is not its number of tokens."""
+    for i, (own, n) in enumerate(zip(y, lengths, strict=True)):
+        if len(own) != n:
+            raise ValueError(f"y: sequence {i} has {len(own)} labels, X has {n}")
+
+
+def is_doubtful(mark: object) -> Callable[[object], bool]:
+    """The test whether a label is not known, or in part."""
+    return lambda label: is_unknown(label, mark) or isinstance(label, (set, frozenset, list, dict))
 
 
 def check_known(y: Iterable[Iterable[object]], mark: object) -> None:
     """Raise ValueError for the first sequence with a label that is not known."""
     for i, own in enumerate(y):
-        if any(is_unknown(label, mark) or isinstance(label, (set, frozenset, list, dict)) for label in own):
+        if any(map(is_doubtful(mark), own)):
             raise ValueError(f"y: sequence {i} is not known, or in part: leave it out")
 
 
-def true_brackets(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
+def true_brackets(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
     """Brackets of true trees; ValueError for one that is known in part."""
     trees = trees_of(X, y, cast("GrammarParserParameters", estimator))
     check_whole(trees, "a promise")
-    return [frozenset(estimator.model_.brackets_of(tree)) for tree in trees]
+    found = [sorted(estimator.model_.brackets_of(tree)) for tree in trees]
+    return table_of_chunks(Chunks.of_lists([[(*bracket, 1.0) for bracket in own] for own in found]))
 
 
 # ---- tables of labels -----------------------------------------------------------------------------
 
 
-def likely_of(rows: Iterable[NDArray[np.float64]], names: Callable[[int, int], Hashable]) -> Likely:
-    """Parts from a table for each output, with the name of the part of each entry."""
-    return [
-        {names(i, k): float(own[i, k]) for i, k in zip(*map(np.ndarray.tolist, np.nonzero(own >= LEAST)), strict=True)}
-        for own in rows
-    ]
+def likely_of(rows: Iterable[NDArray[np.float64]], labels: Sequence[Hashable], form: Form) -> PartTable:
+    """Parts from a table for each output, a row per unit and a column per label."""
+    found = [(*np.nonzero(own >= LEAST), own[own >= LEAST]) for own in rows]
+    none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    first, label, chance = (np.concatenate(column) for column in zip(none, *found, strict=True))
+    offsets = np.cumsum([0, *(len(unit) for unit, _, _ in found)])
+    return table_of(offsets, first, None, label, labels, form, chance)
 
 
-def likely_arcs(estimator: Estimator, X: Inputs) -> Likely:
+def likely_arcs(estimator: Estimator, X: Inputs) -> PartTable:
     """Heads of words."""
-    return likely_of(cast("list[NDArray[np.float64]]", estimator.predict_proba(X)), lambda i, head: (i + 1, head))
+    return as_arcs(likely_of(cast("list[NDArray[np.float64]]", estimator.predict_proba(X)), [], arcs))
 
 
-def likely_nodes(estimator: Estimator, X: Inputs) -> Likely:
+def as_arcs(found: PartTable) -> PartTable:
+    """Parts of words whose labels are their heads."""
+    return table_of(found.offsets, found.first + 1, found.label, None, [None], arcs, found.chance)
+
+
+def likely_nodes(estimator: Estimator, X: Inputs) -> PartTable:
     """Labels of the nodes of graphs."""
     labels = list(estimator.model_.labels)
-    flat = [own.reshape(-1, len(labels)) for own in estimator.predict_marginals(X)]
-    return likely_of(flat, lambda i, k: (i, labels[k]))
+    return likely_of((own.reshape(-1, len(labels)) for own in estimator.predict_marginals(X)), labels, nodes)
 
 
-def likely_members(estimator: Estimator, X: Inputs) -> Likely:
+def likely_members(estimator: Estimator, X: Inputs) -> PartTable:
     """Labels of sets, and classes."""
-    names = cast("list[Hashable]", np.asarray(estimator.classes_).tolist())
-    return likely_of(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, None], lambda _, k: names[k])
+    proba = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    return likely_of(proba[:, None], class_names(estimator), names_alone)
 
 
-def likely_paths(estimator: Estimator, X: Inputs) -> Likely:
+def class_names(estimator: Estimator) -> list[Hashable]:
+    """The classes of an estimator."""
+    return cast("list[Hashable]", np.asarray(estimator.classes_).tolist())
+
+
+def likely_paths(estimator: Estimator, X: Inputs) -> PartTable:
     """Nodes of a taxonomy without the root."""
-    names, root = estimator.taxonomy_.nodes, estimator.taxonomy_.root
-    found = likely_of(estimator.node_proba(X).astype(np.float64)[:, None], lambda _, k: names[k])
-    return [{node: p for node, p in own.items() if node != root} for own in found]
+    names = list(estimator.taxonomy_.nodes)
+    found = likely_of(estimator.node_proba(X).astype(np.float64)[:, None], names, names_alone)
+    return found.keep(found.label != names.index(estimator.taxonomy_.root))
 
 
-def true_paths(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
+def true_paths(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
     """The nodes from below the root to the true one."""
-    taxonomy = estimator.taxonomy_
-    pairs = numbers(
-        taxonomy.nodes, ([label] for label in cast("list[Hashable]", listed(known_classes(estimator, y)))), None, "row"
-    )
-    nodes = (int(own[0, 1]) for own in pairs)
-    return [frozenset([(UNSEEN,)]) if k == UNSEEN else frozenset(taxonomy.ancestors(taxonomy.nodes[k])) for k in nodes]
+    taxonomy, names = estimator.taxonomy_, list(estimator.taxonomy_.nodes)
+    labels = ([label] for label in cast("list[Hashable]", listed(known_classes(estimator, y))))
+    paths = {UNSEEN: np.array([UNSEEN])}
+    for k, node in enumerate(names):
+        paths[k] = np.array([i for i, name in enumerate(names) if name in taxonomy.ancestors(node)], dtype=np.int64)
+    found = [paths[int(own[0, 1])] for own in numbers(names, labels, None, "row")]
+    return named((np.stack([np.zeros_like(own), own], axis=1) for own in found), names, names_alone)
 
 
-def named(pairs: Iterable[NDArray[np.int64]], name: Callable[[int, int], Hashable]) -> Truth:
+def named(pairs: Pairs, labels: Sequence[Hashable], form: Form) -> PartTable:
     """True parts from pairs of a unit and a label; a label that is not known is a part that no output has."""
-    return [frozenset(name(i, k) if k != UNSEEN else (i, (UNSEEN,)) for i, k in own.tolist()) for own in pairs]
+    every = list(pairs)
+    flat = np.concatenate([np.empty((0, 2), dtype=np.int64), *every])
+    return table_of(np.cumsum([0, *map(len, every)]), flat[:, 0], None, flat[:, 1], labels, form)
 
 
-def true_arcs(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
+def true_arcs(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
     """Heads of words."""
-    return named(true_heads(estimator, X, y), lambda i, head: (i + 1, head))
+    return as_arcs(named(true_heads(estimator, X, y), [], arcs))
 
 
-def true_labels(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
+def true_labels(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
     """Labels of the nodes of graphs."""
-    labels = list(estimator.model_.labels)
-    return named(true_nodes(estimator, X, y), lambda i, k: (i, labels[k]))
+    return named(true_nodes(estimator, X, y), list(estimator.model_.labels), nodes)
 
 
-def true_sets(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
+def true_sets(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
     """Labels of sets; what the model does not know is one more."""
     y, is_unseen = without_unseen(y, estimator.model_.labels)
-    names = cast("list[Hashable]", np.asarray(estimator.classes_).tolist())
-    found = named(true_members(estimator, X, y), lambda _, k: names[k])
-    more = np.broadcast_to(is_unseen, len(found)).tolist()
-    return [own | {(UNSEEN,)} if unseen else own for own, unseen in zip(found, more, strict=True)]
+    pairs = true_members(estimator, X, y)
+    more = np.broadcast_to(is_unseen, len(pairs)).tolist()
+    one = np.array([[0, UNSEEN]])
+    every = (np.concatenate([own, one]) if unseen else own for own, unseen in zip(pairs, more, strict=True))
+    return named(every, class_names(estimator), names_alone)
 
 
-def true_classes(estimator: Estimator, X: Inputs, y: Outputs) -> Truth:
+def true_classes(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
     """The class of each row."""
-    names = cast("list[Hashable]", np.asarray(estimator.classes_).tolist())
-    return named(true_rows(estimator, X, y), lambda _, k: names[k])
+    return named(true_rows(estimator, X, y), class_names(estimator), names_alone)
 
 
 # ---- the table ------------------------------------------------------------------------------------
-
-
-def last(part: Hashable) -> Hashable:
-    """The label of a part that is a tuple with it at the end."""
-    return cast("tuple[Hashable, ...]", part)[-1]
-
-
-def itself(part: Hashable) -> Hashable:
-    """The label of a part that is a label."""
-    return part
 
 
 @dataclass(frozen=True)
@@ -177,27 +224,27 @@ class Parts:
     Attributes
     ----------
     likely : callable
-        ``likely(estimator, X)``: per input, the parts with a probability of `LEAST` or more, and this.
+        ``likely(estimator, X)``: the parts of each input's output that have a probability of `LEAST` or more.
     true : callable
-        ``true(estimator, X, y)``: per output, its true parts.
-    label : callable, optional
-        The label of a part; None: parts have no labels.
+        ``true(estimator, X, y)``: the true parts of each output.
+    has_labels : bool
+        Whether parts have labels.
     are_spans : bool
         Whether they are spans of a sentence.
     """
 
-    likely: Callable[[Estimator, Inputs], Likely]
-    true: Callable[[Estimator, Inputs, Outputs], Truth]
-    label: Callable[[Hashable], Hashable] | None = itself
+    likely: Callable[[Estimator, Inputs], PartTable]
+    true: Callable[[Estimator, Inputs, Outputs], PartTable]
+    has_labels: bool = True
     are_spans: bool = False
 
 
 CLASSES = Parts(likely_members, true_classes)
 KINDS = {
-    "sequence": Parts(likely_chunks, true_chunks, last, are_spans=True),
-    "grammar": Parts(likely_brackets, true_brackets, last, are_spans=True),
-    "dependency": Parts(likely_arcs, true_arcs, None),
-    "graph": Parts(likely_nodes, true_labels, last),
+    "sequence": Parts(likely_chunks, true_chunks, are_spans=True),
+    "grammar": Parts(likely_brackets, true_brackets, are_spans=True),
+    "dependency": Parts(likely_arcs, true_arcs, has_labels=False),
+    "graph": Parts(likely_nodes, true_labels),
     "multilabel": Parts(likely_members, true_sets),
     "taxonomy": Parts(likely_paths, true_paths),
 }

@@ -14,7 +14,8 @@ from structsvm.parameters import FLAG, NONE, RANDOM_STATE, Constraints, Interval
 from structsvm.risk.base import SHARE, Promise, at_hand, chosen, fresh, generator, trained_on
 from structsvm.risk.bounds import check_weights, conformal_quantile, conformal_rank, mean_quantile, needed_for_quantile
 from structsvm.risk.outputs import kind_of, n_inputs, unwrapped
-from structsvm.risk.strangeness import ROWS, SUBTREES, UNSEEN, Units, classes, path_of, units_of, values_at
+from structsvm.risk.strangeness import ROWS, SUBTREES, Units, check_units, classes, path_of, units_of, values_at
+from structsvm.risk.tables import UNSEEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +58,8 @@ class ConformalSets(Promise):
         For classes: keep the promise for each true class, by a threshold for each.
     cv : int, optional
         `fit` trains so many estimators, each on all folds but one, so that all examples are held out once (CV+: Barber
-        et al. 2021): for few examples. What is proven is ``1 - 2 alpha`` then, and ``1 - alpha`` what is found.
+        et al. 2021): for few examples. Proven is ``1 - 2 alpha - sqrt(2 / n)`` then (their theorem 4), and about
+        ``1 - alpha`` is what is found.
     held_out : float, default=0.3
         The share of the examples that `fit` holds out without `cv`.
     random_state : int, RandomState or None, default=None
@@ -227,8 +229,9 @@ class ConformalSets(Promise):
     def _values(self, estimator: Estimator, X: Inputs, y: Outputs) -> list[Floats]:
         """Per output, the strangeness of its true labels."""
         units = self._units(estimator)
-        pairs = zip(units.strange(estimator, X), units.true(estimator, X, y), strict=True)
-        return [values_at(strange, true) for strange, true in pairs]
+        strange, true = units.strange(estimator, X), units.true(estimator, X, y)
+        check_units(units, strange, true)
+        return [values_at(*pair) for pair in zip(strange, true, strict=True)]
 
     def _classes_of(self, estimator: Estimator, X: Inputs, y: Outputs, groups: list[Hashable] | None) -> list[Hashable]:
         """The true class of each row; ValueError where outputs are no classes."""
@@ -337,8 +340,10 @@ class ConformalSets(Promise):
         """Return the share of outputs that have all true labels in their sets; `groups` are those of `predict`."""
         X, y, weight = self._asked(X, y, sample_weight)
         estimator, inputs = self._inputs(X)
-        masks, _, units, _ = self._masks(X, groups, estimator, inputs)
-        pairs = zip(masks, units.true(estimator, inputs, y), strict=True)
+        masks, strange, units, _ = self._masks(X, groups, estimator, inputs)
+        truth = units.true(estimator, inputs, y)
+        check_units(units, strange, truth)
+        pairs = zip(masks, truth, strict=True)
         inside = [not np.isinf(values_at(np.where(mask, 0.0, NEVER), true)).any() for mask, true in pairs]
         return float(np.average(inside, weights=weight))
 

@@ -11,13 +11,15 @@ from structsvm.parameters import FLAG, RANDOM_STATE, Constraints, declared, para
 from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import conformal_quantile
 from structsvm.risk.outputs import unwrapped
-from structsvm.risk.parts import LEAST, last, parts_of
+from structsvm.risk.parts import LEAST, parts_of
+from structsvm.risk.tables import places_in
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from structsvm.arrays import Floats
-    from structsvm.risk.parts import Likely, Parts, Truth
+    from structsvm.risk.parts import Parts
+    from structsvm.risk.tables import PartTable
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
 
 
@@ -76,9 +78,12 @@ class ConformalSpans(Promise):
     def _calibrate(self, estimator: Estimator, X: Inputs, y: Outputs, weight: Floats | None) -> dict[str, object]:
         estimator, X = unwrapped(estimator, X)
         likely, true = read_spans(estimator, X, y)
+        quantile: object = None
         if self.by_label:
-            names = sorted({last(span) for own in true for span in own}, key=str)
-            quantile: object = {name: self._quantile(likely, true, weight, name) for name in names}
+            names = {true.labels[k]: k for k in np.unique(true.label).tolist()}
+            quantile = {
+                name: self._quantile(likely, true, weight, name, names[name]) for name in sorted(names, key=str)
+            }
         else:
             quantile = self._quantile(likely, true, weight)
         return {"quantile_": quantile, "n_calibration_": len(true)}
@@ -91,15 +96,16 @@ class ConformalSpans(Promise):
 
     def _quantile(
         self,
-        likely: Likely,
-        true: Truth,
+        likely: PartTable,
+        true: PartTable,
         weight: Floats | None,
         name: Hashable = None,
+        label: int | None = None,
     ) -> float:
         """The greatest strangeness of a span in a set; of one label, over the outputs that have it."""
-        of_label = [{span for span in own if name is None or last(span) == name} for own in true]
-        chosen = [i for i, own in enumerate(of_label) if own or name is None]
-        strange = np.array([strangest(likely[i], of_label[i]) for i in chosen])
+        strange = strangest(likely, true if label is None else true.keep(true.label == label))
+        chosen = np.flatnonzero((strange > -np.inf) | (label is None))
+        strange = strange[chosen]
         where = "" if name is None else f"label {name!r}: "
         try:
             found = conformal_quantile(strange, self.alpha, None if weight is None else weight[chosen])
@@ -113,36 +119,41 @@ class ConformalSpans(Promise):
             )
         return found
 
-    def _in_set(self, likely: dict[Hashable, float]) -> list[Hashable]:
-        """The spans of a set, by place."""
+    def _in_set(self, likely: PartTable) -> NDArray[np.bool_]:
+        """Whether each span is in its set."""
         most = self.quantile_
-        if isinstance(most, dict):
-            return [span for span, p in likely.items() if 1.0 - p <= most.get(last(span), np.inf)]
-        return [span for span, p in likely.items() if 1.0 - p <= cast("float", most)]
+        if not isinstance(most, dict):
+            return 1.0 - likely.chance <= cast("float", most)
+        each = np.array([most.get(name, np.inf) for name in likely.labels])
+        return 1.0 - likely.chance <= (each[likely.label] if len(each) else 0.0)
 
     def predict(self, X: Inputs) -> list[list[Hashable]]:
         """Return per input the spans of its set, as ``(start, stop, label)``, by place."""
         estimator, X = self._inputs(X)
-        return list(map(self._in_set, spans_of(estimator).likely(estimator, X)))
+        likely = spans_of(estimator).likely(estimator, X)
+        return likely.chosen(self._in_set(likely))
 
     def score(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of outputs that have all true spans in their sets."""
         X, y, weight = self._asked(X, y, sample_weight)
         estimator, X = self._inputs(X)
         likely, true = read_spans(estimator, X, y)
-        inside = [spans <= set(self._in_set(own)) for own, spans in zip(likely, true, strict=True)]
-        return float(np.average(inside, weights=weight))
+        in_set, places = np.append(self._in_set(likely), False), places_in(likely, true)
+        n_missed = np.bincount(true.output[~in_set[places]], minlength=len(true))
+        return float(np.average(n_missed == 0, weights=weight))
 
 
-def read_spans(estimator: Estimator, X: Inputs, y: Outputs) -> tuple[Likely, Truth]:
+def read_spans(estimator: Estimator, X: Inputs, y: Outputs) -> tuple[PartTable, PartTable]:
     """Probable spans, and true spans."""
     parts = spans_of(estimator)
     return parts.likely(estimator, X), parts.true(estimator, X, y)
 
 
-def strangest(likely: dict[Hashable, float], true: set[Hashable]) -> float:
-    """1 less the probability of the least probable true span; infinity for one that is not probable at all."""
-    return max((1.0 - likely[span] if span in likely else np.inf for span in true), default=-np.inf)
+def strangest(likely: PartTable, true: PartTable) -> Floats:
+    """Per output, 1 less the probability of the least probable true span; infinity for one not probable at all."""
+    found = np.full(len(true), -np.inf)
+    np.maximum.at(found, true.output, np.append(1.0 - likely.chance, np.inf)[places_in(likely, true)])
+    return found
 
 
 def spans_of(estimator: Estimator) -> Parts:

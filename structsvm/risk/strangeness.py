@@ -15,6 +15,7 @@ import numpy as np
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._graphs import by_node
 from structsvm.risk.outputs import kind_of, known_arcs, known_classes, predicts_classes
+from structsvm.risk.tables import UNSEEN
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.multilabel.model import read_sets
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 # Per input, an array (n_units, n_labels); and per output, the labels that its set has to have: arrays of (unit, label).
 Strange: TypeAlias = "list[NDArray[np.float64]]"
 Pairs: TypeAlias = "list[NDArray[np.int64]]"
-# The label of a true output that the model does not know: no set has it.
-UNSEEN = -1
 
 
 def of_rows(estimator: Estimator, X: Inputs) -> Strange:
@@ -202,6 +201,15 @@ def units_of(estimator: Estimator) -> Units:
             f"{type(estimator).__name__} has no scores of labels to take sets of: ConformalOutputs takes whole outputs"
         )
     return units
+
+
+def check_units(units: Units, strange: Strange, true: Pairs) -> None:
+    """Raise ValueError for the first output whose number of labels is not its number of units."""
+    if units.is_row:
+        return
+    for i, (table, own) in enumerate(zip(strange, true, strict=True)):
+        if len(table) != len(own):
+            raise ValueError(f"y: output {i} has {len(own)} labels, X has {len(table)}")
 
 
 def values_at(strange: NDArray[np.float64], true: NDArray[np.int64]) -> Floats:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from structsvm.structures.meanings import MeaningGrammar
     from structsvm.structures.taxonomy import Taxonomy
     from structsvm.structures.trees import Tree
+    from structsvm.tasks.sequence.likely import Chunks
 
 # Inputs and outputs in all forms that estimators take: lists, arrays, matrices, data frames.
 Inputs: TypeAlias = "Sequence[object]"
@@ -37,6 +38,8 @@ class Model(Protocol):
     def as_tags(
         self, y: Outputs, predicted: Outputs, X: Inputs, lengths: None
     ) -> tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]]: ...
+    def likely_chunks(self, X: Inputs, least: float) -> Chunks: ...
+    def lengths_of(self, X: Inputs) -> Sequence[int]: ...
     def brackets_of(self, tree: Tree) -> set[tuple[int, int, str]]: ...
 
 

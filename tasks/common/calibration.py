@@ -55,8 +55,9 @@ def fit_temperature(
     precision: float = PRECISION,
     start: float = 1.0,
     limit: float = LIMIT,
+    least: float = 0.0,
 ) -> float:
-    """The temperature of least loss.
+    """The temperature of least loss, or where this would be below `least`, the one at which it is that.
 
     Parameters
     ----------
@@ -70,16 +71,59 @@ def fit_temperature(
         What it probably is near to.
     limit : float
         The largest size of the logarithm of T.
+    least : float
+        A loss that the examples are too few to tell from 0; see `surest_loss`.
 
     Returns
     -------
     float
         T.
     """
+    values: dict[float, float] = {}
 
     def slope(log_beta: float) -> float:
-        return loss(math.exp(log_beta))[1]
+        values[log_beta], found = loss(math.exp(log_beta))
+        return found
 
+    found = _of_least_loss(slope, precision, start, limit)
+    if min(values.values()) >= least:
+        return found
+    return math.exp(-_above(least, lambda b: loss(math.exp(b))[0], -math.log(found), limit, precision))
+
+
+def surest_loss(weight: Floats) -> float:
+    """The least total loss of held-out examples that says something: a mean of 1 / (n + 2).
+
+    If all of n predictions are right, the temperature of least loss is the lowest that there is, and what is predicted
+    is certain. By Laplace's rule of succession the next one is wrong with probability 1 / (n + 2), and a model of
+    log-odds that says so has about that loss. The n examples of unequal weights count as ``(sum w)^2 / sum w^2``.
+    """
+    total = float(weight.sum())
+    if not total:
+        return 0.0
+    parts = weight / total
+    return total / (1.0 / float(parts @ parts) + 2.0)
+
+
+def _above(least: float, loss: Callable[[float], float], log_beta: float, limit: float, precision: float) -> float:
+    """The greatest log beta below one, of a lower loss, at which the loss is not below `least`; or -limit.
+
+    Where the loss is 0 even there, no temperature makes a difference: the one that there is.
+    """
+    low, high, step = log_beta - 1.0, log_beta, 1.0
+    while loss(max(low, -limit)) < least:
+        if low <= -limit:
+            return -limit if loss(-limit) > 0.0 else log_beta
+        low, high, step = low - 2.0 * step, low, 2.0 * step
+    low = max(low, -limit)
+    while high - low > precision / 4:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if loss(middle) >= least else (low, middle)
+    return low
+
+
+def _of_least_loss(slope: Callable[[float], float], precision: float, start: float, limit: float) -> float:
+    """The temperature at which the slope of a convex loss, by the logarithm of beta, is 0, or nearest to it."""
     # A bracket of the slope's zero, and false position in it (Illinois).
     a, step = -math.log(start), 1.0
     slope_a = slope(a)
@@ -176,9 +220,12 @@ class Calibration(ABC):
 
     @abstractmethod
     def temperature(
-        self, model: Any, turns: Any, problem: Any, weight: Weights | None, **search: float
+        self, model: Any, turns: Any, problem: Any, weight: Weights | None, *, is_batch: bool = False, **search: float
     ) -> float | None:
-        """The temperature of least loss over turns, each a model and its held-out examples; see `fit_temperature`."""
+        """The temperature of least loss over turns, each a model and its held-out examples; see `fit_temperature`.
+
+        Those of a batch are not all that is known.
+        """
 
     @abstractmethod
     def held_out(self, model: Any, problem: Any) -> Iterator[Integers]:
@@ -212,7 +259,9 @@ class Calibration(ABC):
             n = sum(len(chosen) for _, chosen in turns)
             share = 1.0 if known is None else n / (n + STREAM)
             precision = min(PRECISION / max(share, PRECISION), LEAST_PRECISION)
-            found = self.temperature(model, turns, problem, job.weight, precision=precision, start=known or 1.0)
+            found = self.temperature(
+                model, turns, problem, job.weight, is_batch=known is not None, precision=precision, start=known or 1.0
+            )
         except KeyboardInterrupt:
             run.status = "interrupted"
             return known
@@ -262,6 +311,8 @@ class LabelCalibration(Calibration):
         turns: list[tuple[TaskModel, Integers]],
         problem: BoundProblem,
         weight: Weights | None,
+        *,
+        is_batch: bool = False,
         **search: float,
     ) -> float | None:
         found = [self._scored(model, one, problem, chosen, weight) for one, chosen in turns]

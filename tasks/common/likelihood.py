@@ -16,7 +16,7 @@ import numpy as np
 
 from structsvm.dual._rounds import log_losses
 from structsvm.parameters import Interval, validate
-from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_temperature, held_out
+from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_temperature, held_out, surest_loss
 
 T = TypeVar("T")
 
@@ -67,6 +67,8 @@ class StructureCalibration(Calibration):
         turns: Sequence[tuple[Any, Any]],
         problem: Any,
         weight: Weights | None,
+        *,
+        is_batch: bool = False,
         **search: float,
     ) -> float | None:
         """The temperature of least log loss, of what is known where it is not all."""
@@ -81,7 +83,8 @@ class StructureCalibration(Calibration):
                 slope += float(of_each @ slopes) / beta
             return value, slope
 
-        return fit_temperature(loss, limit=self.limit, **search)
+        least = 0.0 if is_batch else surest_loss(np.concatenate(weights))
+        return fit_temperature(loss, limit=self.limit, least=least, **search)
 
 
 def calibrate_on(model: Any, problem: Any) -> None:
@@ -103,9 +106,9 @@ def check_least(least: float, asked: str) -> None:
 
 
 def check_sums(model: TaskModel, asked: str) -> None:
-    """Raise ValueError, naming what asks, where inference is greedy."""
+    """Raise ValueError, naming what asks, where inference is greedy, or constraints are too many."""
     if not model.can_sum:
-        raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
+        raise ValueError(model.no_sums(asked))
 
 
 def probable_weights(model: TaskModel, asked: str) -> Floats:

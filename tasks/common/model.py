@@ -365,6 +365,10 @@ class TaskModel(ABC, Generic[E]):
         """Whether all outputs compete: greedy search has no others to compare."""
         return True
 
+    def no_sums(self, asked: str) -> str:
+        """The reason why what asks for sums has none, where `can_sum` is False."""
+        return f"{asked} needs inference='exact'; greedy search has no other labellings to compare"
+
     def incomplete(self, problem: BoundProblem) -> BoundProblem:
         """The problem whose outputs are known as far as the data tell, of one that completions may have changed."""
         return problem

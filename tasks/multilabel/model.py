@@ -105,10 +105,12 @@ class SetCalibration(StructureCalibration):
         turns: Sequence[tuple[MultilabelModel, Integers]],
         problem: LabelSetProblem,
         weight: Weights | None,
+        *,
+        is_batch: bool = False,
         **search: float,
     ) -> float | None:
         if model.oracle.can_sum:
-            return super().temperature(model, turns, problem, weight, **search)
+            return super().temperature(model, turns, problem, weight, is_batch=is_batch, **search)
         _, rows, Y, known = problem.examples(0, problem.n_samples)
         parts = []
         for one, chosen in turns:

@@ -201,7 +201,11 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
             f"{part!r} is no scheme (there are {', '.join(SCHEMES)}, and other orders of their letters), and none of "
             f"the labels {', '.join(names):.300}"
         )
-    return [(f"the expression {part!r:.200}", automaton_of(parse(part, names), len(names)))]
+    words = f"the expression {part!r:.200}"
+    try:
+        return [(words, automaton_of(parse(part, names), len(names)))]
+    except TooLarge as error:
+        raise TooLarge(f"{words}: {error}") from None
 
 
 def together(rules: Sequence[tuple[str, Automaton]]) -> Compiled:
@@ -264,9 +268,14 @@ def broken_rule(
 
 def read_constraints(path: str) -> list[str]:
     """The constraints of a file: one per line, but for blank lines and those that begin with #."""
+    return [line for _, line in numbered_constraints(path)]
+
+
+def numbered_constraints(path: str) -> list[tuple[int, str]]:
+    """The same, each with the number of its line."""
     text, _ = load_text(path, ValueError)
-    lines = [line.strip() for _, line in numbered_lines(text.replace("\r", "\n"))]
-    found = [line for line in lines if line and line[0] != "#"]
+    lines = [(k, line.strip()) for k, line in numbered_lines(text.replace("\r\n", "\n").replace("\r", "\n"))]
+    found = [(k, line) for k, line in lines if line and line[0] != "#"]
     if not found:
         raise ValueError(f"{path}: has no constraint; each stands on a line of its own")
     return found

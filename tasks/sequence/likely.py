@@ -14,7 +14,9 @@ and all starts of all sequences go on by one token at a time, as long as their r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,7 +33,47 @@ if TYPE_CHECKING:
     from structsvm.oracles.viterbi import ViterbiOracle
 
 # Numbers of pairs of labels, of the tokens of sequences side by side.
-MOST_PAIRS = 1 << 22
+MOST_PAIRS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """Probable chunks of several sequences by column, an entry per chunk, by place.
+
+    Attributes
+    ----------
+    offsets : int64 array (n_sequences + 1,)
+        The chunks of sequence i are those from ``offsets[i]`` to ``offsets[i + 1]``.
+    start, stop, kind : int64 arrays
+        `kind` is the number of the type.
+    chance : float64 array
+    kinds : list of str
+        The types.
+    """
+
+    offsets: NDArray[np.int64]
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    chance: NDArray[np.float64]
+    kinds: Sequence[str]
+
+    @classmethod
+    def of_lists(cls, found: Sequence[Sequence[tuple[int, int, str, float]]]) -> Chunks:
+        """The columns of lists of chunks."""
+        flat = [chunk for own in found for chunk in own]
+        kinds = sorted({kind for _, _, kind, _ in flat}, key=str)
+        at = {kind: k for k, kind in enumerate(kinds)}
+        numbers = np.array([(start, stop, at[kind]) for start, stop, kind, _ in flat], dtype=np.int64).reshape(-1, 3)
+        offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
+        chance = np.array([chance for *_, chance in flat], dtype=np.float64)
+        return cls(offsets, numbers[:, 0], numbers[:, 1], numbers[:, 2], chance, kinds)
+
+    def lists(self) -> list[list[tuple[int, int, str, float]]]:
+        """The chunks of each sequence, ``(start, stop, type, probability)``."""
+        names = [self.kinds[k] for k in self.kind.tolist()]
+        flat = list(zip(self.start.tolist(), self.stop.tolist(), names, self.chance.tolist(), strict=True))
+        return [flat[a:b] for a, b in pairwise(self.offsets.tolist())]
 
 
 def is_markov(oracle: object) -> bool:
@@ -42,57 +84,64 @@ def is_markov(oracle: object) -> bool:
 
 def summed(rows: Floats, tokens: Tokens) -> NDArray[np.float64]:
     """Sums of the rows of weights of each token's features."""
-    taken = rows[tokens.indices].astype(np.float64)
-    if tokens.values is not None:
-        taken *= tokens.values.reshape(-1, *[1] * (rows.ndim - 1))
-    found = np.zeros((tokens.n_tokens, *rows.shape[1:]))
-    full = np.flatnonzero(np.diff(tokens.indptr))
-    if len(full):
-        found[full] = np.add.reduceat(taken, tokens.indptr[full], axis=0)
+    from scipy.sparse import csr_array
+
+    values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values.astype(np.float64)
+    table = csr_array((values, tokens.indices, tokens.indptr), shape=(tokens.n_tokens, len(rows)))
+    flat = table @ rows.reshape(len(rows), -1).astype(np.float64)
+    return np.asarray(flat, dtype=np.float64).reshape(-1, *rows.shape[1:])
+
+
+def padded(rows: NDArray[np.float64], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Rows of the tokens of some sequences, with zeros beyond the lengths."""
+    lengths = np.diff(offsets)[chosen]
+    steps = np.arange(int(lengths.max()))
+    found = np.zeros((len(lengths), len(steps), *rows.shape[1:]))
+    is_there = steps < lengths[:, None]
+    found[is_there] = rows[(offsets[chosen, None] + steps)[is_there]]
     return found
 
 
-def padded(rows: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Rows of tokens by sequence, with zeros beyond the lengths."""
-    lengths = np.diff(offsets)
-    found = np.zeros((len(lengths), int(lengths.max()), *rows.shape[1:]))
-    found[np.arange(found.shape[1]) < lengths[:, None]] = rows
-    return found
-
-
-def scores_of(oracle: ViterbiOracle, weights: Floats, tokens: Tokens) -> list[NDArray[np.float64]]:
-    """Scores for `structsvm.layers.Chain`: emissions, transitions, start and end."""
+def edges_of(oracle: ViterbiOracle, weights: Floats) -> list[NDArray[np.float64]]:
+    """Scores of transitions, start and end, as `structsvm.layers.Chain` takes them."""
     K, first = oracle.n_labels, oracle.n_token_features
-    rows = np.asarray(weights).reshape(-1, oracle.stride)[:, :K]
-    edges = rows[first : first + K + 2].astype(np.float64)
+    edges = np.asarray(weights).reshape(-1, oracle.stride)[first : first + K + 2, :K].astype(np.float64)
     if not oracle.end:
         edges[K + 1] = 0.0
-    for mask, part in zip(oracle.allowed, (edges[:K], edges[K], edges[K + 1]), strict=True):
+    found = [edges[:K], edges[K], edges[K + 1]]
+    for mask, part in zip(oracle.allowed, found, strict=True):
         if mask is not None:
             part[~mask] = -np.inf
-    emissions = padded(summed(rows[:first], tokens), tokens.offsets)
-    transitions = np.zeros((*emissions.shape[:2], K, K))
-    if tokens.bigrams is not None and oracle.n_bigrams:
-        own = rows[oracle.first_bigram_row :].reshape(oracle.n_bigrams, K, K)
-        transitions = padded(summed(own, tokens.bigrams), tokens.offsets)
-    return [emissions, transitions[:, 1:] + edges[:K], edges[K], edges[K + 1]]
+    return found
 
 
-def batches(tokens: Tokens, K: int) -> Iterator[tuple[int, int]]:
-    """First and last sequences, so that several together have no more than `MOST_PAIRS` pairs of labels."""
-    first, longest = 0, 0
-    for i, length in enumerate(tokens.lengths.tolist()):
-        longest = max(longest, length)
-        if i > first and (i + 1 - first) * longest * K * K > MOST_PAIRS:
-            yield first, i
-            first, longest = i, length
-    if len(tokens):
-        yield first, len(tokens)
+def transitions_of(
+    oracle: ViterbiOracle, weights: Floats, tokens: Tokens, chosen: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Scores of pairs of features and of neighbouring labels, for the tokens of some sequences but their first ones."""
+    K, own = oracle.n_labels, tokens.take(chosen)
+    if own.bigrams is None or not oracle.n_bigrams:
+        return np.zeros((len(own), int(own.lengths.max()) - 1, K, K))
+    rows = np.asarray(weights).reshape(-1, oracle.stride)[oracle.first_bigram_row :, :K]
+    pairs = summed(rows.reshape(oracle.n_bigrams, K, K), own.bigrams)
+    return padded(pairs, own.offsets, np.arange(len(own)))[:, 1:]
+
+
+def batches(tokens: Tokens, K: int) -> Iterator[NDArray[np.int64]]:
+    """Sequences of similar lengths, so that several together have no more than `MOST_PAIRS` pairs of labels."""
+    order = np.argsort(tokens.lengths, kind="stable")
+    first = 0
+    for k, length in enumerate(tokens.lengths[order].tolist()):
+        if k > first and (k + 1 - first) * length * K * K > MOST_PAIRS:
+            yield order[first:k]
+            first = k
+    if len(order):
+        yield order[first:]
 
 
 def likely_chunks(
     oracle: ViterbiOracle, weights: Floats, tokens: Tokens, parts: Sequence[Part], least: float
-) -> list[list[tuple[int, int, str, float]]]:
+) -> Chunks:
     """The chunks of each sequence, none of them empty, that have a probability of at least `least`, with it.
 
     Parameters
@@ -104,25 +153,39 @@ def likely_chunks(
     least : float
         Over 0.
     """
-    found: list[list[tuple[int, int, str, float]]] = [[] for _ in range(len(tokens))]
-    for a, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
-        for i, start, stop, kind, chance in chunks_in(labels, pairs, lengths, parts, least):
-            found[a + i].append((start, stop, kind, chance))
-    return [sorted(own, key=lambda span: (*span[:2], str(span[2]))) for own in found]
+    groups, kinds = labels_of_kinds(parts), sorted({part.kind for part in parts if part.role != "O"}, key=str)
+    found = [Runs(*(np.empty(0, dtype=np.int64),) * 3, np.empty(0))]
+    kind = [0]
+    for chosen, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
+        for k, name in enumerate(kinds):
+            own, together = groups[name]
+            first = np.moveaxis(labels[:, :, own], 2, 0)
+            goes_on = np.moveaxis(pairs[:, :, own[:, None], own] * together, (2, 3), (0, 1))
+            for runs in runs_of(first, goes_on, lengths, least):
+                found.append(runs._replace(sequence=chosen[runs.sequence]))
+                kind.append(k)
+    each = np.repeat(kind, [len(runs.start) for runs in found])
+    sequence, start, stop, chance = (np.concatenate(column) for column in zip(*found, strict=True))
+    place = (tokens.offsets[sequence] + start) * (int(tokens.lengths.max(initial=0)) + 1) + stop - start
+    order = np.argsort(place * len(kinds) + each)
+    offsets = np.append(0, np.cumsum(np.bincount(sequence, minlength=len(tokens))))
+    return Chunks(offsets, start[order], stop[order], each[order], chance[order], kinds)
 
 
 def marginals_of(
     oracle: ViterbiOracle, weights: Floats, tokens: Tokens
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield the first of some sequences, their lengths, and the probabilities of labels and of pairs of neighbours."""
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield some sequences, their lengths, and the probabilities of labels and of pairs of neighbours."""
     from structsvm.layers import Chain  # scipy comes with it
 
-    for a, b in batches(tokens, oracle.n_labels):
-        own = tokens[a:b]
-        emissions, *edges = scores_of(oracle, weights, own)
-        marginals = Chain().marginals(emissions, *edges, lengths=own.lengths)
+    rows = np.asarray(weights).reshape(-1, oracle.stride)[: oracle.n_token_features, : oracle.n_labels]
+    emissions, (edges, start, end) = summed(rows, tokens), edges_of(oracle, weights)
+    for chosen in batches(tokens, oracle.n_labels):
+        lengths = tokens.lengths[chosen]
+        scores = padded(emissions, tokens.offsets, chosen), transitions_of(oracle, weights, tokens, chosen) + edges
+        marginals = Chain().marginals(*scores, start, end, lengths=lengths)
         labels, pairs = (np.asarray(part, dtype=np.float64) for part in marginals[:2])
-        yield a, own.lengths, labels, pairs
+        yield chosen, lengths, labels, pairs
 
 
 def labels_of_kinds(parts: Sequence[Part]) -> dict[str, tuple[NDArray[np.intp], NDArray[np.bool_]]]:
@@ -159,44 +222,43 @@ def chance_of(
     return min(max(float(run.sum()), 0.0), 1.0)
 
 
-def chunks_in(
-    labels: Floats, pairs: Floats, lengths: NDArray[np.int64], parts: Sequence[Part], least: float
-) -> Iterator[tuple[int, int, int, str, float]]:
-    """Yield the sequence, begin, end, type and probability of each chunk with a probability of at least `least`.
+class Runs(NamedTuple):
+    """Chunks of one type and length: numbers of their sequences, begins and ends, and probabilities."""
+
+    sequence: NDArray[np.int64]
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    chance: NDArray[np.float64]
+
+
+def runs_of(labels: Floats, goes_on: Floats, lengths: NDArray[np.int64], least: float) -> Iterator[Runs]:
+    """Yield the chunks of one type with a probability of at least `least`, the shorter ones first.
 
     Parameters
     ----------
-    labels : array (n, length, K)
-        The probability of each label.
-    pairs : array (n, length - 1, K, K)
-        The probability of each pair of neighbouring labels.
+    labels : array (K, n, length)
+        The probability of each of its labels.
+    goes_on : array (K, K, n, length - 1)
+        The probability of each pair of neighbours among them that belong together, 0 for others.
     lengths : array (n,)
-    parts, least : as of `likely_chunks`
+    least : float
     """
-    for kind, (own, together) in sorted(labels_of_kinds(parts).items(), key=lambda entry: str(entry[0])):
-        yield from runs_of(kind, labels[:, :, own], pairs[:, :, own][..., own] * together, lengths, least)
-
-
-def runs_of(
-    kind: str, labels: Floats, goes_on: Floats, lengths: NDArray[np.int64], least: float
-) -> Iterator[tuple[int, int, int, str, float]]:
-    """Yield the probable chunks of one type, the shorter ones first.
-
-    `goes_on` are the probabilities of pairs of its labels that belong together, 0 for others.
-    """
+    n, length = labels.shape[1:]
     run = labels.copy()
-    run[:, 1:] -= goes_on.sum(axis=2)
-    entries, starts = np.nonzero(run.sum(axis=2) >= least)
-    run, stops = run[entries, starts], starts + 1
-    share = np.divide(goes_on, labels[:, :-1, :, None], out=np.zeros_like(goes_on), where=labels[:, :-1, :, None] > 0.0)
+    run[:, :, 1:] -= goes_on.sum(axis=0)
+    # share[a, b, i, t] is P(b | a) of tokens t + 1 and t; none goes on after the last one.
+    share = np.zeros((len(labels), len(labels), n, length))
+    before = labels[:, None, :, : length - 1]
+    np.divide(goes_on, before, out=share[..., : length - 1], where=before > 0.0)
+    share[:, :, np.arange(n), lengths - 1] = 0.0
+    ends = 1.0 - share.sum(axis=1)
+    entries, starts = np.nonzero(run.sum(axis=0) >= least)
+    run, stops = run[:, entries, starts], starts + 1
     while len(entries):
-        is_last = stops == lengths[entries]
-        at = entries, np.minimum(stops - 1, max(share.shape[1] - 1, 0))
-        on = share[at] if share.shape[1] else np.zeros((len(entries), *share.shape[2:]))
-        on[is_last] = 0.0
-        chances = np.clip((run * (1.0 - on.sum(axis=2))).sum(axis=1), 0.0, 1.0)
-        for k in np.flatnonzero(chances >= least).tolist():
-            yield int(entries[k]), int(starts[k]), int(stops[k]), kind, float(chances[k])
-        run = np.einsum("na,nab->nb", run, on)
-        stays = run.sum(axis=1) >= least
-        entries, starts, stops, run = entries[stays], starts[stays], stops[stays] + 1, run[stays]
+        at = entries, stops - 1
+        chances = np.clip((run * ends[:, *at]).sum(axis=0), 0.0, 1.0)
+        is_likely = chances >= least
+        yield Runs(entries[is_likely], starts[is_likely], stops[is_likely], chances[is_likely])
+        run = (run[:, None] * share[:, :, *at]).sum(axis=0)
+        stays = run.sum(axis=0) >= least
+        entries, starts, stops, run = entries[stays], starts[stays], stops[stays] + 1, run[:, stays]

@@ -30,6 +30,7 @@ from structsvm.metrics._chunks import chunk_counts
 from structsvm.metrics._counts import is_unknown
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
+from structsvm.oracles.enumeration.lazily import no_sums
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
@@ -91,7 +92,7 @@ from structsvm.tasks.sequence.constraints import (
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
-from structsvm.tasks.sequence.likely import is_markov, likely_chunks
+from structsvm.tasks.sequence.likely import Chunks, is_markov, likely_chunks
 from structsvm.tasks.sequence.parameters import (
     RIVAL,
     USUAL_SOLVER,
@@ -253,7 +254,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return "log" if is_better and "log" in self.possible_losses(examples) else self.loss
 
     def possible_losses(self, examples: LabeledSequences) -> tuple[str, ...]:
-        """The losses that may be added: no log loss if it takes much memory."""
+        """The losses that may be added: no log loss if it takes much memory, or under rules that are too many."""
         tokens, oracle = examples.tokens, self.oracle
         if self.segments is None:
             pairs = tokens.n_tokens * oracle.n_labels if oracle.n_bigrams else 0
@@ -261,7 +262,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             pairs = 0 if tokens.bigrams is None else tokens.bigrams.n_entries
         rows = tokens.n_tokens + pairs + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
         is_large = examples.is_stored or rows * oracle.stride > MOST_MOMENTS
-        if self.params.get("loss") != AUTO or self.is_trained or is_large:
+        if self.params.get("loss") != AUTO or self.is_trained or is_large or self.trains_lazily:
             return (self.loss,)
         return possible_losses(Settings(**self.params))
 
@@ -271,7 +272,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=has_fields)
         usual = super().search(examples, solver)
         is_open = is_auto(self.params.get("solver")) and not (examples.is_stored or examples.has_unknown)
-        if not is_open or isinstance(usual, RivalSearch):
+        if not is_open or self.trains_lazily or isinstance(usual, RivalSearch):
             return usual
         sparse = solver_of(self.params | {"solver": RIVAL}, "log")
         return RivalSearch(usual, SparseSearch(self.with_loss("log"), examples, sparse), (USUAL_SOLVER, RIVAL))
@@ -361,7 +362,15 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     @property
     def can_sum(self) -> bool:
-        return not self.is_greedy
+        return not self.is_greedy and not self.trains_lazily
+
+    @property
+    def trains_lazily(self) -> bool:
+        """Whether training knows the best labelling alone: its rules are too many for one automaton."""
+        return bool(self.oracle.rules) and self.params.get("broken") != "predict"
+
+    def no_sums(self, asked: str) -> str:
+        return no_sums(self.oracle.rules) if self.trains_lazily else super().no_sums(asked)
 
     def calibrate(self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
@@ -454,7 +463,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
         if least is not None and weights is not None:
-            return self._likely_spans(tokens, weights, least)
+            return self._likely_spans(tokens, weights, least).lists()
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
@@ -464,17 +473,27 @@ class SequenceModel(TaskModel[LabeledSequences]):
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
         ]
 
-    def _likely_spans(self, tokens: Tokens, weights: Floats, least: float) -> list[list[tuple[int, int, str, float]]]:
+    def lengths_of(self, X: SequencesLike) -> list[int]:
+        """The numbers of tokens of sequences."""
+        return self.encoder.transform(read(X), None).lengths.tolist()
+
+    def likely_chunks(self, X: SequencesLike, least: float) -> Chunks:
+        """All spans that have at least this probability; ValueError without probabilities."""
+        check_sums(self, "predict_spans")
+        weights = probable_weights(self, "probabilities=True")
+        return self._likely_spans(self.encode(X, None), weights, least)
+
+    def _likely_spans(self, tokens: Tokens, weights: Floats, least: float) -> Chunks:
         """All spans that have at least this probability, by place."""
         if self.segments is None and is_markov(self.oracle):
-            full = iter(likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least))
-            return [next(full) if n else [] for n in tokens.lengths.tolist()]
+            full = likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least)
+            return dataclasses.replace(full, offsets=full.offsets[np.append(0, np.cumsum(tokens.lengths > 0))])
         decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
         for n, marginals in zip(tokens.lengths.tolist(), marginals_of(self.oracle, weights, tokens), strict=True):
             likely = self._chances(decoder, weights, place, n).likely(marginals, least) if n else ()
             found.append(sorted(likely, key=lambda span: (*span[:2], str(span[2]))))
             place += n > 0
-        return found
+        return Chunks.of_lists(found)
 
     def with_chances(
         self, decoder: LabelLattice, weights: Any, place: int, length: int, spans: Sequence[Span]

@@ -48,7 +48,13 @@ def test_for_predictions_alone(work):
     ]
     (work / "bad").write_text("at_most_once(STREET)\nNO (STREET\n")
     err = run(work, "predict", "free", "input", "--constraints", "bad", status=1)[1]
-    assert "constraints: the expression 'NO (STREET', at character 11: expected a ) for the ( at character 4" in err
+    assert (
+        "bad, line 2: constraints: the expression 'NO (STREET', at character 11: expected a ) for the ( at character 4"
+        in err
+    )
+    (work / "both").write_text("NO*\n\nSTREET+\n")
+    err = run(work, "evaluate", "free", "train", "--constraints", "both", status=1)[1]
+    assert "both: constraints: no sequence of the labels meets" in err
     (work / "empty").write_text("# nothing\n")
     err = run(work, "predict", "free", "input", "--constraints", "empty", status=1)[1]
     assert "empty: has no constraint" in err

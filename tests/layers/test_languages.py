@@ -225,3 +225,17 @@ def test_the_work_in_python_does_not_grow_with_a_language(order):
     small.marginals(*parts)
     of_small = lines_of(lambda: small.marginals(*parts))
     assert lines_of(lambda: large.marginals(*parts)) == of_small
+
+
+def test_constraints_in_all_their_forms():
+    once = at_most_once("a")
+    one = label_language(NAMES, once, "(a b)* c?")
+    for same in ([once, "(a b)* c?"], ["at_most_once(a)", label_language(NAMES, "(a b)* c?")]):
+        assert np.array_equal(label_language(NAMES, same).following, one.following)
+    tags = ["O", "B-X", "I-X"]
+    bio = label_language(tags, ["bio", "at_most_once(X)"])
+    assert bio.accepts([0, 1, 2, 0]) and not bio.accepts([0, 2]) and not bio.accepts([1, 1])
+    with pytest.raises(TypeError, match="a constraint is a text, a Rule or an Automaton, got int"):
+        label_language(NAMES, 3)
+    with pytest.raises(ValueError, match=rf"the automaton has 3 labels, labels {len(NAMES) + 1}"):
+        label_language([*NAMES, "more"], label_language(tags, "bio"))

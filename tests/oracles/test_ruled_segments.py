@@ -177,7 +177,7 @@ def test_errors(monkeypatch):
     assert SemiMarkovOracle(5, 1, [[0, 1, 2, 3]], language=every).language is None
     rules = oracle.within(oracle.allowed, None, (pairs,))
     assert np.array_equal(rules.chain([np.ones((2, 1))]).decode(np.zeros(oracle.n_features)), [4, 4])
-    with pytest.raises(ValueError, match=r"1 rules .* too many to train with"):
+    with pytest.raises(ValueError, match=r"1 rules .* too many for training with whole segments"):
         rules.bind([np.ones((2, 1))], [np.array([4, 4])])
     monkeypatch.setattr("structsvm.oracles._semi_markov.MAX_CHART_BYTES", 1000)
     with pytest.raises(ValueError, match="a sequence of 100 tokens needs a chart of 4000 bytes for the 2 pairs"):

@@ -15,10 +15,11 @@ import structsvm
 from structsvm import ConvergenceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.metrics import path_loss
-from structsvm.risk import ConformalSpans, LossController
+from structsvm.risk import ConformalSets, ConformalSpans, LossController
 from structsvm.risk.losses import LOSSES
 from structsvm.risk.parts import parts_of
 from structsvm.risk.steps import GRID, counts_of, grid, losses_along, own_losses_along, path_by_label
+from structsvm.risk.tables import PartTable, joined, names_alone, nodes, places_in
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import (
@@ -52,6 +53,16 @@ def invented(n, labels="abc"):
     return likely, true
 
 
+def table(outputs, names="abc", form=nodes):
+    """A table of dicts of parts ``(place, label)``, or of sets of them; of labels alone with `names_alone`."""
+    dicts = [own if isinstance(own, dict) else dict.fromkeys(own, 1.0) for own in outputs]
+    parts = [part if form is nodes else (0, part) for own in dicts for part in own]
+    first, label = ([part[k] if k == 0 else names.index(part[k]) for part in parts] for k in (0, 1))
+    columns = [np.array(own, dtype=np.int64) for own in (first, np.zeros(len(parts)), label)]
+    chance = np.array([p for own in dicts for p in own.values()], dtype=np.float64)
+    return PartTable(np.cumsum([0, *map(len, dicts)]), *columns, chance, list(names), form)
+
+
 def by_sets(name, true, found):
     """The losses as they are defined."""
     right = len(true & found)
@@ -67,7 +78,8 @@ def by_sets(name, true, found):
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses_along_the_grid_are_those_of_sets(name):
     likely, true = invented(60)
-    losses = losses_along(grid(), likely, true, LOSSES[name].of, most=12)
+    tables = table(likely), table(true)
+    losses = losses_along(grid(), *tables, LOSSES[name].of, most=12)
     asked = []
 
     def own(truth, found):
@@ -75,7 +87,7 @@ def test_losses_along_the_grid_are_those_of_sets(name):
         return by_sets(name, truth, found)
 
     assert losses.shape == (60, len(GRID)) and losses.min() >= 0.0 and losses.max() <= 1.0
-    assert own_losses_along(grid(), likely, true, own) == pytest.approx(losses)
+    assert own_losses_along(grid(), *tables, own) == pytest.approx(losses)
     assert len(likely) < len(asked) <= sum(len(parts) + 1 for parts in likely)  # a set once
     if name in ("missed", "wrong"):
         assert (losses[:, 0] == 0.0).all() if name == "wrong" else (losses[:, 0] >= losses[:, -1]).all()
@@ -87,14 +99,15 @@ def test_the_loss_of_a_path_is_that_of_metrics():
     for a in taxonomy.nodes:
         for b in taxonomy.nodes:
             true, found = (frozenset(taxonomy.ancestors(node)) for node in (a, b))
-            counts = counts_of(grid().only(-1), dict.fromkeys(found, 1.0), true, 2 * int(taxonomy.depth.max()))
+            tables = (table([own], taxonomy.nodes, names_alone) for own in (found, true))
+            counts = counts_of(grid().only(-1), *tables, 2 * int(taxonomy.depth.max()))
             share = path_loss([a], [b], taxonomy) / (2 * int(taxonomy.depth.max()))
-            assert LOSSES["path"].of(counts)[0] == pytest.approx(share)
+            assert LOSSES["path"].of(counts)[0, 0] == pytest.approx(share)
 
 
 def test_a_path_by_label_is_the_best_for_its_price():
     likely, true = invented(200)
-    path = path_by_label(likely, true, lambda part: part[1], others=0.5)
+    path = path_by_label(table(likely), table(true), others=0.5)
     assert (np.diff(path.thresholds[:, :-1], axis=0) <= 0.0).all() and set(path.labels) == set("abc")
     for price in (0.2, 1.0, 5.0):
         best = []
@@ -122,7 +135,7 @@ def test_parts_of_sets_and_arcs(tagger):
     proba, names = model.predict_proba(ROWS), model.classes_.tolist()
     for own, row in zip(parts.likely(model, ROWS), proba, strict=True):
         assert own == {name: p for name, p in zip(names, row.tolist(), strict=True) if p >= 1e-3}
-    truth = parts.true(model, ROWS, TABLE["multilabel, tree"].y)
+    truth = parts.true(model, ROWS, TABLE["multilabel, tree"].y).frozen()
     assert [sorted(map(names.index, own)) for own in truth] == [
         np.flatnonzero(row).tolist() for row in TABLE["multilabel, tree"].y
     ]
@@ -132,13 +145,64 @@ def test_parts_of_sets_and_arcs(tagger):
         parser = DependencyParser(C=0.1, probability=True, random_state=0).fit(trees)
     words = [tree.words for tree in trees]
     true = parts_of(parser).true(parser, words, [tree.arcs for tree in trees])
-    assert true[0] == {(k, head) for k, (head, _) in enumerate(trees[0].arcs, 1)}
+    assert true.frozen()[0] == {(k, head) for k, (head, _) in enumerate(trees[0].arcs, 1)}
     for own, table in zip(parts_of(parser).likely(parser, words), parser.predict_proba(words), strict=True):
         assert all(p == table[word - 1, head] for (word, head), p in own.items())
-    spans = parts_of(tagger).true(tagger, [["a", "b", "c"]], [["B-NP", "I-NP", "B-VP"]])
-    assert spans == [{(0, 2, "NP"), (2, 3, "VP")}]
+    spans = parts_of(tagger).true(tagger, [X[100][:1] * 3], [["B-NP", "I-NP", "B-VP"]])
+    assert spans.frozen() == [{(0, 2, "NP"), (2, 3, "VP")}]
     with pytest.raises(ValueError, match="sequence 1 is not known, or in part"):
         parts_of(tagger).true(tagger, X[:2], [Y[0], [None, *Y[1][1:]]])
+
+
+def test_tables_are_dicts_of_parts():
+    """Matching, choosing and sorting columns gives what dicts and sets give."""
+    likely, true = invented(80)
+    columns, truth = table(likely), table(true, "cab")  # labels in another order
+    assert list(columns) == likely and truth.frozen() == true
+    order = [(i, part) for i, own in enumerate(likely) for part in own]
+    places = places_in(columns, truth).tolist()
+    wanted = [(i, part) for i, own in enumerate(true) for part in own]
+    assert dict(zip(wanted, places, strict=True)) == {
+        pair: order.index(pair) if pair in order else -1 for pair in wanted
+    }
+    is_high, some = columns.chance > 0.5, RNG.random(80) < 0.5
+    assert columns.chosen(is_high) == [[part for part, p in own.items() if p > 0.5] for own in likely]
+    assert list(columns.keep(is_high)) == [{part: p for part, p in own.items() if p > 0.5} for own in likely]
+    assert list(columns.take(some)) == [own for own, is_in in zip(likely, some, strict=True) if is_in]
+    assert [list(own) for own in columns.by_chance()] == [sorted(own, key=lambda part: -own[part]) for own in likely]
+    unseen = table([{(0, "q")}], "q")
+    assert places_in(columns, unseen).tolist() == [-1] and places_in(table([{}]), table([set()])).tolist() == []
+
+
+def test_rows_of_large_numbers_keep_apart():
+    columns = [RNG.integers(0, high, 500) for high in (3, 2**40, 2**40, 5)]
+    columns[1][::2] = columns[1][0]
+    rows = np.stack(columns, axis=1)
+    same = (rows[:, None] == rows[None]).all(axis=2)
+    keys = joined(columns)
+    assert ((keys[:, None] == keys[None]) == same).all()
+
+
+def test_labels_come_by_probability():
+    model = MultilabelClassifier(C=1.0, probability=True, random_state=0).fit(ROWS, TABLE["multilabel, tree"].y)
+    found = LossController(model, alpha=0.2).calibrate(ROWS, TABLE["multilabel, tree"].y)
+    proba, names = model.predict_proba(ROWS), model.classes_.tolist()
+    for own, row in zip(found.predict(ROWS), proba, strict=True):
+        chances = [row[names.index(name)] for name in own]
+        assert chances == sorted(chances, reverse=True) and len(own) == (row >= found.threshold_).sum()
+
+
+def test_labels_and_tokens_go_together(tagger):
+    """A sequence with too few labels or too many is refused, not counted."""
+    for wrong in (Y[110][:-1], [*Y[110], "O"]):
+        bad = [*Y[100:110], wrong, *Y[111:200]]
+        for promise in (ConformalSpans(tagger), LossController(tagger)):
+            with pytest.raises(ValueError, match=rf"y: sequence 10 has {len(wrong)} labels, X has {len(X[110])}"):
+                promise.calibrate(X[100:200], bad)
+        sets = ConformalSets(tagger).calibrate(X[100:200], Y[100:200])
+        for asked in (sets.calibrate, sets.score):
+            with pytest.raises(ValueError, match=rf"y: output 10 has {len(wrong)} labels, X has {len(X[110])}"):
+                asked(X[100:200], bad)
 
 
 NAMES = ["sequence", "log loss of sequences", "segments", "multilabel", "graph", "taxonomy", "multiclass"]
@@ -160,7 +224,7 @@ def test_all_kinds_of_outputs(name):
         assert found.size_ == pytest.approx(np.mean([len(own) for own in outputs]))
         assert found.score(case.X, case.y) == pytest.approx(1.0 - found.risk_) and found.risk_ <= 0.4
         parts = parts_of(model)
-        truth = parts.true(model, case.X, case.y)
+        truth = parts.true(model, case.X, case.y).frozen()
         risk = np.mean([by_sets(loss, a, frozenset(b)) for a, b in zip(truth, outputs, strict=True)])
         assert risk == pytest.approx(found.risk_)
 
@@ -265,9 +329,8 @@ class Table:
         self.likely, self.true = parts.likely(tagger, X), parts.true(tagger, X, Y)
 
     def predict_some(self, promise, chosen):
-        steps = promise._found_steps(parts_of(promise.estimator_))
         loss = LOSSES[promise.loss].of
-        return losses_along(steps, [self.likely[i] for i in chosen], [self.true[i] for i in chosen], loss)[:, 0]
+        return losses_along(promise._found_steps, self.likely, self.true, loss)[chosen, 0]
 
 
 def splits(n, size, rng):

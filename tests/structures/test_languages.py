@@ -317,3 +317,9 @@ def test_products_that_are_too_large():
     assert few.n_states == 2**6 + 6 * 2**5
     with pytest.raises(TooLarge, match=f"more than {MOST_STATES} states"):
         reduce(and_, each[6:20], few)
+
+
+def test_fields_are_texts():
+    for make in (lambda: at_most_once(1), lambda: in_order("a", None), lambda: before("a", "b", since=3)):
+        with pytest.raises(TypeError, match="takes the texts of labels, or types, got"):
+            make()

@@ -48,7 +48,7 @@ from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.examples import doubt_of_outputs
 from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, make_solver
 from structsvm.tasks.common.training import Job, train
-from structsvm.tasks.sequence.constraints import read_constraints
+from structsvm.tasks.sequence.constraints import numbered_constraints, read_constraints
 from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import (
@@ -71,7 +71,7 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """
     if wanted.kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
-    model = model.constrained_by(None if wanted.constraints is None else read_constraints(wanted.constraints))
+    model = ruled(model, wanted.constraints)
     if wanted.kbest is None:
         yield from prediction.predict(model, path, wanted)
         return
@@ -88,6 +88,27 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     yield from prediction.in_threads(wanted.jobs, text_of, prediction.checked(pieces, out.reading()))
 
 
+def ruled(model: Any, path: str | None) -> Any:
+    """The model under the constraints of a file; ValueError, naming it and the line, for one that it cannot meet."""
+    if path is None:
+        return model
+    lines = numbered_constraints(path)
+    try:
+        return model.constrained_by([line for _, line in lines])
+    except ValueError as error:
+        where = next((f", line {k}" for k, line in lines if not takes(model, line)), "")
+        raise ValueError(f"{path}{where}: {error}") from None
+
+
+def takes(model: Any, constraint: str) -> bool:
+    """Whether a model can meet a constraint."""
+    try:
+        model.constrained_by([constraint])
+    except ValueError:
+        return False
+    return True
+
+
 def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
     """The k best labellings of each sequence, each after its columns and below its score or probability."""
     lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
@@ -100,7 +121,7 @@ def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
 
 def evaluate(model: Any, path: str, jobs: int, *, constraints: str | None = None) -> tuple[dict[str, Any], str, Any]:
     """Token accuracy, and chunk scores of labels that have a scheme; the picture is the confusion matrix."""
-    model = model.constrained_by(None if constraints is None else read_constraints(constraints))
+    model = ruled(model, constraints)
     X: Any
     if model.encoder.kind == "attributes":
         X, gold = read_input(path)

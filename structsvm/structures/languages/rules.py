@@ -62,6 +62,11 @@ class Rule:
     def __post_init__(self) -> None:
         least, most = {"in_order": (2, None), "before": (2, 2), "max_length": (1, 1)}.get(self.name, (1, None))
         n = len(self.fields)
+        for field in (*self.fields, *([] if self.since is None else [self.since])):
+            if not isinstance(field, str):
+                raise TypeError(
+                    f"{self.name} takes the texts of labels, or types, got {field!r:.80} of type {type(field).__name__}"
+                )
         if n < least or (most is not None and n > most):
             wanted = f"{least}" if most == least else f"{least} or more"
             raise ValueError(f"{self.name} needs {wanted} fields, got {n}")

@@ -246,10 +246,10 @@ def _spans(model: SequenceModel, weights: Floats, tokens: Tokens, best: Sequence
     """
     values, kinds = np.empty(len(best)), labels_of_kinds(model.parts_of_tags)
     found = model.spans_of(np.concatenate(best), tokens.offsets)
-    for first, lengths, labels, pairs in marginals_of(model.oracle, weights, tokens):
-        for i, n in enumerate(lengths.tolist()):
-            p, spans = labels[i, :n], found[first + i]
-            wrong = 1.0 - p[np.arange(n), best[first + i]]
+    for chosen, lengths, labels, pairs in marginals_of(model.oracle, weights, tokens):
+        for i, (at, n) in enumerate(zip(chosen.tolist(), lengths.tolist(), strict=True)):
+            p, spans = labels[i, :n], found[at]
+            wrong = 1.0 - p[np.arange(n), best[at]]
             sums = np.concatenate([[0.0], np.cumsum(wrong)]).tolist()
             most = [sums[min(stop + 1, n)] - sums[max(start - 1, 0)] for start, stop, _ in spans]
             worst = 0.0 if spans else float(wrong.max())
@@ -257,7 +257,7 @@ def _spans(model: SequenceModel, weights: Floats, tokens: Tokens, best: Sequence
                 if bound + ROUNDING < worst:
                     break
                 worst = max(worst, 1.0 - chance_of(p, pairs[i, : n - 1], start, stop, *kinds[kind]))
-            values[first + i] = worst
+            values[at] = worst
     return log_of(values)
 
 

@@ -14,6 +14,7 @@ from structsvm.tasks import (
     AmbiguousClassifier,
     LaRankClassifier,
     MultilabelClassifier,
+    SequenceLabeler,
     SGDQNClassifier,
     TaxonomyClassifier,
 )
@@ -26,6 +27,7 @@ from structsvm.tasks.common.calibration import (
     one_hot,
     probabilities,
     softmax_loss,
+    surest_loss,
 )
 from structsvm.tasks.registry import names_of
 
@@ -48,6 +50,60 @@ def test_it_is_the_unit_of_the_scores(scale):
     s = rng.normal(size=(5000, 4)) * 2.0
     y = (np.cumsum(probabilities(s, 1.0), axis=1) < rng.random((5000, 1))).sum(axis=1)
     assert fit_temperature(softmax_loss(scale * s, one_hot(y, 4))) == pytest.approx(scale, rel=0.05)
+
+
+def logistic(margins, weight=None):
+    """The loss of two outputs each, the right one better by a margin."""
+    weight = np.ones(len(margins)) if weight is None else weight
+
+    def loss(beta):
+        z = beta * margins
+        return float(weight @ np.logaddexp(0.0, -z)), float(-(weight * margins) @ np.exp(-np.logaddexp(0.0, z)))
+
+    return loss
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0, 2e4])
+@pytest.mark.parametrize("n", [1, 20, 500])
+def test_a_sure_model_is_as_sure_as_its_examples_say(n, scale):
+    """All right: the mean loss is 1 / (n + 2), whatever the unit of the scores."""
+    margins = scale * np.random.default_rng(n).uniform(0.5, 2.0, n)
+    loss = logistic(margins)
+    T = fit_temperature(loss, least=surest_loss(np.ones(n)))
+    assert loss(1.0 / T)[0] / n == pytest.approx(1.0 / (n + 2), rel=0.01)
+    assert 100.0 * fit_temperature(loss) < T
+    twice = logistic(margins, np.full(n, 2.0))
+    assert fit_temperature(twice, least=surest_loss(np.full(n, 2.0))) == pytest.approx(T, rel=1e-3)
+
+
+def test_a_model_that_errs_has_the_temperature_of_least_loss():
+    for seed in range(10):
+        margins = np.random.default_rng(seed).normal(1.0, 1.5, 60)
+        assert (margins < 0.0).any()
+        loss = logistic(margins)
+        assert fit_temperature(loss, least=surest_loss(np.ones(60))) == fit_temperature(loss)
+
+
+def test_limits_of_a_sure_model():
+    huge, none = logistic(np.full(9, 2e3)), logistic(np.zeros(9))
+    assert fit_temperature(huge, limit=np.log(64.0), least=surest_loss(np.ones(9))) == pytest.approx(64.0)
+    assert fit_temperature(none, limit=np.log(64.0), least=surest_loss(np.ones(9))) == 1.0  # no temperature matters
+    assert surest_loss(np.zeros(3)) == 0.0
+    # Three examples, one of which counts almost alone.
+    assert surest_loss(np.array([1.0, 1e-9, 1e-9])) == pytest.approx(1.0 / 3.0)
+
+
+def test_sequences_that_are_all_right_leave_some_doubt():
+    """Two words, each of which is its label: every held-out sequence is right, and none is certain."""
+    rng = np.random.default_rng(0)
+    y = [[str(label) for label in rng.integers(0, 2, 4)] for _ in range(60)]
+    X = [[[f"w{label}"] for label in row] for row in y]
+    for params in ({"loss": "hamming"}, {"loss": "hamming", "C": "auto"}, {"C": "auto"}):
+        model = SequenceLabeler(random_state=0, **({"C": 1.0} | params)).fit(X, y)
+        assert model.predict(X) == y
+        chances = model.probability_of(X, y)
+        assert 0.9 < chances.min() <= chances.max() < 0.9999
+        assert np.abs(model.model_.weights).max() / model.temperature_ < 20.0
 
 
 def test_it_is_where_the_loss_is_least():

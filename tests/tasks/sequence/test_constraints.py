@@ -182,13 +182,28 @@ def is_once(row):
 
 
 def test_rules_that_are_too_many():
+    """Training compares with valid labellings alone; what needs sums is refused, and no log loss is tried."""
     X, y = numbers()
     valid = [k for k, row in enumerate(y) if is_once(row)]
-    with pytest.raises(
-        ValueError,
-        match=r"20 rules .* too many to train with: broken='predict' .*the first 9 together have 2816 states",
-    ):
-        SequenceLabeler(constraints=at_most_once(*MANY), **ONCE).fit([X[k] for k in valid], [y[k] for k in valid])
+    own = [X[k] for k in valid], [y[k] for k in valid]
+    rule = at_most_once(*MANY)
+    with pytest.raises(ValueError, match=r"20 rules .* too many for the log loss.*the first 9 together have 2816"):
+        SequenceLabeler(constraints=rule, loss="log", **ONCE).fit(*own)
+    with pytest.raises(ValueError, match=r"20 rules .* too many for labels that are known in part"):
+        SequenceLabeler(constraints=rule, **ONCE).fit(own[0], [[None, *own[1][0][1:]], *own[1][1:]])
+    ruled = SequenceLabeler(constraints=rule, **ONCE).fit(*own)
+    later = SequenceLabeler(constraints=rule, broken="predict", loss="hamming", **ONCE).fit(*own)
+    assert ruled.result_.primal < later.result_.primal and ruled.result_.gap <= later.result_.primal
+    assert all(map(is_once, ruled.predict(X))) and ruled.temperature_ is None
+    assert structsvm.load(saved(ruled)).predict(X) == ruled.predict(X)
+    for asked in (ruled.predict_marginals, lambda X: ruled.predict_kbest(X, 2), lambda _: ruled.calibrate(*own)):
+        with pytest.raises(ValueError, match=f"are 20 rules whose automaton has more than {MOST_STATES} states"):
+            asked(X)
+    chosen = SequenceLabeler(constraints=rule, C="auto", random_state=0).fit(*own)
+    assert chosen.model_.loss == "hamming" and all(map(is_once, chosen.predict(X)))
+    first = next(k for k, row in enumerate(y) if not is_once(row))
+    with pytest.raises(ValueError, match=rf"sequence {first}: the rule at_most_once\(\d+\) does not allow its label"):
+        SequenceLabeler(constraints=rule, **ONCE).fit(X, y)
     model = SequenceLabeler(**ONCE).fit(X, y)
     with pytest.raises(ValueError, match=r"sequence 1: labellings break \d+ of the 20 rules"):
         model.predict([X[0], [["w0"], ["w1"]] + 2 * [[f"w{k}"] for k in MANY]], constraints=at_most_once(*MANY))
@@ -207,6 +222,8 @@ def test_rules_that_are_too_many():
         ([], "is an empty list"),
         ([3], "a constraint is a scheme, a rule, an expression, an Automaton or three masks, got int"),
         (Automaton([[0]], [True]), r"the automaton has 1 labels, the model \d"),
+        ("(.* O .{20})", r"the expression '\(\.\* O \.\{20\}\)': its automaton has more than 4096 states"),
+        ("O{9999}", r"the expression 'O\{9999\}': it has more than 4096 labels"),
         (["O", exactly_one(KIND)], "no sequence of the labels meets the rule exactly_one"),
         ("O{0}", "no sequence of the labels meets the expression"),
         ([(np.ones(2, dtype=bool), None, None)], "a mask must be a bool array"),
