@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Framed", "page_of"]
 
 PAGE = "tagger.html"
-FRAME = "page.html"  # what all pages share
+FRAME = "page.html"  # the parts that all pages share
 
 
 class Exported(Protocol):
