@@ -113,13 +113,13 @@ def checked_span_label(value: object) -> str:
     return label
 
 
-def checked_label(value: object) -> str:
-    """A label, without blanks around it. Raises ValueError for what is none."""
+def checked_label(value: object, noun: str = "a label") -> str:
+    """A label, without blanks around it. Raises ValueError, which begins with `noun`, for what is none."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"a label is a text that is not empty, got {value!r:.80}")
+        raise ValueError(f"{noun} is a text that is not empty, got {value!r:.80}")
     label = value.strip()
     if len(label) > MAX_LABEL or not label.isprintable():
-        raise ValueError(f"a label has at most {MAX_LABEL} printable characters, got {label!r:.80}")
+        raise ValueError(f"{noun} has at most {MAX_LABEL} printable characters, got {label!r:.80}")
     return label
 
 

@@ -423,7 +423,7 @@ def now() -> str:
 
 def names_of(names: Iterable[str]) -> list[str]:
     """Names of annotators, checked; ValueError for one twice."""
-    found = [checked_label(name) for name in names]
+    found = [checked_label(name, "--annotator: a name") for name in names]
     if len(set(found)) < len(found):
         raise ValueError(f"--annotator: a name is given twice: {', '.join(found)}")
     return found

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Framed", "page_of"]
 
 PAGE = "tagger.html"
+FRAME = "page.html"  # the parts that all pages share
 
 
 class Exported(Protocol):
@@ -79,5 +80,10 @@ def page_of(files: Mapping[str, bytes], title: str, text: str, name: str = PAGE)
         "WASM": b64encode(files[WASM]).decode(),
         "MODULE": re.sub(r"^export ", "", files["structsvm.mjs"].decode(), flags=re.MULTILINE),
     }
-    page = (RUNTIME / name).read_text(encoding="utf-8")
+    style, _, rest = (RUNTIME / name).read_text(encoding="utf-8").partition("</style>\n")
+    body, _, script = rest.partition("<script>\n")
+    own = {"STYLE": style.removeprefix("<style>\n"), "BODY": body, "SCRIPT": script.removesuffix("</script>\n")}
+    page = (RUNTIME / FRAME).read_text(encoding="utf-8")
+    for part, lines in own.items():
+        page = page.replace(f"@{part}@\n", lines)
     return {name: re.sub(r"@([A-Z]+)@", lambda found: parts[found[1]], page).encode()}

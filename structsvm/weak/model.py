@@ -4,10 +4,14 @@ With z the true labels of a sequence and v_st the vote of source s at token t,
 
     P(z, v) = P(z_1) prod_t P(z_t | z_t-1) prod_{s, t} P_s(v_st | z_t)
 
-over the votes that are cast: abstentions tell nothing. Parameters are found by expectation-maximisation (Dawid and
-Skene 1979; with a chain: Nguyen and others 2017; Lison and others 2020): expected labels and pairs of labels by the
-chain's own sums, then parameters that maximise the expected log-likelihood plus the log of a Dirichlet prior, which
-says that sources are right more often than wrong. No step lowers that sum.
+over the votes that are cast. Parameters are found by expectation-maximisation (Dawid and Skene 1979; with a chain:
+Nguyen and others 2017; Lison and others 2020): expected labels and pairs of labels by the chain's own sums, then
+parameters that maximise the expected log-likelihood plus the log of a Dirichlet prior. No step lowers that sum.
+
+The prior comes from the start, the shares of the votes as labels. Two dangers make it: a matrix has a row for each
+label, and rows of rare labels fit anything, so each gets pseudo-votes of the source's average quality; and sources that
+copy one another look like a label of their own, which the likelihood prefers to the true one, so the votes of the start
+are counted again.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 from itertools import pairwise
 from numbers import Integral, Real
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -37,10 +41,12 @@ __all__ = ["VoteModel"]
 
 # Tokens of the sequences whose sums are taken at a time, with those beyond the ends of shorter ones.
 AT_ONCE = 1 << 14
+MOVES = 0.1  # pseudo-counts of a row of transitions, per pseudo-vote of a row of a source
 CONSTRAINTS = {
     "max_iter": (Interval(Integral, 1),),
     "tol": (Interval(Real, 0),),
     "smoothing": (Interval(Real, 0, closed="right"),),
+    "anchor": (Interval(Real, 0),),
     "chain": (FLAG,),
 }
 
@@ -52,12 +58,21 @@ class VoteModel:
     ----------
     labels : list, optional
         All labels, in their order; None: those of the votes, sorted.
+    outside : label, optional
+        The label where there is nothing to find, such as "O": for sources that give spans, and None elsewhere. An
+        abstention is then a vote of its own, which is usual at this label. None: abstentions tell nothing, as those of
+        annotators who skip a word. A source's None in place of a whole sequence never tells anything.
     max_iter : int, default=200
         Most steps of expectation-maximisation.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         Training ends once a step gains less than this per vote, in nats.
-    smoothing : float, default=1.0
-        Pseudo-counts: shared by the labels of each row of parameters, and once more for a vote that is right.
+    smoothing : float, default=100.0
+        Pseudo-votes for each row of a source's matrix, shared as its votes on all labels are at the start; a tenth of
+        it for each row of transitions.
+    anchor : float, default=0.5
+        How often the votes are counted as they are at the start, beside once as they are expected. 0 suits independent
+        sources; it lets dependent ones (a word list copied from another, two taggers of the same corpus) overrule all
+        others.
     chain : bool, default=True
         Whether a label depends on the one before it; False for rows, or sequences without order.
 
@@ -65,7 +80,8 @@ class VoteModel:
     ----------
     labels_ : list
     confusions_ : ndarray of shape (n_sources, n_labels, n_labels)
-        ``confusions_[s, k, v]``: the probability that source s, if it votes, votes v where k is true.
+        ``confusions_[s, k, v]``: the probability that source s, if it votes, votes v where k is true. With `outside`
+        one more column, (n_sources, n_labels, n_labels + 1): the probability that it abstains where k is true.
     transitions_ : ndarray of shape (n_labels, n_labels)
         Probability of a label after each label.
     start_ : ndarray of shape (n_labels,)
@@ -91,13 +107,15 @@ class VoteModel:
         self,
         labels: Sequence[Hashable] | None = None,
         *,
+        outside: Hashable | None = None,
         max_iter: int = 200,
-        tol: float = 1e-6,
-        smoothing: float = 1.0,
+        tol: float = 1e-5,
+        smoothing: float = 100.0,
+        anchor: float = 0.5,
         chain: bool = True,
     ) -> None:
-        self.labels, self.max_iter, self.tol = labels, max_iter, tol
-        self.smoothing, self.chain = smoothing, chain
+        self.labels, self.outside, self.max_iter, self.tol = labels, outside, max_iter, tol
+        self.smoothing, self.anchor, self.chain = smoothing, anchor, chain
 
     def fit(self, votes: Votes, *, lengths: Sequence[int] | None = None) -> Self:
         """Find the quality of each source.
@@ -125,16 +143,18 @@ class VoteModel:
         """
         given = {name: getattr(self, name) for name in CONSTRAINTS}
         validate(SimpleNamespace(**given), CONSTRAINTS, type(self).__name__)
-        labels, table = table_of(votes, self.labels, lengths)
-        n_votes = int((table.votes >= 0).sum())
-        if not n_votes:
+        labels, table = table_of(votes, self.labels, lengths, self.outside)
+        if not table.n_votes:
             raise ValueError("all sources abstain everywhere: there are no votes")
-        found = Parameters.of_shares(table, len(labels), self.smoothing, is_chain=self.chain)
+        n_votes = int((table.votes >= 0).sum())
+        counts = Counts.of_shares(table)
+        prior = prior_of(counts, self.smoothing, self.anchor, table.outside)
+        found = maximum(counts, prior, is_chain=self.chain)
         objectives: list[float] = []
         for _ in range(self.max_iter):
             expected = Expected(found, table)
-            objectives.append(expected.log_likelihood + found.log_prior(self.smoothing))
-            found = expected.maximum(self.smoothing, is_chain=self.chain)
+            objectives.append(expected.log_likelihood + found.log_density(prior))
+            found = maximum(expected.counts, prior, is_chain=self.chain)
             if len(objectives) > 1 and objectives[-1] - objectives[-2] < self.tol * n_votes:
                 break
         else:
@@ -162,7 +182,8 @@ class VoteModel:
         """
         if not hasattr(self, "confusions_"):
             raise ValueError("this VoteModel is not fitted yet: call fit")
-        _, table = table_of(votes, self.labels_, lengths)
+        has_outside = self.confusions_.shape[2] > len(self.labels_)
+        _, table = table_of(votes, self.labels_, lengths, self.outside if has_outside else None)
         if table.votes.shape[1] != len(self.confusions_):
             raise ValueError(f"votes of {table.votes.shape[1]} sources, the model has {len(self.confusions_)}")
         parameters = Parameters(self.confusions_, self.transitions_, self.start_)
@@ -198,32 +219,35 @@ class VoteModel:
         return {self.labels_[k]: float(p[k]) for k in chosen.tolist()}
 
 
-class Parameters:
+class Parameters(NamedTuple):
     """Parameters of the model: see the attributes of `VoteModel`."""
 
-    def __init__(self, confusions: Floats, transitions: Floats, start: Floats) -> None:
-        self.confusions, self.transitions, self.start = confusions, transitions, start
+    confusions: Floats
+    transitions: Floats
+    start: Floats
+
+    def log_density(self, prior: Counts) -> float:
+        """The log of the Dirichlet prior's density, up to a constant."""
+        rows = zip(self, (prior.votes, prior.pairs, prior.starts), strict=True)
+        return float(sum((counts * np.log(p)).sum() for p, counts in rows))
+
+
+class Counts(NamedTuple):
+    """Counts of votes by source and label, of pairs of labels, and of first labels: what parameters are found from."""
+
+    votes: Floats
+    pairs: Floats
+    starts: Floats
 
     @classmethod
-    def of_shares(cls, table: VoteTable, n_labels: int, smoothing: float, *, is_chain: bool) -> Parameters:
-        """The parameters to begin with: those of shares of votes as labels, each token by itself."""
-        p = shares(table, n_labels)
-        p[~p.any(axis=1)] = 1.0 / n_labels
+    def of_shares(cls, table: VoteTable) -> Counts:
+        """The counts to begin with: shares of votes as labels, each token by itself."""
+        p = shares(table)
+        p[~p.any(axis=1)] = 1.0 / table.n_labels
         inside = np.ones(len(p) - 1, dtype=bool)
         inside[table.offsets[1:-1][(table.offsets[1:-1] > 0) & (table.offsets[1:-1] < len(p))] - 1] = False
-        pairs = p[:-1][inside].T @ p[1:][inside]
         starts = table.offsets[:-1][table.lengths > 0]
-        return maximum(counted(p, table), pairs, p[starts].sum(axis=0), smoothing, is_chain=is_chain)
-
-    def log_prior(self, smoothing: float) -> float:
-        """The log of the Dirichlet prior's density, up to a constant."""
-        K = len(self.start)
-        rows = (
-            (self.confusions, prior_counts(K, smoothing)),
-            (self.transitions, smoothing / K),
-            (self.start, smoothing / K),
-        )
-        return float(sum((counts * np.log(p)).sum() for p, counts in rows))
+        return cls(counted(p, table), p[:-1][inside].T @ p[1:][inside], p[starts].sum(axis=0))
 
 
 class Expected:
@@ -258,9 +282,9 @@ class Expected:
             self.pairs += pairs.sum(axis=0)
             self.starts += starts.sum(axis=0)
 
-    def maximum(self, smoothing: float, *, is_chain: bool) -> Parameters:
-        """The parameters that maximise the expected log-likelihood and the log prior."""
-        return maximum(counted(self.labels, self.table), self.pairs, self.starts, smoothing, is_chain=is_chain)
+    @property
+    def counts(self) -> Counts:
+        return Counts(counted(self.labels, self.table), self.pairs, self.starts)
 
 
 def padded(table: VoteTable) -> Iterator[tuple[Integers, Integers]]:
@@ -278,30 +302,52 @@ def padded(table: VoteTable) -> Iterator[tuple[Integers, Integers]]:
 
 
 def counted(labels: Floats, table: VoteTable) -> NDArray[np.float64]:
-    """Expected counts of votes by source and label: array (n_sources, n_labels, n_labels)."""
-    K = labels.shape[1]
-    counts = np.zeros((table.votes.shape[1], K, K))
+    """Expected counts of votes by source and label: array (n_sources, n_labels, n_votes); see `VoteTable`."""
+    counts = np.zeros((table.votes.shape[1], labels.shape[1], table.n_symbols))
     for of_source, votes in zip(counts, table.votes.T, strict=True):
-        for v in range(K):
+        for v in range(table.n_symbols):
             of_source[:, v] = labels[votes == v].sum(axis=0)
     return counts
 
 
-def prior_counts(n_labels: int, smoothing: float) -> NDArray[np.float64]:
-    """Pseudo-counts of votes: a share for each label, and one more for the right one."""
-    return smoothing * (np.eye(n_labels) + 1.0 / n_labels)
+def prior_of(start: Counts, smoothing: float, anchor: float, outside: int | None) -> Counts:
+    """Pseudo-counts: votes of each source's average quality, and those of the start."""
+    labels: NDArray[np.float64] = start.starts + start.pairs.sum(axis=0)
+    moves = MOVES * smoothing * (labels + 1.0) / (labels + 1.0).sum()
+    votes = smoothing * average_rows(start.votes, outside) + anchor * start.votes
+    return Counts(votes, np.tile(moves, (len(moves), 1)), moves)
 
 
-def maximum(
-    votes: NDArray[np.float64], pairs: Floats, starts: Floats, smoothing: float, *, is_chain: bool
-) -> Parameters:
-    """Parameters from counts; without a chain all labels come from one distribution."""
-    K = len(starts)
-    votes = votes + prior_counts(K, smoothing)
-    pairs, starts = pairs + smoothing / K, starts + smoothing / K
+def average_rows(counts: Floats, outside: int | None) -> NDArray[np.float64]:
+    """Rows of a matrix for each source in which no label differs from another, by its votes on all of them.
+
+    A label that the source gives is right with the source's share of right votes on such labels, and wrong votes are
+    spread as all its wrong ones are. The row of `outside`, the usual label, is its own.
+    """
+    K, n_symbols = counts.shape[1:]
+    own = np.diagonal(counts, axis1=1, axis2=2)
+    given = (counts.sum(axis=1)[:, :K] > 0.0) & (np.arange(K) != outside)
+    quality = ((own * given).sum(axis=1) + 1.0) / ((counts.sum(axis=2) * given).sum(axis=1) + 2.0)
+    wrong: NDArray[np.float64] = counts.sum(axis=1)
+    wrong[:, :K] -= own
+    if outside is not None:
+        wrong[:, K] -= counts[:, outside, K]
+    wrong = np.maximum(wrong, 0.0) + 1.0 / n_symbols
+    right = quality[:, np.newaxis] * given
+    rows = (1.0 - right)[:, :, np.newaxis] * (wrong / wrong.sum(axis=1, keepdims=True))[:, np.newaxis]
+    rows[:, np.arange(K), np.arange(K)] += right
+    if outside is not None:
+        usual = counts[:, outside] + 1.0 / n_symbols
+        rows[:, outside] = usual / usual.sum(axis=1, keepdims=True)
+    return rows
+
+
+def maximum(counts: Counts, prior: Counts, *, is_chain: bool) -> Parameters:
+    """Parameters from counts and pseudo-counts; without a chain all labels come from one distribution."""
+    votes, pairs, starts = (own + pseudo for own, pseudo in zip(counts, prior, strict=True))
     if not is_chain:
         starts = starts + pairs.sum(axis=0)
-        pairs = np.tile(starts, (K, 1))
+        pairs = np.tile(starts, (len(starts), 1))
     return Parameters(
         votes / votes.sum(axis=2, keepdims=True), pairs / pairs.sum(axis=1, keepdims=True), starts / starts.sum()
     )

@@ -21,6 +21,7 @@ __all__ = ["majority", "spans_as_votes"]
 
 # Per source, per sequence None or, per token, a label or None where the source abstains.
 Votes: TypeAlias = Sequence[Sequence[Sequence[Hashable] | None]]
+NOTHING = -2  # a vote until the number of labels is known: nothing found
 
 
 class VoteTable(NamedTuple):
@@ -29,13 +30,29 @@ class VoteTable(NamedTuple):
     Attributes
     ----------
     votes : ndarray of shape (n_tokens, n_sources), int32
-        Label ids; -1 where a source abstains.
+        Label ids; -1 where a source abstains. With `outside`, n_labels where it finds nothing in a sequence that it
+        has read.
     offsets : ndarray of shape (n_sequences + 1,), int64
         Sequence i is tokens ``offsets[i]:offsets[i + 1]``.
+    n_labels : int
+    outside : int, optional
+        Id of the label where there is nothing to find.
     """
 
     votes: NDArray[np.int32]
     offsets: NDArray[np.int64]
+    n_labels: int
+    outside: int | None = None
+
+    @property
+    def n_symbols(self) -> int:
+        """Number of different votes: labels, and an abstention if it tells something."""
+        return self.n_labels + (self.outside is not None)
+
+    @property
+    def n_votes(self) -> int:
+        """Number of votes for labels."""
+        return int(((self.votes >= 0) & (self.votes < self.n_labels)).sum())
 
     @property
     def lengths(self) -> Integers:
@@ -43,7 +60,10 @@ class VoteTable(NamedTuple):
 
 
 def table_of(
-    votes: Votes, labels: Sequence[Hashable] | None = None, lengths: Sequence[int] | None = None
+    votes: Votes,
+    labels: Sequence[Hashable] | None = None,
+    lengths: Sequence[int] | None = None,
+    outside: Hashable | None = None,
 ) -> tuple[list[Hashable], VoteTable]:
     """Return ``(labels, table)``; ValueError, naming source, sequence and token, for votes that do not fit together.
 
@@ -55,6 +75,8 @@ def table_of(
         All labels, in their order; None: those of the votes, sorted where they can be.
     lengths : list of int, optional
         Tokens of each sequence; needed where all sources may abstain from a whole one.
+    outside : label, optional
+        See `VoteModel`.
     """
     votes = _listed(votes)
     n = len(votes[0])
@@ -63,6 +85,8 @@ def table_of(
         raise ValueError("there are no tokens to vote on")
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     found: dict[Hashable, int] = {} if labels is None else _numbered(labels)
+    if outside is not None:
+        _id_of(outside, found, "outside: ", is_open=labels is None)
     out = np.full((int(offsets[-1]), len(votes)), -1, dtype=np.int32)
     for s, of_source in enumerate(votes):
         for i, sequence in enumerate(of_source):
@@ -73,14 +97,19 @@ def table_of(
             for t, label in enumerate(sequence):
                 if label is not None:
                     out[offsets[i] + t, s] = _id_of(label, found, (s, i, t), is_open=labels is None)
+                elif outside is not None:
+                    out[offsets[i] + t, s] = NOTHING
     if not found:
         raise ValueError("all sources abstain everywhere: there are no votes")
     names = list(found)
     if labels is None:
         names = sorted_labels(names)
         places = np.array([names.index(label) for label in found], dtype=np.int32)
-        out = np.where(out < 0, np.int32(-1), places[out])
-    return names, VoteTable(out, offsets)
+        out = np.where(out < 0, out, places[np.maximum(out, 0)])
+    if outside is None:
+        return names, VoteTable(out, offsets, len(names))
+    out[out == NOTHING] = len(names)
+    return names, VoteTable(out, offsets, len(names), names.index(outside))
 
 
 def _listed(votes: Votes) -> list[list[Sequence[Hashable] | None]]:
@@ -124,7 +153,7 @@ def _numbered(labels: Sequence[Hashable]) -> dict[Hashable, int]:
     found: dict[Hashable, int] = {}
     for label in labels:
         if label is not None:
-            _id_of(label, found, None, is_open=True)
+            _id_of(label, found, "labels: ", is_open=True)
     if len(found) < len(labels):
         raise ValueError(f"labels must be different labels, none of them None, got {labels!r:.80}")
     return found
@@ -141,9 +170,9 @@ def _lengths(votes: Votes, n: int) -> list[int]:
     return sizes
 
 
-def _id_of(label: Hashable, found: dict[Hashable, int], place: tuple[int, int, int] | None, *, is_open: bool) -> int:
+def _id_of(label: Hashable, found: dict[Hashable, int], place: str | tuple[int, int, int], *, is_open: bool) -> int:
     """The id of a label, which is new if others may come."""
-    where = "labels: " if place is None else "source {}, sequence {}, token {}: ".format(*place)
+    where = place if isinstance(place, str) else "source {}, sequence {}, token {}: ".format(*place)
     own = label.item() if isinstance(label, np.generic) else label
     try:
         if own is None or is_nan(own):  # NaT is None as an object of Python
@@ -167,17 +196,26 @@ def sorted_labels(labels: Iterable[Hashable]) -> list[Hashable]:
         return sorted(names, key=lambda label: (type(label).__name__, str(label)))
 
 
-def shares(table: VoteTable, n_labels: int) -> NDArray[np.float64]:
-    """The share of the votes on each token that each label has, array (n_tokens, n_labels); 0 without any."""
-    counts = np.zeros((len(table.votes), n_labels))
+def shares(table: VoteTable) -> NDArray[np.float64]:
+    """The share of the votes on each token that each label has, array (n_tokens, n_labels); 0 without any.
+
+    With `outside`, one vote for another label is enough against all for it, and tokens without such a vote are outside:
+    most sources know but some of the spans.
+    """
+    counts = np.zeros((len(table.votes), table.n_labels))
     for votes in table.votes.T:
-        tokens = np.flatnonzero(votes >= 0)
+        tokens = np.flatnonzero((votes >= 0) & (votes < table.n_labels))
         counts[tokens, votes[tokens]] += 1.0
+    if table.outside is not None:
+        counts[:, table.outside] = 0.0
+        counts[:, table.outside] = ~counts.any(axis=1)
     total: NDArray[np.float64] = counts.sum(axis=1, keepdims=True)
     return counts / np.maximum(total, 1.0)
 
 
-def majority(votes: Votes, *, lengths: Sequence[int] | None = None) -> list[list[Hashable]]:
+def majority(
+    votes: Votes, *, lengths: Sequence[int] | None = None, outside: Hashable | None = None
+) -> list[list[Hashable]]:
     """Return per sequence the label that most sources give each token; None where all abstain.
 
     Of labels with as many votes the first one in sorted order.
@@ -185,15 +223,19 @@ def majority(votes: Votes, *, lengths: Sequence[int] | None = None) -> list[list
     Parameters
     ----------
     votes, lengths : see `VoteModel.fit`
+    outside : label, optional
+        The label of tokens on which no source votes for another one, however many vote for it.
 
     Examples
     --------
     >>> from structsvm.weak import majority
     >>> majority([[["a", "b"]], [["a", None]], [["b", "b"]]])
     [['a', 'b']]
+    >>> majority([[["O", "a", None]], [["O", "O", None]]], outside="O")
+    [['O', 'a', 'O']]
     """
-    labels, table = table_of(votes, None, lengths)
-    counts = shares(table, len(labels))
+    labels, table = table_of(votes, None, lengths, outside)
+    counts = shares(table)
     has_some: NDArray[np.bool_] = counts.max(axis=1) > 0.0
     best = [labels[k] if some else None for k, some in zip(counts.argmax(axis=1), has_some, strict=True)]
     ends = table.offsets.tolist()

@@ -14,7 +14,7 @@ from structsvm.annotate.exports import exported
 from structsvm.annotate.inputs import Item
 from structsvm.annotate.learner import ALWAYS, SpanLearner, TextLearner, leaves_some
 from structsvm.annotate.pairs import pair_text
-from structsvm.annotate.session import HELD_OUT, settled
+from structsvm.annotate.session import HELD_OUT, names_of, settled
 from structsvm.annotate.store import StoreError
 from structsvm.features.columns import read_columns
 from structsvm.structures.dependencies import read_conllu
@@ -486,3 +486,16 @@ def test_a_line_of_10_000_words(opened, tmp_path):
     shown = session.shown(12, "eve")
     assert len(shown["words"]) == 10_001 and len(shown["suggestion"]["spans"]) > 4_000
     session.answer(12, {"spans": [[10_000, 10_001, "e"]]}, "eve")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["eve", " eve "], "--annotator: a name is given twice: eve, eve"),
+        ([" "], "--annotator: a name is a text that is not empty"),
+        (["a\nb"], "--annotator: a name has at most 200 printable characters"),
+    ],
+)
+def test_names_of_annotators(names, message):
+    with pytest.raises(ValueError, match=message):
+        names_of(names)

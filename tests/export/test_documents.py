@@ -2,8 +2,11 @@
 
 import copy
 import json
+import re
+import shutil
 import subprocess
 import warnings
+from html import unescape
 
 import document_models
 import numpy as np
@@ -16,6 +19,8 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from structsvm._warnings import AdviceWarning
 from structsvm.datasets import make_sequences
 from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 
@@ -225,3 +230,21 @@ def test_javascript_labels_as_python(tmp_path):
         assert refused == [
             "texts must be an array of strings", "text 1 must be a string", "k must be an integer of at least 1, got 0",
         ]  # fmt: skip
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_page_classifies_in_a_browser_from_a_file(tmp_path):
+    pytest.importorskip("ziglang")
+    model = fitted("letters of words")
+    model.export(tmp_path, to="page")
+    page = tmp_path / "classifier.html"
+    text = re.search(r"<textarea[^>]*>([^<]*)<", page.read_text(encoding="utf-8"))[1]
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.findall(r'<td class="">([^<]*)<', done.stdout.partition('id="classes"')[2])
+    scores = in_python(model.decision_function, [unescape(text)])[0]
+    best = np.argsort(-scores, kind="stable")[:5]
+    assert len(best) == 5 and len(set(found[::2])) == 5, done.stderr[-500:]
+    assert found[::2] == [model.classes_[k] for k in best]
+    assert all(re.fullmatch(r"\d+ %|score -?[\d.]+", value) for value in found[1::2])

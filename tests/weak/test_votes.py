@@ -1,6 +1,7 @@
 """Votes of several sources: read, counted, and weighed by a model of each source's errors."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from structsvm.result import ConvergenceWarning
 from structsvm.tasks import AmbiguousClassifier, SequenceLabeler
 from structsvm.weak import VoteModel, majority, spans_as_votes
+from structsvm.weak.model import Counts, average_rows, prior_of
+from structsvm.weak.votes import table_of
 
 LABELS = "abcd"
 K = len(LABELS)
@@ -82,6 +85,137 @@ def test_marginals_are_those_of_all_labellings():
     found = model.predict_marginals(x)[0]
     for t in range(3):
         np.testing.assert_allclose(found[t], scores.sum(axis=tuple({0, 1, 2} - {t})), atol=1e-10)
+
+
+def literal_step(parameters, prior, votes, n_symbols):
+    """One step of expectation-maximisation, token by token: Rabiner's forward and backward probabilities, and counts.
+
+    votes: per sequence a list (tokens) of lists (sources) of numbers of votes; n_symbols where nothing is said.
+    Returns ``(log_likelihood, new parameters)``.
+    """
+    confusions, moves, start = parameters
+    counts = [np.array(part) for part in prior]
+    log_likelihood = 0.0
+    for x in votes:
+        n, K = len(x), len(start)
+        seen = np.ones((n, K))
+        for t, k, (s, v) in product(range(n), range(K), enumerate(np.transpose(x))):
+            seen[t, k] *= 1.0 if v[t] == n_symbols else confusions[s, k, v[t]]
+        forward, backward = [start * seen[0]], [np.ones(K)]
+        for t in range(1, n):
+            forward.append((forward[-1] @ moves) * seen[t])
+        for t in range(n - 1, 0, -1):
+            backward.insert(0, moves @ (seen[t] * backward[0]))
+        total = forward[-1].sum()
+        log_likelihood += np.log(total)
+        for t in range(n):
+            p = forward[t] * backward[t] / total
+            counts[2] += p if t == 0 else 0.0
+            for s, v in enumerate(x[t]):
+                if v < n_symbols:
+                    counts[0][s, :, v] += p
+        for t in range(1, n):
+            counts[1] += np.outer(forward[t - 1], seen[t] * backward[t]) * moves / total
+    return log_likelihood, [part / part.sum(axis=-1, keepdims=True) for part in counts]
+
+
+@pytest.mark.parametrize("outside", [None, "a"])
+@pytest.mark.parametrize("anchor", [0.0, 0.5])
+def test_steps_are_those_of_literal_expectation_maximisation(outside, anchor):
+    _, _, votes = simulated([0.8, 0.5, 0.4], n=12, abstains=0.4)
+    votes[1][3] = None  # unread, which is no vote that nothing is there
+    options = {"labels": list(LABELS), "outside": outside, "anchor": anchor, "smoothing": 3.0, "tol": 0.0}
+    n_symbols = K + (outside is not None)
+    silent = K if outside else n_symbols
+    lengths = [len(one) for one in votes[0]]
+    numbers = [
+        [
+            [n_symbols if of[i] is None else silent if of[i][t] is None else LABELS.index(of[i][t]) for of in votes]
+            for t in range(n)
+        ]
+        for i, n in enumerate(lengths)
+    ]
+    _, table = table_of(votes, list(LABELS), lengths, outside)
+    start = Counts.of_shares(table)
+    prior = prior_of(start, 3.0, anchor, table.outside)
+    parameters = [(a + b) / (a + b).sum(axis=-1, keepdims=True) for a, b in zip(start, prior, strict=True)]
+    for n_steps in range(1, 6):
+        density = sum((counts * np.log(p)).sum() for counts, p in zip(prior, parameters, strict=True))
+        value, parameters = literal_step(parameters, prior, numbers, n_symbols)
+        with pytest.warns(ConvergenceWarning):
+            model = VoteModel(max_iter=n_steps, **options).fit(votes, lengths=lengths)
+        np.testing.assert_allclose(model.objectives_[-1], value + density, rtol=1e-12)
+        found = model.confusions_, model.transitions_, model.start_
+        for own, expected in zip(found, parameters, strict=True):
+            np.testing.assert_allclose(own, expected, rtol=1e-9)
+
+
+def test_average_rows_have_the_quality_of_the_source():
+    counts = np.array([[[6.0, 2.0, 0.0], [1.0, 1.0, 0.0], [4.0, 0.0, 0.0]]])  # never votes for the third label
+    rows = average_rows(counts, None)
+    quality, wrong = (7.0 + 1.0) / (10.0 + 2.0), np.array([5.0, 2.0, 0.0]) + 1.0 / 3.0
+    for k, is_given in enumerate([True, True, False]):
+        right = quality * is_given
+        np.testing.assert_allclose(rows[0, k], (1.0 - right) * wrong / wrong.sum() + right * np.eye(3)[k])
+    with_none = np.array([[[90.0, 5.0, 905.0], [1.0, 3.0, 6.0]]])  # two labels, and abstentions
+    rows = average_rows(with_none, 0)
+    np.testing.assert_allclose(rows[0, 0], (with_none[0, 0] + 1.0 / 3.0) / 1001.0)
+    quality, wrong = (3.0 + 1.0) / (10.0 + 2.0), np.array([1.0, 5.0, 6.0]) + 1.0 / 3.0
+    np.testing.assert_allclose(rows[0, 1], (1.0 - quality) * wrong / wrong.sum() + [0.0, quality, 0.0])
+
+
+def word_lists(seed, n=400):
+    """True labels of spans "A" and "B" among "O", and the votes of lists that know a part of them.
+
+    The list of "A" has names of the other kind as well; the tagger finds most spans and is seldom wrong.
+    """
+    rng = np.random.default_rng(seed)
+    truth = [
+        ["O", *(["OAB"[rng.choice(3, p=[0.7, 0.15, 0.15])] for _ in range(rng.integers(8, 16))])] for _ in range(n)
+    ]
+
+    def found_by(chances):
+        return [[kind if rng.random() < chances[one] else None for one in y] for y in truth for kind in [chances["as"]]]
+
+    tagger = [[one if one != "O" and rng.random() < 0.7 else None for one in y] for y in truth]
+    lists = [{"as": "A", "A": 0.5, "B": 0.4, "O": 0.01}, {"as": "B", "A": 0.0, "B": 0.4, "O": 0.01}]
+    return truth, [*map(found_by, lists), tagger]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lists_that_find_nothing_vote_for_outside(seed):
+    truth, votes = word_lists(seed)
+    lengths = [len(y) for y in truth]
+    most = majority(votes, lengths=lengths, outside="O")
+    assert {label for y in majority(votes, lengths=lengths) for label in y} == {"A", "B", None}
+    model = VoteModel(outside="O").fit(votes, lengths=lengths)
+    assert model.confusions_.shape == (3, 3, 4) and model.labels_ == ["A", "B", "O"]
+    assert accuracy(truth, model.predict(votes, lengths=lengths)) > accuracy(truth, most) + 0.01
+    assert np.abs(model.confusions_[0, :, 0] - [0.5, 0.4, 0.01]).max() < 0.15
+    assert np.abs(model.confusions_[2, :2, 3] - 0.3).max() < 0.1
+    # A sequence that no source has read: its labels are those that sequences begin with.
+    unread = model.predict_marginals([[None]] * 3, lengths=[1])[0]
+    np.testing.assert_allclose(unread, model.start_[np.newaxis], atol=1e-12)
+
+
+def test_outside_is_a_label():
+    votes = [[["a", None]], [[None, "a"]]]
+    assert VoteModel(outside="O").fit(votes).labels_ == ["O", "a"]
+    with pytest.raises(ValueError, match="outside: the label 'O' is not one of labels="):
+        VoteModel(labels=["a", "b"], outside="O").fit(votes)
+    with pytest.raises(ValueError, match="outside: a vote must be a label"):
+        VoteModel(outside=float("nan")).fit(votes)
+    with pytest.raises(ValueError, match="all sources abstain everywhere"):
+        VoteModel(outside="O").fit([[[None, None]]])
+    assert VoteModel(outside="O").fit([[["O", "O"]]]).predict([[["O", None]]]) == [["O", "O"]]
+
+
+def test_dependent_sources_do_not_make_a_label_of_their_own():
+    """Two copies of a poor source agree everywhere; the likelihood alone prefers them to three better ones."""
+    truth, _, votes = simulated([0.6, 0.8, 0.7, 0.7], 5)
+    votes = [*votes, votes[0]]
+    free, anchored = (accuracy(truth, VoteModel(anchor=a).fit(votes).predict(votes)) for a in (0.0, 0.5))
+    assert anchored > free
 
 
 def test_candidates_train_a_labeler():
@@ -165,7 +299,7 @@ def test_wrong_uses_are_refused():
         model.predict(votes[:1])
     with pytest.raises(ValueError, match="'least' parameter of candidates"):
         model.candidates(votes, least=2.0)
-    for name, wrong in (("max_iter", 0), ("tol", -1.0), ("smoothing", 0.0), ("chain", 2)):
+    for name, wrong in (("max_iter", 0), ("tol", -1.0), ("smoothing", 0.0), ("anchor", -0.5), ("chain", 2)):
         with pytest.raises(ValueError, match=f"'{name}' parameter of VoteModel"):
             VoteModel(**{name: wrong}).fit(votes)
     with pytest.warns(ConvergenceWarning, match="stopped after 1 steps"):

@@ -443,14 +443,27 @@ async function showRows() {
   $("on").disabled = offset + ROWS >= found.total;
 }
 
+// Keys and what they do: with spans of words, with one label for a text, or with both.
+const KEY_TABLE = [
+  ["1 to 9, then letters", "the label that shows it", "both"],
+  ["← →", "another word", "spans"],
+  ["Shift ← →", "select several words", "spans"],
+  ["Alt label", "begin a span beside one of the same label", "spans"],
+  ["Backspace", "remove the label", "spans"],
+  ["Space", "mark a suggested span as right", "spans"],
+  ["↑ ↓", "another label", "one label"],
+  ["Enter", "confirm all that is shown", "both"],
+  ["Shift Enter", "save only what you marked; the rest stays open", "spans"],
+  ["-", "not this label: the right one stays open", "both"],
+  ["u", "undo the last answer", "both"],
+  ["s", "skip", "both"],
+  ["w", "why the model says so", "both"],
+  ["n", "new label", "both"],
+  ["?", "these keys", "both"],
+];
+
 function showKeys() {
-  const rows = [["1 to 9, letters", "label"], ["Enter", "confirm what is shown"], ["u", "undo the last answer"], ["s", "skip"],
-    ["w", "why the model says so"], ["n", "new label"], ["-", "not this label: the right one stays open"]];
-  if (isSequence()) {
-    rows.splice(1, 0, ["← →", "another word"], ["Shift ← →", "select several words"], ["Alt label", "begin a span beside one of the same label"],
-      ["Backspace", "remove the label"], ["Space", "mark a suggested span as right"]);
-    rows.splice(7, 0, ["Shift Enter", "save only what you marked; the rest stays open"]);
-  } else rows.splice(1, 0, ["↑ ↓", "another label"]);
+  const rows = KEY_TABLE.filter(([, , of]) => of === "both" || (of === "spans") === isSequence());
   $("keys").querySelector("dl").replaceChildren(...rows.flatMap(([key, meaning]) => {
     const term = element("dt");
     term.append(element("kbd", "", key));
