@@ -19,6 +19,7 @@ from structsvm.features.sources import (
 )
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
 from structsvm.features.text.encodings import not_utf8, without_marks
+from structsvm.tasks.taxonomy.tables import TableError, document_table, table_documents
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -45,7 +46,8 @@ def read_documents(
     source : path or binary file
         UTF-8, compressed with gzip, xz or bzip2 or not. Each line holds a document: a label, a tab, and a text; or a
         text alone; or, in svmlight format, ``index:value`` pairs between blanks, perhaps after a label (what follows
-        ``#`` is left out). The first lines decide which. Empty lines are left out.
+        ``#`` is left out). Or the first line has the names of columns between commas, semicolons or tabs, one of texts
+        (title, text) and one of labels (category, label). The first lines decide which. Empty lines are left out.
     texts : bool, optional
         Whether they are texts, where that is known.
     first_index : {0, 1}, optional
@@ -67,12 +69,16 @@ def read_documents(
 
 
 class DocumentRows(NamedTuple):
-    """Documents as `read_documents` has them, the index of the first feature (None: texts), and the line of each."""
+    """Documents as `read_documents` has them, the index of the first feature (None: texts), and the line of each.
+
+    `remark` says which column of a table is which.
+    """
 
     X: list[str] | csr_array
     labels: list[str] | None
     first_index: int | None
     lines: Sequence[int]
+    remark: str = ""
 
 
 def document_rows(source: Source, texts: bool | None = None, first_index: int | None = None) -> DocumentRows:
@@ -86,6 +92,15 @@ def document_rows(source: Source, texts: bool | None = None, first_index: int | 
         texts = _are_texts(first)
     if not texts:
         return _svmlight(rows, name, first_index)
+    try:
+        table = document_table(first[0], name)
+        if table is not None:
+            X, labels, lines = table_documents(text, table)
+            if not X:
+                raise DocumentFileError(f"{name}: holds no documents, but the names of columns alone")
+            return DocumentRows(X, labels, None, lines, table.describe())
+    except TableError as error:
+        raise DocumentFileError(f"{name}, {error}") from None
     texts_of = list(rows)
     lines = [k for k, _ in texts_of]
     if "\t" in first[0]:
