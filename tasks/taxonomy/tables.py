@@ -27,7 +27,7 @@ class DocumentTable(NamedTuple):
     label: int
 
     def describe(self) -> str:
-        """Which column is which, in words."""
+        """Say which columns hold the texts, and which one the labels."""
         read = ", ".join(self.names[k] for k in self.texts)
         label = f"; {self.names[self.label]} is the label" if self.label >= 0 else ""
         return f"a table, read by its columns {read}{label}"
