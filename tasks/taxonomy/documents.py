@@ -19,7 +19,7 @@ from structsvm.features.sources import (
 )
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
 from structsvm.features.text.encodings import not_utf8, without_marks
-from structsvm.tasks.taxonomy.tables import TableError, document_table, table_documents
+from structsvm.tasks.taxonomy.tables import DocumentTable, TableError, document_table, table_documents
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -92,15 +92,9 @@ def document_rows(source: Source, texts: bool | None = None, first_index: int | 
         texts = _are_texts(first)
     if not texts:
         return _svmlight(rows, name, first_index)
-    try:
-        table = document_table(first[0], name)
-        if table is not None:
-            X, labels, lines = table_documents(text, table)
-            if not X:
-                raise DocumentFileError(f"{name}: holds no documents, but the names of columns alone")
-            return DocumentRows(X, labels, None, lines, table.describe())
-    except TableError as error:
-        raise DocumentFileError(f"{name}, {error}") from None
+    table = _table_of(first[0], name)
+    if table is not None:
+        return _of_table(text, table, name)
     texts_of = list(rows)
     lines = [k for k, _ in texts_of]
     if "\t" in first[0]:
@@ -111,6 +105,24 @@ def document_rows(source: Source, texts: bool | None = None, first_index: int | 
             raise DocumentFileError(f"{name}, line {k}: has a tab, and the first line has none: a label there or not?")
         found.append(line)
     return DocumentRows(found, None, None, lines)
+
+
+def _table_of(header: str, name: str) -> DocumentTable | None:
+    try:
+        return document_table(header, name)
+    except TableError as error:
+        raise DocumentFileError(f"{name}, {error}") from None
+
+
+def _of_table(text: str, table: DocumentTable, name: str) -> DocumentRows:
+    """The documents of a table; DocumentFileError if there are none."""
+    try:
+        X, labels, lines = table_documents(text, table)
+    except TableError as error:
+        raise DocumentFileError(f"{name}, {error}") from None
+    if not X:
+        raise DocumentFileError(f"{name}: holds no documents, but the names of columns alone")
+    return DocumentRows(X, labels, None, lines, table.describe())
 
 
 def document_pieces(
@@ -131,10 +143,12 @@ def document_pieces(
         if rows:
             if texts is None:
                 texts = _are_texts([row for _, row in rows[:LOOK]])
+                if texts and _table_of(rows[0][1], name) is not None:
+                    raise DocumentFileError(f"{name}: a table is not read in parts: write label<TAB>text, or Parquet")
             if texts:
                 yield *_labelled_texts(rows, name), None
                 continue
-            X, labels, first_index, _ = _svmlight(rows, name, first_index)
+            X, labels, first_index = _svmlight(rows, name, first_index)[:3]
             if labels is None:
                 raise DocumentFileError(f"{name}, line {rows[0][0]}: has no label, but features alone")
             yield X, labels, first_index

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from structsvm import cli
-from structsvm.tasks.taxonomy.documents import DocumentFileError, document_rows, read_documents
+from structsvm.tasks.taxonomy.documents import DocumentFileError, document_pieces, document_rows, read_documents
 
 
 def rows(text, name="x.txt"):
@@ -69,6 +69,15 @@ def test_what_is_no_such_table_is_refused(text, message):
 )
 def test_files_without_names_are_read_as_before(text, read):
     assert rows(text)[:2] == read and rows(text).remark == ""
+
+
+@pytest.mark.parametrize("text", ["category\ttitle\nBeds\toak\n", "title,category\noak,Beds\n"], ids=["tabs", "commas"])
+def test_a_table_is_not_read_in_parts(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(
+        DocumentFileError, match="x.csv: a table is not read in parts: write label<TAB>text, or Parquet"
+    ):
+        list(document_pieces(tmp_path / "x.csv"))
 
 
 def test_rows_of_svmlight_are_no_table():
