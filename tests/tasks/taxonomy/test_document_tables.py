@@ -75,7 +75,7 @@ def test_files_without_names_are_read_as_before(text, read):
 def test_a_table_is_not_read_in_parts(tmp_path, text):
     (tmp_path / "x.csv").write_text(text)
     with pytest.raises(
-        DocumentFileError, match="x.csv: a table is not read in parts: write label<TAB>text, or Parquet"
+        DocumentFileError, match=r"x\.csv: a table is not read in parts: write label<TAB>text, or Parquet"
     ):
         list(document_pieces(tmp_path / "x.csv"))
 
