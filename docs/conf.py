@@ -7,11 +7,11 @@ import contextlib
 import io
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
+import types
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
@@ -142,37 +142,30 @@ def show_pictures(_app, name, source):
     source[0] = text.replace("<!-- map -->", f"```{{raw}} html\n{chart(tables.rows())}\n```")
 
 
-BREAK = "\x1f"  # printed after each block
+PROGRAM = re.compile(r"^```python\n(.*?)^```\n(\n```text)?", re.MULTILINE | re.DOTALL)
 
 
-def show_drawn(_app, name, source):
-    """In the place of ``<!-- drawn here: TEXT -->`` the picture that the page's own program draws, by running it."""
-    mark = re.search(r"^<!-- drawn here: (.+?) -->$", source[0], flags=re.MULTILINE)
-    if mark is None:
+def show_run(_app, name, source):
+    """Run a page's programs: in the place of ``<!-- drawn here: TEXT -->`` the picture that the one before it draws.
+
+    In tutorials, behind each program the text that it prints, where the page itself says none.
+    """
+    text = source[0]
+    mark = re.search(r"^<!-- drawn here: (.+?) -->$", text, flags=re.MULTILINE)
+    if mark is None and not name.startswith("tutorials/"):
         return
     stem = name.replace("/", "-")
-    for theme, ink in THEMES.items():
-        with colours(ink):
-            run_program(source[0][: mark.start()])
-            plt.savefig(HERE / "project" / "pictures" / f"{stem}-{theme}.svg", metadata={"Date": None})
-            plt.close("all")
-    source[0] = source[0].replace(mark[0], f"<!-- picture {stem}: {mark[1]} -->")
-
-
-def show_printed(_app, name, source):
-    """Behind each program of a tutorial the text that it prints, where the page itself says none."""
+    drawing = len(PROGRAM.findall(text[: mark.start()])) - 1 if mark else None
+    _, outputs = run_program(text, drawing, HERE / "project" / "pictures" / stem)
     if name.startswith("tutorials/"):
-        _, outputs = run_program(source[0])
-        plt.close("all")
         printed = iter(outputs)
 
         def with_output(block):
-            text = next(printed)
-            return f"{block[0]}\n```text\n{text.strip()}\n```\n" if text.strip() and block[2] is None else block[0]
+            said = next(printed).strip()
+            return f"{block[0]}\n```text\n{said}\n```\n" if said and block[2] is None else block[0]
 
-        source[0] = re.sub(
-            r"^```python\n(.*?)^```\n(\n```text)?", with_output, source[0], flags=re.MULTILINE | re.DOTALL
-        )
+        text = PROGRAM.sub(with_output, text)
+    source[0] = text.replace(mark[0], f"<!-- picture {stem}: {mark[1]} -->") if mark else text
 
 
 def show_live(_app, _name, source):
@@ -183,14 +176,39 @@ def show_live(_app, _name, source):
         source[0] = source[0].replace(mark[0], f"```{{raw}} html\n{names['shown']._repr_html_()}\n```")
 
 
-def run_program(text):
-    """Run the programs of a page in a folder of their own; return what they define, and what each prints."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    said = io.StringIO()
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(said):
-        Path("page.py").write_text(f"\nprint({BREAK!r})\n".join(blocks), encoding="utf-8")
-        names = runpy.run_path("page.py")
-    return names, said.getvalue().split(BREAK)
+def run_program(text, drawing=None, stem=None):
+    """Run the programs of a page, one after another, in a folder of their own.
+
+    Parameters
+    ----------
+    text : str
+    drawing : int, optional
+        Number of the program that draws: it is run once per theme, in its colours.
+    stem : pathlib.Path, optional
+        Where its pictures go, without the theme and the suffix.
+
+    Returns
+    -------
+    names : dict
+        What the programs define.
+    printed : list of str
+        What each prints.
+    """
+    page = sys.modules["page"] = types.ModuleType("page")  # by which classes of the page can be pickled
+    printed = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for number, (block, _) in enumerate(PROGRAM.findall(text)):
+            code = compile(block, f"program {number}", "exec")
+            for theme in THEMES if number == drawing else (None,):
+                said = io.StringIO()
+                with contextlib.redirect_stdout(said), colours(THEMES[theme]) if theme else contextlib.nullcontext():
+                    exec(code, vars(page))  # noqa: S102
+                    if theme:
+                        plt.savefig(f"{stem}-{theme}.svg", metadata={"Date": None})
+                        plt.close("all")
+            printed.append(said.getvalue())
+    plt.close("all")
+    return vars(page), printed
 
 
 def show_demo(_app, name, source):
@@ -260,8 +278,7 @@ def setup(app):
     app.connect("config-inited", lambda app, _config: draw_pictures(app))  # before the gallery, which shows some
     app.connect("builder-inited", draw_demo)
     app.connect("source-read", show_demo)
-    app.connect("source-read", show_drawn)
+    app.connect("source-read", show_run)
     app.connect("source-read", show_live)
-    app.connect("source-read", show_printed)
     app.connect("source-read", show_pictures)
     app.connect("build-finished", make_accessible)

@@ -225,6 +225,8 @@ cdef class PythonProblem(Problem):
         else:
             y = self.oracle.argmax(self.X[i], self.view, y_true=self.Y[i],
                                    rescaling=_RESCALING_NAMES[self.rescaling])
+        if y is None:
+            raise OracleError(f"{self._where('argmax', i)} returned None, expected an output: is its 'return' missing?")
         loss = self._loss(i, y)
         cut.n_words = 0
         cut.alpha = cut.b = violation[0] = 0.0

@@ -207,6 +207,10 @@ class StructuredSVM(WarmStart, Verbose, TaskEstimator):
     ) -> Self:
         """Open a file written by `save`; the oracle must be given again."""
         model = StructuredModel.load(path, mmap=mmap, trusted=trusted)
+        if isinstance(oracle, type):
+            raise TypeError(
+                f"oracle must be an instance of {oracle.__qualname__}, not the class: {oracle.__qualname__}(...)"
+            )
         if model.oracle_name != type(oracle).__qualname__:
             raise ModelFileError(
                 f"{name_of(path)}: the model is for the oracle {model.oracle_name!r:.80}, not "

@@ -252,6 +252,8 @@ class _Trial:
                         f"{where} is not implemented: write it, or take {mode!r} out of 'rescalings'"
                     ) from error
                 return None
+            if y is None:
+                raise OracleError(f"{where} returned None, expected an output: is its 'return' missing?")
             if not np.array_equal(given, w):
                 raise OracleError(f"{where} modified the weights: work on a copy (solvers hand out a read-only view)")
             if not _equal(self.feature(self.y), self.outputs[0][1]):

@@ -201,6 +201,20 @@ def test_the_start_page_leads_to_every_page():
     assert sorted(found) == WRITTEN
 
 
+@pytest.mark.parametrize("page", [*(DOCS / "tutorials").glob("*.md")], ids=name_of)
+def test_tutorials_lead_from_a_file_to_a_picture_and_a_saved_model(page):
+    text = page.read_text(encoding="utf-8")
+    found = [
+        text.find(part) for part in ("\n## The file\n", "<!-- drawn here: ", ".save(", "structsvm.load(", "\n## Next\n")
+    ]
+    assert -1 not in found and found == sorted(found)
+
+
+def test_each_structure_has_a_tutorial():
+    for page in {row["page"] for row in tables.rows()}:
+        assert "](tutorials/" in (DOCS / f"{page}.md").read_text(encoding="utf-8"), page
+
+
 @pytest.mark.parametrize("page", tables.TABLES)
 def test_tables_of_structures_are_those_of_their_pages(page):
     """``python docs/tables.py`` writes them again."""

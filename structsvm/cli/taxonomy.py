@@ -166,7 +166,7 @@ def vectorizer(X: Any, min_count: Any = 1, ngrams: Any = 1) -> Any:
 def documents(model: Any, path: str) -> Any:
     """Return ``(X, labels, first_index, places)`` of a file in the form that the model was trained on."""
     own = model.model_
-    X, y, first_index, lines = document_rows(out.source(path), own.vectorizer is not None, own.first_index)
+    X, y, first_index, lines, _ = document_rows(out.source(path), own.vectorizer is not None, own.first_index)
     if not isinstance(X, list):
         X = out.widened(X, path, model.n_features_in_)
     return as_filled(X), y, first_index, PlacedRows(path, lines)
@@ -227,7 +227,8 @@ def as_filled(X: Any) -> Any:
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a classifier of documents in a taxonomy.
 
-    DOCS has one document per line: label<TAB>text, or svmlight's label and index:value pairs.
+    DOCS has one document per line: label<TAB>text, or svmlight's label and index:value pairs. Or it is a table with
+    the names of its columns in the first line, one of texts (title, text) and one of labels (category, label).
 
     Data larger than memory: --shards, with which DOCS may also be a Parquet or Arrow file with a column of texts and
     one of labels. To train on the shards again, name their folder as DOCS.
@@ -257,8 +258,13 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             raise click.UsageError(f"--{min(of_kernel)} has no meaning without --kernel")
         if of_kernel:
             refuse(params | of_kernel, *kernel_rules(of_kernel["kernel"]), (True, "max_weights", "with --kernel"))
-        X, y, first_index, lines = shards(in_shards, of_texts) if in_shards else document_rows(out.source(path))
-        job.read = lines if in_shards else PlacedRows(path, lines)
+        if in_shards:
+            X, y, first_index, job.read = shards(in_shards, of_texts)
+        else:
+            X, y, first_index, lines, remark = document_rows(out.source(path))
+            job.read = PlacedRows(path, lines)
+            if remark:
+                job.say(f"{path}: {remark}")
         if not in_shards:
             refuse(of_texts, (not isinstance(X, list), "min_count ngrams", NOT_OF_TEXTS))
             X = as_filled(X)
@@ -270,10 +276,9 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         model = before.set_params(**params, warm_start=True)
         X, y, first_index, job.read = shards(in_shards, {}, model) if in_shards else documents(model, path)
     if y is None:
-        is_table = isinstance(X, list) and sum("," in text for text in X) > len(X) / 2
-        table = "; of a table of comma-separated values write these two columns" * is_table
         raise ValueError(
-            f"{path}: the documents have no labels; expected label<TAB>text, or label index:value ...{table}"
+            f"{path}: the documents have no labels; expected label<TAB>text, label index:value ..., or a table whose "
+            "first line names its columns, such as title,category"
         )
     if is_partial:
         y = [node_set(name, i) for i, name in enumerate(y)]

@@ -592,7 +592,7 @@ class ColumnPieces:
         row = first_row(head)
         if not row:
             return None
-        if self.n_features is None or not SEPARATORS.intersection(row):
+        if b"\t" not in row and (self.n_features is None or not SEPARATORS.intersection(row)):
             return bool(SEPARATORS.intersection(row))
         return Form(head, name_of(self.source), self.reading, self.n_features).is_doubtful
 

@@ -40,6 +40,7 @@ N_OF_2009 = 14
 FORM, LEMMA, TAG, FEATS, HEAD, RELATION = 1, 2, 4, 6, 8, 10
 SENT_ID = re.compile(r"#\s*sent_id\s*=")
 UNKNOWN = -1  # a head that is not known
+PLAIN_WORDS = "plain words are for TaggedParser, whose predict takes lists of them"
 IGNORED = "-100"  # text in the place of a head or a relation that is not known
 _NUMBER = r"0|[1-9][0-9]{0,8}"
 _OTHER_ID = re.compile(rf"({_NUMBER})([-.])({_NUMBER})")
@@ -369,7 +370,8 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
 def _add(line: str, words: list[Word], others: list[tuple[int, str]], marks: Counter[str]) -> None:
     columns = line.split("\t")
     if len(columns) != N_COLUMNS:
-        plain = ": plain words are for TaggedParser, whose predict takes lists of them" * (len(columns) == 1)
+        what = "trees in brackets are for train grammar" if columns[0].startswith("(") else PLAIN_WORDS
+        plain = f": {what}" * (len(columns) == 1)
         raise ValueError(f"expected {N_COLUMNS} columns between tabs, got {len(columns)}{plain}")
     position, head = columns[0], columns[6]
     if position != str(len(words) + 1):

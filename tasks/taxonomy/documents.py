@@ -19,6 +19,7 @@ from structsvm.features.sources import (
 )
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
 from structsvm.features.text.encodings import not_utf8, without_marks
+from structsvm.tasks.taxonomy.tables import DocumentTable, TableError, document_table, table_documents
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -45,7 +46,8 @@ def read_documents(
     source : path or binary file
         UTF-8, compressed with gzip, xz or bzip2 or not. Each line holds a document: a label, a tab, and a text; or a
         text alone; or, in svmlight format, ``index:value`` pairs between blanks, perhaps after a label (what follows
-        ``#`` is left out). The first lines decide which. Empty lines are left out.
+        ``#`` is left out). Or the first line has the names of columns between commas, semicolons or tabs, one of texts
+        (title, text) and one of labels (category, label). The first lines decide which. Empty lines are left out.
     texts : bool, optional
         Whether they are texts, where that is known.
     first_index : {0, 1}, optional
@@ -67,12 +69,16 @@ def read_documents(
 
 
 class DocumentRows(NamedTuple):
-    """Documents as `read_documents` has them, the index of the first feature (None: texts), and the line of each."""
+    """Documents as `read_documents` has them, the index of the first feature (None: texts), and the line of each.
+
+    `remark` says which column of a table is which.
+    """
 
     X: list[str] | csr_array
     labels: list[str] | None
     first_index: int | None
     lines: Sequence[int]
+    remark: str = ""
 
 
 def document_rows(source: Source, texts: bool | None = None, first_index: int | None = None) -> DocumentRows:
@@ -86,6 +92,9 @@ def document_rows(source: Source, texts: bool | None = None, first_index: int | 
         texts = _are_texts(first)
     if not texts:
         return _svmlight(rows, name, first_index)
+    table = _table_of(first[0], name)
+    if table is not None:
+        return _of_table(text, table, name)
     texts_of = list(rows)
     lines = [k for k, _ in texts_of]
     if "\t" in first[0]:
@@ -96,6 +105,24 @@ def document_rows(source: Source, texts: bool | None = None, first_index: int | 
             raise DocumentFileError(f"{name}, line {k}: has a tab, and the first line has none: a label there or not?")
         found.append(line)
     return DocumentRows(found, None, None, lines)
+
+
+def _table_of(header: str, name: str) -> DocumentTable | None:
+    try:
+        return document_table(header, name)
+    except TableError as error:
+        raise DocumentFileError(f"{name}, {error}") from None
+
+
+def _of_table(text: str, table: DocumentTable, name: str) -> DocumentRows:
+    """The documents of a table; DocumentFileError if there are none."""
+    try:
+        X, labels, lines = table_documents(text, table)
+    except TableError as error:
+        raise DocumentFileError(f"{name}, {error}") from None
+    if not X:
+        raise DocumentFileError(f"{name}: holds no documents, but the names of columns alone")
+    return DocumentRows(X, labels, None, lines, table.describe())
 
 
 def document_pieces(
@@ -116,10 +143,12 @@ def document_pieces(
         if rows:
             if texts is None:
                 texts = _are_texts([row for _, row in rows[:LOOK]])
+                if texts and _table_of(rows[0][1], name) is not None:
+                    raise DocumentFileError(f"{name}: a table is not read in parts: write label<TAB>text, or Parquet")
             if texts:
                 yield *_labelled_texts(rows, name), None
                 continue
-            X, labels, first_index, _ = _svmlight(rows, name, first_index)
+            X, labels, first_index = _svmlight(rows, name, first_index)[:3]
             if labels is None:
                 raise DocumentFileError(f"{name}, line {rows[0][0]}: has no label, but features alone")
             yield X, labels, first_index

@@ -67,7 +67,9 @@ def _of_paths(y: KnownLabels, separator: str, unknown: object) -> Taxonomy:
     named = dict.fromkeys(label for label in labels if not is_unknown(label, unknown))
     for label in named:
         if not isinstance(label, str):
-            raise ValueError(f"labels must be paths of levels between {separator!r}, got {label!r:.80}")
+            rows = (own if isinstance(own, SETS) else [own] for own in y[1:])
+            row = next(i for i, own in enumerate(rows) if any(one is label for one in own))
+            raise ValueError(f"row {row} of y: labels must be paths of levels between {separator!r}, got {label!r:.80}")
     if named and not any(separator in label for label in named):
         advice = ": a file's taxonomy is read_taxonomy(...)" if os.path.isfile(separator) else ""
         warn(f"taxonomy={separator!r} stands in no label, so no node lies above the labels{advice}", AdviceWarning)

@@ -7,7 +7,8 @@ import pytest
 
 from structsvm.features.columns import ColumnPieces, Columns, read_columns, read_form, settled_reading
 from structsvm.features.sources import ColumnFileError
-from structsvm.features.tables.forms import Reading
+from structsvm.features.tables.csv_rows import table_of
+from structsvm.features.tables.forms import Reading, first_row
 
 KAGGLE = "Sentence #,Word,POS,Tag\nSentence: 1,In,IN,O\n"
 KAGGLE += ',"1,000",CD,O\n,Rome,NNP,B-geo\nSentence: 2,"""",PU,O\n,Paris,NNP,B-geo\n'
@@ -189,7 +190,7 @@ def test_what_no_row_can_change_is_labelled_at_once(text):
     assert len(pipe.data) > 498 * len(text)
 
 
-@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("n_features", [None, 1, 2])
 @pytest.mark.parametrize("n", [None, 1])
 def test_a_table_of_names_alone_has_no_tokens(tmp_path, n, n_features, separator):
@@ -247,3 +248,49 @@ def test_every_row_of_csv_comes_out(tmp_path):
     assert [list(sequence) for sequence in read_columns(tmp_path / "x.csv")] == [
         [(word, label) for s, word, label in rows if s == number] for number in range(4)
     ]
+
+
+TABBED = 'Doc\tWord\tPOS\tLabel\n1\tAnna\tNNP\tB-PER\n1\t"\t``\tO\n1\tyes\tUH\tO\n2\tBen\tNNP\tB-PER\n'
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_names_between_tabs(end):
+    """A quotation mark is a word; the first column names sequences."""
+    columns = table(TABBED.replace("\n", end))
+    assert list(columns) == [
+        [("Anna", "NNP", "B-PER"), ('"', "``", "O"), ("yes", "UH", "O")],
+        [("Ben", "NNP", "B-PER")],
+    ]
+
+
+def test_names_between_tabs_as_pandas_writes_them():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"word": ['"', '5"', "a,b"], "label": ["O", "B", "O"]})
+    assert list(table(frame.to_csv(index=False, sep="\t"))) == [[('"', "O"), ('5"', "B"), ("a,b", "O")]]
+
+
+@pytest.mark.parametrize("size", [1, 9, 40, 1000])
+def test_pieces_of_a_table_by_tabs_are_read_as_the_whole(size):
+    pieces = ColumnPieces(Trickle(TABBED.encode(), size), 1)
+    assert [s for piece in pieces for s in pieces.parse(piece)] == list(table(TABBED))
+
+
+def test_errors_in_a_table_by_tabs_name_the_line():
+    with pytest.raises(ColumnFileError, match=r":3: expected 2 values \(word, label\), found 3"):
+        table("word\tlabel\nAnna\tO\nBen\tO\tX\n")
+    with pytest.raises(ColumnFileError, match=r":4: the column 2 \(label\) is empty"):
+        table("word\tlabel\nAnna\tO\n\nBen\t\nTom\tO\n")
+    with pytest.raises(ColumnFileError, match="two columns have the name 'word'"):
+        table("word\tWord\tlabel\na\tb\tO\n")
+
+
+@pytest.mark.parametrize("text", ["text\tNN\nlabel\tNN\n", "word\t1\tlabel\nis\t2\tO\n"], ids=["tokens", "numbers"])
+def test_words_like_names_make_no_table_by_tabs(text):
+    head = text.encode()
+    assert table_of(first_row(head), "x", (), head) is None
+
+
+def test_names_between_blanks_are_refused():
+    for first in ("word label", "sentence word pos tag"):
+        with pytest.raises(ColumnFileError, match="names columns, as column files do not"):
+            table(f"{first}\n1 Anna NNP O\n")

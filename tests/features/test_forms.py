@@ -185,10 +185,11 @@ def test_sentences_of_conllu_without_a_blank_line_between_them():
         read_columns(io.BytesIO(data.replace(b"\n\n", b"\n")))
 
 
-@pytest.mark.parametrize("head", ["word\ttag", "Token\tPOS\tNER_tag", "words labels"])
+@pytest.mark.parametrize("head", ["word tag", "Token POS NER_tag", "words labels"])
 def test_a_line_of_names_is_no_token(head):
     n = len(head.split())
     data = f"{head}\n" + "\t".join("abc"[:n]) + "\n\n" + "\t".join("cba"[:n]) + "\n"
+    assert len(read_columns(io.StringIO(data.replace(" ", "\t")))) == 2  # between tabs it begins a table
     with pytest.raises(ColumnFileError, match=r":1: its first line, .*, names columns"):
         read_columns(io.StringIO(data))
     assert len(read_columns(io.StringIO("word B\ntag I\n\n"))) == 1

@@ -382,6 +382,13 @@ def test_expectations_are_copied(form):
         assert gradient == pytest.approx(expectation - true, abs=1e-6)
 
 
+def test_an_argmax_without_a_return_is_named():
+    data = Data(0)
+    oracle = Trouble(3, 4, method="argmax", answer=None, after=3)
+    with pytest.raises(OracleError, match=r"Trouble.argmax \(example \d\) returned None, expected an output"):
+        LaRank(C=1.0, random_state=0).solve(oracle.bind(data.X, data.Y))
+
+
 @pytest.mark.parametrize(
     ("is_open", "has_sums", "offers"),
     [

@@ -236,6 +236,8 @@ def test_files_that_do_not_fit(tmp_path):
         structsvm.load(tmp_path / "m", oracle=Multiclass(d=4))
     with pytest.raises(ModelFileError, match="is for the oracle 'Multiclass', not 'ViterbiOracle'"):
         structsvm.load(tmp_path / "m", oracle=ViterbiOracle(2, 2))
+    with pytest.raises(TypeError, match=r"oracle must be an instance of Multiclass, not the class: Multiclass\(...\)"):
+        structsvm.load(tmp_path / "m", oracle=Multiclass)
 
 
 def test_hostile_files(tmp_path, monkeypatch):

@@ -148,6 +148,10 @@ def lazy(self, x, w, y_true=None, rescaling=None):
             r"Broken.argmax \(example \d\) returned an output with the margin-rescaled score",
         ),
         (broken("argmax", margin_only, costs=np.arange(9.0)), None),
+        (
+            broken("argmax", lambda self, x, w, **asked: None),
+            r"Broken.argmax \(example \d\) returned None, expected an output: is its 'return' missing",
+        ),
         (broken("argmax", greedy_hands), r"Broken.argmax \(example \d\) modified the weights"),
         (broken("argmax", clumsy), r"Broken.argmax \(example \d\) modified the input, or the true output"),
         (broken("argmax", moody), r"Broken.argmax \(example \d\) returned two different outputs"),

@@ -183,6 +183,19 @@ CONLL_2009 = """1\tJohn\tjohn\tjohn\tNNP\tNN\tnum=s\tnum=p\t2\t3\tSBJ\tOBJ\t_\t_
 """
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("(S (NP (NN Anna)))", "trees in brackets are for train grammar"),
+        ("Anna sings", "plain words are for TaggedParser"),
+    ],
+    ids=["brackets", "words"],
+)
+def test_what_is_no_table_is_told_its_command(line, hint):
+    with pytest.raises(ConlluError, match=f"f:1: expected 10 columns between tabs, got 1: {hint}"):
+        parse_conllu(line + "\n\n", "f")
+
+
 def test_the_formats_of_the_shared_tasks():
     (of_x,) = parse_conllu(CONLL_X)
     assert of_x.to_conllu() == CONLL_X and of_x.words[0][:5] == ("John", "john", "N", "NNP", "num=s")

@@ -1,11 +1,11 @@
-"""Tables of comma-separated values: a row per token, the names of the columns in the first line."""
+"""Tables of values between commas, semicolons or tabs: a row per token, the names of columns in the first line."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ LABEL_NAMES = frozenset(
 )
 # Rows that tell whether the first column names sequences, and the bytes in which they are searched.
 LOOK, HEAD = 1000, 1 << 20
+QUOTED = re.compile(r'"(?:[^"]|"")+"')  # as spreadsheets write a value with a quotation mark in it
 IS_CSV = re.compile(r"\.csv(\.\w+)?\Z", re.IGNORECASE)
 
 
@@ -33,15 +34,18 @@ def table_of(row: bytes, name: str, wanted: Iterable[str] = (), head: bytes = b"
     """The table that a file's first line begins; None for files of columns between blanks or tabs.
 
     A table has commas or semicolons between names, of which one means words or labels, or is among `wanted`; and, but
-    for a file ``.csv``, in the line after it in `head`. Raises ColumnFileError for a first line of a file ``.csv`` with
-    separators and without such a name, and for a name that stands twice.
+    for a file ``.csv``, in the line after it in `head`. Names between tabs are those of a table if one means words and
+    one labels, or one is among `wanted`. Raises ColumnFileError for a first line of a file ``.csv`` with separators and
+    without such a name, and for a name that stands twice.
     """
     header = row.rstrip(b"\r")
     text = header.decode("utf-8", "replace")
+    if not text or "\r" in text:
+        return None
+    if "\t" in text:
+        return _table_by_tabs(header, text, name, {column.lower() for column in wanted}, _line_after(row, head, b"\t"))
     separator = ";" if text.count(";") > text.count(",") else ","
     is_csv = IS_CSV.search(name) is not None
-    if not text or "\t" in text or "\r" in text:
-        return None
     try:
         names = [field.strip().lower() for field in next(csv.reader([text], delimiter=separator), [])]
     except csv.Error as error:  # such as a very long value
@@ -58,12 +62,46 @@ def table_of(row: bytes, name: str, wanted: Iterable[str] = (), head: bytes = b"
             return None
         raise ColumnFileError(
             f"{name}:1: a table of comma-separated values begins with the names of its columns, one of them word, "
-            f"token, label or tag; found {text!r:.60}"
+            f"token, label or tag; found {text!r:.60}; columns= and label= (--columns, --label) name others"
         )
-    twice = next((column for k, column in enumerate(names) if column and column in names[:k]), None)
+    return _named_once(Table(names, separator, header), name)
+
+
+def _named_once(table: Table, name: str) -> Table:
+    """The table; ColumnFileError for a name that stands twice."""
+    twice = next((column for k, column in enumerate(table.names) if column and column in table.names[:k]), None)
     if twice is not None:
         raise ColumnFileError(f"{name}:1: two columns have the name {twice!r}")
-    return Table(names, separator, header)
+    return table
+
+
+def _table_by_tabs(header: bytes, text: str, name: str, asked: set[str], after: bytes) -> Table | None:
+    """The table whose names stand between tabs; None for a token of a column file, which may have a number."""
+    names = [field.lower() for field in _between_tabs(text)]
+    is_meant = asked.intersection(names) or (WORD_NAMES.intersection(names) and LABEL_NAMES.intersection(names))
+    if not is_meant or any(field.isdecimal() for field in names) or b"\t" not in after:
+        return None
+    return _named_once(Table(names, "\t", header), name)
+
+
+def _between_tabs(line: str) -> list[str]:
+    """The values of a line; quotation marks around a value count only if all others in it are doubled."""
+    values = [value.strip() for value in line.split("\t")]
+    return [value[1:-1].replace('""', '"') if QUOTED.fullmatch(value) else value for value in values]
+
+
+def rows_of(text: str, separator: str) -> Iterator[tuple[list[str], int]]:
+    """The values of each row, without blanks around them, and the number of its last line from 1.
+
+    Raises csv.Error for what is no row.
+    """
+    if separator == "\t":
+        for number, line in enumerate(text.split("\n"), start=1):
+            yield _between_tabs(line), number
+        return
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    for fields in lines:
+        yield [field.strip() for field in fields], lines.line_num
 
 
 def _line_after(row: bytes, head: bytes, default: bytes) -> bytes:
@@ -78,11 +116,11 @@ def table_rows(text: str, table: Table, name: str, first: int = 1) -> list[list[
     a quotation mark that stays open over several lines.
     """
     sequences: list[list[list[str]]] = [[]]
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=table.separator)
-    begins, has_header = first, first == 1
+    lines = rows_of(text, table.separator)
+    number, begins, has_header = 0, first, first == 1
     try:
-        for fields in lines:
-            values, line, begins = [field.strip() for field in fields], begins, first + lines.line_num
+        for values, number in lines:
+            line, begins = begins, first + number
             if not any(values):
                 sequences += [[]] * bool(sequences[-1])
                 continue
@@ -99,14 +137,13 @@ def table_rows(text: str, table: Table, name: str, first: int = 1) -> list[list[
                 continue
             sequences[-1].append(values)
     except csv.Error as error:
-        raise ColumnFileError(f"{name}:{first - 1 + lines.line_num}: {error}") from None
+        raise ColumnFileError(f"{name}:{first + number}: {error}") from None
     return [rows for rows in sequences if rows]
 
 
 def line_of(text: str, table: Table, row: int, first: int = 1) -> int:
     """The line of a row of `table_rows`, by its number from 0 in all sequences."""
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=table.separator)
-    ends = (lines.line_num for fields in lines if any(field.strip() for field in fields))
+    ends = (number for values, number in rows_of(text, table.separator) if any(values))
     return first - 1 + next(islice(ends, row + (first == 1), None))
 
 

@@ -424,10 +424,10 @@ def check_no_treebank(row: bytes, name: str) -> None:
 def check_no_header(row: bytes, name: str) -> None:
     """Raise ColumnFileError for a first line that names columns: it would be a token, and its label one more."""
     fields = row.decode("utf-8", "replace").lower().split()
-    if len(fields) > 1 and fields[0] in WORD_NAMES and fields[-1] in LABEL_NAMES:
+    if len(fields) > 1 and WORD_NAMES.intersection(fields[:-1]) and fields[-1] in LABEL_NAMES:
         raise ColumnFileError(
             f"{name}:1: its first line, {row.decode('utf-8', 'replace')!r:.60}, names columns, as column files do not: "
-            "leave it out, or give a data frame to Columns.from_dataframe"
+            "leave it out, or write a table with commas, semicolons or tabs between values"
         )
 
 
