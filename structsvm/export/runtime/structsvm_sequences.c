@@ -463,7 +463,7 @@ static void place_values(uint32_t function, const place_of_token *p, uint32_t n,
             before += own;
             break;
         case P_AGAIN: v->text = text_of(!p[t].is_again ? "once" : p[t].first == t ? "first" : "again"); break;
-        default:    /* of marks: those before, or from the end those behind and its own */
+        default:    /* marks before; or from the end, marks behind and its own */
             if (function == P_BEFORE) v->text = last;
             if (p[t].closing.data != NULL) last = p[t].closing;
             if (function != P_BEFORE) v->text = last;
