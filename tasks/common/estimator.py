@@ -446,7 +446,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             examples = self._prepare(X, y, None, model)[1].fully_known()
         if not len(examples):
             raise ValueError("data has no example whose output is known")
-        return examples  # type: ignore[no-any-return]
+        return examples
 
     @property
     def compact_(self) -> dict[str, float | str]:
