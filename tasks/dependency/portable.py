@@ -115,7 +115,7 @@ def add_parts(file: RuntimeFile, ptr: Integers, parts: Integers) -> None:
 
 
 def add_numbers(file: RuntimeFile, numbers: Floats) -> None:
-    """Numbers; or, where that halves them, those that are not 0 and a bit for each of all, which take longer to find."""
+    """Numbers; or, where that halves them, those that are not 0, which take longer to find, and a bit for each."""
     at = np.flatnonzero(numbers)
     bits: Integers = np.zeros(-(-len(numbers) // 32) * 32, dtype=np.uint32)
     bits[at] = 1
