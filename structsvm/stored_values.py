@@ -59,6 +59,7 @@ __all__ = [
     "Value",
     "checked_arrays",
     "csr",
+    "exponents_of",
     "in_bits",
     "least",
     "matrix_of",
@@ -274,6 +275,10 @@ class Field:
     def from_json(self, value: Any) -> Any:
         return value
 
+    def table_of(self, name: str) -> Table:
+        """Arrays that it has in a table; others are read where the field is."""
+        return {}
+
     def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
         """Add a value to what is written."""
         if value is not None or self.needed:
@@ -464,7 +469,7 @@ class Matrix(Field):
     rows: str
     columns: str
 
-    def table(self, name: str) -> Table:
+    def table_of(self, name: str) -> Table:
         """Its arrays: itself; or its entries, the column of each, their number in each row and its unit."""
         entries = f"entries of {name}"
         return optional({
@@ -512,8 +517,13 @@ def units_of_rows(matrix: Any, bits: int) -> Any:
 
 
 def _exponents(matrix: Any, bits: int) -> Any:
-    """The least e of each row for which its entries are at most 2^(bits - 1) - 1 times 2^e."""
-    top = np.abs(matrix).max(axis=1, initial=0.0) / np.float64(2 ** (bits - 1) - 1)
+    """The exponents of a matrix's rows; see `exponents_of`."""
+    return exponents_of(np.abs(matrix).max(axis=1, initial=0.0), bits)
+
+
+def exponents_of(largest: Any, bits: int) -> Any:
+    """The least e of each row for which its largest entry is at most 2^(bits - 1) - 1 times 2^e."""
+    top = largest / np.float64(2 ** (bits - 1) - 1)
     exponents = np.ceil(np.log2(np.maximum(top, 2.0 ** EXPONENTS[0])))
     return np.minimum(exponents, EXPONENTS[1]).astype(np.int8)
 
@@ -593,10 +603,10 @@ class Record(Field):
         found: dict[str, Array] = {}
         for name, field in self.fields.items():
             array = getattr(field, "array", field)
-            if isinstance(field, Matrix):
-                found |= field.table(name)
-            elif isinstance(array, Array):
+            if isinstance(array, Array):
                 found[array.name or name] = array
+            elif isinstance(field, Field):
+                found |= field.table_of(name)
         return found
 
     @property

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 __all__ = ["Model", "ModelError", "as_array", "check", "library"]
 
-FILE, MEMORY, INPUT, UTF8, NOTHING, SIZE, MARGINS = range(-1, -8, -1)
+FILE, MEMORY, INPUT, UTF8, NOTHING, SIZE, MARGINS, VERSION = range(-1, -9, -1)
 MOST_BYTES = 1 << 31
 ERRORS: dict[int, tuple[type[Exception], str]] = {
     MEMORY: (MemoryError, "no memory"),
@@ -29,6 +29,7 @@ ERRORS: dict[int, tuple[type[Exception], str]] = {
         "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",
     ),
     MARGINS: (ValueError, "the scores of this model are margins: train with loss='log', or call calibrate"),
+    VERSION: (ValueError, "a model that another version of structsvm exported: export it again"),
 }
 
 

@@ -6,6 +6,8 @@ The layout is at the head of `structsvm/export/runtime/structsvm_core.h`.
 from __future__ import annotations
 
 import struct
+from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Kind", "RuntimeFile", "StringTable", "tuple_table"]
 
-MAGIC, VERSION = b"\x89SVMRUN\n", 1
+MAGIC, VERSION = b"\x89SVMRUN\n", 2
+# Strings whose start is stored; beginnings that strings share, so that their number takes a byte.
+STRINGS, MOST_BEGINS = 8, 255
 # Dtype of each kind of items, and the number that stands for it.
 Kind = {"u1": 1, "i1": 1, "<u2": 2, "<i2": 2, "<u4": 4, "<i4": 4, "<f4": 20, "<f8": 24}
 
@@ -46,6 +50,12 @@ class RuntimeFile:
         array = np.ascontiguousarray(items, dtype=dtype).ravel()
         data = array.tobytes()
         self._parts += [struct.pack("<IIQ", Kind[dtype], 0, len(array)), data, bytes(-len(data) % 8)]
+
+    def add_indices(self, items: ArrayLike) -> None:
+        """Add numbers >= 0 in 1, 2 or 4 bytes each, as few as hold them."""
+        array = np.ravel(np.asarray(items, dtype=np.int64))
+        top = int(array.max(initial=0))
+        self.add("u1" if top < 1 << 8 else "<u2" if top < 1 << 16 else "<u4", array)
 
     def add_texts(self, texts: Sequence[str]) -> None:
         """Add texts with a zero behind each: where each begins, and their bytes."""
@@ -89,10 +99,34 @@ class StringTable(NamedTuple):
         pieces = [data[a : a + n] for a, n in zip(starts[order].tolist(), lengths[order].tolist(), strict=True)]
         return cls(order, _inverse(order), ends, buckets, np.concatenate([np.zeros(0, np.uint8), *pieces]))
 
-    def add_to(self, file: RuntimeFile) -> None:
-        file.add("<u4", self.starts)
-        file.add("<u4", self.buckets)
-        file.add("u1", self.data)
+    def add_to(self, file: RuntimeFile, *, divides: bool = False) -> None:
+        """Add the table; with `divides`, beginnings up to a colon that many strings have stand there once."""
+        begins, number = _beginnings(self.data, self.starts) if divides else ([b""], np.zeros(0, np.int64))
+        cuts = np.array([len(begin) for begin in begins])[number] if len(number) else 0
+        firsts = self.starts[:-1] + cuts
+        sizes = self.starts[1:] - firsts
+        file.add_indices(sizes)
+        file.add("<u4", (np.cumsum(sizes) - sizes)[::STRINGS])
+        file.add_indices(self.buckets)
+        owner = np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes)
+        file.add("u1", self.data[owner + np.arange(len(owner))])
+        file.add("<u4", np.cumsum([0, *map(len, begins)]))
+        file.add("u1", np.frombuffer(b"".join(begins), dtype=np.uint8))
+        if len(begins) > 1:
+            file.add_indices(number)
+
+
+def _beginnings(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> tuple[list[bytes], NDArray[np.int64]]:
+    """The beginnings that save bytes, the empty one first, and the number of each string's."""
+    whole, ends = data.tobytes(), starts.tolist()
+    own = [whole[a : whole.rfind(b":", a, b) + 1] if whole.rfind(b":", a, b) >= a else b"" for a, b in pairwise(ends)]
+    counts = Counter(own)
+    saves = sorted((begin for begin in counts if begin), key=lambda begin: (-counts[begin] * len(begin), begin))
+    begins = [b"", *(begin for begin in saves[:MOST_BEGINS] if counts[begin] > 1)]
+    if sum(counts[begin] * len(begin) - len(begin) - 4 for begin in begins[1:]) <= len(own):
+        return [b""], np.zeros(0, np.int64)
+    place = {begin: k for k, begin in enumerate(begins)}
+    return begins, np.array([place.get(begin, 0) for begin in own], dtype=np.int64)
 
 
 def tuple_table(file: RuntimeFile, codes: Codes, ids: NDArray[np.int32], n_codes: int) -> None:
@@ -102,7 +136,7 @@ def tuple_table(file: RuntimeFile, codes: Codes, ids: NDArray[np.int32], n_codes
         known = np.zeros(-(-n_codes // 32) * 32, dtype=np.uint32)
         known[codes[:, 0]] = 1
         counts = known.reshape(-1, 32).sum(axis=1)
-        file.add("<u4", ids[np.argsort(codes[:, 0])])
+        file.add_indices(ids[np.argsort(codes[:, 0])])
         file.add("<u4", (known.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1))
         file.add("<u4", np.cumsum(counts) - counts)
         return
@@ -113,8 +147,8 @@ def tuple_table(file: RuntimeFile, codes: Codes, ids: NDArray[np.int32], n_codes
         hashes ^= hashes >> np.uint32(15)
     order, buckets = _bucketed(hashes)
     is_wide = bool(codes.max(initial=0) >= 1 << 16)
-    file.add("<u4", ids[order])
-    file.add("<u4", buckets)
+    file.add_indices(ids[order])
+    file.add_indices(buckets)
     file.add("<u4", [is_wide])
     file.add("<u4" if is_wide else "<u2", codes[order])
 

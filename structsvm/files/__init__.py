@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, and JSON that is read strictly."""
+"""Files: written whole or not at all, JSON that is read strictly, rows of weights in few bytes."""

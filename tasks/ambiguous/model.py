@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.matrices import is_sparse
+from structsvm.files.weight_rows import RaggedRows, rows_from
 from structsvm.metrics._counts import is_nan, is_unknown, mark_for, say_unknown
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.solvers import LatentSVM
-from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
+from structsvm.stored_values import Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import SHARED, Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
@@ -51,7 +52,7 @@ RECORD = Record({
     "labels": Labels(2),
     "n_features_in": Count(1, of=lambda model: model.columns["n_features_in_"]),
     "loss": OneOf(LOSSES),
-    "weights": Array("f8", ("n_rows", "n_labels"), of=lambda model: model.weights.reshape(-1, len(model.labels))),
+    "weights": RaggedRows(("n_rows", "n_labels"), dtype="f8", of="stored_weights"),
     "units": UNITS,
 })  # fmt: skip
 # Losses that use weights of candidates.
@@ -209,12 +210,33 @@ class AmbiguousModel(TaskModel[BaggedRows]):
         if not says.any():
             return Held("candidate log loss", np.zeros(len(says)), np.zeros(len(says)))
         if self.judges_predictions:
-            return Held("share in candidates", says * known[np.arange(len(known)), scores.argmax(axis=1)], 1.0 * says)
+            return self.output_scores(examples)
         scores = scores / fit_temperature(softmax_loss(scores[says], known[says]))
         weighted = np.full(known.shape, -np.inf)
         weighted[known] = scores[known] + np.log(prior)
         losses = np.logaddexp.reduce(scores, axis=1) - np.logaddexp.reduce(weighted, axis=1)
         return Held("candidate log loss", losses * says, 1.0 * says)
+
+    def output_scores(self, examples: BaggedRows) -> Held:
+        """How often the predicted label is a candidate, of rows about which something is known."""
+        indptr, labels, _ = as_bag_arrays(examples.bags, len(self.labels))
+        known = membership(indptr, labels, len(self.labels))
+        says, best = ~known.all(axis=1), self.class_scores(examples.rows).argmax(axis=1)
+        return Held("share in candidates", says * known[np.arange(len(known)), best], 1.0 * says)
+
+    def pruned(self, size: float) -> Floats:
+        """The weights, with 0 for those of columns below a size; intercepts stay."""
+        weights, n = super().pruned(size), len(self.labels) * self.has_intercept
+        weights[len(weights) - n :] = self.weights[len(weights) - n :]
+        return weights
+
+    def weight_rows(self) -> Integers:
+        return np.full(self.oracle.n_input_features, len(self.labels))
+
+    @property
+    def stored_weights(self) -> tuple[Floats, Integers | None]:
+        weights, lengths = super().stored_weights
+        return weights.reshape(-1, len(self.labels)), lengths
 
     def scale(self, examples: BaggedRows) -> float:
         return 2.0 * total_variance(examples.rows)
@@ -233,7 +255,9 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
         n_features, has_intercept = stored.n_features_in, stored.params.fit_intercept
-        weights = stored.arrays(n_rows=n_features + has_intercept)["weights"].ravel()
+        n_rows, n_labels = n_features + has_intercept, len(stored.labels)
+        lengths = np.full(n_rows, n_labels)
+        weights = rows_from(stored.arrays(n_rows=n_rows), "weights", lengths).astype(np.float64)
         about = {"has_intercept": has_intercept, "loss": stored.loss, "units": units_of(stored.units, n_features)}
         return cls(stored.labels, n_features, weights=weights, **about)
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from inspect import isfunction
-from numbers import Real
+from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -29,7 +29,7 @@ from structsvm.features.inputs.kinds import numbers_wanted
 from structsvm.features.inputs.masks import reads_masks
 from structsvm.features.inputs.places import PlacedList, located
 from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
-from structsvm.parameters import N_JOBS, Constraints, Interval, validate
+from structsvm.parameters import N_JOBS, NONE, Constraints, Interval, Options, validate
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.bases import BaseEstimator
@@ -39,6 +39,7 @@ from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import label_array, label_costs, warn_of_odd_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import OF_INPUTS, check_unchanged, snapshot
+from structsvm.tasks.common.selection.compaction import compacted
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.common.units import warn_of_other_units
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 # Attributes that scikit-learn's `validate_data` sets from X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
+AT_LEAST_1, NOT_NEGATIVE = Interval(Integral, 1), Interval(Real, 0)
 
 
 class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
@@ -370,6 +372,89 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         sure = self.predict_confidence(X, predicted) >= abstain_below
         outputs = predicted.tolist() if getattr(predicted, "ndim", 0) == 1 else list(predicted)
         return [output if own else None for output, own in zip(outputs, sure.tolist(), strict=True)]
+
+    # ---- compact models -------------------------------------------------------------------------
+
+    @in_own_threads
+    @reads_masks
+    def compact(
+        self,
+        *,
+        budget: int | None = None,
+        tolerance: float | None = None,
+        bits: int = 32,
+        data: tuple[Any, Any] | None = None,
+    ) -> Self:
+        """Return a smaller model, which predicts, explains and is saved as any other, and is not trained further.
+
+        The weights of features below a size become 0, and a file then has neither these nor, where that changes
+        nothing else, features without weight. `compact_` reports what was done: "bytes" of the file now and before
+        ("bytes_before"), "bits", "least_weight", and with `data` the "metric" (F1 of chunks, accuracy, LAS, ...),
+        "score" and "score_before". Labelers of sequences, parsers of dependencies and of grammars, classifiers of
+        documents without a kernel, of candidates and of sets of labels have compact models.
+
+        Parameters
+        ----------
+        budget : int, optional
+            Most bytes of the file; the size is the least with which it has no more.
+        tolerance : float, optional
+            How far the score of `data` may fall (a loss: rise), .001 for a tenth of a percent. Without `budget` the
+            size is the largest with which it falls no further; by default that is a standard error of the score.
+        bits : {32, 16, 8}, default=32
+            Bits of a weight: those of a feature are small multiples of one power of 2.
+        data : (X, y), optional
+            Labelled examples that the model was not trained on. Without `data` and `budget` only weights that are 0
+            already are left out.
+
+        Returns
+        -------
+        self's class
+            A new estimator with the same parameters.
+
+        Raises
+        ------
+        TypeError
+            For an estimator that has no compact models.
+        ValueError
+            For a parameter out of range; if the smallest file takes more than `budget`; if with `budget` the score
+            falls by more than `tolerance`.
+
+        Examples
+        --------
+        >>> from structsvm.datasets import make_sequences
+        >>> from structsvm.tasks import SequenceLabeler
+        >>> X, y = make_sequences(200, random_state=0)
+        >>> small = SequenceLabeler(C=0.1, random_state=0).fit(X, y).compact(budget=20_000, bits=8)
+        >>> small.compact_["bytes"] <= 20_000
+        True
+        """
+        constraints = {"budget": (AT_LEAST_1, NONE), "tolerance": (NOT_NEGATIVE, NONE), "bits": (Options(8, 16, 32),)}
+        given = SimpleNamespace(budget=budget, tolerance=tolerance, bits=bits)
+        validate(given, constraints, f"{type(self).__name__}.compact")
+        own = self._to_store()
+        if own.weight_rows() is None:
+            raise TypeError(f"{own.estimator} has no compact models")
+        if tolerance is not None and data is None:
+            raise ValueError("tolerance is how far the score of data may fall: give data=(X, y)")
+        own.report = None
+        examples = None if data is None else self._examples_of(own.copy(), *data)
+        return self._loaded("", compacted(own, budget=budget, tolerance=tolerance, bits=bits, examples=examples))
+
+    def _examples_of(self, model: Any, X: Any, y: Any) -> Examples:
+        """Examples that a model is scored on, encoded; ValueError unless the output of one of them is known."""
+        with located(y), located(X):
+            examples = self._prepare(X, y, None, model)[1].fully_known()
+        if not len(examples):
+            raise ValueError("data has no example whose output is known")
+        return examples
+
+    @property
+    def compact_(self) -> dict[str, float | str]:
+        """The report of `compact`: bytes, bits, scores."""
+        report: dict[str, float | str] | None = self._fitted().report
+        if report is None:
+            raise AttributeError("there is no report: the model is not one that compact returned")
+        return report
 
     @in_own_threads
     def explain(self, x: Any) -> Explanation:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from structsvm.checkpoint import checked_state
 from structsvm.features.dense import DenseRows, are_uneven
 from structsvm.features.tables.forms import Reading
+from structsvm.files.weight_rows import in_few_bits
 from structsvm.model_file import ModelFile, ModelFileError, name_of, read_model, under, unsound, write_model
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import LatentSVM
@@ -25,6 +26,7 @@ from structsvm.tasks.common.examples import E
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection.choice import Choice
+from structsvm.tasks.common.selection.compaction import report_from
 from structsvm.tasks.common.selection.search import Held, LossSearch, Search
 from structsvm.tasks.common.solver import named, solver_of
 
@@ -81,6 +83,7 @@ AROUND = Record({
     "reading": Value(Reading.of, Reading.to_json, needed=False),
     "first_index": Count(0, 1, needed=False),
     "temperature": Number(null=True),
+    "report": Value(report_from, needed=False),
     **TRAINING.fields,
 })  # fmt: skip
 
@@ -129,6 +132,8 @@ class TaskModel(ABC, Generic[E]):
         The number of labels of which the last training knew nothing; None: not trained here.
     n_left_out : int or None
         Features without weight that the model's file does not have; None: it has all.
+    report : dict or None
+        Of a compact model, what `TaskEstimator.compact` reports.
     scaled : tuple or None
         Weights, a temperature, and the weights divided by it, once these were asked for: `probable_weights`.
     """
@@ -165,6 +170,7 @@ class TaskModel(ABC, Generic[E]):
     largest: float | None = None
     n_unknown: int | None = None
     n_left_out: int | None = None
+    report: dict[str, float | str] | None = None
     scaled: tuple[Floats, float, Floats] | None = None
 
     def __init__(self, *, params: dict[str, Any] | None = None) -> None:
@@ -318,6 +324,28 @@ class TaskModel(ABC, Generic[E]):
     def pruned(self, size: float) -> Floats:
         """The weights, with 0 for those below a size."""
         return np.where(np.abs(self.weights) < size, self.weights.dtype.type(0.0), self.weights)
+
+    # ---- compact models: see `structsvm.tasks.common.selection.compaction` --------------------------
+
+    def weight_rows(self) -> Integers | None:
+        """Lengths of the rows of weights, which share a unit in few bits; None: there are no compact models."""
+        return None
+
+    def in_few_bits(self, least: float, bits: int) -> Self:
+        """A copy with 0 for weights below a size, and with few bits for the others."""
+        other, lengths = self.without_state(), self.weight_rows()
+        if lengths is not None:
+            other.weights = in_few_bits(self.pruned(least), lengths, bits)
+        return other
+
+    def output_scores(self, examples: E) -> Held:
+        """The scores of examples by the outputs that users see."""
+        return self.held_out_scores(examples)
+
+    @property
+    def stored_weights(self) -> tuple[Floats, Integers | None]:
+        """The weights, and the lengths of their rows if a file is to have these by their entries."""
+        return self.weights, None if self.report is None else self.weight_rows()
 
     def scale(self, examples: E) -> float:
         """The scale of 1 / C: roughly the size of ``|dPsi|^2 / loss``."""
@@ -500,7 +528,9 @@ class TaskModel(ABC, Generic[E]):
                 if len(stored.feature_names) != model.columns.get("n_features_in_"):
                     raise ValueError(f"{len(stored.feature_names)} names of features")
                 model.columns["feature_names_in_"] = np.array(stored.feature_names, dtype=object)
-            model.choice, model.temperature = stored.choice, stored.temperature
+            model.choice, model.temperature, model.report = stored.choice, stored.temperature, stored.report
+            if model.report is not None and model.weight_rows() is None:
+                raise ValueError("the report of a compact model, which models of this kind are not")
             model.reading, model.first_index = stored.reading, stored.first_index
             if model.temperature is not None and not model.has_temperature:
                 raise ValueError("a temperature, which models of this kind do not have")

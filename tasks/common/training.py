@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.selection.search import Part
 
 
+def check_whole(model: TaskModel[E]) -> None:
+    """Raise ValueError for a compact model, which lacks what training needs."""
+    if model.report is not None:
+        raise ValueError("a compact model is not trained further: train the model that it was made of")
+
+
 @dataclasses.dataclass
 class Job(Generic[E]):
     """One training: what it is asked to do, and its scratch.
@@ -98,6 +104,7 @@ class Job(Generic[E]):
     def __post_init__(self) -> None:
         self.learner = self.model
         self.continues = self.model.is_trained and (self.resume or self.passes is not None)
+        check_whole(self.model)
         self.margin = self.model.margin
         self.fingerprint = self.model.fingerprint if self.continues else None
         self.use(self.solver)

@@ -17,12 +17,13 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
+from structsvm.files.weight_rows import RaggedRows, blocks, rows_from
 from structsvm.metrics._counts import IGNORED, number_of
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import checked_k
-from structsvm.stored_values import Array, Count, Flag, Names, Record, Stored, Text, Value
+from structsvm.stored_values import Count, Flag, Names, Record, Stored, Text, Value
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree, with_one_root
 from structsvm.tasks.common.examples import check_no_words, checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import are_sentences
@@ -38,10 +39,17 @@ from structsvm.tasks.common.likelihood import (
 )
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
-from structsvm.tasks.common.selection.search import Held, Search, first_scale
+from structsvm.tasks.common.selection.search import TINY, Held, Search, first_scale
 from structsvm.tasks.common.units import later_vectors, units_of_vectors
 from structsvm.tasks.dependency.examples import ParsedSentences
-from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
+from structsvm.tasks.dependency.pairs import (
+    PAIR_WEIGHTS,
+    PAIRS,
+    Halves,
+    SecondStage,
+    candidates_of,
+    train_pairs,
+)
 from structsvm.tasks.dependency.parameters import (
     OF_FEATURES,
     SETTLED,
@@ -56,7 +64,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from structsvm._problem import BoundProblem
-    from structsvm.arrays import Integers, Weights
+    from structsvm.arrays import Floats, Integers, Weights
     from structsvm.features.word_codes import OwnFeatures
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
@@ -81,7 +89,7 @@ RECORD = Record({
     **OWN,
     "coarse": Flag(),
     "seen": Value(SeenColumns.from_json, SeenColumns.to_json, needed=False),
-    "weights": Array("f4", ("n_features",)),
+    "weights": RaggedRows(("n_features",), of="stored_weights"),
     "pairs": PAIRS,
     "weights of pairs": PAIR_WEIGHTS,
 })  # fmt: skip
@@ -375,6 +383,25 @@ class DependencyModel(TaskModel[ParsedSentences]):
         winner, runner_up = (self.arcs(output) for output, _ in ranked)
         return Explanation.of(winner, runner_up, found)
 
+    # ---- compact models -------------------------------------------------------------------------
+
+    def weight_rows(self) -> Integers:
+        return rows_of_arcs(self.oracle)
+
+    def in_few_bits(self, least: float, bits: int) -> Self:
+        """As of all models; of pairs the weights below the same share of their largest are 0."""
+        other = super().in_few_bits(least, bits)
+        if self.pairs is not None:
+            other.pairs = self.pairs.in_few_bits(least / max(float(np.abs(self.weights).max(initial=0.0)), TINY), bits)
+        return other
+
+    @property
+    def stored_pairs(self) -> tuple[Floats, Integers | None] | None:
+        """As `stored_weights`, of the second stage; None: there is none."""
+        if self.pairs is None:
+            return None
+        return self.pairs.weights, None if self.report is None else self.pairs.weight_rows()
+
     # ---- model files ----------------------------------------------------------------------------
 
     @classmethod
@@ -385,8 +412,9 @@ class DependencyModel(TaskModel[ParsedSentences]):
         kind = EisnerOracle if about.pop("projective") else ArborescenceOracle
         templates = ArcTemplates(COLUMNS + own.names, stored.templates.arcs, stored.templates.labels, own.vectors)
         oracle = kind(len(labels), templates, **about)
-        weights, of_pairs = stored.arrays(n_features=oracle.n_features).values()
-        pairs = None if stored.pairs is None else SecondStage.from_record(stored.pairs, of_pairs, oracle)
+        arrays = stored.arrays(n_features=oracle.n_features)
+        weights = rows_from(arrays, "weights", rows_of_arcs(oracle))
+        pairs = None if stored.pairs is None else SecondStage.from_record(stored.pairs, arrays, oracle)
         about = {name: stored[name] for name in ("subtypes", "max_length", "n_crossing", "coarse", "seen")}
         return cls(labels, oracle, own=own, weights=weights, pairs=pairs, **about)
 
@@ -403,6 +431,11 @@ class LeastSearch(Search):
 
 
 # ---- what parameters ask for --------------------------------------------------------------------
+
+
+def rows_of_arcs(oracle: DependencyOracle) -> Integers:
+    """Lengths of the rows of weights: of the hashed numbers of arcs, then of the rows of labels."""
+    return np.concatenate([blocks(1 << oracle.arc_bits), np.full(1 << oracle.row_bits, oracle.stride)])
 
 
 def check_lengths(offsets: Integers, max_length: int) -> None:

@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 
 from structsvm.dual.cuts import joined, scaled
 from structsvm.features.arc_templates import PairTemplates
+from structsvm.files.weight_rows import RaggedRows, blocks, in_few_bits, rows_from
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
-from structsvm.stored_values import Array, Count, Flag, Names, Number, Record, Stored
+from structsvm.stored_values import Count, Flag, Names, Number, Record, Stored
 from structsvm.tasks.common.parameters import bits_for
 from structsvm.tasks.dependency.examples import ParsedSentences
 
 if TYPE_CHECKING:
-    from structsvm.arrays import Floats, Integers, State, Weights
+    from collections.abc import Mapping
+
+    from structsvm.arrays import AnyArray, Integers, State, Weights
     from structsvm.oracles.dependency._dependency import ArcsProblem, DependencyProblem
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run, WeightRun
@@ -47,7 +50,7 @@ PAIRS = Record(
     },
     needed=False,
 )
-PAIR_WEIGHTS = Array("f4", ("n_pairs",), needed=False, of="pairs.weights", name="pairs")
+PAIR_WEIGHTS = RaggedRows(("n_pairs",), of="stored_pairs", name="pairs")
 
 
 class SecondStage(NamedTuple):
@@ -77,14 +80,31 @@ class SecondStage(NamedTuple):
         pairs = self.weights[features].sum(dtype=np.float64) + crossings * self.weights[-1]
         return self.arc_unit * arcs + float(pairs)
 
+    def weight_rows(self) -> Integers:
+        """Lengths of the rows of weights, which share a unit in few bits."""
+        return rows_of_pairs(self.oracle)
+
+    def in_few_bits(self, least: float, bits: int) -> Self:
+        """A copy with 0 for weights of pairs below a share of the largest, and with few bits for the others."""
+        sizes = np.abs(self.weights[:-2])
+        weights = self.weights.copy()
+        weights[:-2][sizes < least * sizes.max(initial=0.0)] = 0.0
+        return self._replace(weights=in_few_bits(weights, self.weight_rows(), bits))
+
     @classmethod
-    def from_record(cls, stored: Stored, weights: Floats, arcs: DependencyOracle) -> Self:
+    def from_record(cls, stored: Stored, arrays: Mapping[str, AnyArray], arcs: DependencyOracle) -> Self:
         """The second stage of a file around these arcs."""
         templates = PairTemplates(arcs.templates.columns, stored.templates, arcs.templates.vectors)
         oracle = PairOracle(arcs.n_labels, templates, projective=stored.projective, bits=stored.bits)
+        weights = rows_from(arrays, "pairs", rows_of_pairs(oracle))
         if np.shape(weights) != (oracle.n_features,):
             raise ValueError(f"array 'pairs' has shape {np.shape(weights)}, expected ({oracle.n_features},)")
         return cls(oracle, weights, stored.unit)
+
+
+def rows_of_pairs(oracle: PairOracle) -> Integers:
+    """Lengths of the rows of weights: of hashed numbers, then those of arcs and of crossings."""
+    return np.concatenate([blocks(oracle.n_features - 2), [1, 1]])
 
 
 def candidates_of(

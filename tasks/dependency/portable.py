@@ -115,12 +115,12 @@ def add_parts(file: RuntimeFile, ptr: Integers, parts: Integers) -> None:
 
 
 def add_numbers(file: RuntimeFile, numbers: Floats) -> None:
-    """Numbers, or those that are not 0 with a bit for each of all, whichever is smaller."""
+    """Numbers; or, where that halves them, those that are not 0, which take longer to find, and a bit for each."""
     at = np.flatnonzero(numbers)
     bits: Integers = np.zeros(-(-len(numbers) // 32) * 32, dtype=np.uint32)
     bits[at] = 1
     counts = bits.reshape(-1, 32).sum(axis=1)
-    is_sparse = 4 * len(at) + len(counts) * 8 < 4 * len(numbers)
+    is_sparse = 4 * len(at) + len(counts) * 8 < 2 * len(numbers)
     file.add("<f4", numbers[at] if is_sparse else numbers)
     words = (bits.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1)
     file.add("<u4", words if is_sparse else [])

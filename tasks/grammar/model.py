@@ -20,6 +20,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
+from structsvm.files.weight_rows import RaggedRows, blocks, rows_from
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, Text, Value
@@ -118,7 +119,7 @@ RECORD = Record({
     ),
     "oracle": Record({"loss": Text(of="loss_name"), "max_length": Count(1), "max_chart_bytes": Count(1, 2**63 - 1)}),
     "spans": Record({"bits": Count(1, 24), "templates": Names(of="texts")}, of="oracle.templates"),
-    "weights": Array("f8", ("n_features",)),
+    "weights": RaggedRows(("n_features",), dtype="f8", of="stored_weights"),
     "rules": Array(
         "i4",
         ("n_symbols",),
@@ -293,6 +294,9 @@ class GrammarModel(TaskModel[Trees]):
             others = set() if found is None else self.oracle.counted_spans(found[0])
             counts.append((2.0 * len(brackets & others), len(brackets) + len(others)))
         return Held("F1", *np.array(counts, dtype=np.float64).T)
+
+    def weight_rows(self) -> Integers:
+        return blocks(self.oracle.n_features)
 
     def scale(self, examples: Trees) -> float:
         return first_scale(self.oracle.bind(None, examples.trees))
@@ -564,8 +568,8 @@ class GrammarModel(TaskModel[Trees]):
         about, words = dict(stored.grammar), stored.terminals
         names = about.pop("nodes"), about.pop("terminals")
         sizes = {"n_nodes": len(names[0]), "last_terminal": -len(names[1])}
-        _, *flat = stored.arrays(**sizes).values()
-        rules = _rules_from(*names, *flat)
+        arrays = stored.arrays(**sizes)
+        rules = _rules_from(*names, *(arrays[name] for name in ("rules", "rule_sizes")))
         terminals = Terminals(words.kind, words.known, words.endings, OwnColumns.from_record(words))
         oracle = CKYOracle(
             Grammar(rules, **about),
@@ -575,7 +579,8 @@ class GrammarModel(TaskModel[Trees]):
             span_bits=stored.spans.bits,
             **stored.oracle,
         )
-        weights = stored.arrays(**sizes, n_features=oracle.n_features)["weights"]
+        arrays = stored.arrays(**sizes, n_features=oracle.n_features)
+        weights = rows_from(arrays, "weights", blocks(oracle.n_features)).astype(np.float64)
         return cls(terminals, oracle, stored.v, weights=weights, seen=stored.seen)
 
 

@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.matrices import is_sparse
+from structsvm.files.weight_rows import RaggedRows, rows_from
 from structsvm.metrics._counts import AUTO, IGNORED, is_nan, is_unknown, say_unknown, say_unseen
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
@@ -57,7 +58,7 @@ RECORD = Record({
     "loss": OneOf(LOSSES, of="oracle.loss_name"),
     "has_intercept": Flag(),
     "n_features_in": Count(1, of=lambda model: model.columns["n_features_in_"]),
-    "weights": Array("f8", ("n_weights",)),
+    "weights": RaggedRows(("n_weights",), dtype="f8", of="stored_weights"),
     "edges": Array("i4", ("n_edges", 2), within=(0, "n_labels"), of="oracle.edges"),
     "units": UNITS,
 })  # fmt: skip
@@ -267,13 +268,24 @@ class MultilabelModel(TaskModel[LabelSets]):
 
         return Explanation.of_best(ranked, weights, name)
 
-    # ---- files ------------------------------------------------------------------------------------
+    # ---- compact models, files --------------------------------------------------------------------
+
+    def pruned(self, size: float) -> Floats:
+        """The weights, with 0 for those of columns below a size; intercepts and weights of pairs of labels stay."""
+        weights, n = super().pruned(size), self.columns["n_features_in_"] * len(self.labels)
+        weights[n:] = self.weights[n:]
+        return weights
+
+    def weight_rows(self) -> Integers:
+        n_edges = len(self.oracle.edges)
+        return np.append(np.full((len(self.weights) - n_edges) // len(self.labels), len(self.labels)), n_edges)
 
     @classmethod
     def from_record(cls, stored: Stored) -> Self:
         labels, n_features, has_intercept = stored.labels, stored.n_features_in, stored.has_intercept
         edges = stored.arrays()["edges"]
-        weights = stored.arrays(n_weights=len(labels) * (n_features + has_intercept) + len(edges))["weights"]
+        rows = np.append(np.full(n_features + has_intercept, len(labels)), len(edges))
+        weights = rows_from(stored.arrays(n_weights=int(rows.sum())), "weights", rows).astype(np.float64)
         model = cls(labels, n_features, edges, stored.loss, has_intercept=has_intercept, form=stored.form)
         model.weights, model.units = weights, units_of(stored.units, n_features)
         return model

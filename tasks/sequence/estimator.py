@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain, count, islice, pairwise
-from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -16,7 +15,7 @@ from structsvm.export.folders import TARGETS, write_files
 from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import mark_for
 from structsvm.metrics._labels import check_no_nan_in, check_sequences
-from structsvm.parameters import NONE, Interval, Options, declared, validate
+from structsvm.parameters import Options, declared, validate
 from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
@@ -26,7 +25,6 @@ from structsvm.tasks.common.likelihood import check_least
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.questions.denied import as_answers
 from structsvm.tasks.common.questions.loop import LearningLoop
-from structsvm.tasks.sequence.compaction import compacted
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
 
 # Sequences of a stream that are labelled at once.
 BATCH = 256
-AT_LEAST_1, NOT_NEGATIVE = Interval(Integral, 1), Interval(Real, 0)
 
 
 def check_marked_tokens(y: Iterable[object]) -> None:
@@ -524,63 +521,6 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         model = self._fitted()
         return {*model.labels, *model.shown}
 
-    def compact(
-        self,
-        *,
-        budget: int | None = None,
-        tolerance: float | None = None,
-        bits: int = 32,
-        data: tuple[SequencesLike, LabelsLike] | None = None,
-    ) -> Self:
-        """Return a smaller model, which predicts, explains and is saved as any other, and is not trained further.
-
-        The weights of features below a size become 0, and a file then has neither these nor features without weight.
-        `compact_` reports what was done: "bytes" of the file now and before ("bytes_before"), "bits", "least_weight",
-        and with `data` the "metric" (F1 of chunks, or accuracy of tokens), "score" and "score_before".
-
-        Parameters
-        ----------
-        budget : int, optional
-            Most bytes of the file; the size is the least with which it has no more.
-        tolerance : float, optional
-            How far the score of `data` may fall, .001 for a tenth of a percent. Without `budget` the size is the
-            largest with which it falls no further; by default that is a standard error of the score.
-        bits : {32, 16, 8}, default=32
-            Bits of a weight: those of a feature are small multiples of one power of 2.
-        data : (X, y), optional
-            Labelled sequences that the model was not trained on. Without `data` and `budget` only weights that are 0
-            already are left out.
-
-        Returns
-        -------
-        SequenceLabeler
-            A new estimator with the same parameters.
-
-        Raises
-        ------
-        ValueError
-            For a parameter out of range; if the smallest file takes more than `budget`; if with `budget` the score
-            falls by more than `tolerance`.
-
-        Examples
-        --------
-        >>> from structsvm.datasets import make_sequences
-        >>> from structsvm.tasks import SequenceLabeler
-        >>> X, y = make_sequences(200, random_state=0)
-        >>> small = SequenceLabeler(C=0.1, random_state=0).fit(X, y).compact(budget=20_000, bits=8)
-        >>> small.compact_["bytes"] <= 20_000
-        True
-        """
-        constraints = {"budget": (AT_LEAST_1, NONE), "tolerance": (NOT_NEGATIVE, NONE), "bits": (Options(8, 16, 32),)}
-        given = SimpleNamespace(budget=budget, tolerance=tolerance, bits=bits)
-        validate(given, constraints, "SequenceLabeler.compact")
-        if tolerance is not None and data is None:
-            raise ValueError("tolerance is how far the score of data may fall: give data=(X, y)")
-        own: SequenceModel = self._fitted().copy()
-        own.report, own.params, own.estimator = None, self.get_params(deep=False), type(self).__name__
-        examples = None if data is None else prepare(self, *data, own.copy(), held_out=True)[1]
-        return self._loaded("", compacted(own, budget=budget, tolerance=tolerance, bits=bits, examples=examples))
-
     def export(self, folder: str | os.PathLike[str], to: str = "c") -> None:
         """Write the model to a folder for use without Python: labels and scores are the same, bit for bit.
 
@@ -614,15 +554,10 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         model: SequenceModel = self._fitted()
         write_files(folder, json_files(model) if to == "json" else runtime_files(model, to))
 
-    # ---- views, files ---------------------------------------------------------------------------
+    def _examples_of(self, model: SequenceModel, X: SequencesLike, y: LabelsLike) -> LabeledSequences:
+        return prepare(self, X, y, model, held_out=True)[1]
 
-    @property
-    def compact_(self) -> dict[str, float | str]:
-        """The report of `compact`: bytes, bits, scores."""
-        report: dict[str, float | str] | None = self._fitted().report
-        if report is None:
-            raise AttributeError("there is no report: the model is not one that compact returned")
-        return report
+    # ---- views, files ---------------------------------------------------------------------------
 
     @property
     def loss_(self) -> str:

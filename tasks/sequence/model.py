@@ -78,7 +78,6 @@ from structsvm.tasks.sequence.chains import (
     weights_of,
 )
 from structsvm.tasks.sequence.chances import Chances, ChancesOfLabels, ChancesOfSegments, parts_by
-from structsvm.tasks.sequence.compaction import report_from
 from structsvm.tasks.sequence.constraints import (
     broken_rule,
     check_allowed,
@@ -164,7 +163,6 @@ RECORD = Record({
     ),
     "units": UNITS,
     "n_left_out": Count(needed=False),
-    "report": Value(report_from, needed=False),
     "margin": MARGIN,
 })  # fmt: skip
 
@@ -198,8 +196,6 @@ class SequenceModel(TaskModel[LabeledSequences]):
         Those of rows of numbers, and of named features with numbers; None: tokens are taken as they are.
     segments : Segments or None
         Where whole segments are scored, their form and phrases; `labels` are then tags.
-    report : dict or None
-        Of a compact model, what `SequenceLabeler.compact` reports.
     """
 
     kind = "sequence"
@@ -213,7 +209,6 @@ class SequenceModel(TaskModel[LabeledSequences]):
     groups = (TokenFeatures,)
     sums_over_known = narrows = prunes = True
     C_of_few = 1.0
-    report: dict[str, float | str] | None = None
     criterion: str | None = None  # its choice of C; no file has it
 
     def __init__(
@@ -784,6 +779,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         weights[history] = self.weights[history]
         return weights
 
+    def weight_rows(self) -> Integers:
+        return np.full(self.oracle.n_rows, self.oracle.stride)
+
     def narrowed_by_weights(self) -> Self:
         least = None if self.choice is None else self.choice.get(ChosenLeast)
         if (least is None and self.report is None) or self.units is not None or not self.encoder.can_narrow:
@@ -929,7 +927,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         check_fits(encoder, oracle, units is not None, 0 if segments is not None else oracle.n_bigrams)
         weights = weights_of(stored, oracle)
         model = cls(encoder, labels, oracle, weights=weights, units=units, segments=segments)
-        model.n_left_out, model.report = stored.n_left_out, stored.report
+        model.n_left_out = stored.n_left_out
         model.set_margin(stored.margin)
         return model
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows
+from structsvm.files.weight_rows import RaggedRows, rows_from
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Record, Stored
@@ -18,7 +19,7 @@ from structsvm.tasks.common.inspection.inputs import depth, refuse
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, one_row
 from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.model import MARGIN
-from structsvm.tasks.common.selection.search import total_variance
+from structsvm.tasks.common.selection.search import Held, total_variance
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import UNITS, Units, later_rows, rows_in, settle_sizes, undone, units_of
@@ -62,7 +63,7 @@ ROWS = Record(
     of=lambda model: None if model.rows.row is None else model.rows,
 )
 LINEAR = TAXONOMY | {
-    "weights": Array("f4", ("n_weights",)),
+    "weights": RaggedRows(("n_weights",), of="stored_weights"),
     "units": UNITS,
     "n_rows": Count(of="rows.n_rows"),
     "rows": ROWS,
@@ -113,7 +114,10 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         self.rows = rows
         self.oracle = TaxonomyOracle.over(self.targets, rows.n_rows, rows.lists)
         n = self.oracle.n_features
-        self.weights = np.zeros(n, np.float32) if stored is None else stored.arrays(n_weights=n)["weights"]
+        if stored is None:
+            self.weights = np.zeros(n, np.float32)
+        else:
+            self.weights = rows_from(stored.arrays(n_weights=n), "weights", self.weight_rows())
 
     @classmethod
     def prepare(
@@ -286,6 +290,45 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
 
     def scores_of(self, block: TaxonomyDecoder | DenseDecoder) -> Floats:
         return block.scores(self.weights)
+
+    # ---- compact models -------------------------------------------------------------------------
+
+    def output_scores(self, examples: Documents) -> Held:
+        """The accuracy, where leaves alone are predicted; otherwise the mean loss."""
+        if not self.leaf_only:
+            return self.held_out_scores(examples)
+        chosen = [self.best(block) for block in self.blocks(examples.rows)]
+        right = np.concatenate([np.empty(0, np.intp), *chosen]) == examples.label_ids
+        return Held("accuracy", right.astype(np.float64), np.ones(len(right)))
+
+    def weight_rows(self) -> Integers:
+        full = np.full(self.oracle.n_full, self.oracle.stride)
+        return full if self.rows.lists is None else np.concatenate([full, np.diff(self.rows.lists[0])])
+
+    def pruned(self, size: float) -> Floats:
+        """The weights, with 0 for those of features below a size; intercepts stay."""
+        weights = super().pruned(size)
+        if self.intercept:
+            row, lengths = self.rows.n_rows - 1 if self.rows.row is None else int(self.rows.row[-1]), self.weight_rows()
+            start = int(lengths[:row].sum())
+            weights[start : start + lengths[row]] = self.weights[start : start + lengths[row]]
+        return weights
+
+    def narrowed_by_weights(self) -> Self:
+        """The model whose lists have the weights alone that are not 0."""
+        if self.report is None or self.rows.lists is None:
+            return self
+        first = self.oracle.n_full * self.oracle.stride
+        own, (indptr, listed) = self.weights[first:], self.rows.lists
+        counts = np.bincount(
+            np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[own != 0.0], minlength=len(indptr) - 1
+        )
+        model = self.copy()
+        lists = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), listed[own != 0.0]
+        model.rows = WeightRows(self.rows.n_rows, self.rows.row, lists)
+        model.oracle = TaxonomyOracle.over(self.targets, self.rows.n_rows, lists)
+        model.weights = np.concatenate([self.weights[:first], own[own != 0.0]])
+        return model
 
     def weight_matrix(self) -> Floats | csr_array:
         """Weights of all attributes (rows) and features (columns) as the data are; sparse if there are lists."""

@@ -28,6 +28,10 @@ ROWS = {
     "sparse": (lambda: sparse(), {}),
     "sparse with large columns": (lambda: large(sparse()), {"loss": "log", "fit_intercept": False}),
 }
+# Compact models: of which model, and with how many bits.
+COMPACT = {"tfidf, 8 bits": ("tfidf", 8), "sparse, 16 bits": ("sparse", 16), "dense, 32 bits": ("dense", 32)}
+TEXTS["tfidf, 8 bits"] = TEXTS["tfidf"]
+ROWS |= {name: ROWS[whole] for name, (whole, _) in COMPACT.items() if whole in ROWS}
 
 
 def labels_of(n):
@@ -79,6 +83,8 @@ def rows(name):
 @cache
 def fitted(name):
     """A classifier, or a pipeline of one behind a vectorizer; with what training says of odd columns left unsaid."""
+    if name in COMPACT:
+        return compacted(*COMPACT[name])
     make, params = (TEXTS | ROWS)[name]
     model = AmbiguousClassifier(**{"C": 1.0, "max_iter": 4, "random_state": 0, "loss": "pairwise", **params})
     if name in TEXTS:
@@ -87,6 +93,15 @@ def fitted(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(rows(name), bags_of(labels_of(300)))
+
+
+def compacted(name, bits):
+    """A compact copy of a model."""
+    if name in ROWS:
+        return fitted(name).compact(bits=bits, tolerance=0.1, data=(rows(name), labels_of(300)))
+    whole, labels = fitted(name), document_models.Y.tolist()
+    data = whole[0].transform(document_models.X), bags_of(labels)
+    return make_pipeline(whole[0], whole[1].compact(bits=bits, tolerance=0.1, data=data))
 
 
 def export(name, folder, to="c"):

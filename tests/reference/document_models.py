@@ -41,10 +41,16 @@ MODELS = {
     "lists of weights": (lambda: TfidfVectorizer(ngram_range=(1, 2)), {**TREE, "max_weights": 4000}),
     "perceptron": (lambda: CountVectorizer(), {**TREE, "solver": "perceptron", "C": None}),
 }
+# Compact models: of which model, and with how many bits.
+COMPACT = {"tfidf, 8 bits": ("tfidf", 8), "lists, 8 bits": ("lists of weights", 8), "counts, 16 bits": ("counts", 16)}
+MODELS |= {name: MODELS[whole] for name, (whole, _) in COMPACT.items()}
 
 
 @cache
 def fitted(name):
+    if name in COMPACT:
+        whole, bits = COMPACT[name]
+        return fitted(whole).compact(bits=bits, tolerance=0.1, data=(X[::3], Y[::3]))
     make, params = MODELS[name]
     params = {"C": 1.0, "max_iter": 3, "random_state": 0, **params}
     texts, labels = X + ODD, [*Y.tolist(), *Y.tolist()[: len(ODD)]]

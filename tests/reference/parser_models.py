@@ -27,6 +27,10 @@ MODELS = {
         True,
     ),
 }  # fmt: skip
+# Compact models: of which model, and with how many bits.
+COMPACT = {"two stages, 8 bits": ("two stages", 8), "two stages, 16 bits": ("two stages, crossing", 16)}
+COMPACT |= {"projective, 32 bits": ("projective", 32), "own templates, 8 bits": ("own templates", 8)}
+MODELS |= {name: MODELS[whole] for name, (whole, _) in COMPACT.items()}
 
 
 def drawn_tree(rng, n, crossing):
@@ -79,6 +83,9 @@ def sentences(n_sentences, crossing, seed=0):
 
 @cache
 def fitted(name):
+    if name in COMPACT:
+        whole, bits = COMPACT[name]
+        return fitted(whole).compact(bits=bits)
     params, crossing = MODELS[name]
     params = {"C": 0.1, "random_state": 0, "max_iter": 3, "projective": crossing is not True, **params}
     return DependencyParser(**params).fit(*sentences(160, crossing))

@@ -8,6 +8,7 @@ const MESSAGES = {
   [-5]: "the model's constraints leave no labelling, or its scores overflow",
   [-6]: "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",
   [-7]: "the scores of this model are margins: train with loss='log', or call calibrate",
+  [-8]: "a model that another version of structsvm exported: export it again",
 };
 const MAX_DEPTH = 64;
 const TEXT = 12; // bytes of a structsvm_text: address, size, value

@@ -4,7 +4,7 @@
  * A model's bytes, all numbers little-endian:
  *
  *     8 bytes   "\x89SVMRUN\n"
- *     uint32    version, 1
+ *     uint32    version, 2
  *     uint32    crc32 of all that follows
  *     uint64    size in bytes, of all
  *     arrays    each: uint32 kind of its items, uint32 0, uint64 number of items, the items, zeros up to a multiple of 8
@@ -217,7 +217,8 @@ int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
     memcpy(head, r.bytes + 8, 16);
     crc_tables(table);
-    if (head[0] != 1 || (head[2] | (uint64_t)head[3] << 32) != size) return STRUCTSVM_FILE;
+    if (head[0] != 2) return STRUCTSVM_VERSION;
+    if ((head[2] | (uint64_t)head[3] << 32) != size) return STRUCTSVM_FILE;
     if (crc32_of(table, r.bytes + 16, size - 16) != head[1]) return STRUCTSVM_FILE;
     structsvm *made = calloc(1, sizeof(structsvm));
     if (made == NULL) return STRUCTSVM_MEMORY;

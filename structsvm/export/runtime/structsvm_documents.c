@@ -68,7 +68,7 @@ static void read_terms(reader *r, model *m) {
                 && are_finite(m->logs, n_logs) && (m->idf == NULL || are_finite(m->idf, n)));
     m->n_logs = (uint32_t)n_logs;
     for (uint64_t i = 0; !r->failed && i < n; i++) {
-        uint32_t size = m->terms.starts[i + 1] - m->terms.starts[i];
+        uint32_t size = index_at(&m->terms.sizes, i);
         if (size > m->longest) m->longest = size;
     }
 }

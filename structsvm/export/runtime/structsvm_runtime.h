@@ -42,7 +42,8 @@ enum {
     STRUCTSVM_NOTHING = -5,     /* constraints leave no labelling of this length, or scores overflow */
     STRUCTSVM_SIZE = -6,        /* a sequence or text, or k, that would need more than 2^31 bytes; a sentence of more words
                                  * than the parser takes */
-    STRUCTSVM_MARGINS = -7      /* probabilities of a model whose scores are margins */
+    STRUCTSVM_MARGINS = -7,     /* probabilities of a model whose scores are margins */
+    STRUCTSVM_VERSION = -8      /* a model that another version of structsvm exported */
 };
 
 /* A text in UTF-8, not necessarily with a zero behind it, and its value if it is an attribute. */

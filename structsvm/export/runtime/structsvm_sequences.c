@@ -13,7 +13,7 @@ typedef struct {
     uint32_t arity, n;                  /* n: words of `known` */
     const uint32_t *known, *before;     /* for arity 1: a bit per code, and bits before each word */
     uint32_t mask;
-    const uint32_t *buckets, *ids;      /* (mask + 2), (features) */
+    indices buckets, ids;               /* (mask + 2), (features) */
     const uint16_t *narrow;             /* (n, arity) codes, or: */
     const uint32_t *wide;
 } space;
@@ -29,9 +29,8 @@ typedef struct {
     space *spaces;
 } templates;
 
-typedef struct {
-    const float *A, *start, *end;       /* (G, P, stride), (stride), (stride): as in the package's chain.h */
-} scores;
+/* (G, P, stride), (stride), (stride): as in the package's chain.h. */
+typedef struct { const float *A, *start, *end; } scores;
 
 typedef struct {
     uint32_t N, H;                      /* nodes of an automaton: as in the package's ruled.h */
@@ -46,7 +45,8 @@ struct structsvm_own {
     weights W;                          /* a row per feature of tokens, then K rows per feature of pairs */
     /* Features. */
     strings names;                      /* names of attributes */
-    const uint32_t *name_ids, *paired;  /* (names), (n_pairs) ascending */
+    indices name_ids;                   /* (names) */
+    const uint32_t *paired;             /* (n_pairs), ascending */
     uint32_t n_places;
     const uint32_t *places;             /* (n_places, 2): function, column */
     alphabet abc;
@@ -65,24 +65,20 @@ static uint32_t bits_of(uint32_t x) {
 }
 
 static void read_space(reader *r, space *s, uint32_t n_features) {
-    uint64_t n, n_buckets, total = 0;
-    s->ids = take(r, U32, NULL, &n);
-    need(r, !r->failed && n <= INT32_MAX && within(s->ids, n, 0, n_features));
+    uint64_t n = take_indices(r, &s->ids, n_features), n_words, total = 0;
+    need(r, n <= INT32_MAX);
     if (s->arity == 1) {
-        s->known = take(r, U32, NULL, &n_buckets);
-        s->before = take_n(r, U32, n_buckets);
-        need(r, n_buckets <= INT32_MAX / 32);
-        for (uint64_t i = 0; !r->failed && i < n_buckets; total += bits_of(s->known[i++])) need(r, s->before[i] == total);
+        s->known = take(r, U32, NULL, &n_words);
+        s->before = take_n(r, U32, n_words);
+        need(r, n_words <= INT32_MAX / 32);
+        for (uint64_t i = 0; !r->failed && i < n_words; total += bits_of(s->known[i++])) need(r, s->before[i] == total);
         need(r, total == n);
-        s->n = (uint32_t)n_buckets;
+        s->n = (uint32_t)n_words;
         return;
     }
-    s->buckets = take(r, U32, NULL, &n_buckets);
+    s->mask = take_buckets(r, &s->buckets, n);
     const uint32_t *is_wide = take_n(r, U32, 1);
-    need(r, n_buckets >= 2 && n_buckets <= INT32_MAX);
     if (r->failed) return;
-    s->mask = (uint32_t)n_buckets - 2;
-    need(r, (s->mask & (s->mask + 1)) == 0 && rises(s->buckets, n_buckets, n));
     if (*is_wide) s->wide = take_n(r, U32, n * s->arity);
     else s->narrow = take_n(r, U16, n * s->arity);
 }
@@ -143,7 +139,6 @@ static void read_rules(reader *r, model *m) {
     uint64_t N = head[0], H = head[1], K = m->K, n_origins;
     uint64_t n_rows = (m->order == 2 ? K : 1) * m->P;    /* as tokens behind the first have them */
     need(r, N > 0 && N < INT32_MAX / 2 && H > 0 && H <= N);
-    if (r->failed) return;
     a->N = head[0], a->H = head[1];
     a->labels = take_n(r, U32, N);
     a->rows = take_n(r, U32, N);
@@ -171,11 +166,8 @@ static float *read_scores(reader *r, const model *m, scores *s, float *to) {
     const float *given = take_n(r, F32, n * K);
     need(r, !r->failed && are_scores(given, n * K, 1));
     if (r->failed) return to;
-    for (uint64_t i = 0; i < n; i++)
-        memcpy(to + i * m->stride, given + i * K, K * sizeof(float));
-    s->A = to;
-    s->start = to + (n - 2) * m->stride;
-    s->end = to + (n - 1) * m->stride;
+    for (uint64_t i = 0; i < n; i++) memcpy(to + i * m->stride, given + i * K, K * sizeof(float));
+    s->A = to, s->start = to + (n - 2) * m->stride, s->end = to + (n - 1) * m->stride;
     return to + n * m->stride;
 }
 
@@ -212,10 +204,9 @@ static int read_model(reader *r, structsvm *tagger) {
     if (r->failed) return STRUCTSVM_FILE;
     if (head[6] == 1) {
         read_strings(r, &m->names);
-        m->name_ids = r->failed ? NULL : take_n(r, U32, m->names.n);
+        need(r, take_indices(r, &m->name_ids, m->n_features) == m->names.n);
         m->paired = take_n(r, U32, m->n_pairs);
-        need(r, !r->failed && within(m->name_ids, m->names.n, 0, m->n_features)
-                    && within(m->paired, m->n_pairs, 0, m->n_features));
+        need(r, !r->failed && within(m->paired, m->n_pairs, 0, m->n_features));
         for (uint32_t i = 1; !r->failed && i < m->n_pairs; i++) need(r, m->paired[i - 1] < m->paired[i]);
     } else {
         read_columns(r, m);
@@ -455,34 +446,27 @@ static void place_values(uint32_t function, const place_of_token *p, uint32_t n,
     static const uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 32, 40, 50, 65};
     static const char names[][3] = {"1", "2", "3", "4", "5", "6", "7", "8", "10", "12", "15", "20", "25", "32", "40", "50",
                                     "65"};
-    uint32_t before = 0, all = 0, size = 0;
+    uint32_t before = 0, all = 0, size = 0, of_numbers = function == P_NUMBERS;
     slice last = text_of("none");
-    for (uint32_t t = 0; t < n; t++) all += function == P_NUMBERS ? (uint32_t)p[t].is_number : (uint32_t)is_field(p + t);
+    for (uint32_t t = 0; t < n; t++) all += (uint32_t)(of_numbers ? p[t].is_number : is_field(p + t));
     while (size < 16 && sizes[size + 1] <= n) size++;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t t = function == P_BEHIND ? n - 1 - i : i;
+        uint32_t t = function == P_BEHIND ? n - 1 - i : i, own = (uint32_t)(of_numbers ? p[t].is_number : is_field(p + t));
         place_value *v = out + t;
         switch (function) {
         case P_START: set_count(v, 0, t, 8); break;
         case P_END: set_count(v, 0, n - 1 - t, 8); break;
         case P_TENTH: set_count(v, 0, (uint32_t)(10 * (uint64_t)t / n), 10); break;
         case P_SIZE: v->text = text_of(names[size]); break;
-        case P_NUMBERS:
-            set_counts(v, before, all - before - (uint32_t)p[t].is_number, 2);
-            before += (uint32_t)p[t].is_number;
-            break;
-        case P_FIELDS:
-            set_counts(v, before, all - before, 4);
-            before += (uint32_t)is_field(p + t);
+        case P_NUMBERS: case P_FIELDS:
+            set_counts(v, before, all - before - (of_numbers ? own : 0), of_numbers ? 2 : 4);
+            before += own;
             break;
         case P_AGAIN: v->text = text_of(!p[t].is_again ? "once" : p[t].first == t ? "first" : "again"); break;
-        case P_BEFORE:
-            v->text = last;
+        default:    /* marks before; or from the end, marks behind and its own */
+            if (function == P_BEFORE) v->text = last;
             if (p[t].closing.data != NULL) last = p[t].closing;
-            break;
-        default:
-            if (p[t].closing.data != NULL) last = p[t].closing;
-            v->text = last;
+            if (function != P_BEFORE) v->text = last;
         }
     }
 }
@@ -539,7 +523,7 @@ static int read_codes(model *m, const templates *s, const structsvm_text *texts,
 
 static uint32_t one_of(const space *s, uint32_t code) {
     uint32_t bits = code / 32 < s->n ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
-    return bits & bit ? s->ids[s->before[code / 32] + bits_of(bits & (bit - 1))] : NONE;
+    return bits & bit ? index_at(&s->ids, s->before[code / 32] + bits_of(bits & (bit - 1))) : NONE;
 }
 
 /* The feature of a space whose codes are at places items[..], at token t: its number, or NONE. */
@@ -552,14 +536,14 @@ static uint32_t feature_at(const space *s, const int32_t *items, const int32_t *
         h = (h ^ (uint32_t)code) * 0x9E3779B1u;
         h ^= h >> 15;
     }
-    for (uint32_t i = s->buckets[h & s->mask]; i < s->buckets[(h & s->mask) + 1]; i++) {
+    for (uint32_t i = index_at(&s->buckets, h & s->mask), end = index_at(&s->buckets, (h & s->mask) + 1); i < end; i++) {
         uint32_t k = 0;
         for (; k < s->arity; k++) {
             int32_t code = codes[(uint64_t)items[2 * k] * width + t + (uint64_t)(int64_t)items[2 * k + 1]];
-            uint64_t at = (uint64_t)i * s->arity + k;
-            if ((s->wide != NULL ? s->wide[at] : s->narrow[at]) != (uint32_t)code) break;
+            uint64_t place = (uint64_t)i * s->arity + k;
+            if ((s->wide != NULL ? s->wide[place] : s->narrow[place]) != (uint32_t)code) break;
         }
-        if (k == s->arity) return s->ids[i];
+        if (k == s->arity) return index_at(&s->ids, i);
     }
     return NONE;
 }
@@ -657,8 +641,8 @@ static int from_attributes(model *m, const structsvm_text *texts, const uint32_t
             if (text->size > MOST_BYTES || !(text->value >= -3.402823466e38f && text->value <= 3.402823466e38f))
                 return STRUCTSVM_INPUT;
             if (decoded((const uint8_t *)text->data, text->size, NULL) < 0) return STRUCTSVM_UTF8;
-            uint32_t at = string_in(&m->names, (const uint8_t *)(text->size == 0 ? "" : text->data), text->size);
-            if (at != NONE && text->value != 0.0f) keys[found++] = (uint64_t)m->name_ids[at] << 32 | e;
+            uint32_t name = string_in(&m->names, (const uint8_t *)(text->size == 0 ? "" : text->data), text->size);
+            if (name != NONE && text->value != 0.0f) keys[found++] = (uint64_t)index_at(&m->name_ids, name) << 32 | e;
         }
         found = merged(keys, found, texts, ids, values);
         for (uint32_t e = 0; e < found; e++) {
@@ -835,11 +819,7 @@ int structsvm_predict(structsvm *tagger, const structsvm_text *texts, const uint
 
 /* ---- the k best ------------------------------------------------------------------------------------------------- */
 /* Scores of the k best ways to each state, and how many of these are taken. */
-typedef struct {
-    const float *before;
-    uint32_t *heads;
-    uint32_t k;
-} lists;
+typedef struct { const float *before; uint32_t *heads, k; } lists;
 
 /* The k best ways to state j of a token: for each rank the best next way of a state before. */
 static void kbest_at(const model *m, const float *A, const lists *l, const float *E, uint64_t j, float *score,

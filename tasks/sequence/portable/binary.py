@@ -169,8 +169,8 @@ def add_attributes(file: RuntimeFile, encoder: FeatureEncoder) -> None:
     """The names of features, and which of them pairs of labels have."""
     names = Vocabulary.from_strings(encoder.feature_names)
     table = StringTable.of(names.data, names.starts)
-    table.add_to(file)
-    file.add("<u4", table.order)
+    table.add_to(file, divides=True)
+    file.add_indices(table.order)
     chosen = encoder.bigram_features
     file.add("<u4", [] if chosen is None else chosen)
 

@@ -139,7 +139,7 @@ def test_rows_of_few_bits_are_near_and_read_as_they_were(bits):
 
 def test_forged_rows_of_few_bits_are_refused(tmp_path):
     model = SequenceLabeler(C=0.1, max_iter=2, random_state=0).fit(X, Y).compact(bits=8)
-    file, table = read_model(file_of(model)), Matrix("n_rows", "stride").table("weights")
+    file, table = read_model(file_of(model)), Matrix("n_rows", "stride").table_of("weights")
     for name in ("weights.data", "weights.indices", "weights.counts", "weights.exponents"):
         array = file.arrays[name]
         wrong = [None, array.astype("<f8"), *forgeries(array, table[name])]

@@ -152,7 +152,7 @@ def small():
 
 
 def test_forged_sparse_weights_are_refused(small, tmp_path):
-    file, table = read_model(small), Matrix("n_rows", "stride").table("weights")
+    file, table = read_model(small), Matrix("n_rows", "stride").table_of("weights")
     parts = [name for name in file.arrays if name.startswith("weights")]
     assert parts == ["weights.data", "weights.indices", "weights.counts"]
     for name in parts:
