@@ -18,7 +18,7 @@ TAGGER = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, probability=False, r
 
 
 class Memory(BaseEstimator):
-    """Tags the sentences that it was trained on rightly, and those that it has not seen as X."""
+    """Tags the sentences that it was trained on rightly, and those that it has not seen as X, with XPOS Y."""
 
     def fit(self, X, y):
         self.seen_ = {tuple(word for (word,) in one) if isinstance(one[0], tuple) else tuple(one): tags
@@ -26,7 +26,7 @@ class Memory(BaseEstimator):
         return self
 
     def predict(self, X):
-        return [self.seen_.get(tuple(one), ["X"] * len(one)) for one in X]
+        return [self.seen_.get(tuple(one), ["X\tY"] * len(one)) for one in X]
 
 
 class Seen(BaseEstimator):
@@ -43,13 +43,50 @@ class Seen(BaseEstimator):
 def test_a_parser_never_sees_tags_of_a_tagger_that_knows_the_sentence():
     trees = [tree for k, tree in enumerate(TRAIN) if str(tree) not in {str(other) for other in TRAIN[:k]}]
     one = TaggedParser(Seen(), Memory(), n_folds=3).fit(trees, sample_weight=np.ones(len(trees)))
-    assert all(tag == "X" for sentence in one.parser_.X_ for _, tag in sentence) and one.tag_accuracy_ == 0.0
-    assert [[word for word, _ in sentence] for sentence in one.parser_.X_] == [str(tree).split() for tree in trees]
+    assert one.columns_ == ("upos", "xpos") and one.tag_accuracy_ == 0.0
+    assert [[Word(form, upos="X", xpos="Y") for form in str(tree).split()] for tree in trees] == one.parser_.X_
     assert one.parser_.y_ == [tree.arcs for tree in trees] and len(one.parser_.weight_) == len(trees)
     # The tagger of new sentences has been trained on all; the tags of trees are not looked at.
-    assert one.predict(trees[:2]) == [[(w.form, w.upos) for w in tree.words] for tree in trees[:2]]
+    tagged = [[Word(w.form, upos=w.upos, xpos=w.xpos) for w in tree.words] for tree in trees[:2]]
+    assert one.predict(trees[:2]) == tagged
     pairs = [[(word.form, "zz") for word in trees[0].words], [word.form for word in trees[0].words]]
-    assert one.predict(pairs) == [[(w.form, w.upos) for w in trees[0].words]] * 2
+    assert one.predict(pairs) == tagged[:1] * 2
+
+
+@pytest.mark.parametrize(
+    ("hidden", "columns"),
+    [
+        ({}, ("upos", "xpos")),
+        ({"xpos": "_"}, ("upos",)),
+        ({"feats": "Case=Nom"}, ("upos", "xpos")),
+        ({"xpos": "_", "feats": "Case=Nom"}, ("upos", "feats")),
+    ],
+    ids=["xpos", "upos", "both", "feats"],
+)
+def test_columns_of_tags_are_those_of_training(hidden, columns):
+    X = [[word._replace(**hidden) for word in tree.words] for tree in TRAIN[:30]]
+    one = TaggedParser(Seen(), Memory(), n_folds=7).fit(X * 2, [tree.arcs for tree in TRAIN[:30]] * 2)
+    wanted = [[(word.form, word.upos) for word in sentence] for sentence in X]
+    if len(columns) > 1:
+        wanted = [[Word(word.form, **{name: getattr(word, name) for name in columns}) for word in one] for one in X]
+    # Each sentence has a copy in another fold, so that the tagger knows it.
+    assert one.columns_ == columns and wanted * 2 == one.parser_.X_ and one.tag_accuracy_ == 1.0
+
+
+def test_a_column_that_is_not_in_all_words_is_left_out():
+    pairs = [[(word.form, word.upos) for word in tree.words] for tree in TRAIN[:10]]
+    X, y = [*pairs, *(tree.words for tree in TRAIN[10:20])], [tree.arcs for tree in TRAIN[:20]]
+    assert TaggedParser(Seen(), Memory(), n_folds=2).fit(pairs * 2, y).columns_ == ("upos",)
+    assert TaggedParser(Seen(), Memory(), n_folds=2).fit(X, y).columns_ == ("upos",)
+    with pytest.raises(ValueError, match=r"sentence 0: a tag of the word 'a' has a tab: \['D', 'x\\ty'\]"):
+        TaggedParser(Seen(), Memory(), n_folds=2).fit([[Word("a", upos="D", xpos="x\ty")]] * 4, y[:4])
+
+    class Plain(Memory):
+        def predict(self, X):
+            return [["D"] * len(one) for one in X]
+
+    with pytest.raises(ValueError, match="the tagger's label 'D' of 'nnp4' has not the columns upos, xpos"):
+        TaggedParser(Seen(), Plain(), n_folds=2).fit(TRAIN[:10])
 
 
 def test_dependencies_from_words_alone():
@@ -89,6 +126,10 @@ def test_one_file_holds_tagger_and_parser(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"columns": ["xpos"]}, "'columns' must be some of"),
+        ({"columns": ["upos", "lemma"]}, "'columns' must be some of"),
+        ({"columns": [1]}, "'columns' must be some of"),
+        ({"columns": 3}, "not a sound tagged model"),
         ({"tagger": None}, "not a sound tagged model"),
         ({"tag_accuracy": 2.0}, "'tag_accuracy' must be from 0 to 1"),
         ({"n_folds": 1}, "'n_folds' must be an integer from 2"),
@@ -139,6 +180,6 @@ def test_what_is_refused(params, X, message):
 def test_sentences_without_words_are_parsed_as_by_the_parser(parser):
     trees = TRAIN if parser is PARSER else make_treebank(40, random_state=0)
     one = TaggedParser(parser, TAGGER, n_folds=2).fit(trees)
-    words = [word for word, _ in one.tagged(trees[:1])[0]]
+    words = [word[0] for word in one.tagged(trees[:1])[0]]
     (nothing,) = one.parser_.predict([[]])
     assert one.predict([[], words, []]) == [nothing, *one.predict([words]), nothing] and one.predict([[]]) == [nothing]
