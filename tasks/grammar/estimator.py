@@ -59,9 +59,9 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         trees. Sums over all trees take several times as long as parsing.
     terminals : {"tags", "words", "both", "predicted"}, default="tags"
         What sentences consist of: part-of-speech tags, as in the paper; words; or pairs (word, tag), with tags for the
-        grammar and words for the span features. "predicted": pairs as well, with tags of a tagger; the grammar goes by
-        words, templates see the tags, and the parser finds the tags of its trees itself. Train it with tags that are
-        as often wrong as later ones: ``fit(sentences, trees)``, or `structsvm.tasks.TaggedParser`.
+        grammar and words for the span features. "predicted": pairs as well, with tags of a tagger, or several with
+        blanks between them, the likeliest first; the parser finds the tags of its trees itself. Train it with tags that
+        are as often wrong as later ones: ``fit(sentences, trees)``, or `structsvm.tasks.TaggedParser`.
     grammar : TreebankGrammar, optional
         How the grammar is read off the trees: Markovisation, classes of rare words, unary chains.
     features : SpanFeatures, optional

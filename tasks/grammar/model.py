@@ -319,7 +319,7 @@ class GrammarModel(TaskModel[Trees]):
                 rare[lhs] = rare.get(lhs, 0.0) + count
         for k, (lhs, rhs) in enumerate(grammar.features):
             if rhs == (Terminal(UNKNOWN),):
-                counts[k] = rare[lhs]
+                counts[k] = rare.get(lhs, 1.0)  # of given tags there is no class: as if there had been one such word
         return pcfg_weights(grammar, counts, smoothing)
 
     # ---- probabilities --------------------------------------------------------------------------
@@ -506,8 +506,9 @@ class GrammarModel(TaskModel[Trees]):
         if isinstance(word, Tree):
             return word
         grammar = self.oracle.grammar
-        if not isinstance(token, str) and (self.terminals.kind != "predicted" or token[1] in grammar.node_number):
-            return Tree(token[1], (word,))
+        given = "" if isinstance(token, str) else token[1].split()[0] if self.terminals.finds_tags else token[1]
+        if given and (self.terminals.kind != "predicted" or given in grammar.node_number):
+            return Tree(given, (word,))
         rules = grammar.tags.get(grammar.terminal_number.get(terminal, -1), ())
         tags = [(self.weights[grammar.arrays["lexical_feature"][k]], name) for k, name in rules]
         return self._plain(Tree(max(tags)[1], (word,))) if tags else word
@@ -648,7 +649,8 @@ def prepare(
             raise ValueError(f"tree {i}: {n} words are more than the cap max_length={params.max_length}")
     rules = dict.fromkeys(rule for tree in encoded for rule in known_or_all_rules(tree, settings.v))
     if terminals.finds_tags:
-        rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith("<unk") for s in rule.rhs)]
+        unknown = "<unk" if terminals.kind == "words" else ""  # any tags that are given may be new
+        rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith(unknown) for s in rule.rhs)]
         rules |= dict.fromkeys(Rule(rule.lhs, (Terminal(UNKNOWN),)) for rule in rare if len(rule.rhs) == 1)
     made = {rule.lhs for rule in rules}
     starts = tuple(dict.fromkeys(tree.label for tree in encoded if tree.label in made))

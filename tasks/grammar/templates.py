@@ -109,6 +109,19 @@ first.tag
 last.tag
 last+1.tag
 split.tag
+first-1.tags
+first.tags
+last.tags
+last+1.tags
+split-1.tags
+split.tags
+"""
+
+# Beside those by rule.
+OF_RULES_OF_GIVEN = """
+rule split-1.tags
+rule split.tags
+rule first.tags
 """
 
 # Templates for each of the user's own columns.
@@ -163,7 +176,7 @@ def rule_templates(kind: str) -> tuple[str, ...]:
     if kind == "words":
         return lines(OF_RULES_OF_WORDS)
     if kind == "predicted":
-        return (*lines(OF_RULES_OF_WORDS), *given(OF_RULES))
+        return (*lines(OF_RULES_OF_WORDS), *given(OF_RULES), *lines(OF_RULES_OF_GIVEN))
     return lines(OF_RULES) if kind == "tags" else lines(OF_RULES) + lines(OF_RULES_OF_BOTH)
 
 

@@ -1,8 +1,8 @@
 """The terminals of a grammar: part-of-speech tags, or words with classes for the rare and the unknown.
 
-With terminals="predicted" they are words, too, and the parser finds the tags of its trees. Tags that come with the
-words are evidence: templates see them as the column "tag". Inference stays exact over all taggings, and a wrong tag can
-be overruled.
+With terminals="predicted" they are what a tagger says of a word: a tag, or several with blanks between them, the
+likeliest first. The grammar has weights of its own tags for each of these, so that a wrong tag can be overruled, and
+inference is exact over all taggings. Templates see words, the first tag as the column "tag", and all as "tags".
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FOUND = ("words", "predicted")  # those whose parsers find the tags of their tre
 # to four, and its shape. With terminals="tags" they see its tag alone, which is the column "terminal".
 COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
 
-# The column of the tags that are given, with terminals="predicted".
-GIVEN = "tag"
+# The columns of the tags that are given, with terminals="predicted": the likeliest one, and all.
+GIVEN = ("tag", "tags")
 
 # A word's values in the user's columns: codes, and numbers of vectors.
 Own: TypeAlias = "tuple[tuple[int, ...], Sequence[float] | NDArray[np.float32]]"
@@ -47,7 +47,7 @@ ENGLISH = ("ing", "ed", "tion", "ion", "er", "est", "ly", "ity", "able", "al", "
 
 
 class TaggedWord(str):
-    """A word of a tree that carries the tag that is given with it, `tag`."""
+    """A word of a tree that carries the tag or tags given with it, `tag`."""
 
     __slots__ = ("tag",)
     tag: str
@@ -127,7 +127,7 @@ class Terminals:
     kind : {"tags", "words", "both", "predicted"}
         "both": tags, with words for templates to see. "predicted": words, with tags for templates to see.
     known : collection of str
-        The words that are terminals themselves; for tags not used.
+        The words that are terminals themselves, or what is said of words; for tags not used.
     endings : sequence of str
         Those by which rare words are classed.
     own : OwnColumns, optional
@@ -149,6 +149,9 @@ class Terminals:
         own.values(trees[0].leaves())  # finds the columns
         if kind not in FOUND:
             return cls(kind, own=own)
+        if kind == "predicted":
+            given = Counter(" ".join((tag or "").split()) for tree in trees for _, tag in given_tokens(tree))
+            return cls(kind, (tags for tags, count in given.items() if count >= min_count), (), own)
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
         rare = [word for word, count in counts.items() if count < min_count]
         return cls(kind, (word for word, count in counts.items() if count >= min_count), common_endings(rare), own)
@@ -156,7 +159,7 @@ class Terminals:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of a word that templates see beside its terminal."""
-        given = (GIVEN,) * (self.kind == "predicted")
+        given = GIVEN if self.kind == "predicted" else ()
         return (() if self.kind == "tags" and not self.own.sizes else COLUMNS) + given + self.own.names
 
     @property
@@ -165,10 +168,11 @@ class Terminals:
         return self.kind in FOUND
 
     def _own(self, tokens: Sequence[tuple[str, str | None]]) -> Iterator[Own]:
-        """Values of each word of a sentence in the column of given tags, if there is one, and in the user's columns."""
+        """Values of each word of a sentence in the columns of given tags, if there are such, and in the user's."""
         codes, numbers = self.own.values([word for word, _ in tokens])
         if self.kind == "predicted":
-            codes = [(code(str(tag)), *own) for (_, tag), own in zip(tokens, codes, strict=True)]
+            given = (str(tag).split() for _, tag in tokens)
+            codes = [(code(tags[0]), code(" ".join(tags)), *own) for tags, own in zip(given, codes, strict=True)]
         return zip(codes, numbers, strict=True)
 
     def of_word(self, word: str, grammar: Grammar | None = None, own: Own = NOTHING) -> Token:
@@ -177,6 +181,13 @@ class Terminals:
         terminal = word if word in self.known else word_class(word, self.endings)
         known = grammar is None or terminal in grammar.terminal_number
         return token_of(terminal if known else UNKNOWN, word, own)
+
+    def of_given(self, word: str, tags: str, grammar: Grammar | None = None, own: Own = NOTHING) -> Token:
+        """The terminal of a word by the tags given with it: these if they are known, else the likeliest one."""
+        tags = " ".join(tags.split())
+        terminal = tags if tags in self.known else tags.split()[0]
+        known = grammar is None or terminal in grammar.terminal_number
+        return token_of(terminal if known else UNKNOWN, escaped(word), own)
 
     def of_pair(self, word: str, tag: str, own: Own = NOTHING) -> str:
         """The terminal of a word and its tag, a tag."""
@@ -187,11 +198,13 @@ class Terminals:
         tokens = given_tokens(tree) if self.kind == "predicted" else tree.tokens()
         if self.kind != "words":
             for word, tag in tokens:
-                if tag in (None, "", UNKNOWN_LABEL, STRETCH):
+                if tag is None or tag.strip() in ("", UNKNOWN_LABEL, STRETCH):
                     raise ValueError(f"the word {word!r} has no tag of its own; use terminals='words'")
         own = self._own(tokens)
         if self.finds_tags:
-            return _with_words(tree, (self.of_word(word, grammar, more) for (word, _), more in zip(tokens, own)))
+            return _with_words(
+                tree, [self._found(*token, grammar, more) for token, more in zip(tokens, own, strict=True)]
+            )
         if tree.is_preterminal:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
         return tree.map(
@@ -201,6 +214,12 @@ class Terminals:
                 else Tree.made(node.label, tuple(children))
             )
         )
+
+    def _found(self, word: str, tag: str | None, grammar: Grammar | None, own: Own) -> Token:
+        """The terminal of a word whose tag the parser finds."""
+        if self.kind == "predicted":
+            return self.of_given(word, tag or "", grammar, own)
+        return self.of_word(word, grammar, own)
 
     def of_sentence(self, tokens: Iterable[object], grammar: Grammar) -> tuple[list[str], list[str | Tree]]:
         """``(terminals, words)`` of a sentence, a list of tags or words or of (word, tag).
@@ -219,7 +238,7 @@ class Terminals:
             ):
                 what = "features of words" if self.kind == "tags" else f"terminals={self.kind!r}"
                 raise ValueError(f"with {what} a token must be a pair (word, tag), got {token!r:.80}")
-            if not word or not tag:
+            if not word or not tag.strip():
                 raise ValueError(f"a word and its tag must not be empty, got {token!r:.80}")
             if not self.finds_tags and tag not in grammar.terminal_number:
                 cleaned = clean_label(tag)
@@ -227,7 +246,7 @@ class Terminals:
             pairs.append((word, tag))
         for (word, tag), own in zip(pairs, self._own(pairs), strict=True):
             if self.finds_tags:
-                terminals.append(self.of_word(word, grammar, own))
+                terminals.append(self._found(word, tag, grammar, own))
                 words.append(word)
             else:
                 terminals.append(self.of_pair(word, tag, own))

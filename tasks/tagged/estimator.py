@@ -19,6 +19,7 @@ from structsvm.tasks.common.inspection.inputs import are_sentences, refuse
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
+from structsvm.tasks.tagged.lattice import check_no_blanks, decides, first_of, given_by
 from structsvm.tasks.tagged.sentences import COLUMNS, UPOS, columns_in, columns_of, tokens_of, with_tags
 
 if TYPE_CHECKING:
@@ -116,15 +117,19 @@ class TaggedParser(BaseEstimator):
                 raise ValueError(f"sentence {i}: " + ("it has no words" if bare is None else f"{bare!r} has no tag"))
         trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
         parser = _usual_parser(trees) if self.parser is None else self.parser
+        if decides(parser):
+            check_no_blanks(tokens)
         wanted = SequenceLabeler() if self.tagger is None else self.tagger
         words, tags = columns_of(tokens), [[tag for _, tag in sentence] for sentence in tokens]
         fold, found = np.arange(len(tags)) % self.n_folds, list(tags)
         for k in range(self.n_folds):
             known, new = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             tagger = clone(wanted).fit(words[known], [tags[i] for i in known])
-            for i, one in zip(new.tolist(), tagger.predict(words[new]), strict=True):
-                found[i] = list(one)
-        right = [a == b for one, other in zip(tags, found, strict=True) for a, b in zip(one, other, strict=True)]
+            for i, one in zip(new.tolist(), given_by(tagger, words[new], parser), strict=True):
+                found[i] = one
+        pairs = (pair for one, other in zip(tags, found, strict=True) for pair in zip(one, other, strict=True))
+        several = decides(parser)
+        right = [tag == (first_of(given) if several else given) for tag, given in pairs]
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         tagger = clone(wanted).fit(words, tags)
         self.parser_ = clone(parser).fit(with_tags(tokens, found, columns), trees, **weight)
@@ -132,16 +137,18 @@ class TaggedParser(BaseEstimator):
         return self
 
     def tagged(self, X: Sequence[SentenceLike]) -> list[list[tuple[str, str]]] | list[list[Word]]:
-        """Return the sentences as lists of (word, tag), the tags being the tagger's; of `Word` if there are several
-        `columns_` of tags.
+        """Return the sentences with the tagger's tags, as the parser takes them: lists of (word, tag), or of `Word` if
+        there are several `columns_` of tags. For ``GrammarParser(terminals="predicted")`` a tag is followed by others
+        of a probability of 0.1 or more, with blanks between them.
         """
         check_is_fitted(self)
         tokens = tokens_of(X)
         tags: list[list[str]] = [[] for _ in tokens]
         filled = [i for i, sentence in enumerate(tokens) if sentence]
         if filled:
-            for i, found in zip(filled, self.tagger_.predict(columns_of([tokens[i] for i in filled])), strict=True):
-                tags[i] = list(found)
+            words = columns_of([tokens[i] for i in filled])
+            for i, found in zip(filled, given_by(self.tagger_, words, self.parser_), strict=True):
+                tags[i] = found
         return with_tags(tokens, tags, self.columns_)
 
     def predict(self, X: Sequence[SentenceLike]) -> list[Any]:

@@ -4,13 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 import structsvm
 from structsvm.datasets import make_dependency_trees, make_treebank
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
 from structsvm.tasks import DependencyParser, GrammarParser, SequenceLabeler, TaggedParser
+from structsvm.tasks.tagged.lattice import LEAST, MOST
+from structsvm.tasks.tagged.sentences import columns_of
 
 TRAIN, TEST = (make_dependency_trees(n, max_length=10, random_state=n) for n in (90, 30))
 PARSER = DependencyParser(C=0.1, max_iter=2, random_state=0)
@@ -156,6 +158,47 @@ def test_constituents_from_words_alone(tmp_path):
     assert parser.score(test) > 0.5
     parser.save(tmp_path / "model")
     assert structsvm.load(tmp_path / "model").predict([tree.leaves() for tree in test]) == predicted
+
+
+def test_a_parser_that_decides_has_the_likely_tags(tmp_path):
+    train, test = make_treebank(120, random_state=0), make_treebank(10, random_state=1)
+    tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, templates="rich", random_state=0)
+    parser = TaggedParser(GrammarParser(terminals="predicted", C=0.3, max_iter=2, random_state=0), tagger, n_folds=2)
+    words = [tree.leaves() for tree in test]
+    tagged = parser.fit(train).tagged(words)
+    chances, names = parser.tagger_.predict_marginals(columns_of(tagged)), list(parser.tagger_.classes_)
+    for sentence, rows in zip(tagged, chances, strict=True):
+        for (_, tags), row in zip(sentence, rows, strict=True):
+            likely = sorted(np.flatnonzero(row >= LEAST), key=lambda k: -row[k])[:MOST] or [int(row.argmax())]
+            assert tags.split() == [names[k] for k in likely]
+    predicted = parser.predict(words)
+    assert [tree.leaves() for tree in predicted] == words and parser.predict(words) == parser.parser_.predict(tagged)
+    parser.save(tmp_path / "model")
+    assert structsvm.load(tmp_path / "model").predict(words) == predicted
+    final = TaggedParser(clone(parser.parser).set_params(terminals="both"), tagger, n_folds=2).fit(train)
+    best = final.tagger_.predict(columns_of(tagged))
+    assert final.tagged(words) == [list(zip(one, tags, strict=True)) for one, tags in zip(words, best, strict=True)]
+    without = TaggedParser(parser.parser, TAGGER, n_folds=2).fit(train)
+    assert all(len(tag.split()) == 1 for sentence in without.tagged(words) for _, tag in sentence)
+
+
+def test_tags_with_blanks_are_refused_where_they_would_be_several():
+    X, y = [[("ice", "N N"), ("melts", "V")]] * 4, ["(S (NP (N ice)) (VP (V melts)))"] * 4
+    with pytest.raises(ValueError, match="sentence 0: the tag 'N N' must not have blanks"):
+        TaggedParser(GrammarParser(terminals="predicted"), Memory(), n_folds=2).fit(X, y)
+
+
+def test_the_usual_parser_is_of_the_kind_of_tree():
+    tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=1, probability=False, random_state=0)
+    trees = make_treebank(20, random_state=0)
+    for X, y, kind in (
+        (TRAIN[:20], None, DependencyParser),
+        (trees, None, GrammarParser),
+        ([tree.tokens() for tree in trees], [tree.to_nltk() for tree in trees], GrammarParser),
+        ([tree.words for tree in TRAIN[:20]], [tree.arcs for tree in TRAIN[:20]], DependencyParser),
+    ):
+        one = TaggedParser(tagger=tagger, n_folds=2).fit(X, y)
+        assert type(one.parser_) is kind and getattr(one.parser_, "terminals", "predicted") == "predicted"
 
 
 @pytest.mark.parametrize(
