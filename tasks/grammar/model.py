@@ -319,7 +319,7 @@ class GrammarModel(TaskModel[Trees]):
                 rare[lhs] = rare.get(lhs, 0.0) + count
         for k, (lhs, rhs) in enumerate(grammar.features):
             if rhs == (Terminal(UNKNOWN),):
-                counts[k] = rare.get(lhs, 1.0)  # of given tags there is no class: as if there had been one such word
+                counts[k] = rare.get(lhs, 1.0)  # given tags have no class: as if one such word had been seen
         return pcfg_weights(grammar, counts, smoothing)
 
     # ---- probabilities --------------------------------------------------------------------------
@@ -460,7 +460,7 @@ class GrammarModel(TaskModel[Trees]):
         if self.seen is None:
             return
         tokens = chain.from_iterable(sentence for sentence in sentences if isinstance(sentence, (list, tuple)))
-        if self.terminals.kind == "predicted":  # what is no pair is an error that names its sentence
+        if self.terminals.kind == "predicted":  # other tokens are an error that names its sentence
             pairs = [token for token in tokens if isinstance(token, (list, tuple)) and len(token) == 2]
             if pairs:
                 columns = zip(("word", "tag"), zip(*pairs, strict=True), strict=True)

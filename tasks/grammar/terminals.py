@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
 KINDS = ("tags", "words", "both", "predicted")
-FOUND = ("words", "predicted")  # those whose parsers find the tags of their trees
+FOUND = ("words", "predicted")  # their parsers find the tags of trees
 # Columns of a word that templates of span features see: the form in lower case, its first three letters, its last one
 # to four, and its shape. With terminals="tags" they see its tag alone, which is the column "terminal".
 COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
