@@ -35,6 +35,7 @@ COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
 
 # The columns of the tags that are given, with terminals="predicted": the likeliest one, and all.
 GIVEN = ("tag", "tags")
+BESIDE = "|"  # between tags in the name of a terminal, where blanks cannot stand
 
 # A word's values in the user's columns: codes, and numbers of vectors.
 Own: TypeAlias = "tuple[tuple[int, ...], Sequence[float] | NDArray[np.float32]]"
@@ -64,6 +65,11 @@ class TaggedWord(str):
 def with_given(tree: Tree, tags: Iterable[str]) -> Tree:
     """The tree whose words carry tags, left to right."""
     return _with_words(tree, map(TaggedWord, tree.leaves(), tags))
+
+
+def joined(tags: str) -> str:
+    """The name of a terminal for tags with blanks between them."""
+    return BESIDE.join(tags.split())
 
 
 def given_tokens(tree: Tree) -> list[tuple[str, str | None]]:
@@ -150,7 +156,7 @@ class Terminals:
         if kind not in FOUND:
             return cls(kind, own=own)
         if kind == "predicted":
-            given = Counter(" ".join((tag or "").split()) for tree in trees for _, tag in given_tokens(tree))
+            given = Counter(joined(tag or "") for tree in trees for _, tag in given_tokens(tree))
             return cls(kind, (tags for tags, count in given.items() if count >= min_count), (), own)
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
         rare = [word for word, count in counts.items() if count < min_count]
@@ -171,8 +177,8 @@ class Terminals:
         """Values of each word of a sentence in the columns of given tags, if there are such, and in the user's."""
         codes, numbers = self.own.values([word for word, _ in tokens])
         if self.kind == "predicted":
-            given = (str(tag).split() for _, tag in tokens)
-            codes = [(code(tags[0]), code(" ".join(tags)), *own) for tags, own in zip(given, codes, strict=True)]
+            given = [str(tag) for _, tag in tokens]
+            codes = [(code(tags.split()[0]), code(joined(tags)), *own) for tags, own in zip(given, codes, strict=True)]
         return zip(codes, numbers, strict=True)
 
     def of_word(self, word: str, grammar: Grammar | None = None, own: Own = NOTHING) -> Token:
@@ -184,8 +190,9 @@ class Terminals:
 
     def of_given(self, word: str, tags: str, grammar: Grammar | None = None, own: Own = NOTHING) -> Token:
         """The terminal of a word by the tags given with it: these if they are known, else the likeliest one."""
-        tags = " ".join(tags.split())
-        terminal = tags if tags in self.known else tags.split()[0]
+        terminal = joined(tags)
+        if terminal not in self.known:
+            terminal = tags.split(maxsplit=1)[0]
         known = grammar is None or terminal in grammar.terminal_number
         return token_of(terminal if known else UNKNOWN, escaped(word), own)
 

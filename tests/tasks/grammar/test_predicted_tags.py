@@ -83,6 +83,14 @@ def tree_of(reference):
     return Tree.made(label, tuple(child if isinstance(child, str) else tree_of(child) for child in children))
 
 
+def test_C_is_chosen_and_unlikely_rules_are_printed():
+    X = noisy(TRAIN[:40], np.random.default_rng(0))
+    parser = GrammarParser(terminals="predicted", max_iter=1, random_state=0).fit(X, TRAIN[:40])
+    assert parser.C_ in parser.validation_["C"] and parser.validation_["n_held_out"] > 0
+    several = [name for name in parser.model_.terminals.known if "|" in name]
+    assert several and all(f"'{name}'" in parser.grammar_text() for name in several)
+
+
 def test_templates_see_the_first_tag_and_all():
     X = [[("a", "D"), ("b", "N V")], [("b", "N"), ("a", "D V")]] * 2
     trees = [SHARED, parse_tree("(NP (N b) (D a))")] * 2
@@ -106,9 +114,9 @@ def test_tags_that_are_rarely_given_together_count_as_the_first():
     X[2] = [("a", "V N"), *X[2][1:]]
     terminals = fitted(X, trees).model_.terminals
     grammar = fitted(X, trees).model_.oracle.grammar
-    assert set(grammar.terminals) == {"N", "V", "V N", UNKNOWN} and terminals.known == {"N", "V", "V N"}
+    assert set(grammar.terminals) == {"N", "V", "V|N", UNKNOWN} and terminals.known == {"N", "V", "V|N"}
     found = [str(terminals.of_given("a", tags, grammar)) for tags in ("N V", "V  N", "V", "? V", "N ?")]
-    assert found == ["N", "V N", "V", UNKNOWN, "N"]
+    assert found == ["N", "V|N", "V", UNKNOWN, "N"]
 
 
 @pytest.mark.filterwarnings("ignore:the grammar has no tree")
