@@ -19,16 +19,16 @@ from structsvm.tasks.common.inspection.inputs import are_sentences, refuse
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
-from structsvm.tasks.tagged.lattice import check_no_blanks, decides, first_of, given_by
-from structsvm.tasks.tagged.sentences import COLUMNS, UPOS, columns_in, columns_of, tokens_of, with_tags
+from structsvm.tasks.tagged.lattice import as_taken, check_no_blanks, decides, likely_tags
+from structsvm.tasks.tagged.sentences import COLUMNS, UPOS, columns_in, columns_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from structsvm.arrays import AnyArray
     from structsvm.model_file import Destination, Origin
-    from structsvm.structures.dependencies import Word
     from structsvm.tasks.common.inspection.weights import Explanation
+    from structsvm.tasks.tagged.lattice import Tagged, Tags
     from structsvm.tasks.tagged.sentences import SentenceLike
 
 KIND = "tagged"
@@ -44,6 +44,8 @@ class TaggedParser(BaseEstimator):
     others.
 
     The tags of words in CoNLL-U are UPOS and XPOS, or FEATS where there is no XPOS: the tagger predicts them together.
+    Where it has probabilities, both kinds of parser see the likeliest tag and all likely ones, and learn what these are
+    worth; see `structsvm.tasks.tagged.lattice`.
 
     Parameters
     ----------
@@ -107,7 +109,9 @@ class TaggedParser(BaseEstimator):
             tagger or parser refuse.
         """
         validate(self, self._constraints)
-        columns = columns_in(X)
+        trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
+        parser = _usual_parser(trees) if self.parser is None else self.parser
+        columns = (UPOS,) if isinstance(parser, GrammarParser) else columns_in(X)
         tokens = tokens_of(X, columns)
         if len(tokens) < self.n_folds:
             raise ValueError(f"{len(tokens)} sentences cannot be divided into n_folds={self.n_folds}")
@@ -115,41 +119,40 @@ class TaggedParser(BaseEstimator):
             bare = next((word for word, tag in sentence if tag in (None, "_")), None)
             if bare is not None or not sentence:
                 raise ValueError(f"sentence {i}: " + ("it has no words" if bare is None else f"{bare!r} has no tag"))
-        trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
-        parser = _usual_parser(trees) if self.parser is None else self.parser
         if decides(parser):
             check_no_blanks(tokens)
         wanted = SequenceLabeler() if self.tagger is None else self.tagger
         words, tags = columns_of(tokens), [[tag for _, tag in sentence] for sentence in tokens]
-        fold, found = np.arange(len(tags)) % self.n_folds, list(tags)
+        fold = np.arange(len(tags)) % self.n_folds
+        found: list[list[Tags]] = [[] for _ in tags]
         for k in range(self.n_folds):
             known, new = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             tagger = clone(wanted).fit(words[known], [tags[i] for i in known])
-            for i, one in zip(new.tolist(), given_by(tagger, words[new], parser), strict=True):
+            for i, one in zip(new.tolist(), likely_tags(tagger, words[new], parser), strict=True):
                 found[i] = one
-        pairs = (pair for one, other in zip(tags, found, strict=True) for pair in zip(one, other, strict=True))
-        several = decides(parser)
-        right = [tag == (first_of(given) if several else given) for tag, given in pairs]
+        right = [a == b[0] for one, other in zip(tags, found, strict=True) for a, b in zip(one, other, strict=True)]
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         tagger = clone(wanted).fit(words, tags)
-        self.parser_ = clone(parser).fit(with_tags(tokens, found, columns), trees, **weight)
+        self.parser_ = clone(parser).fit(as_taken(tokens, found, columns, tagger, parser), trees, **weight)
         self.tagger_, self.tag_accuracy_, self.columns_ = tagger, float(np.mean(right)), columns
         return self
 
-    def tagged(self, X: Sequence[SentenceLike]) -> list[list[tuple[str, str]]] | list[list[Word]]:
-        """Return the sentences with the tagger's tags, as the parser takes them: lists of (word, tag), or of `Word` if
-        there are several `columns_` of tags. For ``GrammarParser(terminals="predicted")`` a tag is followed by others
-        of a probability of 0.1 or more, with blanks between them.
+    def tagged(self, X: Sequence[SentenceLike]) -> list[list[Tagged]]:
+        """Return the sentences with the tagger's tags, as the parser takes them.
+
+        Lists of (word, tag), or of `Word` if there are two `columns_` of tags. Of a tagger with probabilities, those of
+        0.1 or more are added: for ``GrammarParser(terminals="predicted")`` after the first, with blanks between them;
+        for `DependencyParser` as FEATS of a `Word`.
         """
         check_is_fitted(self)
         tokens = tokens_of(X)
-        tags: list[list[str]] = [[] for _ in tokens]
+        tags: list[list[Tags]] = [[] for _ in tokens]
         filled = [i for i, sentence in enumerate(tokens) if sentence]
         if filled:
             words = columns_of([tokens[i] for i in filled])
-            for i, found in zip(filled, given_by(self.tagger_, words, self.parser_), strict=True):
+            for i, found in zip(filled, likely_tags(self.tagger_, words, self.parser_), strict=True):
                 tags[i] = found
-        return with_tags(tokens, tags, self.columns_)
+        return as_taken(tokens, tags, self.columns_, self.tagger_, self.parser_)
 
     def predict(self, X: Sequence[SentenceLike]) -> list[Any]:
         """Return the parser's predictions for sentences: lists of words.

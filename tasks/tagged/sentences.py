@@ -1,4 +1,4 @@
-"""From sentences and trees of either kind to words and tags, and back.
+"""From sentences and trees of either kind to words and tags.
 
 A tagger has one label per word. Where training has two columns of tags, UPOS and XPOS (or FEATS, if there is no XPOS),
 the label is their values side by side, so that they agree, and the parser gets them in their columns again. FEATS
@@ -33,20 +33,8 @@ def columns_of(tokens: Iterable[Iterable[tuple[str, object]]]) -> Columns:
     return Columns.from_sequences([[(word,) for word, _ in sentence] for sentence in tokens])
 
 
-def with_tags(
-    tokens: Iterable[Iterable[tuple[str, object]]], tags: Iterable[Iterable[str]], columns: Sequence[str]
-) -> list[list[tuple[str, str]]] | list[list[Word]]:
-    """The words of sentences with other tags: pairs, or of several columns of tags `Word`."""
-    pairs = [
-        [(word, tag) for (word, _), tag in zip(sentence, found, strict=True)]
-        for sentence, found in zip(tokens, tags, strict=True)
-    ]
-    if len(columns) == 1:
-        return pairs
-    return [[_word(word, tag, columns) for word, tag in sentence] for sentence in pairs]
-
-
-def _word(form: str, tag: str, columns: Sequence[str]) -> Word:
+def word_of(form: str, tag: str, columns: Sequence[str]) -> Word:
+    """A word whose tag is the values of columns side by side; ValueError for one that is not."""
     values = tag.split(BETWEEN)
     if len(values) != len(columns):
         raise ValueError(f"the tagger's label {tag!r:.80} of {form!r:.80} has not the columns {', '.join(columns)}")

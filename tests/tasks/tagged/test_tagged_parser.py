@@ -182,6 +182,28 @@ def test_a_parser_that_decides_has_the_likely_tags(tmp_path):
     assert all(len(tag.split()) == 1 for sentence in without.tagged(words) for _, tag in sentence)
 
 
+def test_heads_are_found_with_the_likely_tags_as_a_column():
+    tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, templates="rich", random_state=0)
+    for X, columns in ((TRAIN, ("upos", "xpos")), ([pairs_of(tree) for tree in TRAIN], ("upos",))):
+        parser = TaggedParser(PARSER, tagger, n_folds=2).fit(X, [tree.arcs for tree in TRAIN])
+        words = [pairs_of(tree) for tree in TEST]
+        tagged = parser.tagged(words)
+        assert parser.columns_ == columns and parser.predict(words) == parser.parser_.predict(tagged)
+        names, several = [name.split("\t") for name in parser.tagger_.classes_], 0
+        chances = parser.tagger_.predict_marginals(columns_of(words))
+        for sentence, rows in zip(tagged, chances, strict=True):
+            for word, row in zip(sentence, rows, strict=True):
+                likely = sorted(np.flatnonzero(row >= LEAST), key=lambda k: -row[k])[:MOST] or [int(row.argmax())]
+                assert [getattr(word, name) for name in columns] == names[likely[0]]
+                assert word.feats == "|".join(dict.fromkeys(names[k][-1] for k in likely))
+                several += len(likely) > 1
+        assert several > 0
+
+
+def pairs_of(tree):
+    return [(word.form, word.upos) for word in tree.words]
+
+
 def test_tags_with_blanks_are_refused_where_they_would_be_several():
     X, y = [[("ice", "N N"), ("melts", "V")]] * 4, ["(S (NP (N ice)) (VP (V melts)))"] * 4
     with pytest.raises(ValueError, match="sentence 0: the tag 'N N' must not have blanks"):
