@@ -43,9 +43,10 @@ class TaggedParser(BaseEstimator):
     much. So the parser is trained on jackknifed tags: each fold of the sentences is tagged by a tagger trained on the
     others.
 
-    The tags of words in CoNLL-U are UPOS and XPOS, or FEATS where there is no XPOS: the tagger predicts them together.
-    Where it has probabilities, both kinds of parser see the likeliest tag and all likely ones, and learn what these are
-    worth; see `structsvm.tasks.tagged.lattice`.
+    The tags of words in CoNLL-U are UPOS and XPOS, or FEATS where there is no XPOS: the tagger predicts them together,
+    or UPOS alone where there are more than 128 pairs of these, which would take long. Where it has probabilities, both
+    kinds of parser see the likeliest tag and all likely ones, and learn what these are worth; see
+    `structsvm.tasks.tagged.lattice`.
 
     Parameters
     ----------

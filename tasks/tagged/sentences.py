@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Columns of a word that are tags. Every word has the first one, others are "_" where they are not given.
 UPOS = "upos"
 COLUMNS = (UPOS, "xpos", "feats")
+# A tagger's time grows with the square of the labels: of more pairs, UPOS alone is predicted.
+MOST_LABELS = 128
 BETWEEN = "\t"  # stands in no column of CoNLL-U
 
 
@@ -38,11 +40,14 @@ def word_of(form: str, tag: str, columns: Sequence[str]) -> Word:
     values = tag.split(BETWEEN)
     if len(values) != len(columns):
         raise ValueError(f"the tagger's label {tag!r:.80} of {form!r:.80} has not the columns {', '.join(columns)}")
-    return Word(form, **dict(zip(columns, values, strict=True)))
+    given = dict(zip(columns, values, strict=True))
+    return Word(form, upos=given[UPOS], xpos=given.get("xpos", "_"), feats=given.get("feats", "_"))
 
 
 def columns_in(X: Iterable[object]) -> tuple[str, ...]:
-    """The columns of tags of sentences: UPOS, and XPOS or FEATS if all words are `Word` and some have it."""
+    """The columns of tags of sentences: UPOS, and XPOS or FEATS if all words are `Word`, some have it, and there are no
+    more than `MOST_LABELS` pairs of values.
+    """
     words: list[Word] = []
     for sentence in X:
         tokens = sentence.words if isinstance(sentence, DependencyTree) else sentence
@@ -50,7 +55,9 @@ def columns_in(X: Iterable[object]) -> tuple[str, ...]:
             return (UPOS,)
         words.extend(tokens)
     more = (name for name in COLUMNS[1:] if any(getattr(word, name) != "_" for word in words))
-    return (UPOS, *islice(more, 1))
+    columns = (UPOS, *islice(more, 1))
+    labels = {tuple(getattr(word, name) for name in columns) for word in words}
+    return columns if len(labels) <= MOST_LABELS else (UPOS,)
 
 
 def tokens_of(X: Sequence[SentenceLike], columns: Sequence[str] = (UPOS,)) -> list[list[tuple[str, str | None]]]:

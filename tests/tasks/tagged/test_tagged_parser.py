@@ -12,7 +12,7 @@ from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
 from structsvm.tasks import DependencyParser, GrammarParser, SequenceLabeler, TaggedParser
 from structsvm.tasks.tagged.lattice import LEAST, MOST
-from structsvm.tasks.tagged.sentences import columns_of
+from structsvm.tasks.tagged.sentences import MOST_LABELS, columns_in, columns_of
 
 TRAIN, TEST = (make_dependency_trees(n, max_length=10, random_state=n) for n in (90, 30))
 PARSER = DependencyParser(C=0.1, max_iter=2, random_state=0)
@@ -73,6 +73,12 @@ def test_columns_of_tags_are_those_of_training(hidden, columns):
         wanted = [[Word(word.form, **{name: getattr(word, name) for name in columns}) for word in one] for one in X]
     # Each sentence has a copy in another fold, so that the tagger knows it.
     assert one.columns_ == columns and wanted * 2 == one.parser_.X_ and one.tag_accuracy_ == 1.0
+
+
+@pytest.mark.parametrize(("n", "columns"), [(MOST_LABELS, ("upos", "xpos")), (MOST_LABELS + 1, ("upos",))])
+def test_many_pairs_of_tags_are_too_many(n, columns):
+    X = [[Word("a", upos="N", xpos=str(k)), Word("b", upos="N", xpos=str(k // 2))] for k in range(n)]
+    assert columns_in(X) == columns
 
 
 def test_a_column_that_is_not_in_all_words_is_left_out():
