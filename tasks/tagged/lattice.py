@@ -9,7 +9,7 @@ which its templates see in pairs of words. Other parsers have the best labelling
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,20 @@ from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.tagged.sentences import UPOS, word_of
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from numpy.typing import NDArray
 
     from structsvm.features.columns import Columns
+
+    class Tagger(Protocol):
+        """A labeler of words; one without probabilities needs `predict` alone."""
+
+        @property
+        def classes_(self) -> Sequence[object]: ...
+        def predict(self, X: Columns) -> Sequence[Sequence[str]]: ...
+        def predict_marginals(self, X: Columns) -> list[NDArray[np.float64]]: ...
+
 
 # A tag beside the likeliest one is handed on from this probability; MOST tags per word.
 LEAST, MOST = 0.1, 3
@@ -31,7 +42,7 @@ Tags: TypeAlias = "tuple[str, ...]"
 Tagged: TypeAlias = "tuple[str, str] | Word"
 
 
-def likely_tags(tagger: Any, X: Columns, parser: object) -> list[list[Tags]]:
+def likely_tags(tagger: Tagger, X: Columns, parser: object) -> list[list[Tags]]:
     """The likely tags of each word, the likeliest first; those of the best labelling alone for a parser that takes one.
 
     Parameters
