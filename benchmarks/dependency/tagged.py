@@ -1,6 +1,8 @@
-"""From words alone: tags of a tagger, jackknifed for training or not, beside gold tags and none."""
+"""From words alone: a tagger's likely tags or its best ones, jackknifed for training or not, gold tags, and none."""
 
 from __future__ import annotations
+
+from sklearn.base import clone
 
 from common.report import Table, notes
 from dependency.data import COLUMNS, TREEBANKS, measured, some
@@ -8,39 +10,47 @@ from structsvm.structures.dependencies import Word
 from structsvm.tasks import DependencyParser, SequenceLabeler, TaggedParser
 
 SENTENCES, QUICK = 500, 60
-TAGGER = SequenceLabeler(C=0.1, loss="hamming", probability=False, random_state=0)
+TAGGER = SequenceLabeler(C=0.1, loss="hamming", random_state=0)
+BEST = clone(TAGGER).set_params(probability=False)  # hands on its best labelling alone
 
 
-def with_upos(trees, tags=None):
-    """Sentences of forms and UPOS, or of forms alone."""
-    return [[Word(word.form, upos=word.upos if tags is None else tags) for word in tree.words] for tree in trees]
+def words_of(trees, *columns):
+    """Sentences of forms with these columns."""
+    return [
+        [Word(word.form, **{name: getattr(word, name) for name in columns}) for word in tree.words] for tree in trees
+    ]
 
 
-def gold(train):
-    parser = DependencyParser(random_state=0).fit(with_upos(train), [tree.arcs for tree in train])
-    return lambda trees: parser.predict(with_upos(trees))
+def of_columns(*columns):
+    def fit(train):
+        parser = DependencyParser(random_state=0).fit(words_of(train, *columns), [tree.arcs for tree in train])
+        return lambda trees: parser.predict(words_of(trees, *columns))
+
+    return fit
 
 
-def none(train):
-    parser = DependencyParser(random_state=0).fit(with_upos(train, "_"), [tree.arcs for tree in train])
-    return lambda trees: parser.predict(with_upos(trees, "_"))
+def tagged_by(tagger, *columns):
+    def fit(train):
+        arcs = [tree.arcs for tree in train]
+        return TaggedParser(DependencyParser(random_state=0), tagger).fit(words_of(train, *columns), arcs).predict
 
-
-def jackknifed(train):
-    return TaggedParser(DependencyParser(random_state=0), TAGGER).fit(train).predict
+    return fit
 
 
 def trained_on_gold(train):
-    both = TaggedParser(DependencyParser(random_state=0), TAGGER, n_folds=2).fit(train)
-    both.parser_.fit(with_upos(train), [tree.arcs for tree in train])
+    both = TaggedParser(DependencyParser(random_state=0), BEST, n_folds=2).fit(train)
+    both.parser_.fit(words_of(train, *both.columns_), [tree.arcs for tree in train])
     return both.predict
 
 
 PARSERS = {
-    "gold UPOS, in training and parsing": gold,
-    "no tags": none,
-    "tagged, jackknifed for training": jackknifed,
-    "tagged, trained on gold UPOS": trained_on_gold,
+    "gold UPOS and XPOS, in training and parsing": of_columns("upos", "xpos"),
+    "no tags": of_columns(),
+    "likely UPOS and XPOS, jackknifed": tagged_by(TAGGER, "upos", "xpos"),
+    "likely UPOS, jackknifed": tagged_by(TAGGER, "upos"),
+    "best UPOS and XPOS, jackknifed": tagged_by(BEST, "upos", "xpos"),
+    "best UPOS, jackknifed": tagged_by(BEST, "upos"),
+    "best UPOS and XPOS, trained on gold ones": trained_on_gold,
 }
 
 
@@ -57,6 +67,7 @@ def run(options):
 
 
 NOTES = """
-Words and UPOS, no XPOS, lemmas and morphology. Tags by `SequenceLabeler`, trained on the same sentences (C = 0.1, a
-margin), for training by five folds. Rates are with tagging.
+Words, UPOS and XPOS, no lemmas and morphology. Tags by `SequenceLabeler`, trained on the same sentences (C = 0.1, a
+margin), for training by five folds. Likely tags: all of a probability of 0.1 or more, beside the likeliest. Rates are
+with tagging.
 """

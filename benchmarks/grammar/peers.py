@@ -10,7 +10,7 @@ from pathlib import Path
 from common.report import Table, notes
 from grammar.commands import found
 from grammar.data import treebank, up_to
-from grammar.whole import LONGEST, as_it_comes, judged
+from grammar.whole import LONGEST, TAGGED, WORDS, as_it_comes, judged
 from structsvm.datasets import fetch_treebank_sample
 from structsvm.structures.trees import read_trees
 
@@ -35,7 +35,7 @@ def run(options):
     reused = before and before["machine"]["cpu"] == options.machine["cpu"] and not (options.fresh or options.quick)
     old = [row for kept in options.kept.tables("peers") for row in kept.rows] if reused else []
     kept = [row for row in old if row["parser"] != OURS]
-    for terminals in ("tags", "words", "both"):
+    for terminals in ("tags", WORDS, TAGGED, "both"):
         table.rows.append(as_it_comes(terminals, train, test)[1] | {"parser": OURS})
         yield table
     for program in found():

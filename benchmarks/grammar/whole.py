@@ -1,4 +1,6 @@
-"""The parser as it comes on the whole sample, all lengths up to 70: from tags, from words, from both."""
+"""The parser as it comes on the whole sample, all lengths up to 70: from tags, from words without and with a tagger,
+from both.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ from common.measure import Clock, peak, repeat
 from common.report import Table, notes
 from grammar.data import treebank
 from structsvm.metrics import bracket_scores
-from structsvm.tasks import GrammarParser
+from structsvm.tasks import GrammarParser, SequenceLabeler, TaggedParser
 
 LONGEST = 70
+WORDS, TAGGED = "words", "words, tagged"
 COLUMNS = {
     "terminals": ("from", ""),
     "C": ("C", "g"),
@@ -31,12 +34,13 @@ def run(options):
     # Neighbours in length, 20 words on average; and short ones.
     middle, short = ([tree for tree in test if a <= len(tree.leaves()) <= b] for a, b in ((15, 25), (1, 8)))
     table = Table(f"As it comes, {len(train)} trees to train on, {len(test)} to test on", COLUMNS, notes=notes(NOTES))
-    for terminals in ("tags", "words", "both"):
+    for terminals in ("tags", WORDS, TAGGED, "both"):
         parser, row = as_it_comes(terminals, train, test)
+        trained = parser.parser_ if terminals == TAGGED else parser
         rates = {"rate_20": rate(parser, middle, options.repeat), "rate_8": rate(parser, short, options.repeat)}
-        parser.set_params(n_jobs=2)
+        trained.set_params(n_jobs=2)
         rates["rate_both"] = rate(parser, middle, options.repeat, of="best")
-        table.rows.append(row | {"C": parser.C_} | rates)
+        table.rows.append(row | {"C": trained.C_} | rates)
         yield table
 
 
@@ -48,7 +52,9 @@ def rate(parser, trees, times, of="cpu"):
 
 def as_it_comes(terminals, train, test):
     """A parser of the training trees, and its row: what it took, and how it parses the others."""
-    parser = GrammarParser(terminals=terminals, random_state=0)
+    parser = GrammarParser(terminals="predicted" if terminals == TAGGED else terminals, random_state=0)
+    if terminals == TAGGED:
+        parser = TaggedParser(parser, SequenceLabeler(random_state=0))
     with Clock() as training:
         parser.fit(train)
     with warnings.catch_warnings():
@@ -63,13 +69,14 @@ def judged(terminals, test, predicted):
     """The columns of a row that say how good predicted trees are."""
     scores = bracket_scores(test, predicted)
     row = {"terminals": terminals, "accuracy": 100.0 * scores.accuracy, "f1": 100.0 * scores.f1}
-    return row | {"tags": 100.0 * scores.tag_accuracy if terminals == "words" else None}
+    return row | {"tags": 100.0 * scores.tag_accuracy if terminals in (WORDS, TAGGED) else None}
 
 
 NOTES = f"""
 Trained and tested on wsj_0001-0159 and wsj_0160-0199 of NLTK's sample, sentences up to {LONGEST} words, `GrammarParser`
 as it comes, C chosen on training trees; templates were chosen on wsj_0140-0159, those by rule on two divisions of the
-training part. Tags are the treebank's. Training: reading the grammar, the choice of C and the certificate are in it.
+training part. Tags are the treebank's; of words that are tagged, `TaggedParser` as it comes finds them. Training:
+reading the grammar, the choice of C and the certificate are in it.
 Sentences of 20 words (15 to 25): the fastest of five times, by CPU seconds; in two threads (`n_jobs=2`) by the wall
 clock. The peak is that of the process so far.
 """

@@ -135,7 +135,9 @@ def read_examples(path: str, terminals: str) -> tuple[Any, Any]:
     if TREE.match(body) and isinstance(_pair(body.split(maxsplit=1)[0]), str):
         trees = as_trees(parse_trees(text, name), clean=True)
         return [tree.tokens() for tree in trees], trees
-    are_pairs = terminals == "both" or not any(isinstance(token, str) for line in pairs for token in line)
+    are_pairs = terminals in ("both", "predicted") or not any(
+        isinstance(token, str) for line in pairs for token in line
+    )
     return (pairs if are_pairs else lines), None
 
 

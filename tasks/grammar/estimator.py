@@ -20,6 +20,7 @@ from structsvm.tasks.common.parameters import snapshot
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.grammar.model import GrammarModel, pcfg, prepare
 from structsvm.tasks.grammar.parameters import GRAMMAR_C, GrammarParserParameters, features_of
+from structsvm.tasks.grammar.terminals import FOUND, given_tokens
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 
 if TYPE_CHECKING:
@@ -56,9 +57,11 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
     probability : bool, default=False
         Whether training on a margin fits the temperature at which scores are probabilities: at the end, on held-out
         trees. Sums over all trees take several times as long as parsing.
-    terminals : {"tags", "words", "both"}, default="tags"
+    terminals : {"tags", "words", "both", "predicted"}, default="tags"
         What sentences consist of: part-of-speech tags, as in the paper; words; or pairs (word, tag), with tags for the
-        grammar and words for the span features.
+        grammar and words for the span features. "predicted": pairs as well, with tags of a tagger, or several with
+        blanks between them, the likeliest first; the parser finds the tags of its trees itself. Train it with tags that
+        are as often wrong as later ones: ``fit(sentences, trees)``, or `structsvm.tasks.TaggedParser`.
     grammar : TreebankGrammar, optional
         How the grammar is read off the trees: Markovisation, classes of rare words, unary chains.
     features : SpanFeatures, optional
@@ -355,7 +358,8 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         trees = trees_of(X, y, self)
         check_whole(trees, "score")
         by_words = self.terminals == "words"
-        return bracket_scores(trees, self.predict([tree.leaves() if by_words else tree.tokens() for tree in trees])).f1
+        sentences = [tree.leaves() if by_words else given_tokens(tree) for tree in trees]
+        return bracket_scores(trees, self.predict(sentences)).f1
 
     # ---- views ---------------------------------------------------------------------------------
 
@@ -396,7 +400,7 @@ def warned_of(without: list[int], n: int, params: GrammarParser) -> set[int]:
     """The indices of the sentences without a parse, after a warning if there are any."""
     if without:
         advice = "TreebankGrammar(h=0) makes more rules that were not seen, " * (params.model_.oracle.grammar.h != 0)
-        if params.terminals != "words":
+        if params.terminals not in FOUND:
             advice += "terminals='words' knows classes of unknown words, "
         warn(
             f"the grammar has no tree for {len(without)} of {n} sentences ({len(without) / n:.1%}; sentence "

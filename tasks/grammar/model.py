@@ -64,7 +64,7 @@ from structsvm.tasks.grammar.parameters import (
 )
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.templates import sees_rules
-from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
+from structsvm.tasks.grammar.terminals import FOUND, KINDS, UNKNOWN, Terminals, given_tokens, with_given
 from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ class GrammarModel(TaskModel[Trees]):
                 rare[lhs] = rare.get(lhs, 0.0) + count
         for k, (lhs, rhs) in enumerate(grammar.features):
             if rhs == (Terminal(UNKNOWN),):
-                counts[k] = rare[lhs]
+                counts[k] = rare.get(lhs, 1.0)  # given tags have no class: as if one such word had been seen
         return pcfg_weights(grammar, counts, smoothing)
 
     # ---- probabilities --------------------------------------------------------------------------
@@ -438,7 +438,7 @@ class GrammarModel(TaskModel[Trees]):
         self.check_words(sentences)
         parser, found = self.oracle.parser(), list[list[Bracket]]()
         weights = self.oracle.check_weights(probable_weights(self, "predict_spans"))
-        has_tags = self.terminals.kind == "words"
+        has_tags = self.terminals.finds_tags
         for i, sentence in enumerate(sentences):
             with _naming(i):
                 terminals = [] if is_nothing(sentence) else self._encoded(sentence)[0]
@@ -464,6 +464,12 @@ class GrammarModel(TaskModel[Trees]):
         if self.seen is None:
             return
         tokens = chain.from_iterable(sentence for sentence in sentences if isinstance(sentence, (list, tuple)))
+        if self.terminals.kind == "predicted":  # other tokens are an error that names its sentence
+            pairs = [token for token in tokens if isinstance(token, (list, tuple)) and len(token) == 2]
+            if pairs:
+                columns = zip(("word", "tag"), zip(*pairs, strict=True), strict=True)
+                self.seen.check({name: Counter(map(str, values)) for name, values in columns}, len(pairs))
+            return
         words = [str(token if isinstance(token, str) or not token else token[0]) for token in tokens]
         self.seen.check({"word": Counter(words)}, len(words))
 
@@ -503,9 +509,10 @@ class GrammarModel(TaskModel[Trees]):
         """A word with its tag."""
         if isinstance(word, Tree):
             return word
-        if not isinstance(token, str):
-            return Tree(token[1], (word,))
         grammar = self.oracle.grammar
+        given = "" if isinstance(token, str) else token[1].split()[0] if self.terminals.finds_tags else token[1]
+        if given and (self.terminals.kind != "predicted" or given in grammar.node_number):
+            return Tree(given, (word,))
         rules = grammar.tags.get(grammar.terminal_number.get(terminal, -1), ())
         tags = [(self.weights[grammar.arrays["lexical_feature"][k]], name) for k, name in rules]
         return self._plain(Tree(max(tags)[1], (word,))) if tags else word
@@ -543,7 +550,11 @@ class GrammarModel(TaskModel[Trees]):
         ranked = list(self.oracle.kbest(terminals, self.weights, 2, words=words))
         alone = f"the grammar has {len(ranked)} trees for the sentence, and two are compared"
         trees = [self._plain(tree) for tree, _ in two_best(ranked, alone)]
-        encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
+        given = trees
+        if self.terminals.kind == "predicted":
+            tags = [tag for _, tag in split_text(x)]
+            given = [with_given(tree, tags) for tree in trees]
+        encoded = encode_trees(self.terminals, self.v, given, self.oracle.grammar)
         first, second = (self.oracle.joint_feature(None, tree) for tree in encoded)
         values = (first - second) * self.weights
         rules = self.weighted_rules()
@@ -642,8 +653,9 @@ def prepare(
         if n > params.max_length:
             raise ValueError(f"tree {i}: {n} words are more than the cap max_length={params.max_length}")
     rules = dict.fromkeys(rule for tree in encoded for rule in known_or_all_rules(tree, settings.v))
-    if params.terminals == "words":
-        rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith("<unk") for s in rule.rhs)]
+    if terminals.finds_tags:
+        unknown = "<unk" if terminals.kind == "words" else ""  # any tags that are given may be new
+        rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith(unknown) for s in rule.rhs)]
         rules |= dict.fromkeys(Rule(rule.lhs, (Terminal(UNKNOWN),)) for rule in rare if len(rule.rhs) == 1)
     made = {rule.lhs for rule in rules}
     starts = tuple(dict.fromkeys(tree.label for tree in encoded if tree.label in made))
@@ -692,13 +704,17 @@ def _settle_units(terminals: Terminals, trees: list[Tree], weight: Weights | Non
 
 
 def seen_words(params: Params, trees: Iterable[Tree]) -> SeenColumns | None:
-    """The frequent words of trees, and tags in place of which they may be given; None for parsers that go by tags."""
-    if params.terminals != "words":
+    """The frequent words of trees, and their tags: those in place of which words may be given, or those given with
+    them. None for parsers whose terminals are tags.
+    """
+    if params.terminals not in FOUND:
         return None
-    tokens = [token for tree in trees for token in tree.tokens()]
+    tokens = [token for tree in trees for token in given_tokens(tree)]
     words, tags = (Counter(token[k] for token in tokens if token[k]) for k in (0, 1))
-    found = SeenColumns.of({"word": words, "tag": tags}, len(tokens)).columns
-    return SeenColumns({"word": found["word"], "tag": found["tag"]._replace(share=0.0)})
+    seen = SeenColumns.of({"word": words, "tag": tags}, len(tokens))
+    if params.terminals == "predicted":
+        return seen
+    return SeenColumns({"word": seen.columns["word"], "tag": seen.columns["tag"]._replace(share=0.0)})
 
 
 def pcfg(params: Params, trees: Sequence[Tree], smoothing: float) -> tuple[GrammarModel, Trees]:

@@ -102,6 +102,28 @@ rule first-1.end3
 rule first.end3
 """
 
+# Templates of tags that are given with words, beside those of words. The parser finds its own tags, which rules have.
+OF_GIVEN = """
+first-1.tag
+first.tag
+last.tag
+last+1.tag
+split.tag
+first-1.tags
+first.tags
+last.tags
+last+1.tags
+split-1.tags
+split.tags
+"""
+
+# Beside those by rule.
+OF_RULES_OF_GIVEN = """
+rule split-1.tags
+rule split.tags
+rule first.tags
+"""
+
 # Templates for each of the user's own columns.
 OWN = """
 first.own
@@ -128,6 +150,11 @@ def lines(text: str) -> tuple[str, ...]:
     return tuple(line for line in found if line)
 
 
+def given(text: str) -> tuple[str, ...]:
+    """The templates of a text, with the tags that are given in place of the grammar's terminals."""
+    return lines(text.replace("terminal", "tag"))
+
+
 def default_templates(
     kind: str, own: Iterable[str] = (), vectors: Iterable[str] = (), *, rules: bool = True
 ) -> tuple[str, ...]:
@@ -138,6 +165,8 @@ def default_templates(
     by_rule = rule_templates(kind) if rules else ()
     if kind == "words":
         return ("length", *lines(OF_WORDS), *by_rule)
+    if kind == "predicted":
+        return ("length", *lines(OF_WORDS), *lines(OF_GIVEN), *given(PAIRS), *given(OF_BOTH), *by_rule)
     others = lines(OF_TAGS) if kind == "tags" else lines(OF_WORDS) + lines(OF_BOTH)
     return PLAIN + lines(PAIRS) + others + by_rule
 
@@ -146,6 +175,8 @@ def rule_templates(kind: str) -> tuple[str, ...]:
     """Templates by rule, for terminals of a kind."""
     if kind == "words":
         return lines(OF_RULES_OF_WORDS)
+    if kind == "predicted":
+        return (*lines(OF_RULES_OF_WORDS), *given(OF_RULES), *lines(OF_RULES_OF_GIVEN))
     return lines(OF_RULES) if kind == "tags" else lines(OF_RULES) + lines(OF_RULES_OF_BOTH)
 
 

@@ -1,4 +1,9 @@
-"""The terminals of a grammar: part-of-speech tags, or words with classes for the rare and the unknown."""
+"""The terminals of a grammar: part-of-speech tags, or words with classes for the rare and the unknown.
+
+With terminals="predicted" they are what a tagger says of a word: a tag, or several with blanks between them, the
+likeliest first. The grammar has weights of its own tags for each of these, so that a wrong tag can be overruled, and
+inference is exact over all taggings. Templates see words, the first tag as the column "tag", and all as "tags".
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from structsvm.features.word_codes import OwnColumns, code, shape
 from structsvm.structures.spans import Token
@@ -22,10 +27,15 @@ if TYPE_CHECKING:
     from structsvm.structures.grammar import Grammar
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
-KINDS = ("tags", "words", "both")
+KINDS = ("tags", "words", "both", "predicted")
+FOUND = ("words", "predicted")  # their parsers find the tags of trees
 # Columns of a word that templates of span features see: the form in lower case, its first three letters, its last one
 # to four, and its shape. With terminals="tags" they see its tag alone, which is the column "terminal".
 COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
+
+# The columns of the tags that are given, with terminals="predicted": the likeliest one, and all.
+GIVEN = ("tag", "tags")
+BESIDE = "|"  # between tags in the name of a terminal, where blanks cannot stand
 
 # A word's values in the user's columns: codes, and numbers of vectors.
 Own: TypeAlias = "tuple[tuple[int, ...], Sequence[float] | NDArray[np.float32]]"
@@ -35,6 +45,36 @@ NOTHING: Own = ((), ())
 LONGEST_ENDING, LEAST_WITH_ENDING = 4, 20
 # The usual ones.
 ENGLISH = ("ing", "ed", "tion", "ion", "er", "est", "ly", "ity", "able", "al", "s")
+
+
+class TaggedWord(str):
+    """A word of a tree that carries the tag or tags given with it, `tag`."""
+
+    __slots__ = ("tag",)
+    tag: str
+
+    def __new__(cls, word: str, tag: str) -> Self:
+        made = super().__new__(cls, word)
+        made.tag = tag
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return str(self), self.tag
+
+
+def with_given(tree: Tree, tags: Iterable[str]) -> Tree:
+    """The tree whose words carry tags, left to right."""
+    return _with_words(tree, map(TaggedWord, tree.leaves(), tags))
+
+
+def joined(tags: str) -> str:
+    """The name of a terminal for tags with blanks between them."""
+    return BESIDE.join(tags.split())
+
+
+def given_tokens(tree: Tree) -> list[tuple[str, str | None]]:
+    """``(word, tag)`` of the words of a tree: the tag that is given with a word, else the tree's."""
+    return [(word, word.tag if isinstance(word, TaggedWord) else tag) for word, tag in tree.tokens()]
 
 
 def codes_of(word: str) -> tuple[int, ...]:
@@ -90,10 +130,10 @@ class Terminals:
 
     Parameters
     ----------
-    kind : {"tags", "words", "both"}
-        "both": tags, with words for templates to see.
+    kind : {"tags", "words", "both", "predicted"}
+        "both": tags, with words for templates to see. "predicted": words, with tags for templates to see.
     known : collection of str
-        The words that are terminals themselves; for tags not used.
+        The words that are terminals themselves, or what is said of words; for tags not used.
     endings : sequence of str
         Those by which rare words are classed.
     own : OwnColumns, optional
@@ -113,8 +153,11 @@ class Terminals:
         """Words seen `min_count` times or more are known."""
         own = OwnColumns(columns, () if columns is None else None)
         own.values(trees[0].leaves())  # finds the columns
-        if kind != "words":
+        if kind not in FOUND:
             return cls(kind, own=own)
+        if kind == "predicted":
+            given = Counter(joined(tag or "") for tree in trees for _, tag in given_tokens(tree))
+            return cls(kind, (tags for tags, count in given.items() if count >= min_count), (), own)
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
         rare = [word for word, count in counts.items() if count < min_count]
         return cls(kind, (word for word, count in counts.items() if count >= min_count), common_endings(rare), own)
@@ -122,11 +165,21 @@ class Terminals:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of a word that templates see beside its terminal."""
-        return (() if self.kind == "tags" and not self.own.sizes else COLUMNS) + self.own.names
+        given = GIVEN if self.kind == "predicted" else ()
+        return (() if self.kind == "tags" and not self.own.sizes else COLUMNS) + given + self.own.names
 
-    def _own(self, words: list[str]) -> Iterator[Own]:
-        """Values of each word of a sentence in the user's columns."""
-        return zip(*self.own.values(words), strict=True)
+    @property
+    def finds_tags(self) -> bool:
+        """Whether a parser finds the tags of its trees."""
+        return self.kind in FOUND
+
+    def _own(self, tokens: Sequence[tuple[str, str | None]]) -> Iterator[Own]:
+        """Values of each word of a sentence in the columns of given tags, if there are such, and in the user's."""
+        codes, numbers = self.own.values([word for word, _ in tokens])
+        if self.kind == "predicted":
+            given = [str(tag) for _, tag in tokens]
+            codes = [(code(tags.split()[0]), code(joined(tags)), *own) for tags, own in zip(given, codes, strict=True)]
+        return zip(codes, numbers, strict=True)
 
     def of_word(self, word: str, grammar: Grammar | None = None, own: Own = NOTHING) -> Token:
         """The terminal of a word; where there is a grammar, UNKNOWN for a class that is not in it."""
@@ -135,29 +188,30 @@ class Terminals:
         known = grammar is None or terminal in grammar.terminal_number
         return token_of(terminal if known else UNKNOWN, word, own)
 
+    def of_given(self, word: str, tags: str, grammar: Grammar | None = None, own: Own = NOTHING) -> Token:
+        """The terminal of a word by the tags given with it: these if they are known, else the likeliest one."""
+        terminal = joined(tags)
+        if terminal not in self.known:
+            terminal = tags.split(maxsplit=1)[0]
+        known = grammar is None or terminal in grammar.terminal_number
+        return token_of(terminal if known else UNKNOWN, escaped(word), own)
+
     def of_pair(self, word: str, tag: str, own: Own = NOTHING) -> str:
         """The terminal of a word and its tag, a tag."""
         return tag if self.kind == "tags" and not self.own.sizes else token_of(tag, escaped(word), own)
 
     def of_tree(self, tree: Tree, grammar: Grammar | None = None) -> Tree:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
-        own = self._own(tree.leaves())
-        if self.kind == "words":
-            values, places = list(own), _places(tree)
-            return tree.map(
-                lambda node, children: Tree.made(
-                    node.label,
-                    tuple(
-                        [
-                            self.of_word(c, grammar, values[places[id(node)].popleft()]) if isinstance(c, str) else c
-                            for c in children
-                        ]
-                    ),
-                )
+        tokens = given_tokens(tree) if self.kind == "predicted" else tree.tokens()
+        if self.kind != "words":
+            for word, tag in tokens:
+                if tag is None or tag.strip() in ("", UNKNOWN_LABEL, STRETCH):
+                    raise ValueError(f"the word {word!r} has no tag of its own; use terminals='words'")
+        own = self._own(tokens)
+        if self.finds_tags:
+            return _with_words(
+                tree, [self._found(*token, grammar, more) for token, more in zip(tokens, own, strict=True)]
             )
-        for word, tag in tree.tokens():
-            if tag in (None, "", UNKNOWN_LABEL, STRETCH):
-                raise ValueError(f"the word {word!r} has no tag of its own; use terminals='words'")
         if tree.is_preterminal:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
         return tree.map(
@@ -167,6 +221,12 @@ class Terminals:
                 else Tree.made(node.label, tuple(children))
             )
         )
+
+    def _found(self, word: str, tag: str | None, grammar: Grammar | None, own: Own) -> Token:
+        """The terminal of a word whose tag the parser finds."""
+        if self.kind == "predicted":
+            return self.of_given(word, tag or "", grammar, own)
+        return self.of_word(word, grammar, own)
 
     def of_sentence(self, tokens: Iterable[object], grammar: Grammar) -> tuple[list[str], list[str | Tree]]:
         """``(terminals, words)`` of a sentence, a list of tags or words or of (word, tag).
@@ -180,25 +240,37 @@ class Terminals:
             word, tag = token if isinstance(token, (tuple, list)) and len(token) == 2 else (token, token)
             if not (isinstance(word, str) and isinstance(tag, str)):
                 raise ValueError(f"a token must be a str or a pair (word, tag), got {token!r:.80}")
-            if isinstance(token, str) and (self.kind == "both" or (self.kind == "tags" and self.own.sizes)):
-                what = "terminals='both'" if self.kind == "both" else "features of words"
+            if isinstance(token, str) and (
+                self.kind in ("both", "predicted") or (self.kind == "tags" and self.own.sizes)
+            ):
+                what = "features of words" if self.kind == "tags" else f"terminals={self.kind!r}"
                 raise ValueError(f"with {what} a token must be a pair (word, tag), got {token!r:.80}")
-            if not word or not tag:
+            if not word or not tag.strip():
                 raise ValueError(f"a word and its tag must not be empty, got {token!r:.80}")
-            if self.kind != "words" and tag not in grammar.terminal_number:
+            if not self.finds_tags and tag not in grammar.terminal_number:
                 cleaned = clean_label(tag)
                 tag = cleaned if cleaned in grammar.terminal_number else tag
             pairs.append((word, tag))
-        for (word, tag), own in zip(pairs, self._own([word for word, _ in pairs]), strict=True):
-            if self.kind == "words":
-                terminals.append(self.of_word(word, grammar, own))
+        for (word, tag), own in zip(pairs, self._own(pairs), strict=True):
+            if self.finds_tags:
+                terminals.append(self._found(word, tag, grammar, own))
                 words.append(word)
             else:
                 terminals.append(self.of_pair(word, tag, own))
                 words.append(Tree(tag, (word,)))
-        if self.kind != "words":
+        if not self.finds_tags:
             _check_tags([node for node in words if isinstance(node, Tree)], grammar.terminal_number)
         return terminals, words
+
+
+def _with_words(tree: Tree, words: Iterable[str]) -> Tree:
+    """The tree with other words, left to right."""
+    made, places = list(words), _places(tree)
+    return tree.map(
+        lambda node, children: Tree.made(
+            node.label, tuple([made[places[id(node)].popleft()] if isinstance(c, str) else c for c in children])
+        )
+    )
 
 
 def _places(tree: Tree) -> dict[int, deque[int]]:

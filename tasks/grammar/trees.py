@@ -19,6 +19,7 @@ from structsvm.structures.trees import (
 )
 from structsvm.tasks.common.examples import split_text
 from structsvm.tasks.grammar.parameters import grammar_of
+from structsvm.tasks.grammar.terminals import with_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,6 +111,8 @@ def trees_of(X: Any, y: Any, params: Params) -> list[Tree]:
             raise ValueError(f"sentence {i}: {error}") from None
     if params.terminals == "both":
         return [_tagged_as(sentence, tree, clean) for sentence, tree in zip(X, trees, strict=True)]
+    if params.terminals == "predicted":
+        return [with_given(tree, [tag for _, tag in sentence]) for sentence, tree in zip(X, trees, strict=True)]
     return trees
 
 
@@ -124,13 +127,13 @@ def _check_tokens(sentence: Sequence[object], tokens: Sequence[tuple[str, str | 
         raise ValueError(f"it has {len(sentence)} tokens, and its tree {len(tokens)} words")
     for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
         given = token if isinstance(token, (tuple, list)) else (token,)
-        if clean and kind != "words" and isinstance(given[-1], str):
+        if clean and kind in ("tags", "both") and isinstance(given[-1], str):
             given = (*given[:-1], clean_label(given[-1]))
         wanted = (word, tag) if len(given) == 2 else (tag if kind == "tags" else word,)
-        if len(given) == 2 and (kind == "both" or tag in (None, UNKNOWN_LABEL, STRETCH)):
+        if len(given) == 2 and (kind in ("both", "predicted") or tag in (None, UNKNOWN_LABEL, STRETCH)):
             wanted = (word, given[1])  # a tag that the tree does not tell, or that is the sentence's own
-        elif kind == "both":
-            raise ValueError(f"its token {k} is {token!r:.80}; with terminals='both' it must be a pair (word, tag)")
+        elif kind in ("both", "predicted"):
+            raise ValueError(f"its token {k} is {token!r:.80}; with terminals={kind!r} it must be a pair (word, tag)")
         if [escaped(str(part)) for part in given] != [escaped(str(part)) for part in wanted]:
             raise ValueError(f"its token {k} is {token!r:.80}, and its tree has {(word, tag)!r:.80} there")
 

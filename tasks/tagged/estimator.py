@@ -19,7 +19,8 @@ from structsvm.tasks.common.inspection.inputs import are_sentences, refuse
 from structsvm.tasks.dependency.estimator import DependencyParser
 from structsvm.tasks.grammar.estimator import GrammarParser
 from structsvm.tasks.sequence.estimator import SequenceLabeler
-from structsvm.tasks.tagged.sentences import columns_of, tokens_of, with_tags
+from structsvm.tasks.tagged.lattice import as_taken, check_no_blanks, decides, likely_tags
+from structsvm.tasks.tagged.sentences import COLUMNS, UPOS, columns_in, columns_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
     from structsvm.model_file import Destination, Origin
     from structsvm.tasks.common.inspection.weights import Explanation
+    from structsvm.tasks.tagged.lattice import Tagged, Tags
     from structsvm.tasks.tagged.sentences import SentenceLike
 
 KIND = "tagged"
@@ -41,10 +43,16 @@ class TaggedParser(BaseEstimator):
     much. So the parser is trained on jackknifed tags: each fold of the sentences is tagged by a tagger trained on the
     others.
 
+    The tags of words in CoNLL-U are UPOS and XPOS, or FEATS where there is no XPOS: the tagger predicts them together,
+    or UPOS alone where there are more than 128 pairs of these, which would take long. Where it has probabilities, both
+    kinds of parser see the likeliest tag and all likely ones, and learn what these are worth; see
+    `structsvm.tasks.tagged.lattice`.
+
     Parameters
     ----------
     parser : DependencyParser or GrammarParser, optional
-        None: ``DependencyParser()``. `GrammarParser` with ``terminals="both"``, whose tags need not be those of trees.
+        None: by the trees, ``DependencyParser()`` or ``GrammarParser(terminals="predicted")``, which takes the tags as
+        evidence and finds those of its trees itself. With ``terminals="both"`` the tagger's are final.
     tagger : SequenceLabeler, or another estimator that takes columns and lists of labels, optional
         None: ``SequenceLabeler()``. Its input is the words, as `structsvm.features.columns.Columns` with one column.
     n_folds : int, default=5
@@ -55,7 +63,10 @@ class TaggedParser(BaseEstimator):
     tagger_, parser_ : estimators
         The trained clones of those given.
     tag_accuracy_ : float
-        The share of right tags among those that the parser was trained on, an estimate for new sentences.
+        The share of right tags among those that the parser was trained on, an estimate for new sentences. Where words
+        have several columns of tags, all of them must be right.
+    columns_ : tuple of str
+        The columns of tags: "upos", and "xpos" or "feats" if training had one of them.
 
     Examples
     --------
@@ -81,7 +92,8 @@ class TaggedParser(BaseEstimator):
         Parameters
         ----------
         X : list of trees, or of sentences if there is y
-            With their right tags: a dependency tree's are UPOS; a sentence is a list of (word, tag).
+            With their right tags: a dependency tree's are UPOS, and XPOS or FEATS; a sentence is a list of (word, tag)
+            or of `structsvm.structures.dependencies.Word`.
         y : list of trees, optional
             In a form that the parser accepts.
         sample_weight : array-like of shape (n_sentences,), optional
@@ -98,40 +110,50 @@ class TaggedParser(BaseEstimator):
             tagger or parser refuse.
         """
         validate(self, self._constraints)
-        tokens = tokens_of(X)
+        trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
+        parser = _usual_parser(trees) if self.parser is None else self.parser
+        columns = (UPOS,) if isinstance(parser, GrammarParser) else columns_in(X)
+        tokens = tokens_of(X, columns)
         if len(tokens) < self.n_folds:
             raise ValueError(f"{len(tokens)} sentences cannot be divided into n_folds={self.n_folds}")
         for i, sentence in enumerate(tokens):
             bare = next((word for word, tag in sentence if tag in (None, "_")), None)
             if bare is not None or not sentence:
                 raise ValueError(f"sentence {i}: " + ("it has no words" if bare is None else f"{bare!r} has no tag"))
-        parser = DependencyParser() if self.parser is None else self.parser
+        if decides(parser):
+            check_no_blanks(tokens)
         wanted = SequenceLabeler() if self.tagger is None else self.tagger
         words, tags = columns_of(tokens), [[tag for _, tag in sentence] for sentence in tokens]
-        fold, found = np.arange(len(tags)) % self.n_folds, list(tags)
+        fold = np.arange(len(tags)) % self.n_folds
+        found: list[list[Tags]] = [[] for _ in tags]
         for k in range(self.n_folds):
             known, new = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             tagger = clone(wanted).fit(words[known], [tags[i] for i in known])
-            for i, one in zip(new.tolist(), tagger.predict(words[new]), strict=True):
-                found[i] = list(one)
-        right = [a == b for one, other in zip(tags, found, strict=True) for a, b in zip(one, other, strict=True)]
-        trees = y if y is not None else [tree.arcs if isinstance(tree, DependencyTree) else tree for tree in X]
+            for i, one in zip(new.tolist(), likely_tags(tagger, words[new], parser), strict=True):
+                found[i] = one
+        right = [a == b[0] for one, other in zip(tags, found, strict=True) for a, b in zip(one, other, strict=True)]
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         tagger = clone(wanted).fit(words, tags)
-        self.parser_ = clone(parser).fit(with_tags(tokens, found), trees, **weight)
-        self.tagger_, self.tag_accuracy_ = tagger, float(np.mean(right))
+        self.parser_ = clone(parser).fit(as_taken(tokens, found, columns, tagger, parser), trees, **weight)
+        self.tagger_, self.tag_accuracy_, self.columns_ = tagger, float(np.mean(right)), columns
         return self
 
-    def tagged(self, X: Sequence[SentenceLike]) -> list[list[tuple[str, str]]]:
-        """Return the sentences as lists of (word, tag), the tags being the tagger's."""
+    def tagged(self, X: Sequence[SentenceLike]) -> list[list[Tagged]]:
+        """Return the sentences with the tagger's tags, as the parser takes them.
+
+        Lists of (word, tag), or of `Word` if there are two `columns_` of tags. Of a tagger with probabilities, those of
+        0.1 or more are added: for ``GrammarParser(terminals="predicted")`` after the first, with blanks between them;
+        for `DependencyParser` as FEATS of a `Word`.
+        """
         check_is_fitted(self)
         tokens = tokens_of(X)
-        tags: list[list[str]] = [[] for _ in tokens]
+        tags: list[list[Tags]] = [[] for _ in tokens]
         filled = [i for i, sentence in enumerate(tokens) if sentence]
         if filled:
-            for i, found in zip(filled, self.tagger_.predict(columns_of([tokens[i] for i in filled])), strict=True):
-                tags[i] = list(found)
-        return with_tags(tokens, tags)
+            words = columns_of([tokens[i] for i in filled])
+            for i, found in zip(filled, likely_tags(self.tagger_, words, self.parser_), strict=True):
+                tags[i] = found
+        return as_taken(tokens, tags, self.columns_, self.tagger_, self.parser_)
 
     def predict(self, X: Sequence[SentenceLike]) -> list[Any]:
         """Return the parser's predictions for sentences: lists of words.
@@ -184,7 +206,7 @@ class TaggedParser(BaseEstimator):
         """Header and arrays of the file that `save` writes; raises as `save` does."""
         check_is_fitted(self)
         header: dict[str, Any] = {"estimator": type(self).__name__}
-        header |= {"n_folds": self.n_folds, "tag_accuracy": self.tag_accuracy_}
+        header |= {"n_folds": self.n_folds, "tag_accuracy": self.tag_accuracy_, "columns": list(self.columns_)}
         arrays: dict[str, AnyArray] = {}
         for name, kinds in PARTS.items():
             part = getattr(self, f"{name}_")
@@ -210,6 +232,17 @@ class TaggedParser(BaseEstimator):
             accuracy = file.meta["tag_accuracy"]
             if type(accuracy) is not float or not 0.0 <= accuracy <= 1.0:
                 raise ValueError(f"'tag_accuracy' must be from 0 to 1, got {accuracy!r:.80}")
+            columns = tuple(file.meta.get("columns", [UPOS]))  # files of one column of tags do not name it
+            if columns[:1] != (UPOS,) or columns != tuple(name for name in COLUMNS if name in columns):
+                raise ValueError(f"'columns' must be some of {list(COLUMNS)}, with the first, got {columns!r:.80}")
             self = cls(clone(parts["parser"]), clone(parts["tagger"]), n_folds=Count(2).get("n_folds", file.meta))
-        self.tagger_, self.parser_, self.tag_accuracy_ = parts["tagger"], parts["parser"], accuracy
+        self.tagger_, self.parser_ = parts["tagger"], parts["parser"]
+        self.tag_accuracy_, self.columns_ = accuracy, columns
         return self
+
+
+def _usual_parser(trees: Sequence[object]) -> DependencyParser | GrammarParser:
+    """The parser for trees of this kind: lists of arcs, or constituents."""
+    first = next(iter(trees), None)
+    are_arcs = isinstance(first, (list, tuple)) and not hasattr(first, "label")  # trees of NLTK are lists
+    return DependencyParser() if are_arcs or isinstance(first, DependencyTree) else GrammarParser(terminals="predicted")

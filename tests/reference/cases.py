@@ -309,6 +309,14 @@ TABLE = {
         inputs=[tokens_of(tree) for tree in TREES],
         empty=([], None),
     ),
+    "predicted tags": Case(
+        tasks.GrammarParser,
+        {"terminals": "predicted", "C": 0.1, "random_state": 0},
+        TREES,
+        None,
+        inputs=[tokens_of(tree) for tree in TREES],
+        empty=([], None),
+    ),
     "dependency": arcs(SENTENCES, ARCS),
     "open dependency": arcs(
         SENTENCES[:6] * 2,

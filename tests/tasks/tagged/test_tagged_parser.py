@@ -4,13 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 import structsvm
 from structsvm.datasets import make_dependency_trees, make_treebank
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
 from structsvm.tasks import DependencyParser, GrammarParser, SequenceLabeler, TaggedParser
+from structsvm.tasks.tagged.lattice import LEAST, MOST
+from structsvm.tasks.tagged.sentences import MOST_LABELS, columns_in, columns_of
 
 TRAIN, TEST = (make_dependency_trees(n, max_length=10, random_state=n) for n in (90, 30))
 PARSER = DependencyParser(C=0.1, max_iter=2, random_state=0)
@@ -18,7 +20,7 @@ TAGGER = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, probability=False, r
 
 
 class Memory(BaseEstimator):
-    """Tags the sentences that it was trained on rightly, and those that it has not seen as X."""
+    """Tags the sentences that it was trained on rightly, and those that it has not seen as X, with XPOS Y."""
 
     def fit(self, X, y):
         self.seen_ = {tuple(word for (word,) in one) if isinstance(one[0], tuple) else tuple(one): tags
@@ -26,7 +28,7 @@ class Memory(BaseEstimator):
         return self
 
     def predict(self, X):
-        return [self.seen_.get(tuple(one), ["X"] * len(one)) for one in X]
+        return [self.seen_.get(tuple(one), ["X\tY"] * len(one)) for one in X]
 
 
 class Seen(BaseEstimator):
@@ -43,13 +45,56 @@ class Seen(BaseEstimator):
 def test_a_parser_never_sees_tags_of_a_tagger_that_knows_the_sentence():
     trees = [tree for k, tree in enumerate(TRAIN) if str(tree) not in {str(other) for other in TRAIN[:k]}]
     one = TaggedParser(Seen(), Memory(), n_folds=3).fit(trees, sample_weight=np.ones(len(trees)))
-    assert all(tag == "X" for sentence in one.parser_.X_ for _, tag in sentence) and one.tag_accuracy_ == 0.0
-    assert [[word for word, _ in sentence] for sentence in one.parser_.X_] == [str(tree).split() for tree in trees]
+    assert one.columns_ == ("upos", "xpos") and one.tag_accuracy_ == 0.0
+    assert [[Word(form, upos="X", xpos="Y") for form in str(tree).split()] for tree in trees] == one.parser_.X_
     assert one.parser_.y_ == [tree.arcs for tree in trees] and len(one.parser_.weight_) == len(trees)
     # The tagger of new sentences has been trained on all; the tags of trees are not looked at.
-    assert one.predict(trees[:2]) == [[(w.form, w.upos) for w in tree.words] for tree in trees[:2]]
+    tagged = [[Word(w.form, upos=w.upos, xpos=w.xpos) for w in tree.words] for tree in trees[:2]]
+    assert one.predict(trees[:2]) == tagged
     pairs = [[(word.form, "zz") for word in trees[0].words], [word.form for word in trees[0].words]]
-    assert one.predict(pairs) == [[(w.form, w.upos) for w in trees[0].words]] * 2
+    assert one.predict(pairs) == tagged[:1] * 2
+
+
+@pytest.mark.parametrize(
+    ("hidden", "columns"),
+    [
+        ({}, ("upos", "xpos")),
+        ({"xpos": "_"}, ("upos",)),
+        ({"feats": "Case=Nom"}, ("upos", "xpos")),
+        ({"xpos": "_", "feats": "Case=Nom"}, ("upos", "feats")),
+    ],
+    ids=["xpos", "upos", "both", "feats"],
+)
+def test_columns_of_tags_are_those_of_training(hidden, columns):
+    X = [[word._replace(**hidden) for word in tree.words] for tree in TRAIN[:30]]
+    one = TaggedParser(Seen(), Memory(), n_folds=7).fit(X * 2, [tree.arcs for tree in TRAIN[:30]] * 2)
+    wanted = [[(word.form, word.upos) for word in sentence] for sentence in X]
+    if len(columns) > 1:
+        wanted = [[Word(word.form, **{name: getattr(word, name) for name in columns}) for word in one] for one in X]
+    # Each sentence has a copy in another fold, so that the tagger knows it.
+    assert one.columns_ == columns and wanted * 2 == one.parser_.X_ and one.tag_accuracy_ == 1.0
+
+
+@pytest.mark.parametrize(("n", "columns"), [(MOST_LABELS, ("upos", "xpos")), (MOST_LABELS + 1, ("upos",))])
+def test_many_pairs_of_tags_are_too_many(n, columns):
+    X = [[Word("a", upos="N", xpos=str(k)), Word("b", upos="N", xpos=str(k // 2))] for k in range(n)]
+    assert columns_in(X) == columns
+
+
+def test_a_column_that_is_not_in_all_words_is_left_out():
+    pairs = [[(word.form, word.upos) for word in tree.words] for tree in TRAIN[:10]]
+    X, y = [*pairs, *(tree.words for tree in TRAIN[10:20])], [tree.arcs for tree in TRAIN[:20]]
+    assert TaggedParser(Seen(), Memory(), n_folds=2).fit(pairs * 2, y).columns_ == ("upos",)
+    assert TaggedParser(Seen(), Memory(), n_folds=2).fit(X, y).columns_ == ("upos",)
+    with pytest.raises(ValueError, match=r"sentence 0: a tag of the word 'a' has a tab: \['D', 'x\\ty'\]"):
+        TaggedParser(Seen(), Memory(), n_folds=2).fit([[Word("a", upos="D", xpos="x\ty")]] * 4, y[:4])
+
+    class Plain(Memory):
+        def predict(self, X):
+            return [["D"] * len(one) for one in X]
+
+    with pytest.raises(ValueError, match="the tagger's label 'D' of 'nnp4' has not the columns upos, xpos"):
+        TaggedParser(Seen(), Plain(), n_folds=2).fit(TRAIN[:10])
 
 
 def test_dependencies_from_words_alone():
@@ -89,6 +134,10 @@ def test_one_file_holds_tagger_and_parser(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"columns": ["xpos"]}, "'columns' must be some of"),
+        ({"columns": ["upos", "lemma"]}, "'columns' must be some of"),
+        ({"columns": [1]}, "'columns' must be some of"),
+        ({"columns": 3}, "not a sound tagged model"),
         ({"tagger": None}, "not a sound tagged model"),
         ({"tag_accuracy": 2.0}, "'tag_accuracy' must be from 0 to 1"),
         ({"n_folds": 1}, "'n_folds' must be an integer from 2"),
@@ -117,6 +166,69 @@ def test_constituents_from_words_alone(tmp_path):
     assert structsvm.load(tmp_path / "model").predict([tree.leaves() for tree in test]) == predicted
 
 
+def test_a_parser_that_decides_has_the_likely_tags(tmp_path):
+    train, test = make_treebank(120, random_state=0), make_treebank(10, random_state=1)
+    tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, templates="rich", random_state=0)
+    parser = TaggedParser(GrammarParser(terminals="predicted", C=0.3, max_iter=2, random_state=0), tagger, n_folds=2)
+    words = [tree.leaves() for tree in test]
+    tagged = parser.fit(train).tagged(words)
+    chances, names = parser.tagger_.predict_marginals(columns_of(tagged)), list(parser.tagger_.classes_)
+    for sentence, rows in zip(tagged, chances, strict=True):
+        for (_, tags), row in zip(sentence, rows, strict=True):
+            likely = sorted(np.flatnonzero(row >= LEAST), key=lambda k: -row[k])[:MOST] or [int(row.argmax())]
+            assert tags.split() == [names[k] for k in likely]
+    predicted = parser.predict(words)
+    assert [tree.leaves() for tree in predicted] == words and parser.predict(words) == parser.parser_.predict(tagged)
+    parser.save(tmp_path / "model")
+    assert structsvm.load(tmp_path / "model").predict(words) == predicted
+    final = TaggedParser(clone(parser.parser).set_params(terminals="both"), tagger, n_folds=2).fit(train)
+    best = final.tagger_.predict(columns_of(tagged))
+    assert final.tagged(words) == [list(zip(one, tags, strict=True)) for one, tags in zip(words, best, strict=True)]
+    without = TaggedParser(parser.parser, TAGGER, n_folds=2).fit(train)
+    assert all(len(tag.split()) == 1 for sentence in without.tagged(words) for _, tag in sentence)
+
+
+def test_heads_are_found_with_the_likely_tags_as_a_column():
+    tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, templates="rich", random_state=0)
+    for X, columns in ((TRAIN, ("upos", "xpos")), ([pairs_of(tree) for tree in TRAIN], ("upos",))):
+        parser = TaggedParser(PARSER, tagger, n_folds=2).fit(X, [tree.arcs for tree in TRAIN])
+        words = [pairs_of(tree) for tree in TEST]
+        tagged = parser.tagged(words)
+        assert parser.columns_ == columns and parser.predict(words) == parser.parser_.predict(tagged)
+        names, several = [name.split("\t") for name in parser.tagger_.classes_], 0
+        chances = parser.tagger_.predict_marginals(columns_of(words))
+        for sentence, rows in zip(tagged, chances, strict=True):
+            for word, row in zip(sentence, rows, strict=True):
+                likely = sorted(np.flatnonzero(row >= LEAST), key=lambda k: -row[k])[:MOST] or [int(row.argmax())]
+                assert [getattr(word, name) for name in columns] == names[likely[0]]
+                assert word.feats == "|".join(dict.fromkeys(names[k][-1] for k in likely))
+                several += len(likely) > 1
+        assert several > 0
+
+
+def pairs_of(tree):
+    return [(word.form, word.upos) for word in tree.words]
+
+
+def test_tags_with_blanks_are_refused_where_they_would_be_several():
+    X, y = [[("ice", "N N"), ("melts", "V")]] * 4, ["(S (NP (N ice)) (VP (V melts)))"] * 4
+    with pytest.raises(ValueError, match="sentence 0: the tag 'N N' must not have blanks"):
+        TaggedParser(GrammarParser(terminals="predicted"), Memory(), n_folds=2).fit(X, y)
+
+
+def test_the_usual_parser_is_of_the_kind_of_tree():
+    tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=1, probability=False, random_state=0)
+    trees = make_treebank(20, random_state=0)
+    for X, y, kind in (
+        (TRAIN[:20], None, DependencyParser),
+        (trees, None, GrammarParser),
+        ([tree.tokens() for tree in trees], [tree.to_nltk() for tree in trees], GrammarParser),
+        ([tree.words for tree in TRAIN[:20]], [tree.arcs for tree in TRAIN[:20]], DependencyParser),
+    ):
+        one = TaggedParser(tagger=tagger, n_folds=2).fit(X, y)
+        assert type(one.parser_) is kind and getattr(one.parser_, "terminals", "predicted") == "predicted"
+
+
 @pytest.mark.parametrize(
     ("params", "X", "message"),
     [
@@ -139,6 +251,6 @@ def test_what_is_refused(params, X, message):
 def test_sentences_without_words_are_parsed_as_by_the_parser(parser):
     trees = TRAIN if parser is PARSER else make_treebank(40, random_state=0)
     one = TaggedParser(parser, TAGGER, n_folds=2).fit(trees)
-    words = [word for word, _ in one.tagged(trees[:1])[0]]
+    words = [word[0] for word in one.tagged(trees[:1])[0]]
     (nothing,) = one.parser_.predict([[]])
     assert one.predict([[], words, []]) == [nothing, *one.predict([words]), nothing] and one.predict([[]]) == [nothing]
