@@ -30,7 +30,9 @@ enum { TREES_OK = 0, TREES_IN_LOGS = 1, TREES_SQUARES = 7 };
  * array of the scores' form: those of n + 1 rows and columns, but column 0 and the diagonal. TREES_OK; TREES_IN_LOGS where
  * only logs will do, and what was written is of no use; or -1 (see sets.h). */
 typedef struct {
+    int lanes;   /* entries that `beside` computes side by side, see tree_lanes.h */
     int (*sums)(const trees *s, double *log_z, void *arcs);
+    int (*beside)(const trees *s, double *log_z, float *const *arcs);
 } tree_sums_kernels;
 
 KERNELS_OF(tree_sums);
@@ -315,5 +317,7 @@ static int trees_crossing(const trees *s, double *log_z, void *arcs) {
 static int trees_sums(const trees *s, double *log_z, void *arcs) {
     return s->projective ? trees_projective(s, log_z, arcs) : trees_crossing(s, log_z, arcs);
 }
+
+#include "tree_lanes.h"
 
 #endif

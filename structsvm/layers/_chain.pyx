@@ -36,7 +36,7 @@ cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), pol
 
 # Groups with fewer entries are computed one by one, which is then as fast.
 cdef enum:
-    MOST_LANES = 8
+    MOST_LANES = 16
     LEAST_BESIDE = 3
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
-from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, faults, tree_sums
+from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, Batch, faults, known_heads, less_heads
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Generators,
@@ -23,6 +23,7 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    are_tame,
     as_outputs,
     as_parts,
     check_lengths,
@@ -57,9 +58,11 @@ class _Trees(Places):
             raise ValueError(
                 f"arcs must have shape (B, n + 1, n + 1), or (B, n + 1, n + 1, K) with K labels. Got {arcs.shape}."
             )
-        sizes, words = check_lengths(lengths, len(arcs), arcs.shape[1] - 1), np.arange(arcs.shape[1])
-        inside = words <= sizes[:, None]
-        check_values("arcs", arcs, inside[:, :, None] & inside[:, None] & (words > 0) & (words[:, None] != words))
+        sizes = check_lengths(lengths, len(arcs), arcs.shape[1] - 1)
+        if not are_tame(arcs):
+            words = np.arange(arcs.shape[1])
+            inside = words <= sizes[:, None]
+            check_values("arcs", arcs, inside[:, :, None] & inside[:, None] & (words > 0) & (words[:, None] != words))
         return Scores((arcs,), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
@@ -67,6 +70,15 @@ class _Trees(Places):
         wanted = len(arcs), arcs.shape[1] - 1, *([2] if arcs.ndim == 4 else [])
         if found.shape != wanted or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
+        whole = np.empty(wanted, np.int32)
+        narrow = np.ascontiguousarray(found, np.int32)
+        is_narrow = found.dtype == np.int32 or np.array_equal(narrow, found)
+        if (
+            found.ndim == 2
+            and is_narrow
+            and known_heads(narrow, scores.lengths, self.several_roots, self.projective, whole)
+        ):
+            return whole
         inside = np.arange(wanted[1]) < scores.lengths[:, None]
         table = found if arcs.ndim == 4 else found[..., None]
         bounds = {"heads from 0 (the root)": scores.lengths, "labels from 0": np.full(len(arcs), arcs.shape[-1] - 1)}
@@ -110,13 +122,15 @@ class _Trees(Places):
 
     def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
         """In place, at the true arcs alone, where all of them are known."""
+        values = np.zeros(len(y))
+        if y.ndim == 2 and less_heads(y, scores.lengths, scores.parts[0], marginals[0], values):
+            return possible(values)
         entries, words = np.nonzero(np.arange(y.shape[1]) < scores.lengths[:, None])
         chosen = y[entries, words]
         if (chosen < 0).any():
             return super().less_agreeing(scores, y, marginals)
         arcs = (entries, chosen[:, 0], words + 1, chosen[:, 1]) if y.ndim == 3 else (entries, chosen, words + 1)
         marginals[0][arcs] -= 1
-        values = np.zeros(len(y))
         values += np.bincount(entries, scores.parts[0][arcs], len(y))
         return possible(values)
 
@@ -124,14 +138,14 @@ class _Trees(Places):
         arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
         if arcs.ndim == 4:
             arcs = np.logaddexp.reduce(arcs, axis=3, dtype=np.float64)
-        counts = np.zeros_like(arcs) if marginals else None
+        counts = np.empty_like(arcs) if marginals else None
 
         def work(first: int, last: int) -> None:
-            kind = self.projective, self.several_roots
-            for entry in tree_sums(arcs, scores.lengths, first, last, *kind, log_z, counts):
+            for entry in batch.sums(first, last, log_z, counts):
                 self._sum_logs(arcs, scores, entry, log_z, counts)
 
-        over_batch(len(log_z), self.n_threads, work)
+        batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
+        over_batch(batch.n_groups, self.n_threads, work)
         for entry in np.flatnonzero(np.isneginf(log_z)).tolist():
             if np.isfinite(self.find(scores.take([entry]))[1][0]):
                 raise ValueError(

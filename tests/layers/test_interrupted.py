@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from structsvm.layers import Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
-from structsvm.layers._trees import tree_sums
+from structsvm.layers._trees import Batch
 
 # Large batches: a structure, and the shapes of its parts.
 LONG = {
@@ -74,7 +74,7 @@ def test_trees_do_not_wait_for_the_end_of_a_batch(kind, interrupt):
 
     def summed():
         log_z[:] = np.nan
-        tree_sums(arcs, lengths, 0, 60, kind is Projective, False, log_z, chances)
+        Batch(arcs, lengths, kind is Projective, False).sums(0, 60, log_z, chances)
 
     with pytest.raises(KeyboardInterrupt):
         interrupt(0.02, summed)
