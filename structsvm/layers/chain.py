@@ -250,8 +250,7 @@ class Chain(Structure):
         best = np.full(_emissions(states).shape, -np.inf)
         for entry, length in enumerate(states.lengths):
             rows, tables = _tables(states, entry)
-            before = _forward(rows, tables, np.max)
-            after = _forward(rows[::-1], tables[::-1].transpose(0, 2, 1), np.max)[::-1]
+            before, after = _forward(rows, tables, np.max), _backward(rows, tables, np.max)
             best[entry, :length] = before + after - np.where(np.isneginf(rows), 0.0, rows)
         return self._per_label(best, scores, np.max, -np.inf).astype(np.float64, copy=False)
 
@@ -264,11 +263,15 @@ class Chain(Structure):
             alphas = _forward(rows, tables, np.logaddexp.reduce)
             if length and np.isneginf(alphas[-1]).all():
                 raise NoOutput(entry)
-            draws = generators[entry].random((length, n_samples))
+            draws, path = generators[entry].random((length, n_samples)), paths[entry]
             for t in range(length - 1, -1, -1):
-                after = tables[t][:, paths[entry, :, t + 1]] if t < length - 1 else 0.0
-                logs = alphas[t][:, None] + after
-                paths[entry, :, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t])
+                if t == length - 1:
+                    logs, step, group = np.repeat(alphas[t][:, None], n_samples, axis=1), 1, 0
+                else:
+                    step, own = tables.shape[2], path[:, t + 1]
+                    group, label = np.divmod(own, tables.shape[3])
+                    logs = alphas[t].reshape(-1, step)[:, group] + tables[t][:, group, label]
+                path[:, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t]) * step + group
         return self._labels(paths, scores)
 
     # ---- states: labels, or with order 2 pairs (a, q), numbered a K + q, at the second one's token less 1 ----------
@@ -537,46 +540,60 @@ def _zeros_like(scores: Scores) -> list[Floats]:
 
 
 def _tables(states: Scores, entry: int) -> tuple[Values, Values]:
-    """Scores of an entry's states, with start and end, (T, S), and of its steps, (T - 1, S, S)."""
+    """Scores of an entry's states, with start and end, (T, S), and of its steps, (T - 1, S / G, G, K).
+
+    After state x G + g come the states g K + q (see potentials.h); G is 1 where each state may follow each.
+    """
     emissions, transitions, start, end = states.parts
     length, S, K = int(states.lengths[entry]), *transitions.shape[2:]
     rows = emissions[entry, :length].astype(np.float64)
     own = transitions[entry if len(transitions) > 1 else 0].astype(np.float64)
-    if S > K:
-        narrow, own = own, np.full((len(own), S, S), -np.inf)
-        own[:, np.arange(S)[:, None], (np.arange(S) % (S // K) * K)[:, None] + np.arange(K)] = narrow
-    steps = max(length - 1, 0)
+    steps, shape = max(length - 1, 0), (K, S // K, K)
     if length:
         rows[0] += start[0]
         rows[-1] += end[0]
-    return rows, np.broadcast_to(own, (steps, S, S)) if len(own) == 1 else own[:steps]
+    own = own.reshape(len(own), *shape)
+    return rows, np.broadcast_to(own, (steps, *shape)) if len(own) == 1 else own[:steps]
 
 
 def _forward(rows: Values, tables: Values, reduce: Reduce) -> Values:
-    """Compute alpha[t][q] = rows[t][q] + reduce_a (alpha[t - 1][a] + tables[t - 1][a][q])."""
+    """Compute alpha[t][g, q] = rows[t][g, q] + reduce_x (alpha[t - 1][x, g] + tables[t - 1][x, g, q])."""
     alphas = rows.copy()
     for t in range(1, len(rows)):
-        alphas[t] += reduce(alphas[t - 1][:, None] + tables[t - 1], 0)
+        before = alphas[t - 1].reshape(*tables.shape[1:3], 1)
+        alphas[t] += reduce(before + tables[t - 1], 0).ravel()
     return alphas
 
 
+def _backward(rows: Values, tables: Values, reduce: Reduce) -> Values:
+    """Compute beta[t][x, g] = rows[t][x, g] + reduce_q (beta[t + 1][g, q] + tables[t][x, g, q])."""
+    betas = rows.copy()
+    for t in range(len(rows) - 2, -1, -1):
+        after = betas[t + 1].reshape(tables.shape[2:])
+        betas[t] += reduce(after + tables[t], 2).ravel()
+    return betas
+
+
 def _kbest(rows: Values, tables: Values, k: int) -> tuple[Labels, Values]:
-    """The k best labellings of a sequence, and their scores: each label keeps the k best beginnings that end in it."""
-    length, K = rows.shape
+    """The k best paths of states of a sequence, and their scores: each state keeps the k best that end in it."""
+    length, S = rows.shape
     if length == 0:
         return np.empty((1, 0), np.int32), np.zeros(1)
-    values = np.full((k, K), -np.inf)
+    n_before, n_groups, n_after = tables.shape[1:]
+    values = np.full((k, S), -np.inf)
     values[0] = rows[0]
-    back = np.zeros((length, k, K), np.int64)
+    back = np.zeros((length, k, S), np.int64)
     for t in range(1, length):
-        paths = (values[:, :, None] + tables[t - 1]).reshape(k * K, K)
-        back[t] = np.argsort(-paths, axis=0, kind="stable")[:k]
-        values = np.take_along_axis(paths, back[t], axis=0) + rows[t]
+        paths = (values.reshape(k, n_before, n_groups, 1) + tables[t - 1]).reshape(k * n_before, S)
+        order = np.argsort(-paths, axis=0, kind="stable")[:k]
+        values = np.take_along_axis(paths, order, axis=0) + rows[t]
+        rank, before = np.divmod(order, n_before)
+        back[t] = rank * S + before * n_groups + np.arange(S) // n_after
     places = np.argsort(-values.ravel(), kind="stable")[:k]
     found = values.ravel()[places]
     places, found = places[found > -np.inf], found[found > -np.inf]
-    labels = np.empty((len(places), length), np.int32)
+    states = np.empty((len(places), length), np.int32)
     for t in range(length - 1, -1, -1):
-        labels[:, t] = places % K
+        states[:, t] = places % S
         places = back[t].reshape(-1)[places]
-    return labels, found
+    return states, found
