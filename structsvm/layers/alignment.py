@@ -33,9 +33,10 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    as_floats,
     as_outputs,
     as_parts,
-    check_lengths,
+    check_two_lengths,
     check_values,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
@@ -98,17 +99,16 @@ class Alignment(Places):
         self.mode = mode
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
-        kind = getattr(parts[0], "dtype", np.float64) if parts else np.float64
-        given = [np.asarray(part, kind) if isinstance(part, (int, float)) else part for part in parts]
+        given = list(parts)
+        if given and given[0] is not None:
+            given[0] = as_floats("pairs", given[0])
+            given = [np.asarray(part, given[0].dtype) if isinstance(part, (int, float)) else part for part in given]
         present, shapes = as_parts(Alignment, given, 1)
         pairs = present["pairs"]
         if pairs.ndim != 3:
             raise ValueError(f"pairs must have shape (B, n, m). Got {pairs.shape}.")
         n = len(pairs)
-        sizes = np.tile(pairs.shape[1:], (n, 1)) if lengths is None else np.asarray(lengths)
-        if sizes.shape != (n, 2):
-            raise ValueError(f"lengths must have shape ({n}, 2): letters of x and of z. Got {sizes.shape}.")
-        sizes = np.stack([check_lengths(sizes[:, k], n, pairs.shape[k + 1]) for k in (0, 1)], axis=1)
+        sizes = check_two_lengths(lengths, n, pairs.shape[1:], "letters of x and of z")
         inside = [np.arange(pairs.shape[k + 1]) < sizes[:, k, None] for k in (0, 1)]
         check_values("pairs", pairs, inside[0][:, :, None] & inside[1][:, None])
         checked = [pairs]

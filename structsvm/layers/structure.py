@@ -287,6 +287,15 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
     return np.ascontiguousarray(found, np.int64)
 
 
+def check_two_lengths(lengths: ArrayLike | None, n: int, longest: tuple[int, int], meaning: str) -> NDArray[np.int64]:
+    """Two lengths per entry, (n, 2), all of them `longest` by default."""
+    check_no_masks(lengths, "lengths")
+    found = np.tile(longest, (n, 1)) if lengths is None else np.asarray(lengths)
+    if found.shape != (n, 2):
+        raise ValueError(f"lengths must have shape ({n}, 2): {meaning}. Got {found.shape}.")
+    return np.stack([check_lengths(found[:, k], n, longest[k]) for k in (0, 1)], axis=1)
+
+
 class NoOutput(ValueError):
     """The masks of a batch entry allow no output."""
 
