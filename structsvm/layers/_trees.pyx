@@ -15,7 +15,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 cdef extern from "tree_sums.h" nogil:
-    enum: TREES_IN_LOGS, LANES_LONGEST
+    enum: TREES_OK, TREES_IN_LOGS, LANES_LONGEST
     ctypedef struct trees:
         int64_t n, m
         int is_double, projective, several
@@ -25,6 +25,7 @@ cdef extern from "tree_sums.h" nogil:
         int lanes
         int (*sums)(const trees* s, double* log_z, void* arcs) except -1 nogil
         int (*beside)(const trees* s, double* log_z, float** arcs) except -1 nogil
+        int (*table)(const trees* s, float* table) noexcept nogil
     int64_t trees_size(int64_t n)
     int64_t trees_beside_size(int lanes, int64_t n)
     const tree_sums_kernels* tree_sums_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
@@ -102,6 +103,29 @@ cdef class Batch:
                 if alone >> lane & 1 and self.by_itself(&scores, b, values, to) == TREES_IN_LOGS:
                     in_logs.append(b)
         return in_logs
+
+    def tables(self, Py_ssize_t first, Py_ssize_t last):
+        """Tables of scores that `TreeFinder.trees` reads, and numbers of words, 0 if there is no tree, of some entries.
+
+        Returns
+        -------
+        tables : float32 array (last - first, ...)
+        sizes : int64 array (last - first,)
+        """
+        cdef Py_ssize_t b, longest = max(self.arrays[1][first:last], default=0), more = self.scores.several
+        room, sizes = np.empty(trees_size(longest)), np.zeros(last - first, np.int64)
+        tables = np.empty((last - first, (longest + more + 1) ** 2), np.float32)
+        cdef float* table = <float*> array_data(tables)
+        cdef int64_t* size = <int64_t*> array_data(sizes)
+        cdef trees s = self.scores
+        s.memory = <double*> array_data(room)
+        with nogil:
+            for b in range(first, last):
+                s.n, s.scores = self.lengths[b], self.arcs + b * self.step
+                if s.n and KERNELS.table(&s, table + (b - first) * (longest + more + 1) ** 2) == TREES_OK:
+                    size[b - first] = s.n + more
+                poll(s.n * s.n)
+        return tables, sizes
 
     cdef int beside(
         self, const trees* scores, Py_ssize_t place, Py_ssize_t stop, double* values, char* to

@@ -228,28 +228,25 @@ class _Trees(Places):
         return Scores((masked,), scores.shapes, scores.lengths)
 
     def find(self, scores: Scores) -> tuple[Labels, Values]:
-        labelled = _with_labels(scores)
-        best = labelled.argmax(axis=3)
+        labelled, more = _with_labels(scores), int(self.several_roots)
+        best = labelled.argmax(axis=3) if labelled.shape[3] > 1 else np.zeros(labelled.shape[:3], np.int64)
         arcs = np.take_along_axis(labelled, best[..., None], axis=3)[..., 0]
-        heads, values = np.full((len(arcs), arcs.shape[1] - 1), -1, np.int32), np.zeros(len(arcs))
+        nodes = np.full((len(arcs), arcs.shape[1] - 1 + more), -1, np.int32)
+        batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
 
         def work(first: int, last: int) -> None:
-            finder = self._finder(scores)
-            for entry in range(first, last):
-                size = int(scores.lengths[entry])
-                if size:
-                    table, shift = self._table(arcs[entry, : size + 1, : size + 1])
-                    least = table[table > -np.inf].min(initial=0.0)
-                    found = finder.tree((table / max(-least / 1e30, 1.0)).astype(np.float32))
-                    values[entry] = -np.inf
-                    if found is not None:
-                        values[entry] = table[found[0], np.arange(1, len(table))].sum() + shift
-                        heads[entry, :size] = np.maximum(found[0][1:] - 1, 0) if self.several_roots else found[0]
+            self._finder(scores).trees(*batch.tables(first, last), nodes[first:last])
 
         over_batch(len(arcs), self.n_threads, work)
-        words = np.arange(1, arcs.shape[1])
-        labels = best[np.arange(len(arcs))[:, None], heads, words] if len(words) else 0
-        return np.where(heads < 0, -1, heads * labelled.shape[3] + labels).astype(np.int32), values
+        heads = np.maximum(nodes[:, 1:] - 1, np.minimum(nodes[:, 1:], 0)) if more else nodes
+        entries, words = np.nonzero(heads >= 0)
+        chosen = entries, heads[entries, words], words + 1
+        values = np.zeros(len(arcs))
+        values += np.bincount(entries, arcs[chosen], len(arcs))
+        values[(scores.lengths > 0) & (nodes < 0).all(axis=1)] = -np.inf
+        found = np.full(heads.shape, -1, np.int32)
+        found[entries, words] = chosen[1] * labelled.shape[3] + best[chosen]
+        return found, values
 
     def value_counts(self, scores: Scores, counts: Parts) -> Values:
         n, width, _, n_labels = _with_labels(scores).shape

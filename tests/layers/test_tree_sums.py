@@ -7,6 +7,7 @@ import pytest
 
 from structsvm.layers import Arborescence, Projective, log_loss
 from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, Batch, faults
+from structsvm.oracles.dependency._dependency import TreeFinder
 
 KINDS = [(Projective, False), (Projective, True), (Arborescence, False), (Arborescence, True)]
 
@@ -192,3 +193,42 @@ def test_lengths_do_not_need_a_second_sum(monkeypatch):
     scores = Projective().score(y, arcs, lengths=[3, 2])
     assert values == pytest.approx(Projective().log_partition(arcs, lengths=[3, 2]) - scores, abs=1e-12)
     assert not gradients[1, 3].any() and not gradients[1, :, 3].any()
+
+
+# ---- the best trees of a batch ----
+
+
+@pytest.mark.parametrize(("kind", "several"), KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_best_trees_of_a_batch_are_those_of_its_entries(kind, several, dtype):
+    rng, structure = np.random.default_rng(0), kind(several_roots=several)
+    arcs, lengths = rng.normal(size=(9, 13, 13)).astype(dtype), [12, 0, 1, 7, 2, 12, 3, 9, 12]
+    arcs[3] *= 1e30
+    arcs[5, 0, 1:4] = -np.inf
+    y = structure.argmax(arcs, lengths=lengths)
+    assert structure.check_output(y, structure.check((arcs,), lengths)).tolist() == y.tolist()
+    for entry, size in enumerate(lengths):
+        one = arcs[entry : entry + 1, : size + 1, : size + 1]
+        assert structure.argmax(one).tolist() == y[entry : entry + 1, :size].tolist()
+        if 0 < size < 4:
+            values = structure.kbest(one, k=1)[1][:, 0]
+            assert structure.score(y[entry : entry + 1, :size], one) == pytest.approx(values, rel=1e-6)
+    assert kind(several_roots=several, n_threads=2).argmax(arcs, lengths=lengths).tolist() == y.tolist()
+
+
+@pytest.mark.parametrize(("kind", "several"), KINDS)
+def test_entries_without_a_tree_are_named(kind, several):
+    arcs = np.zeros((3, 4, 4))
+    arcs[1, :, 2] = -np.inf
+    with pytest.raises(ValueError, match="Batch entry 1 has no output"):
+        kind(several_roots=several).argmax(arcs)
+    arcs[1, :, 2], arcs[1, 0] = 0.0, -np.inf
+    with pytest.raises(ValueError, match="Batch entry 1 has no output"):
+        kind(several_roots=several).argmax(arcs)
+
+
+def test_tables_of_trees_that_do_not_fit_are_refused():
+    finder, heads = TreeFinder(True, 3), np.zeros((1, 3), np.int32)
+    for tables, sizes in ((np.zeros((1, 16), np.float32), [4]), (np.zeros((1, 15), np.float32), [3])):
+        with pytest.raises(ValueError, match="do not fit"):
+            finder.trees(tables, np.array(sizes), heads)
