@@ -27,7 +27,7 @@ cdef extern from "potentials.h" nogil:
     ctypedef struct potentials_kernels:
         int lanes
         int (*sums[2])(const potentials* s, double* log_z, void* nodes, void* pairs) except -1 nogil
-        int (*best[2])(const potentials* s, int32_t* back, int32_t* states) except -1 nogil
+        int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
         int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs) except -1 nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
@@ -189,9 +189,7 @@ cdef class Batch:
     def best(self, Py_ssize_t first, Py_ssize_t last, states):
         """Write the states of the best labellings; returns the first entry that has none, or -1."""
         cdef Py_ssize_t b, empty = -1, S = self.scores.S, longest = max(self.arrays[4][first:last], default=0)
-        rows, tables = np.empty(2 * S, self.dtype), np.empty(S, self.dtype)
-        back = np.empty(longest * S, np.int32)
-        cdef int32_t* before = <int32_t*> array_data(back)
+        rows, tables = np.empty(2 * longest * S, self.dtype), np.empty(S, self.dtype)
         cdef int32_t* out = <int32_t*> array_data(states)
         cdef void* row = array_data(rows)
         cdef void* table = array_data(tables)
@@ -201,7 +199,7 @@ cdef class Batch:
             for b in range(first, last):
                 s = self.entry(b)
                 s.rows, s.tables = row, table
-                if s.T and KERNELS.best[self.is_double](&s, before, out + b * step):
+                if s.T and KERNELS.best[self.is_double](&s, out + b * step):
                     empty = b
                     break
         return empty

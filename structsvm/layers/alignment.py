@@ -110,7 +110,7 @@ class Alignment(Places):
         n = len(pairs)
         sizes = check_two_lengths(lengths, n, pairs.shape[1:], "letters of x and of z")
         inside = [np.arange(pairs.shape[k + 1]) < sizes[:, k, None] for k in (0, 1)]
-        check_values("pairs", pairs, inside[0][:, :, None] & inside[1][:, None])
+        check_values("pairs", pairs, lambda: inside[0][:, :, None] & inside[1][:, None])
         checked = [pairs]
         for name in self.part_names[1:]:
             side = int(name.endswith("z"))
@@ -118,7 +118,8 @@ class Alignment(Places):
             part = present.get(name, np.zeros((), pairs.dtype))
             if part.shape not in wanted:
                 raise ValueError(f"{name} must be a number or have shape {wanted[1]} or {wanted[2]}. Got {part.shape}.")
-            check_values(name, part, inside[side] if part.ndim == 2 else None, is_batch=part.ndim == 2)
+            is_batch = part.ndim == 2
+            check_values(name, part, (lambda letters=inside[side]: letters) if is_batch else None, is_batch=is_batch)
             checked.append(part.reshape(part.shape if part.ndim == 2 else (1, part.size)))
         hidden = [np.zeros((1, pairs.shape[1]), pairs.dtype)] * 2  # scores of letters of x in a gap, and outside
         return Scores((*checked, *hidden), shapes, sizes)

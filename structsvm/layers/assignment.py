@@ -64,7 +64,7 @@ class Assignment(Places):
         n, left, right = pairs.shape
         sizes = check_two_lengths(lengths, n, (left, right), "left and right nodes of each entry")
         lefts, rights = np.arange(left) < sizes[:, :1], np.arange(right) < sizes[:, 1:]
-        check_values("pairs", pairs, lefts[:, :, None] & rights[:, None])
+        check_values("pairs", pairs, lambda: lefts[:, :, None] & rights[:, None])
         alone = batched("alone", present.get("alone", np.zeros(left, pairs.dtype)), n, (left,))
         return Scores((pairs, alone), shapes, sizes)
 

@@ -111,7 +111,7 @@ class Chain(Structure):
         if self.language is not None and self.language.n_labels != K:
             raise ValueError(f"emissions have {K} labels, and language has {self.language.n_labels}.")
         sizes = check_lengths(lengths, n, longest)
-        check_values("emissions", emissions, np.arange(longest) < sizes[:, None])
+        check_values("emissions", emissions, lambda: np.arange(longest) < sizes[:, None])
         tables = [_steps("transitions", present["transitions"], self.order, K, sizes, longest)]
         if self.order == 2:
             pairs = present.get("pairs", np.zeros((K, K), emissions.dtype))
@@ -529,7 +529,7 @@ def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64
     if table.ndim == len(shape):
         check_values(name, table, is_batch=False)
         return table.reshape(1, 1, *shape)
-    check_values(name, table, np.arange(table.shape[1]) < sizes[:, None] - order)
+    check_values(name, table, lambda: np.arange(table.shape[1]) < sizes[:, None] - order)
     return table
 
 

@@ -249,21 +249,18 @@ def batched(name: str, part: Floats, n: int, shape: tuple[int, ...]) -> Floats:
     return part.reshape(-1 if part.size else (n if part.shape != shape else 1), *shape)
 
 
-def are_tame(part: Floats) -> bool:
-    """Whether all numbers are finite and their sums do not overflow, as of nearly every array."""
+def check_values(
+    name: str, part: Floats, counts: Callable[[], NDArray[np.bool_]] | None = None, *, is_batch: bool = True
+) -> None:
+    """Refuse nan, +inf and numbers whose sums would overflow, where `counts()` (its first axes); -inf is a mask."""
     most = np.finfo(part.dtype).max / 8
-    return not part.size or bool(-most < part.min() and part.max() < most)
-
-
-def check_values(name: str, part: Floats, counts: NDArray[np.bool_] | None = None, *, is_batch: bool = True) -> None:
-    """Refuse nan, +inf and numbers whose sums would overflow, where `counts` (its first axes); -inf is a mask."""
-    if are_tame(part):
+    if part.size and -most < part.min() and part.max() < most:  # so is nearly every array, and this takes two passes
         return
-    most = np.finfo(part.dtype).max / 8
     good = part < most
     good &= (part > -most) | np.isneginf(part)
     if counts is not None:
-        good |= ~counts.reshape(counts.shape + (1,) * (part.ndim - counts.ndim))
+        counted = counts()
+        good |= ~counted.reshape(counted.shape + (1,) * (part.ndim - counted.ndim))
     if good.all():
         return
     place = tuple(np.argwhere(~good)[0].tolist())

@@ -23,7 +23,6 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
-    are_tame,
     as_outputs,
     as_parts,
     check_lengths,
@@ -59,10 +58,7 @@ class _Trees(Places):
                 f"arcs must have shape (B, n + 1, n + 1), or (B, n + 1, n + 1, K) with K labels. Got {arcs.shape}."
             )
         sizes = check_lengths(lengths, len(arcs), arcs.shape[1] - 1)
-        if not are_tame(arcs):
-            words = np.arange(arcs.shape[1])
-            inside = words <= sizes[:, None]
-            check_values("arcs", arcs, inside[:, :, None] & inside[:, None] & (words > 0) & (words[:, None] != words))
+        check_values("arcs", arcs, lambda: _counting(arcs.shape[1], sizes))
         return Scores((arcs,), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
@@ -297,6 +293,13 @@ def _by_elimination(table: Values) -> float:
         heads = np.logaddexp(heads, ways[:, None] + heads[last])[rest][:, rest]
         np.fill_diagonal(heads, -np.inf)
     return total + float(roots[0])
+
+
+def _counting(width: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which arcs count (B, width, width): those into words, from others, within the lengths."""
+    words = np.arange(width)
+    inside = words <= sizes[:, None]
+    return inside[:, :, None] & inside[:, None] & (words > 0) & (words[:, None] != words)
 
 
 def _with_labels(scores: Scores) -> Floats:
