@@ -296,7 +296,7 @@ def _by_elimination(table: Values) -> float:
 
 
 def _counting(width: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which arcs count (B, width, width): those into words, from others, within the lengths."""
+    """True for arcs that count, (B, width, width): into words, from others, within the lengths."""
     words = np.arange(width)
     inside = words <= sizes[:, None]
     return inside[:, :, None] & inside[:, None] & (words > 0) & (words[:, None] != words)
