@@ -206,7 +206,7 @@ cdef class Batch:
 
     def less_known(self, y, values, nodes, pairs):
         """Write scores of labellings of all entries, and take their indicators off marginals, of a chain of order 1."""
-        cdef Py_ssize_t b, longest = y.shape[1], step = pairs[0].size
+        cdef Py_ssize_t b, longest = y.shape[1], step = pairs.size // max(self.n, 1)
         cdef const int32_t* labels = <const int32_t*> array_data(y)
         cdef double* out = <double*> array_data(values)
         cdef char* node = <char*> array_data(nodes)
