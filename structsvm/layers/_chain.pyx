@@ -100,7 +100,10 @@ cdef class Batch:
         self.n, self.together = len(lengths), 1
         if not self.is_double and self.per_entry == self.scores.each == 0 and self.scores.S == self.scores.K:
             self.together = KERNELS.lanes
-        order = np.argsort(-lengths, kind="stable")
+        cdef Py_ssize_t b, ascents = 0
+        for b in range(1, self.n):
+            ascents += self.lengths[b] > self.lengths[b - 1]
+        order = np.argsort(-lengths, kind="stable") if ascents else np.arange(self.n)
         self.arrays += (order,)
         self.order = <int64_t*> array_data(order)
         self.scores.start = array_data(start)
