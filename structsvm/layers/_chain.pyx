@@ -6,6 +6,7 @@ the batch alone, so that the bits do not depend on how it is split among threads
 
 from cython cimport floating
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
 
 import numpy as np
 
@@ -132,7 +133,7 @@ cdef class Batch:
     def sums(self, Py_ssize_t first, Py_ssize_t last, log_z, nodes, pairs):
         """Write log partitions of groups first .. last - 1 and, unless `nodes` is None, their entries' marginals.
 
-        Marginals beyond a length keep their values; those of an entry without any labelling are of no use.
+        Marginals beyond a length are 0; those of an entry without any labelling are of no use.
         """
         cdef _Room room = _Room(self, self.longest(first, last))
         cdef Py_ssize_t group, place, stop, b
@@ -144,6 +145,8 @@ cdef class Batch:
         with nogil:
             for group in range(first, last):
                 place, stop = group * self.together, min((group + 1) * self.together, self.n)
+                if room.nodes != NULL:
+                    self.clear(room, place, stop)
                 alone = (1 << (stop - place)) - 1
                 if stop - place >= LEAST_BESIDE:
                     alone &= self.beside(room, place, stop)
@@ -151,6 +154,19 @@ cdef class Batch:
                     if alone >> lane & 1:
                         b = self.order[place + lane]
                         self.by_itself(room, b)
+
+    cdef void clear(self, _Room room, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
+        """Write zeros behind the last tokens of a group's entries."""
+        cdef Py_ssize_t b, used, tokens
+        for place in range(place, stop):
+            b = self.order[place]
+            tokens = self.lengths[b]
+            used = tokens * self.scores.S
+            memset(room.nodes + (b * self.width + used) * self.size, 0, (self.width - used) * self.size)
+            used = room.step if tokens else 0
+            if self.scores.each:
+                used = max(tokens - 1, 0) * self.scores.each
+            memset(room.pairs + (b * room.step + used) * self.size, 0, (room.step - used) * self.size)
 
     cdef int beside(self, _Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
         """The sums of a group; returns the lanes that are yet to be computed, a bit each."""

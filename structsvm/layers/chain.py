@@ -211,7 +211,7 @@ class Chain(Structure):
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         each = len(scores.lengths) * scores.parts[1].itemsize if marginals else 0
         states, log_z = self._states(scores, each), np.empty(len(scores.lengths))
-        nodes, steps = _zeros_like(states)[:2] if marginals else (None, None)
+        nodes, steps = (_per_entry(part, len(log_z)) for part in states.parts[:2]) if marginals else (None, None)
         batch = _batch(states)
         over_batch(batch.n_groups, self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
         if nodes is None or steps is None:
@@ -219,9 +219,9 @@ class Chain(Structure):
         empty = np.flatnonzero(np.isneginf(log_z))
         if len(empty):
             raise NoOutput(int(empty[0]))
-        counts = _zeros_like(scores)
-        counts[0] = self._per_label(nodes, scores, np.sum, 0.0)
-        counts[1] = self._per_pair(steps, counts[1])
+        form = _per_entry(scores.parts[1], len(log_z))
+        counts = [self._per_label(nodes, scores, np.sum, 0.0), self._per_pair(steps, form)]
+        counts += [np.zeros((len(log_z), *part.shape[1:]), part.dtype) for part in scores.parts[2:]]
         if self.order == 2 and self._nodes is not None:
             counts[4] = pairs_under(nodes, counts[4], self._nodes)
         elif self.order == 2:
@@ -531,6 +531,11 @@ def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64
         return table.reshape(1, 1, *shape)
     check_values(name, table, lambda: np.arange(table.shape[1]) < sizes[:, None] - order)
     return table
+
+
+def _per_entry(part: Floats, n: int) -> Floats:
+    """An array like a part, with each of the n entries' own, whose values are to be written."""
+    return np.empty((n, *part.shape[1:]), part.dtype)
 
 
 def _zeros_like(scores: Scores) -> list[Floats]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -341,14 +341,17 @@ def over_batch(n: int, n_threads: int, function: Callable[[int, int], T]) -> lis
     """Results of ``function(first, last)`` over ranges of the n entries, in threads, in their order."""
     if n_threads == 1 or n < 2:
         return [function(0, n)] if n else []
-    job = Job()
+    job, workers, at_work = Job(), pool(n_threads - 1), list[Future[T]]()
     own, *ranges = pairwise(cut_points(n, None, n_threads))
-    at_work = [pool(n_threads - 1).submit(job.run, function, first, last) for first, last in ranges]
     try:
+        at_work += (workers.submit(job.run, function, first, last) for first, last in ranges)
         return [function(*own), *(future.result() for future in at_work)]
-    except BaseException:
+    except BaseException as error:
         job.stop()
         for future in at_work:
             future.cancel()
         wait(at_work)
+        if isinstance(error, KeyboardInterrupt):  # it may have come while a thread was started, which no one would end
+            pool.cache_clear()
+            workers.shutdown(wait=False)
         raise

@@ -115,3 +115,30 @@ def test_a_forked_process_has_threads_of_its_own():
     """In a process of its own: others' threads, such as JAX's, are none of its business."""
     done = subprocess.run([sys.executable, "-P", "-c", FORKED], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout.split() == ["0"], done.stderr
+
+
+STARTED = """
+import threading
+import numpy as np
+from structsvm.layers import Chain
+start, parts = threading.Thread.start, (np.zeros((9, 12, 4)), np.zeros((4, 4)))
+
+def start_and_interrupt(thread):
+    threading.Thread.start = start
+    start(thread)
+    raise KeyboardInterrupt  # before the pool knows of its thread
+
+threading.Thread.start = start_and_interrupt
+try:
+    Chain(n_threads=2).argmax(*parts)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+AGAIN = "print(Chain(n_threads=2).argmax(*parts).sum())"
+
+
+@pytest.mark.parametrize("more", ["", AGAIN])
+def test_an_interrupt_while_a_thread_starts_leaves_no_thread(more):
+    """A thread that nobody ends keeps the process from ending."""
+    done = subprocess.run([sys.executable, "-P", "-c", STARTED + more], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.split()) == (0, ["interrupted", *(["0"] if more else [])]), done.stderr
