@@ -101,8 +101,9 @@ class Alignment(Places):
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         given = list(parts)
         if given and given[0] is not None:
-            given[0] = as_floats("pairs", given[0])
-            given = [np.asarray(part, given[0].dtype) if isinstance(part, (int, float)) else part for part in given]
+            scored = as_floats("pairs", given[0])
+            given = [scored, *given[1:]]
+            given = [np.asarray(part, scored.dtype) if isinstance(part, (int, float)) else part for part in given]
         present, shapes = as_parts(Alignment, given, 1)
         pairs = present["pairs"]
         if pairs.ndim != 3:
@@ -118,8 +119,8 @@ class Alignment(Places):
             part = present.get(name, np.zeros((), pairs.dtype))
             if part.shape not in wanted:
                 raise ValueError(f"{name} must be a number or have shape {wanted[1]} or {wanted[2]}. Got {part.shape}.")
-            is_batch = part.ndim == 2
-            check_values(name, part, (lambda letters=inside[side]: letters) if is_batch else None, is_batch=is_batch)
+            counts = partial(inside.__getitem__, side) if part.ndim == 2 else None
+            check_values(name, part, counts, is_batch=part.ndim == 2)
             checked.append(part.reshape(part.shape if part.ndim == 2 else (1, part.size)))
         hidden = [np.zeros((1, pairs.shape[1]), pairs.dtype)] * 2  # scores of letters of x in a gap, and outside
         return Scores((*checked, *hidden), shapes, sizes)
