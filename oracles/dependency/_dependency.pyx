@@ -223,6 +223,22 @@ cdef class TreeFinder:
             found = self.best(n, &scores[0, 0], &heads[0], &score)
         return (np.asarray(heads), float(score)) if found else None
 
+    def trees(self, const float[:, ::1] tables, const int64_t[::1] sizes, int32_t[:, ::1] heads):
+        """Write the heads of the best trees of some sentences, -1 where there is none.
+
+        The table of a sentence of n words is (n + 1)^2 numbers, the first of a row; n is 0 where there is none.
+        """
+        cdef Py_ssize_t b
+        cdef float score
+        if len(tables) != len(sizes) or len(heads) != len(sizes) or not all(
+            0 <= n <= self.longest and n <= heads.shape[1] and (n + 1) ** 2 <= tables.shape[1] for n in set(sizes)
+        ):
+            raise ValueError("tables, sizes and heads do not fit")
+        with nogil:
+            for b in range(sizes.shape[0]):
+                if sizes[b] and not self.best(sizes[b], &tables[b, 0], &heads[b, 0], &score):
+                    heads[b, :] = -1
+
     def log_sum(self, const double[:, ::1] scores):
         """The log of the sum over all trees of exp(score), and the probabilities of arcs; (-inf, zeros) of none."""
         cdef Py_ssize_t n = self._check(scores)

@@ -10,12 +10,6 @@
 
 enum { BLOCK = 4, LOGS = 8 };   /* sums of so many tokens are multiplied before a logarithm is taken */
 
-typedef double lanes_double __attribute__((vector_size(8 * PART)));
-
-ROWS_INLINE rows_part lanes_where(rows_part_bits m, rows_part a, rows_part b) {
-    return (rows_part)(((rows_part_bits)a & m) | ((rows_part_bits)b & ~m));
-}
-
 /* Vectors of a row of K labels. */
 ROWS_INLINE int64_t lanes_width(int64_t K) { return (K + BLOCK - 1) / BLOCK * BLOCK; }
 
@@ -27,12 +21,6 @@ ROWS_INLINE rows_part_bits lanes_longer(const potentials *s, int64_t t) {
     rows_part_bits m;
     for (int l = 0; l < PART; l++) m[l] = s[l].T > t ? -1 : 0;
     return m;
-}
-
-ROWS_INLINE unsigned lanes_set(rows_part_bits m) {
-    unsigned bits = 0;
-    for (int l = 0; l < PART; l++) bits |= (m[l] != 0) << l;
-    return bits;
 }
 
 /* out[y + j] = sum_x in[x] M[x][y + j] for `many` columns, in the order of x. */

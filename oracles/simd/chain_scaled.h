@@ -11,8 +11,13 @@ static void NAMED(token_scores)(const potentials *s, int64_t t, REAL *restrict r
 }
 
 static REAL NAMED(greatest)(const REAL *x, int64_t n) {
-    REAL top = -INFINITY;
-    for (int64_t j = 0; j < n; j++) top = x[j] > top ? x[j] : top;
+    REAL tops[16], top = -INFINITY;
+    int64_t j = 0;
+    for (int k = 0; k < 16; k++) tops[k] = top;
+    for (; j + 16 <= n; j += 16)
+        for (int k = 0; k < 16; k++) tops[k] = x[j + k] > tops[k] ? x[j + k] : tops[k];
+    for (; j < n; j++) top = x[j] > top ? x[j] : top;
+    for (int k = 0; k < 16 && n >= 16; k++) top = tops[k] > top ? tops[k] : top;
     return top;
 }
 
@@ -207,63 +212,60 @@ static int NAMED(sums)(const potentials *s, double *log_z, void *nodes, void *pa
     return NAMED(scaled_backward)(s, alphas, R, table, turned, row, nodes, pairs);
 }
 
-/* best[q] = max(best[q], value + A[q]), and `of` the state that it is of; four states from a on at once. */
-static inline void NAMED(raise_to)(REAL value, const REAL *restrict A, int32_t a, int64_t n, REAL *restrict best,
-                                   int32_t *restrict of) {
+/* best[q] = max(best[q], value + A[q]); four states at once. */
+static inline void NAMED(raise_to)(REAL value, const REAL *restrict A, int64_t n, REAL *restrict best) {
     for (int64_t q = 0; q < n; q++) {
         REAL x = value + A[q];
-        of[q] = x > best[q] ? a : of[q];
         best[q] = x > best[q] ? x : best[q];
     }
 }
 
-static void NAMED(raise_to_four)(const REAL *value, const REAL *restrict A, int32_t a, int64_t n, REAL *restrict best,
-                                 int32_t *restrict of) {
+static void NAMED(raise_to_four)(const REAL *value, const REAL *restrict A, int64_t n, REAL *restrict best) {
     const REAL v0 = value[0], v1 = value[1], v2 = value[2], v3 = value[3], *B = A + n, *C = B + n, *D = C + n;
     for (int64_t q = 0; q < n; q++) {
-        REAL top = best[q], x0 = v0 + A[q], x1 = v1 + B[q], x2 = v2 + C[q], x3 = v3 + D[q];
-        int32_t from = of[q];
-        from = x0 > top ? a : from;
-        top = x0 > top ? x0 : top;
-        from = x1 > top ? a + 1 : from;
-        top = x1 > top ? x1 : top;
-        from = x2 > top ? a + 2 : from;
-        top = x2 > top ? x2 : top;
-        from = x3 > top ? a + 3 : from;
-        top = x3 > top ? x3 : top;
-        best[q] = top;
-        of[q] = from;
+        REAL x0 = v0 + A[q], x1 = v1 + B[q], x2 = v2 + C[q], x3 = v3 + D[q], top = best[q];
+        x0 = x1 > x0 ? x1 : x0;
+        x2 = x3 > x2 ? x3 : x2;
+        x0 = x2 > x0 ? x2 : x0;
+        best[q] = x0 > top ? x0 : top;
     }
 }
 
-/* The best path; of several the one whose last differing state is the least. Scores are less the token's best. */
-static int NAMED(best)(const potentials *s, int32_t *back, int32_t *states) {
+/* The least state before `state` of token t by which it is reached at its best. */
+static int32_t NAMED(before)(const potentials *s, const REAL *values, const REAL *reached, int64_t t, int32_t state) {
+    int64_t S = s->S, K = s->K, G = S / K, a = state / K, q = state % K;
+    const REAL *A = (const REAL *)s->A + (t - 1) * s->each, top = reached[t * S + state];
+    if (G == 1) a = 0;
+    while (a + G < S && values[(t - 1) * S + a] + A[a * K + q] != top) a += G;
+    return (int32_t)a;
+}
+
+/* The best path; of several the one whose last differing state is the least. Scores are less the token's best. What each
+ * state is reached by at its best is looked up for those of the path alone. */
+static int NAMED(best)(const potentials *s, int32_t *states) {
     int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0;
-    REAL *value = s->rows, *next = value + S, *row = s->tables;
+    REAL *values = s->rows, *reached = values + T * S, *row = s->tables;
     for (int64_t t = 0; t < T; t++) {
-        int32_t *from = back + t * S;
-        NAMED(token_scores)(s, t, row);
-        for (int64_t q = 0; q < S; q++) {
-            next[q] = t == 0 ? 0 : -INFINITY;
-            from[q] = 0;
-        }
+        REAL *now = values + t * S, *value = now - S, *next = reached + t * S;
         const REAL *A = (const REAL *)s->A + (t - 1) * s->each;
         int64_t a = t > 0 ? 0 : S;
-        for (; a + 4 <= S && G == 1; a += 4) NAMED(raise_to_four)(value + a, A + a * K, (int32_t)a, K, next, from);
-        for (; a < S; a++)
-            NAMED(raise_to)(value[a], A + a * K, (int32_t)a, K, next + AFTER(a, G) * K, from + AFTER(a, G) * K);
-        for (int64_t q = 0; q < S; q++) next[q] += row[q];
-        REAL top = NAMED(greatest)(next, S);
+        NAMED(token_scores)(s, t, row);
+        for (int64_t q = 0; q < S; q++) next[q] = t == 0 ? 0 : -INFINITY;
+        for (; a + 4 <= S && G == 1; a += 4) NAMED(raise_to_four)(value + a, A + a * K, K, next);
+        for (; a < S; a++) NAMED(raise_to)(value[a], A + a * K, K, next + AFTER(a, G) * K);
+        for (int64_t q = 0; q < S; q++) now[q] = next[q] + row[q];
+        REAL top = NAMED(greatest)(now, S);
         if (top == -INFINITY) return 1;
-        for (int64_t q = 0; q < S; q++) value[q] = next[q] - top;
-        if (stop_count(&done, S * K / 2 + 2 * S) < 0) return -1;
+        for (int64_t q = 0; q < S; q++) now[q] -= top;
+        if (stop_count(&done, S * K / 4 + 2 * S) < 0) return -1;
     }
+    const REAL *value = values + (T - 1) * S;
     int32_t state = 0;
     for (int64_t q = 1; q < S; q++)
         if (value[q] > value[state]) state = (int32_t)q;
     for (int64_t t = T - 1; t >= 0; t--) {
         states[t] = state;
-        state = back[t * S + state];
+        if (t > 0) state = NAMED(before)(s, values, reached, t, state);
     }
     return 0;
 }

@@ -5,7 +5,7 @@
 #ifndef STRUCTSVM_EXPONENTIALS_H
 #define STRUCTSVM_EXPONENTIALS_H
 
-#include "rows.h"
+#include "parts.h"
 
 #define LEAST_EXPONENT -87.0f   /* exp of less is 0 */
 

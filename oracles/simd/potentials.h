@@ -42,7 +42,7 @@ typedef struct {
 typedef struct {
     int lanes;   /* entries that `beside` computes side by side, see chain_lanes.h */
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);
-    int (*best[2])(const potentials *s, int32_t *back, int32_t *states);
+    int (*best[2])(const potentials *s, int32_t *states);
     int (*beside)(const potentials *s, double *log_z, float *const *nodes, float *const *pairs);
 } potentials_kernels;
 

@@ -9,12 +9,7 @@
 #ifndef STRUCTSVM_ROWS_H
 #define STRUCTSVM_ROWS_H
 
-#include <float.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-#include "maxima.h"
+#include "parts.h"
 
 #define LANES 8
 
@@ -22,42 +17,15 @@
 #define ROWS_LOWEST -FLT_MAX
 #define ROWS_AHEAD 16384    /* bytes of weights that are asked for before they are needed */
 
-#define ROWS_INLINE static inline __attribute__((always_inline))
-
-#if defined(__clang__) || __GNUC__ >= 12
-#define ROWS_PICK(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define ROWS_PICK(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
-#endif
-
 typedef float rows_v __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t rows_i __attribute__((vector_size(32)));
 
-/* Part of a row that one register holds. GCC keeps sums of vectors that are wider than registers in memory. */
-#ifdef __AVX__
-enum { PART = 8 };
-#define rows_part_max maxima_of_8f
-#else
-enum { PART = 4 };
-#define rows_part_max maxima_of_4f
-#endif
 enum { PARTS = LANES / PART };
-typedef float rows_part __attribute__((vector_size(4 * PART), aligned(4), may_alias));
-typedef int32_t rows_part_bits __attribute__((vector_size(4 * PART)));
-
-/* Before a loop over the parts of some vectors, so that these stay in registers. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define EACH_PART _Pragma("GCC unroll 12")
-#else
-#define EACH_PART
-#endif
 
 /* Into the second level of the cache: the rows of a token with hundreds of labels fill the first. */
 ROWS_INLINE void rows_prefetch(const float *row, int64_t stride) {
     for (int64_t c = 0; c < stride; c += 16) __builtin_prefetch(row + c, 0, 2);
 }
-
-ROWS_INLINE rows_part part_all(float x) { return x - (rows_part){0}; }
 
 ROWS_INLINE rows_v rows_of(const rows_part *parts) {
     rows_v all;

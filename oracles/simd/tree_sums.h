@@ -24,13 +24,17 @@ typedef struct {
     double *memory;
 } trees;
 
-enum { TREES_OK = 0, TREES_IN_LOGS = 1, TREES_SQUARES = 7 };
+enum { TREES_OK = 0, TREES_IN_LOGS = 1, TREES_NONE = 2, TREES_SQUARES = 7 };
 
 /* `sums` writes the log partition, -inf where there is no tree, and unless `arcs` is NULL the probabilities of arcs, an
  * array of the scores' form: those of n + 1 rows and columns, but column 0 and the diagonal. TREES_OK; TREES_IN_LOGS where
- * only logs will do, and what was written is of no use; or -1 (see sets.h). */
+ * only logs will do, and what was written is of no use; or -1 (see sets.h). `table` writes n + several + 1 rows of floats for
+ * the search for the best tree; TREES_NONE if a word has no head. */
 typedef struct {
+    int lanes;   /* entries that `beside` computes side by side, see tree_lanes.h */
     int (*sums)(const trees *s, double *log_z, void *arcs);
+    int (*beside)(const trees *s, double *log_z, float *const *arcs);
+    int (*table)(const trees *s, float *table);
 } tree_sums_kernels;
 
 KERNELS_OF(tree_sums);
@@ -62,8 +66,8 @@ ROWS_INLINE void trees_row(const trees *s, int64_t head, double *row) {
     else for (int64_t d = 0; d < s->n; d++) row[d] = narrow[d];
 }
 
-/* Weights X[h S + d] of arcs between N nodes, 0 the root; the sum of the best scores into each word, -inf if one has none. */
-static double trees_weights(const trees *s, int64_t N, int64_t S, double *X, double *top) {
+/* Scores X[h S + d] of arcs between N nodes, 0 the root, and the best into each word; their sum, -inf if a word has none. */
+static double trees_scores(const trees *s, int64_t N, int64_t S, double *X, double *top) {
     int64_t more = s->several;
     double sum = 0.0;
     for (int64_t k = 0; k < N * S; k++) X[k] = -INFINITY;
@@ -76,6 +80,12 @@ static double trees_weights(const trees *s, int64_t N, int64_t S, double *X, dou
         for (int64_t d = 1 + more; d < N; d += DOUBLES) trees_put(top + d, doubles_max(trees_at(row + d), trees_at(top + d)));
     }
     for (int64_t d = 1; d < N; d++) sum += top[d];
+    return sum;
+}
+
+/* Weights in the place of scores. */
+static double trees_weights(const trees *s, int64_t N, int64_t S, double *X, double *top) {
+    double sum = trees_scores(s, N, S, X, top);
     if (!(sum > -INFINITY)) return sum;
     for (int64_t d = 0; d < S; d++) top[d] = d == 0 || d >= N ? 0.0 : top[d];
     for (int64_t k = 0; k < N * S; k += S)
@@ -312,8 +322,30 @@ static int trees_crossing(const trees *s, double *log_z, void *arcs) {
     return all < INFINITY ? TREES_OK : TREES_IN_LOGS;
 }
 
+/* Scores less the best into the same word, as floats in N rows of N: what the search for the best tree reads. Numbers so
+ * great that floats could not be added up are made smaller together. */
+static int trees_table(const trees *s, float *table) {
+    int64_t N = s->n + s->several + 1, S = trees_stride(s->n);
+    double *X = s->memory, *top = X + N * S, least = 0.0, by = 1.0;
+    if (!(trees_scores(s, N, S, X, top) > -INFINITY)) return TREES_NONE;
+    for (int64_t h = 0; h < N; h++)
+        for (int64_t d = 1; d < N; d++) {
+            double x = X[h * S + d] - top[d];
+            X[h * S + d] = x;
+            least = x > -INFINITY && x < least ? x : least;
+        }
+    if (least < -1e30) by = -1e30 / least;
+    for (int64_t h = 0; h < N; h++) {
+        table[h * N] = -INFINITY;
+        for (int64_t d = 1; d < N; d++) table[h * N + d] = (float)(X[h * S + d] * by);
+    }
+    return TREES_OK;
+}
+
 static int trees_sums(const trees *s, double *log_z, void *arcs) {
     return s->projective ? trees_projective(s, log_z, arcs) : trees_crossing(s, log_z, arcs);
 }
+
+#include "tree_lanes.h"
 
 #endif

@@ -6,6 +6,7 @@ the batch alone, so that the bits do not depend on how it is split among threads
 
 from cython cimport floating
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
 
 import numpy as np
 
@@ -27,7 +28,7 @@ cdef extern from "potentials.h" nogil:
     ctypedef struct potentials_kernels:
         int lanes
         int (*sums[2])(const potentials* s, double* log_z, void* nodes, void* pairs) except -1 nogil
-        int (*best[2])(const potentials* s, int32_t* back, int32_t* states) except -1 nogil
+        int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
         int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs) except -1 nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
@@ -36,7 +37,7 @@ cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), pol
 
 # Groups with fewer entries are computed one by one, which is then as fast.
 cdef enum:
-    MOST_LANES = 8
+    MOST_LANES = 16
     LEAST_BESIDE = 3
 
 
@@ -100,7 +101,10 @@ cdef class Batch:
         self.n, self.together = len(lengths), 1
         if not self.is_double and self.per_entry == self.scores.each == 0 and self.scores.S == self.scores.K:
             self.together = KERNELS.lanes
-        order = np.argsort(-lengths, kind="stable")
+        cdef Py_ssize_t b, ascents = 0
+        for b in range(1, self.n):
+            ascents += self.lengths[b] > self.lengths[b - 1]
+        order = np.argsort(-lengths, kind="stable") if ascents else np.arange(self.n)
         self.arrays += (order,)
         self.order = <int64_t*> array_data(order)
         self.scores.start = array_data(start)
@@ -129,7 +133,7 @@ cdef class Batch:
     def sums(self, Py_ssize_t first, Py_ssize_t last, log_z, nodes, pairs):
         """Write log partitions of groups first .. last - 1 and, unless `nodes` is None, their entries' marginals.
 
-        Marginals beyond a length keep their values; those of an entry without any labelling are of no use.
+        Marginals beyond a length are 0; those of an entry without any labelling are of no use.
         """
         cdef _Room room = _Room(self, self.longest(first, last))
         cdef Py_ssize_t group, place, stop, b
@@ -141,6 +145,8 @@ cdef class Batch:
         with nogil:
             for group in range(first, last):
                 place, stop = group * self.together, min((group + 1) * self.together, self.n)
+                if room.nodes != NULL:
+                    self.clear(room, place, stop)
                 alone = (1 << (stop - place)) - 1
                 if stop - place >= LEAST_BESIDE:
                     alone &= self.beside(room, place, stop)
@@ -148,6 +154,19 @@ cdef class Batch:
                     if alone >> lane & 1:
                         b = self.order[place + lane]
                         self.by_itself(room, b)
+
+    cdef void clear(self, _Room room, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
+        """Write zeros behind the last tokens of a group's entries."""
+        cdef Py_ssize_t b, used, tokens
+        for place in range(place, stop):
+            b = self.order[place]
+            tokens = self.lengths[b]
+            used = tokens * self.scores.S
+            memset(room.nodes + (b * self.width + used) * self.size, 0, (self.width - used) * self.size)
+            used = room.step if tokens else 0
+            if self.scores.each:
+                used = max(tokens - 1, 0) * self.scores.each
+            memset(room.pairs + (b * room.step + used) * self.size, 0, (room.step - used) * self.size)
 
     cdef int beside(self, _Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
         """The sums of a group; returns the lanes that are yet to be computed, a bit each."""
@@ -189,9 +208,7 @@ cdef class Batch:
     def best(self, Py_ssize_t first, Py_ssize_t last, states):
         """Write the states of the best labellings; returns the first entry that has none, or -1."""
         cdef Py_ssize_t b, empty = -1, S = self.scores.S, longest = max(self.arrays[4][first:last], default=0)
-        rows, tables = np.empty(2 * S, self.dtype), np.empty(S, self.dtype)
-        back = np.empty(longest * S, np.int32)
-        cdef int32_t* before = <int32_t*> array_data(back)
+        rows, tables = np.empty(2 * longest * S, self.dtype), np.empty(S, self.dtype)
         cdef int32_t* out = <int32_t*> array_data(states)
         cdef void* row = array_data(rows)
         cdef void* table = array_data(tables)
@@ -201,14 +218,14 @@ cdef class Batch:
             for b in range(first, last):
                 s = self.entry(b)
                 s.rows, s.tables = row, table
-                if s.T and KERNELS.best[self.is_double](&s, before, out + b * step):
+                if s.T and KERNELS.best[self.is_double](&s, out + b * step):
                     empty = b
                     break
         return empty
 
     def less_known(self, y, values, nodes, pairs):
         """Write scores of labellings of all entries, and take their indicators off marginals, of a chain of order 1."""
-        cdef Py_ssize_t b, longest = y.shape[1], step = pairs[0].size
+        cdef Py_ssize_t b, longest = y.shape[1], step = pairs.size // max(self.n, 1)
         cdef const int32_t* labels = <const int32_t*> array_data(y)
         cdef double* out = <double*> array_data(values)
         cdef char* node = <char*> array_data(nodes)

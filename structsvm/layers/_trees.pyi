@@ -7,16 +7,23 @@ CYCLE: int
 ROOTS: int
 CROSSING: int
 
-def tree_sums(
-    arcs: Floats,
-    lengths: NDArray[np.int64],
-    first: int,
-    last: int,
-    projective: bool,
-    several: bool,
-    log_z: NDArray[np.float64],
-    chances: Floats | None,
-) -> list[int]: ...
+class Batch:
+    def __init__(self, arcs: Floats, lengths: NDArray[np.int64], projective: bool, several: bool) -> None: ...
+    @property
+    def n_groups(self) -> int: ...
+    def sums(self, first: int, last: int, log_z: NDArray[np.float64], chances: Floats | None) -> list[int]: ...
+    def tables(self, first: int, last: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
+
 def faults(
     heads: NDArray[np.int32], lengths: NDArray[np.int64], several: bool, projective: bool
 ) -> NDArray[np.int32]: ...
+def known_heads(
+    heads: NDArray[np.int32], lengths: NDArray[np.int64], several: bool, projective: bool, checked: NDArray[np.int32]
+) -> bool: ...
+def less_heads(
+    heads: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+    arcs: Floats,
+    chances: Floats,
+    values: NDArray[np.float64],
+) -> bool: ...

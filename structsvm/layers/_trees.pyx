@@ -1,6 +1,12 @@
-"""Dependency trees of a batch: the loops over its entries, around the kernels of tree_sums.h, and checks of heads."""
+"""Dependency trees of a batch: the loops over its entries, around the kernels of tree_sums.h, and checks of heads.
 
-from libc.stdint cimport int32_t, int64_t
+Entries in float32 whose arcs may cross are computed side by side, in groups of nearly equal lengths. The groups depend
+on the batch alone, so that the bits do not depend on how it is split among threads.
+"""
+
+from cython cimport floating
+from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.string cimport memset
 
 import numpy as np
 
@@ -9,53 +15,154 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 cdef extern from "tree_sums.h" nogil:
-    enum: TREES_IN_LOGS
+    enum: TREES_OK, TREES_IN_LOGS, LANES_LONGEST
     ctypedef struct trees:
         int64_t n, m
         int is_double, projective, several
         const void* scores
         double* memory
     ctypedef struct tree_sums_kernels:
+        int lanes
         int (*sums)(const trees* s, double* log_z, void* arcs) except -1 nogil
+        int (*beside)(const trees* s, double* log_z, float** arcs) except -1 nogil
+        int (*table)(const trees* s, float* table) noexcept nogil
     int64_t trees_size(int64_t n)
+    int64_t trees_beside_size(int lanes, int64_t n)
     const tree_sums_kernels* tree_sums_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const tree_sums_kernels* KERNELS = tree_sums_kernels_of(kernel_set(), poll)
 
+# Groups with fewer entries are computed one by one, which is then as fast. Vectors are whole lines of the cache.
+cdef enum:
+    MOST_LANES = 16
+    LEAST_BESIDE = 3
+    LINE = 64
 
-def tree_sums(arcs, lengths, Py_ssize_t first, Py_ssize_t last, bint projective, bint several, log_z, chances):
-    """Write log partitions of entries first .. last - 1 and, unless `chances` is None, the probabilities of arcs.
 
-    Returns the entries that only logs will do for. Probabilities beyond a length keep their values.
+cdef class Batch:
+    """Scores of a batch, float32 or float64 arrays (B, n + 1, n + 1) of arcs, and its lengths, int64 (B,)."""
 
-    Parameters
-    ----------
-    arcs : float32 or float64 array (B, n + 1, n + 1)
-    lengths : int64 array (B,)
-    log_z : float64 array (B,)
-    chances : array like `arcs`, or None
-    """
-    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
-    cdef double* values = <double*> array_data(log_z)
-    cdef const char* scores = <const char*> array_data(arcs)
-    cdef char* to = NULL if chances is None else <char*> array_data(chances)
-    cdef Py_ssize_t b, m = arcs.shape[1], step = m * m * arcs.itemsize
-    cdef trees s
-    cdef int status
-    memory = np.empty(trees_size(max(lengths[first:last], default=0)))
-    s.m, s.is_double, s.projective, s.several = m, arcs.itemsize == 8, projective, several
-    s.memory = <double*> array_data(memory)
-    in_logs = []
-    for b in range(first, last):
-        s.n, s.scores = sizes[b], scores + b * step
-        values[b] = 0.0
-        if s.n == 0:
-            continue
+    cdef trees scores
+    cdef object arrays
+    cdef const char* arcs
+    cdef const int64_t* lengths
+    cdef int64_t* order
+    cdef Py_ssize_t n, step, together
+
+    def __init__(self, arcs, lengths, bint projective, bint several):
+        cdef Py_ssize_t b, ascents = 0
+        self.arcs, self.lengths = <const char*> array_data(arcs), <const int64_t*> array_data(lengths)
+        for b in range(1, len(lengths)):
+            ascents += self.lengths[b] > self.lengths[b - 1]
+        order = np.argsort(-lengths, kind="stable") if ascents else np.arange(len(lengths))
+        self.arrays = arcs, lengths, order
+        self.order = <int64_t*> array_data(order)
+        self.n, self.step = len(lengths), arcs.shape[1] * arcs.shape[1] * arcs.itemsize
+        self.scores.m, self.scores.is_double = arcs.shape[1], arcs.itemsize == 8
+        self.scores.projective, self.scores.several = projective, several
+        self.together = 1 if projective or self.scores.is_double else KERNELS.lanes
+
+    @property
+    def n_groups(self):
+        """Groups of entries that are computed side by side."""
+        return (self.n + self.together - 1) // self.together
+
+    def sums(self, Py_ssize_t first, Py_ssize_t last, log_z, chances):
+        """Write log partitions of groups first .. last - 1 and, unless `chances` is None, the probabilities of arcs.
+
+        Returns the entries that only logs will do for, whose probabilities are 0.
+
+        Parameters
+        ----------
+        log_z : float64 array (B,)
+        chances : array like the arcs, or None
+        """
+        cdef double* values = <double*> array_data(log_z)
+        cdef char* to = NULL if chances is None else <char*> array_data(chances)
+        cdef Py_ssize_t group, place, stop, b, longest = self.lengths[self.order[first * self.together]]
+        cdef int lane, alone
+        cdef uintptr_t place_of_room
+        cdef trees scores = self.scores
+        wide = trees_beside_size(KERNELS.lanes, min(longest, LANES_LONGEST)) if self.together > 1 else 0
+        room = np.empty(max(8 * trees_size(longest), 4 * wide) + LINE, np.uint8)
+        place_of_room = (<uintptr_t> array_data(room) + LINE - 1) // LINE * LINE
+        scores.memory = <double*> place_of_room
+        in_logs = []
+        for place in range(first * self.together, min(last * self.together, self.n)):
+            b = self.order[place]
+            if to != NULL and (self.lengths[b] < scores.m - 1 or self.lengths[b] == 0):
+                memset(to + b * self.step, 0, self.step)
+        for group in range(first, last):
+            place, stop = group * self.together, min((group + 1) * self.together, self.n)
+            alone = (1 << (stop - place)) - 1
+            if stop - place >= LEAST_BESIDE and self.lengths[self.order[place]] <= LANES_LONGEST:
+                with nogil:
+                    alone &= self.beside(&scores, place, stop, values, to)
+            for lane in range(stop - place):
+                b = self.order[place + lane]
+                if alone >> lane & 1 and self.by_itself(&scores, b, values, to) == TREES_IN_LOGS:
+                    in_logs.append(b)
+        return in_logs
+
+    def tables(self, Py_ssize_t first, Py_ssize_t last):
+        """Tables of scores that `TreeFinder.trees` reads, and numbers of words, 0 if there is no tree, of some entries.
+
+        Returns
+        -------
+        tables : float32 array (last - first, ...)
+        sizes : int64 array (last - first,)
+        """
+        cdef Py_ssize_t b, longest = max(self.arrays[1][first:last], default=0), more = self.scores.several
+        room, sizes = np.empty(trees_size(longest)), np.zeros(last - first, np.int64)
+        tables = np.empty((last - first, (longest + more + 1) ** 2), np.float32)
+        cdef float* table = <float*> array_data(tables)
+        cdef int64_t* size = <int64_t*> array_data(sizes)
+        cdef trees s = self.scores
+        s.memory = <double*> array_data(room)
         with nogil:
-            status = KERNELS.sums(&s, values + b, NULL if to == NULL else to + b * step)
-        if status == TREES_IN_LOGS:
-            in_logs.append(b)
-    return in_logs
+            for b in range(first, last):
+                s.n, s.scores = self.lengths[b], self.arcs + b * self.step
+                if s.n and KERNELS.table(&s, table + (b - first) * (longest + more + 1) ** 2) == TREES_OK:
+                    size[b - first] = s.n + more
+                poll(s.n * s.n)
+        return tables, sizes
+
+    cdef int beside(
+        self, const trees* scores, Py_ssize_t place, Py_ssize_t stop, double* values, char* to
+    ) except -1 nogil:
+        """The sums of a group; returns the lanes that are yet to be computed, a bit each."""
+        cdef trees s[MOST_LANES]
+        cdef double log_z[MOST_LANES]
+        cdef float* arcs[MOST_LANES]
+        cdef Py_ssize_t b
+        cdef int lane, alone
+        for lane in range(self.together):
+            b = self.order[min(place + lane, stop - 1)]
+            s[lane] = scores[0]
+            s[lane].n, s[lane].scores = self.lengths[b], self.arcs + b * self.step
+            if place + lane >= stop:
+                s[lane].n = 0
+            arcs[lane] = NULL if to == NULL else <float*> (to + b * self.step)
+        alone = KERNELS.beside(s, log_z, NULL if to == NULL else arcs)
+        for lane in range(stop - place):
+            values[self.order[place + lane]] = log_z[lane]
+        return alone
+
+    cdef int by_itself(self, const trees* scores, Py_ssize_t b, double* values, char* to) except -1:
+        """The sums of an entry; TREES_IN_LOGS where there is another way only."""
+        cdef trees s = scores[0]
+        cdef int status
+        s.n, s.scores = self.lengths[b], self.arcs + b * self.step
+        values[b] = 0.0
+        if to != NULL:
+            memset(to + b * self.step, 0, self.step)
+        if s.n == 0:
+            return 0
+        with nogil:
+            status = KERNELS.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
+        if to != NULL and status == TREES_IN_LOGS:
+            memset(to + b * self.step, 0, self.step)
+        return status
 
 
 # Faults of heads, as `faults` numbers them.
@@ -73,31 +180,58 @@ def faults(heads, lengths, bint several, bint projective):
     cdef const int32_t* head = <const int32_t*> array_data(heads)
     cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
     cdef Py_ssize_t b, n = len(heads), width = heads.shape[1]
-    found = np.zeros(n, np.int32)
+    found, room = np.zeros(n, np.int32), np.empty(width + 1, np.int32)
     cdef int32_t* fault = <int32_t*> array_data(found)
+    cdef int32_t* start = <int32_t*> array_data(room)
     for b in range(n):
         with nogil:
-            fault[b] = fault_of(head + b * width, sizes[b], several, projective)
+            fault[b] = fault_of(head + b * width, sizes[b], several, projective, start)
     return found
 
 
-cdef int fault_of(const int32_t* head, int64_t n, bint several, bint projective) except -1 nogil:
-    """The fault of the heads of words 1 .. n."""
-    cdef int64_t word, at, steps, roots = 0, work = 0
+def known_heads(heads, lengths, bint several, bint projective, checked):
+    """Copy heads with -1 beyond the lengths; returns whether all are known and trees of the structure.
+
+    Parameters
+    ----------
+    heads : int32 array (B, n)
+    lengths : int64 array (B,)
+    checked : int32 array (B, n)
+    """
+    cdef const int32_t* head = <const int32_t*> array_data(heads)
+    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
+    cdef int32_t* out = <int32_t*> array_data(checked)
+    cdef Py_ssize_t b, word, n = len(heads), width = heads.shape[1]
+    room = np.empty(width + 1, np.int32)
+    cdef int32_t* start = <int32_t*> array_data(room)
+    cdef bint known = True
+    with nogil:
+        for b in range(n):
+            for word in range(width):
+                out[word] = head[word] if word < sizes[b] else -1
+                known = known and (word >= sizes[b] or 0 <= out[word] <= sizes[b])
+            if not known or fault_of(out, sizes[b], several, projective, start):
+                known = False
+                break
+            head, out = head + width, out + width
+    return known
+
+
+cdef int fault_of(const int32_t* head, int64_t n, bint several, bint projective, int32_t* start) except -1 nogil:
+    """The fault of the heads of words 1 .. n; `start` has room for n + 1 words."""
+    cdef int64_t word, at, roots = 0
     for word in range(n):
         if head[word] < 0:
             return 0
+        roots += head[word] == 0
+        start[word + 1] = 0
     for word in range(1, n + 1):
-        at, steps = word, 0
-        while at and steps <= n:
-            at, steps = head[at - 1], steps + 1
-        if at:
+        at = word
+        while at and start[at] == 0:        # up to the root, or to where another word came along
+            start[at] = word
+            at = head[at - 1]
+        if at and start[at] == word:
             return 1
-        roots += head[word - 1] == 0
-        work += steps
-        if work > 50_000:
-            poll(work)
-            work = 0
     if roots > 1 and not several:
         return 2
     if projective:
@@ -115,3 +249,49 @@ cdef bint crosses(const int32_t* head, int64_t n, int64_t word) noexcept nogil:
         if head[other - 1] < low or head[other - 1] > high:
             return True
     return False
+
+
+def less_heads(heads, lengths, arcs, chances, values):
+    """Write the scores of trees, and take their indicators off probabilities of arcs.
+
+    Returns whether all heads within the lengths are known; nothing is written otherwise.
+
+    Parameters
+    ----------
+    heads : int32 array (B, n)
+    lengths : int64 array (B,)
+    arcs, chances : float32 or float64 arrays (B, n + 1, n + 1)
+    values : float64 array (B,)
+    """
+    cdef const int32_t* head = <const int32_t*> array_data(heads)
+    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
+    cdef double* out = <double*> array_data(values)
+    cdef char* scores = <char*> array_data(arcs)
+    cdef char* taken = <char*> array_data(chances)
+    cdef Py_ssize_t b, word, n = len(heads), width = heads.shape[1], step = (width + 1) * (width + 1) * arcs.itemsize
+    cdef bint is_double = arcs.itemsize == 8
+    for b in range(n):
+        for word in range(sizes[b]):
+            if head[b * width + word] < 0:
+                return False
+    with nogil:
+        for b in range(n):
+            if is_double:
+                out[b] = less_head[double](head, sizes[b], width, <const double*> scores, <double*> taken)
+            else:
+                out[b] = less_head[float](head, sizes[b], width, <const float*> scores, <float*> taken)
+            head, scores, taken = head + width, scores + step, taken + step
+    return True
+
+
+cdef double less_head(
+    const int32_t* head, int64_t n, int64_t width, const floating* scores, floating* taken
+) noexcept nogil:
+    """The score of a tree; 1 is taken off the probabilities of its arcs."""
+    cdef int64_t word, at
+    cdef double value = 0.0
+    for word in range(n):
+        at = head[word] * (width + 1) + word + 1
+        value += scores[at]
+        taken[at] -= 1
+    return value

@@ -33,9 +33,10 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    as_floats,
     as_outputs,
     as_parts,
-    check_lengths,
+    check_two_lengths,
     check_values,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
@@ -98,19 +99,19 @@ class Alignment(Places):
         self.mode = mode
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
-        kind = getattr(parts[0], "dtype", np.float64) if parts else np.float64
-        given = [np.asarray(part, kind) if isinstance(part, (int, float)) else part for part in parts]
+        given = list(parts)
+        if given and given[0] is not None:
+            scored = as_floats("pairs", given[0])
+            given = [scored, *given[1:]]
+            given = [np.asarray(part, scored.dtype) if isinstance(part, (int, float)) else part for part in given]
         present, shapes = as_parts(Alignment, given, 1)
         pairs = present["pairs"]
         if pairs.ndim != 3:
             raise ValueError(f"pairs must have shape (B, n, m). Got {pairs.shape}.")
         n = len(pairs)
-        sizes = np.tile(pairs.shape[1:], (n, 1)) if lengths is None else np.asarray(lengths)
-        if sizes.shape != (n, 2):
-            raise ValueError(f"lengths must have shape ({n}, 2): letters of x and of z. Got {sizes.shape}.")
-        sizes = np.stack([check_lengths(sizes[:, k], n, pairs.shape[k + 1]) for k in (0, 1)], axis=1)
+        sizes = check_two_lengths(lengths, n, pairs.shape[1:], "letters of x and of z")
         inside = [np.arange(pairs.shape[k + 1]) < sizes[:, k, None] for k in (0, 1)]
-        check_values("pairs", pairs, inside[0][:, :, None] & inside[1][:, None])
+        check_values("pairs", pairs, lambda: inside[0][:, :, None] & inside[1][:, None])
         checked = [pairs]
         for name in self.part_names[1:]:
             side = int(name.endswith("z"))
@@ -118,7 +119,8 @@ class Alignment(Places):
             part = present.get(name, np.zeros((), pairs.dtype))
             if part.shape not in wanted:
                 raise ValueError(f"{name} must be a number or have shape {wanted[1]} or {wanted[2]}. Got {part.shape}.")
-            check_values(name, part, inside[side] if part.ndim == 2 else None, is_batch=part.ndim == 2)
+            counts = partial(inside.__getitem__, side) if part.ndim == 2 else None
+            check_values(name, part, counts, is_batch=part.ndim == 2)
             checked.append(part.reshape(part.shape if part.ndim == 2 else (1, part.size)))
         hidden = [np.zeros((1, pairs.shape[1]), pairs.dtype)] * 2  # scores of letters of x in a gap, and outside
         return Scores((*checked, *hidden), shapes, sizes)

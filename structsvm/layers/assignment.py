@@ -18,7 +18,7 @@ from structsvm.layers.structure import (
     as_outputs,
     as_parts,
     batched,
-    check_lengths,
+    check_two_lengths,
     check_values,
 )
 from structsvm.oracles.assignment import AssignmentInput, AssignmentOracle, NoMatching
@@ -62,14 +62,9 @@ class Assignment(Places):
         if pairs.ndim != 3:
             raise ValueError(f"pairs must have shape (B, n, m). Got {pairs.shape}.")
         n, left, right = pairs.shape
-        given = np.tile([left, right], (n, 1)) if lengths is None else np.asarray(lengths)
-        if given.shape != (n, 2):
-            raise ValueError(
-                f"lengths must have shape ({n}, 2): left and right nodes of each entry. Got {given.shape}."
-            )
-        sizes = np.stack([check_lengths(given[:, 0], n, left), check_lengths(given[:, 1], n, right)], axis=1)
+        sizes = check_two_lengths(lengths, n, (left, right), "left and right nodes of each entry")
         lefts, rights = np.arange(left) < sizes[:, :1], np.arange(right) < sizes[:, 1:]
-        check_values("pairs", pairs, lefts[:, :, None] & rights[:, None])
+        check_values("pairs", pairs, lambda: lefts[:, :, None] & rights[:, None])
         alone = batched("alone", present.get("alone", np.zeros(left, pairs.dtype)), n, (left,))
         return Scores((pairs, alone), shapes, sizes)
 

@@ -113,7 +113,7 @@ class Chain(Structure):
         if self.language is not None and self.language.n_labels != K:
             raise ValueError(f"emissions have {K} labels, and language has {self.language.n_labels}.")
         sizes = check_lengths(lengths, n, longest)
-        check_values("emissions", emissions, np.arange(longest) < sizes[:, None])
+        check_values("emissions", emissions, lambda: np.arange(longest) < sizes[:, None])
         tables = [_steps("transitions", present["transitions"], self.order, K, sizes, longest)]
         if self.order == 2:
             pairs = present.get("pairs", np.zeros((K, K), emissions.dtype))
@@ -213,7 +213,7 @@ class Chain(Structure):
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         each = len(scores.lengths) * scores.parts[1].itemsize if marginals else 0
         states, log_z = self._states(scores, each), np.empty(len(scores.lengths))
-        nodes, steps = _zeros_like(states)[:2] if marginals else (None, None)
+        nodes, steps = (_per_entry(part, len(log_z)) for part in states.parts[:2]) if marginals else (None, None)
         batch = _batch(states)
         over_batch(batch.n_groups, self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
         if nodes is None or steps is None:
@@ -221,9 +221,9 @@ class Chain(Structure):
         empty = np.flatnonzero(np.isneginf(log_z))
         if len(empty):
             raise NoOutput(int(empty[0]))
-        counts = _zeros_like(scores)
-        counts[0] = self._per_label(nodes, scores, np.sum, 0.0)
-        counts[1] = self._per_pair(steps, counts[1])
+        form = _per_entry(scores.parts[1], len(log_z))
+        counts = [self._per_label(nodes, scores, np.sum, 0.0), self._per_pair(steps, form)]
+        counts += [np.zeros((len(log_z), *part.shape[1:]), part.dtype) for part in scores.parts[2:]]
         if self.order == 2 and self._nodes is not None:
             counts[4] = pairs_under(nodes, counts[4], self._nodes)
         elif self.order == 2:
@@ -252,8 +252,7 @@ class Chain(Structure):
         best = np.full(_emissions(states).shape, -np.inf)
         for entry, length in enumerate(states.lengths):
             rows, tables = _tables(states, entry)
-            before = _forward(rows, tables, np.max)
-            after = _forward(rows[::-1], tables[::-1].transpose(0, 2, 1), np.max)[::-1]
+            before, after = _forward(rows, tables, np.max), _backward(rows, tables, np.max)
             best[entry, :length] = before + after - np.where(np.isneginf(rows), 0.0, rows)
         return self._per_label(best, scores, np.max, -np.inf).astype(np.float64, copy=False)
 
@@ -266,11 +265,15 @@ class Chain(Structure):
             alphas = _forward(rows, tables, np.logaddexp.reduce)
             if length and np.isneginf(alphas[-1]).all():
                 raise NoOutput(entry)
-            draws = generators[entry].random((length, n_samples))
+            draws, path = generators[entry].random((length, n_samples)), paths[entry]
             for t in range(length - 1, -1, -1):
-                after = tables[t][:, paths[entry, :, t + 1]] if t < length - 1 else 0.0
-                logs = alphas[t][:, None] + after
-                paths[entry, :, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t])
+                if t == length - 1:
+                    logs, step, group = np.repeat(alphas[t][:, None], n_samples, axis=1), 1, 0
+                else:
+                    step, own = tables.shape[2], path[:, t + 1]
+                    group, label = np.divmod(own, tables.shape[3])
+                    logs = alphas[t].reshape(-1, step)[:, group] + tables[t][:, group, label]
+                path[:, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t]) * step + group
         return self._labels(paths, scores)
 
     # ---- states: labels, or with order 2 pairs (a, q), numbered a K + q, at the second one's token less 1 ----------
@@ -544,8 +547,13 @@ def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64
     if table.ndim == len(shape):
         check_values(name, table, is_batch=False)
         return table.reshape(1, 1, *shape)
-    check_values(name, table, np.arange(table.shape[1]) < sizes[:, None] - order)
+    check_values(name, table, lambda: np.arange(table.shape[1]) < sizes[:, None] - order)
     return table
+
+
+def _per_entry(part: Floats, n: int) -> Floats:
+    """An array like a part, with each of the n entries' own, whose values are to be written."""
+    return np.empty((n, *part.shape[1:]), part.dtype)
 
 
 def _zeros_like(scores: Scores) -> list[Floats]:
@@ -555,46 +563,60 @@ def _zeros_like(scores: Scores) -> list[Floats]:
 
 
 def _tables(states: Scores, entry: int) -> tuple[Values, Values]:
-    """Scores of an entry's states, with start and end, (T, S), and of its steps, (T - 1, S, S)."""
+    """Scores of an entry's states, with start and end, (T, S), and of its steps, (T - 1, S / G, G, K).
+
+    After state x G + g come the states g K + q (see potentials.h); G is 1 where each state may follow each.
+    """
     emissions, transitions, start, end = states.parts
     length, S, K = int(states.lengths[entry]), *transitions.shape[2:]
     rows = emissions[entry, :length].astype(np.float64)
     own = transitions[entry if len(transitions) > 1 else 0].astype(np.float64)
-    if S > K:
-        narrow, own = own, np.full((len(own), S, S), -np.inf)
-        own[:, np.arange(S)[:, None], (np.arange(S) % (S // K) * K)[:, None] + np.arange(K)] = narrow
-    steps = max(length - 1, 0)
+    steps, shape = max(length - 1, 0), (K, S // K, K)
     if length:
         rows[0] += start[0]
         rows[-1] += end[0]
-    return rows, np.broadcast_to(own, (steps, S, S)) if len(own) == 1 else own[:steps]
+    own = own.reshape(len(own), *shape)
+    return rows, np.broadcast_to(own, (steps, *shape)) if len(own) == 1 else own[:steps]
 
 
 def _forward(rows: Values, tables: Values, reduce: Reduce) -> Values:
-    """Compute alpha[t][q] = rows[t][q] + reduce_a (alpha[t - 1][a] + tables[t - 1][a][q])."""
+    """Compute alpha[t][g, q] = rows[t][g, q] + reduce_x (alpha[t - 1][x, g] + tables[t - 1][x, g, q])."""
     alphas = rows.copy()
     for t in range(1, len(rows)):
-        alphas[t] += reduce(alphas[t - 1][:, None] + tables[t - 1], 0)
+        before = alphas[t - 1].reshape(*tables.shape[1:3], 1)
+        alphas[t] += reduce(before + tables[t - 1], 0).ravel()
     return alphas
 
 
+def _backward(rows: Values, tables: Values, reduce: Reduce) -> Values:
+    """Compute beta[t][x, g] = rows[t][x, g] + reduce_q (beta[t + 1][g, q] + tables[t][x, g, q])."""
+    betas = rows.copy()
+    for t in range(len(rows) - 2, -1, -1):
+        after = betas[t + 1].reshape(tables.shape[2:])
+        betas[t] += reduce(after + tables[t], 2).ravel()
+    return betas
+
+
 def _kbest(rows: Values, tables: Values, k: int) -> tuple[Labels, Values]:
-    """The k best labellings of a sequence, and their scores: each label keeps the k best beginnings that end in it."""
-    length, K = rows.shape
+    """The k best paths of states of a sequence, and their scores: each state keeps the k best that end in it."""
+    length, S = rows.shape
     if length == 0:
         return np.empty((1, 0), np.int32), np.zeros(1)
-    values = np.full((k, K), -np.inf)
+    n_before, n_groups, n_after = tables.shape[1:]
+    values = np.full((k, S), -np.inf)
     values[0] = rows[0]
-    back = np.zeros((length, k, K), np.int64)
+    back = np.zeros((length, k, S), np.int64)
     for t in range(1, length):
-        paths = (values[:, :, None] + tables[t - 1]).reshape(k * K, K)
-        back[t] = np.argsort(-paths, axis=0, kind="stable")[:k]
-        values = np.take_along_axis(paths, back[t], axis=0) + rows[t]
+        paths = (values.reshape(k, n_before, n_groups, 1) + tables[t - 1]).reshape(k * n_before, S)
+        order = np.argsort(-paths, axis=0, kind="stable")[:k]
+        values = np.take_along_axis(paths, order, axis=0) + rows[t]
+        rank, before = np.divmod(order, n_before)
+        back[t] = rank * S + before * n_groups + np.arange(S) // n_after
     places = np.argsort(-values.ravel(), kind="stable")[:k]
     found = values.ravel()[places]
     places, found = places[found > -np.inf], found[found > -np.inf]
-    labels = np.empty((len(places), length), np.int32)
+    states = np.empty((len(places), length), np.int32)
     for t in range(length - 1, -1, -1):
-        labels[:, t] = places % K
+        states[:, t] = places % S
         places = back[t].reshape(-1)[places]
-    return labels, found
+    return states, found

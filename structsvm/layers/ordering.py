@@ -77,7 +77,7 @@ class Ordering(Structure):
                 "structsvm.oracles.ordering.OrderingOracle relaxes and searches; scores of items can be sorted."
             )
         inside = np.arange(n) < sizes[:, None]
-        check_values("pairs", pairs, inside[:, :, None] & inside[:, None] & ~np.eye(n, dtype=bool))
+        check_values("pairs", pairs, lambda: inside[:, :, None] & inside[:, None] & ~np.eye(n, dtype=bool))
         return Scores((pairs,), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:

@@ -83,7 +83,7 @@ class SemiMarkov(MaskedPlaces):
             raise ValueError(f"segments must have shape (B, T, L, K), with L >= 1 and K >= 1. Got {table.shape}.")
         n, longest, _, K = table.shape
         sizes = check_lengths(lengths, n, longest)
-        check_values("segments", table, _inside(table, sizes))
+        check_values("segments", table, lambda: _inside(table, sizes))
         edges = [present.get(name, np.zeros(K, table.dtype)) for name in ("start", "end")]
         shared = [batched("transitions", present["transitions"], n, (K, K))]
         shared += [batched(name, edge, n, (K,)) for name, edge in zip(("start", "end"), edges, strict=True)]

@@ -82,7 +82,7 @@ class Spans(MaskedPlaces):
             raise ValueError(f"spans must have shape (B, n, n, K), with K >= 1. Got {spans.shape}.")
         n, longest, _, K = spans.shape
         sizes = check_lengths(lengths, n, longest)
-        check_values("spans", spans, _inside(longest, sizes))
+        check_values("spans", spans, lambda: _inside(longest, sizes))
         shared = [batched("rules", present["rules"], n, (K, K, K))] if "rules" in present else []
         return Scores((spans, *shared), shapes, sizes)
 

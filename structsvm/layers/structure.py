@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -35,6 +35,10 @@ Labels = NDArray[np.int32]
 Values = NDArray[np.float64]
 Shapes = tuple[tuple[int, ...] | None, ...]
 Generators = list[np.random.Generator]
+
+
+# Scores of a type are less, so that their sums do not overflow.
+GREATEST = {np.dtype(kind): np.finfo(kind).max / 8 for kind in (np.float32, np.float64)}
 
 
 @dataclass(frozen=True)
@@ -249,15 +253,18 @@ def batched(name: str, part: Floats, n: int, shape: tuple[int, ...]) -> Floats:
     return part.reshape(-1 if part.size else (n if part.shape != shape else 1), *shape)
 
 
-def check_values(name: str, part: Floats, counts: NDArray[np.bool_] | None = None, *, is_batch: bool = True) -> None:
-    """Refuse nan, +inf and numbers whose sums would overflow, where `counts` (its first axes); -inf is a mask."""
-    most = np.finfo(part.dtype).max / 8
-    if part.size and -most < part.min() and part.max() < most:  # so is nearly every array, and this takes two passes
-        return
+def check_values(
+    name: str, part: Floats, counts: Callable[[], NDArray[np.bool_]] | None = None, *, is_batch: bool = True
+) -> None:
+    """Refuse nan, +inf and numbers whose sums would overflow, where `counts()` (its first axes); -inf is a mask."""
+    most = GREATEST[part.dtype]
+    if part.size and -most < np.minimum.reduce(part, axis=None) and np.maximum.reduce(part, axis=None) < most:
+        return  # as nearly every array, by two passes
     good = part < most
     good &= (part > -most) | np.isneginf(part)
     if counts is not None:
-        good |= ~counts.reshape(counts.shape + (1,) * (part.ndim - counts.ndim))
+        counted = counts()
+        good |= ~counted.reshape(counted.shape + (1,) * (part.ndim - counted.ndim))
     if good.all():
         return
     place = tuple(np.argwhere(~good)[0].tolist())
@@ -279,6 +286,15 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
             f"lengths must be {n} integers from 0 to {longest}, one per batch entry. Got {found.tolist()!r:.80}."
         )
     return np.ascontiguousarray(found, np.int64)
+
+
+def check_two_lengths(lengths: ArrayLike | None, n: int, longest: tuple[int, int], meaning: str) -> NDArray[np.int64]:
+    """Two lengths per entry, (n, 2), all of them `longest` by default."""
+    check_no_masks(lengths, "lengths")
+    found = np.tile(longest, (n, 1)) if lengths is None else np.asarray(lengths)
+    if found.shape != (n, 2):
+        raise ValueError(f"lengths must have shape ({n}, 2): {meaning}. Got {found.shape}.")
+    return np.stack([check_lengths(found[:, k], n, longest[k]) for k in (0, 1)], axis=1)
 
 
 class NoOutput(ValueError):
@@ -325,14 +341,17 @@ def over_batch(n: int, n_threads: int, function: Callable[[int, int], T]) -> lis
     """Results of ``function(first, last)`` over ranges of the n entries, in threads, in their order."""
     if n_threads == 1 or n < 2:
         return [function(0, n)] if n else []
-    job = Job()
+    job, workers, at_work = Job(), pool(n_threads - 1), list[Future[T]]()
     own, *ranges = pairwise(cut_points(n, None, n_threads))
-    at_work = [pool(n_threads - 1).submit(job.run, function, first, last) for first, last in ranges]
     try:
+        at_work += (workers.submit(job.run, function, first, last) for first, last in ranges)
         return [function(*own), *(future.result() for future in at_work)]
-    except BaseException:
+    except BaseException as error:
         job.stop()
         for future in at_work:
             future.cancel()
         wait(at_work)
+        if isinstance(error, KeyboardInterrupt):  # it may have come while a thread was started, which no one would end
+            pool.cache_clear()
+            workers.shutdown(wait=False)
         raise

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
-from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, faults, tree_sums
+from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, Batch, faults, known_heads, less_heads
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Generators,
@@ -57,9 +57,8 @@ class _Trees(Places):
             raise ValueError(
                 f"arcs must have shape (B, n + 1, n + 1), or (B, n + 1, n + 1, K) with K labels. Got {arcs.shape}."
             )
-        sizes, words = check_lengths(lengths, len(arcs), arcs.shape[1] - 1), np.arange(arcs.shape[1])
-        inside = words <= sizes[:, None]
-        check_values("arcs", arcs, inside[:, :, None] & inside[:, None] & (words > 0) & (words[:, None] != words))
+        sizes = check_lengths(lengths, len(arcs), arcs.shape[1] - 1)
+        check_values("arcs", arcs, lambda: _counting(arcs.shape[1], sizes))
         return Scores((arcs,), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
@@ -67,6 +66,15 @@ class _Trees(Places):
         wanted = len(arcs), arcs.shape[1] - 1, *([2] if arcs.ndim == 4 else [])
         if found.shape != wanted or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
+        whole = np.empty(wanted, np.int32)
+        narrow = np.ascontiguousarray(found, np.int32)
+        is_narrow = found.dtype == np.int32 or np.array_equal(narrow, found)
+        if (
+            found.ndim == 2
+            and is_narrow
+            and known_heads(narrow, scores.lengths, self.several_roots, self.projective, whole)
+        ):
+            return whole
         inside = np.arange(wanted[1]) < scores.lengths[:, None]
         table = found if arcs.ndim == 4 else found[..., None]
         bounds = {"heads from 0 (the root)": scores.lengths, "labels from 0": np.full(len(arcs), arcs.shape[-1] - 1)}
@@ -110,13 +118,15 @@ class _Trees(Places):
 
     def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
         """In place, at the true arcs alone, where all of them are known."""
+        values = np.zeros(len(y))
+        if y.ndim == 2 and less_heads(y, scores.lengths, scores.parts[0], marginals[0], values):
+            return possible(values)
         entries, words = np.nonzero(np.arange(y.shape[1]) < scores.lengths[:, None])
         chosen = y[entries, words]
         if (chosen < 0).any():
             return super().less_agreeing(scores, y, marginals)
         arcs = (entries, chosen[:, 0], words + 1, chosen[:, 1]) if y.ndim == 3 else (entries, chosen, words + 1)
         marginals[0][arcs] -= 1
-        values = np.zeros(len(y))
         values += np.bincount(entries, scores.parts[0][arcs], len(y))
         return possible(values)
 
@@ -124,14 +134,14 @@ class _Trees(Places):
         arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
         if arcs.ndim == 4:
             arcs = np.logaddexp.reduce(arcs, axis=3, dtype=np.float64)
-        counts = np.zeros_like(arcs) if marginals else None
+        counts = np.empty_like(arcs) if marginals else None
 
         def work(first: int, last: int) -> None:
-            kind = self.projective, self.several_roots
-            for entry in tree_sums(arcs, scores.lengths, first, last, *kind, log_z, counts):
+            for entry in batch.sums(first, last, log_z, counts):
                 self._sum_logs(arcs, scores, entry, log_z, counts)
 
-        over_batch(len(log_z), self.n_threads, work)
+        batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
+        over_batch(batch.n_groups, self.n_threads, work)
         for entry in np.flatnonzero(np.isneginf(log_z)).tolist():
             if np.isfinite(self.find(scores.take([entry]))[1][0]):
                 raise ValueError(
@@ -214,28 +224,25 @@ class _Trees(Places):
         return Scores((masked,), scores.shapes, scores.lengths)
 
     def find(self, scores: Scores) -> tuple[Labels, Values]:
-        labelled = _with_labels(scores)
-        best = labelled.argmax(axis=3)
+        labelled, more = _with_labels(scores), int(self.several_roots)
+        best = labelled.argmax(axis=3) if labelled.shape[3] > 1 else np.zeros(labelled.shape[:3], np.int64)
         arcs = np.take_along_axis(labelled, best[..., None], axis=3)[..., 0]
-        heads, values = np.full((len(arcs), arcs.shape[1] - 1), -1, np.int32), np.zeros(len(arcs))
+        nodes = np.full((len(arcs), arcs.shape[1] - 1 + more), -1, np.int32)
+        batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
 
         def work(first: int, last: int) -> None:
-            finder = self._finder(scores)
-            for entry in range(first, last):
-                size = int(scores.lengths[entry])
-                if size:
-                    table, shift = self._table(arcs[entry, : size + 1, : size + 1])
-                    least = table[table > -np.inf].min(initial=0.0)
-                    found = finder.tree((table / max(-least / 1e30, 1.0)).astype(np.float32))
-                    values[entry] = -np.inf
-                    if found is not None:
-                        values[entry] = table[found[0], np.arange(1, len(table))].sum() + shift
-                        heads[entry, :size] = np.maximum(found[0][1:] - 1, 0) if self.several_roots else found[0]
+            self._finder(scores).trees(*batch.tables(first, last), nodes[first:last])
 
         over_batch(len(arcs), self.n_threads, work)
-        words = np.arange(1, arcs.shape[1])
-        labels = best[np.arange(len(arcs))[:, None], heads, words] if len(words) else 0
-        return np.where(heads < 0, -1, heads * labelled.shape[3] + labels).astype(np.int32), values
+        heads = np.maximum(nodes[:, 1:] - 1, np.minimum(nodes[:, 1:], 0)) if more else nodes
+        entries, words = np.nonzero(heads >= 0)
+        chosen = entries, heads[entries, words], words + 1
+        values = np.zeros(len(arcs))
+        values += np.bincount(entries, arcs[chosen], len(arcs))
+        values[(scores.lengths > 0) & (nodes < 0).all(axis=1)] = -np.inf
+        found = np.full(heads.shape, -1, np.int32)
+        found[entries, words] = chosen[1] * labelled.shape[3] + best[chosen]
+        return found, values
 
     def value_counts(self, scores: Scores, counts: Parts) -> Values:
         n, width, _, n_labels = _with_labels(scores).shape
@@ -286,6 +293,13 @@ def _by_elimination(table: Values) -> float:
         heads = np.logaddexp(heads, ways[:, None] + heads[last])[rest][:, rest]
         np.fill_diagonal(heads, -np.inf)
     return total + float(roots[0])
+
+
+def _counting(width: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """True for arcs that count, (B, width, width): into words, from others, within the lengths."""
+    words = np.arange(width)
+    inside = words <= sizes[:, None]
+    return inside[:, :, None] & inside[:, None] & (words > 0) & (words[:, None] != words)
 
 
 def _with_labels(scores: Scores) -> Floats:

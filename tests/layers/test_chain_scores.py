@@ -1,5 +1,6 @@
 """Chains: extreme scores and lengths, shapes that do not fit, arrays of other kinds."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -246,3 +247,18 @@ def test_a_pair_of_labels_whose_gains_come_later_is_not_lost():
     parts = emissions, np.zeros((2, 2, 2)), None, None, pairs
     assert Chain(order=2).log_partition(*parts) == pytest.approx(300.0)
     np.testing.assert_allclose(Chain(order=2).marginals(*parts)[0][0, :, 1], 1.0)
+
+
+def test_no_table_of_a_chain_of_order_2_has_all_pairs_of_pairs():
+    K, rng = 40, np.random.default_rng(0)
+    parts, every = (rng.normal(size=(2, 4, K)), rng.normal(size=(K, K, K))), 8 * K**4
+    chain = Chain(order=2)
+    for act in (
+        lambda: chain.kbest(*parts, k=2),
+        lambda: chain.max_marginals(*parts),
+        lambda: chain.sample(*parts, n_samples=3, seed=0),
+    ):
+        tracemalloc.start()
+        act()
+        assert tracemalloc.get_traced_memory()[1] < every / 3
+        tracemalloc.stop()

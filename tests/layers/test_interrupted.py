@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from structsvm.layers import Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
-from structsvm.layers._trees import tree_sums
+from structsvm.layers._trees import Batch
 
 # Large batches: a structure, and the shapes of its parts.
 LONG = {
@@ -74,7 +74,7 @@ def test_trees_do_not_wait_for_the_end_of_a_batch(kind, interrupt):
 
     def summed():
         log_z[:] = np.nan
-        tree_sums(arcs, lengths, 0, 60, kind is Projective, False, log_z, chances)
+        Batch(arcs, lengths, kind is Projective, False).sums(0, 60, log_z, chances)
 
     with pytest.raises(KeyboardInterrupt):
         interrupt(0.02, summed)
@@ -115,3 +115,30 @@ def test_a_forked_process_has_threads_of_its_own():
     """In a process of its own: others' threads, such as JAX's, are none of its business."""
     done = subprocess.run([sys.executable, "-P", "-c", FORKED], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout.split() == ["0"], done.stderr
+
+
+STARTED = """
+import threading
+import numpy as np
+from structsvm.layers import Chain
+start, parts = threading.Thread.start, (np.zeros((9, 12, 4)), np.zeros((4, 4)))
+
+def start_and_interrupt(thread):
+    threading.Thread.start = start
+    start(thread)
+    raise KeyboardInterrupt  # before the pool knows of its thread
+
+threading.Thread.start = start_and_interrupt
+try:
+    Chain(n_threads=2).argmax(*parts)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+AGAIN = "print(Chain(n_threads=2).argmax(*parts).sum())"
+
+
+@pytest.mark.parametrize("more", ["", AGAIN])
+def test_an_interrupt_while_a_thread_starts_leaves_no_thread(more):
+    """A thread that nobody ends keeps the process from ending."""
+    done = subprocess.run([sys.executable, "-P", "-c", STARTED + more], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.split()) == (0, ["interrupted", *(["0"] if more else [])]), done.stderr

@@ -71,6 +71,14 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
         (lambda: Alignment().argmax(PAIRS, np.zeros(3)), r"open_x must be a number or have shape \(2,\) or \(1, 2\)"),
         (lambda: Alignment().argmax(PAIRS, 0.0, 0.0, np.zeros(2)), r"open_z must be a number or have shape \(3,\)"),
         (lambda: Alignment().argmax(PAIRS, np.nan), r"open_x must be finite.*Got nan at position \(\)"),
+        (
+            lambda: Alignment().argmax(PAIRS, lengths=np.ma.array([[2, 3]], mask=[[True, False]])),
+            "lengths has masked entries, 1 of them",
+        ),
+        (
+            lambda: Assignment().argmax(PAIRS, lengths=np.ma.array([[2, 3]], mask=[[True, False]])),
+            "lengths has masked entries, 1 of them",
+        ),
         (lambda: Alignment().argmax(PAIRS, lengths=[2]), r"lengths must have shape \(1, 2\): letters of x and of z"),
         (lambda: Ordering().argmax(PAIRS), r"pairs must have shape \(B, n, n\). Got \(1, 2, 3\)"),
         (

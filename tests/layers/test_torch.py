@@ -8,7 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from structsvm.layers import Assignment, Chain, hinge, kl_divergence, log_loss, perturbed
+from structsvm.layers import Assignment, Chain, Solver, hinge, kl_divergence, log_loss, perturbed, spo_plus
 from structsvm.layers import torch as binding
 
 Y, LENGTHS = np.array([[0, 1, 2, 1], [2, 2, -1, -1]]), np.array([4, 2])
@@ -131,6 +131,31 @@ def test_a_teacher_is_given_in_tensors(tensor):
     np.testing.assert_allclose(found.detach().numpy(), values, rtol=1e-4)
     for part, gradient in zip(parts, gradients, strict=True):
         np.testing.assert_allclose(part.grad.numpy(), gradient, atol=1e-5)
+
+
+def test_decisions_of_a_solver(tensor):
+    (guess,), rng = parts_of((3, 4)), np.random.default_rng(1)
+    truth = rng.normal(size=(3, 4)).astype(np.float32)
+    choice = Solver(lambda values: (values >= np.sort(values)[-2]).astype(float))
+    scores = tensor(guess)
+    found = binding.differentiable(spo_plus, choice)([scores], (tensor(truth),))
+    found.backward(tensor(np.array([0.5, -2.0, 1.0], np.float32)))
+    values, (gradient,) = spo_plus(choice, (guess,), (truth,))
+    assert values.max() > 0.1
+    np.testing.assert_allclose(found.detach().numpy(), values, rtol=1e-5)
+    np.testing.assert_allclose(scores.grad.numpy(), gradient * [[0.5], [-2.0], [1.0]], atol=1e-6)
+
+
+def test_noise_and_solvers_in_a_network(tensor):
+    """`perturbed` of a solver: the loss is the one without the binding."""
+    (guess,) = parts_of((2, 4))
+    choice = Solver(lambda values: (values >= np.sort(values)[-2]).astype(float))
+    y, scores = np.array([[1.0, 1.0, 0.0, 0.0]] * 2), tensor(guess)
+    found = binding.differentiable(perturbed, choice, n_samples=5)([scores], y)
+    found.backward(tensor(np.ones(2, np.float32)))
+    values, (gradient,) = perturbed(choice, (guess,), y, n_samples=5)
+    np.testing.assert_allclose(found.detach().numpy(), values, rtol=1e-5)
+    np.testing.assert_allclose(scores.grad.numpy(), gradient, atol=1e-6)
 
 
 def test_second_derivatives_are_refused():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from structsvm.layers import Arborescence, Projective, log_loss
-from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, faults, tree_sums
+from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, Batch, faults
+from structsvm.oracles.dependency._dependency import TreeFinder
 
 KINDS = [(Projective, False), (Projective, True), (Arborescence, False), (Arborescence, True)]
 
@@ -17,8 +18,7 @@ def both(arcs, lengths, kind, several):
     scores = structure.check((arcs,), lengths)
     found = [(np.zeros(len(arcs)), np.zeros_like(scores.parts[0])) for _ in range(2)]
     log_z, chances = found[0]
-    size = len(arcs)
-    in_logs = tree_sums(scores.parts[0], scores.lengths, 0, size, kind is Projective, several, log_z, chances)
+    in_logs = Batch(scores.parts[0], scores.lengths, kind is Projective, several).sums(0, len(arcs), log_z, chances)
     for entry in np.flatnonzero(scores.lengths).tolist():
         structure._sum_logs(scores.parts[0], scores, entry, *found[1])
     return *found, in_logs
@@ -45,12 +45,81 @@ def test_weights_and_logs_agree(kind, several, n, spread):
 
 
 @pytest.mark.parametrize(("kind", "several"), KINDS)
-def test_narrow_numbers_are_summed_in_wide_ones(kind, several):
-    arcs = np.random.default_rng(0).normal(size=(4, 30, 30)).astype(np.float32)
+def test_narrow_numbers_of_few_entries_are_summed_in_wide_ones(kind, several):
+    arcs = np.random.default_rng(0).normal(size=(2, 30, 30)).astype(np.float32)
     structure = kind(several_roots=several)
     wide = structure.marginals(arcs.astype(np.float64))[0]
     assert structure.marginals(arcs)[0] == pytest.approx(wide, abs=1e-7)
     assert structure.log_partition(arcs).tolist() == structure.log_partition(arcs.astype(np.float64)).tolist()
+
+
+# ---- entries side by side, in narrow numbers ----
+
+
+def beside(arcs, lengths, several):
+    """Log partitions and probabilities side by side, and those of the same scores in wide numbers, one by one."""
+    structure = Arborescence(several_roots=several)
+    narrow = np.asarray(arcs, np.float32)
+    return [
+        (structure.log_partition(part, lengths=lengths), structure.marginals(part, lengths=lengths)[0])
+        for part in (narrow, narrow.astype(np.float64))
+    ]
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 41, 170])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 6.0])
+def test_entries_side_by_side_are_those_one_by_one(n, spread, several):
+    rng = np.random.default_rng(n)
+    lengths = rng.integers(0, n + 1, size=21)
+    lengths[:2] = n
+    arcs = spread * rng.normal(size=(21, n + 1, n + 1))
+    if n > 2:
+        arcs[0, 1, 2] = arcs[1, 0, 1] = -np.inf
+    beyond = np.arange(n + 1) > lengths[:, None]
+    arcs[beyond[:, :, None] | beyond[:, None] | np.eye(n + 1, dtype=bool)] = np.nan
+    arcs[:, :, 0] = np.inf
+    (log_z, chances), (wanted, of_wide) = beside(arcs, lengths, several)
+    assert log_z == pytest.approx(wanted, rel=1e-6, abs=1e-5)
+    assert chances == pytest.approx(of_wide, abs=1e-5)
+    assert chances.sum(axis=1)[:, 1:][~beyond[:, 1:]] == pytest.approx(1.0, abs=1e-5)
+    assert not chances[beyond].any()
+    assert not chances[:, :, 0].any()
+    assert not np.einsum("bii->bi", chances).any()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_neighbours_change_no_bit(several):
+    rng = np.random.default_rng(0)
+    arcs, lengths = rng.normal(size=(40, 21, 21)).astype(np.float32), rng.integers(0, 21, size=40)
+    structure = Arborescence(several_roots=several)
+    log_z, (chances,) = structure.log_partition(arcs, lengths=lengths), structure.marginals(arcs, lengths=lengths)
+    order = rng.permutation(40)
+    assert structure.log_partition(arcs[order], lengths=lengths[order]).tolist() == log_z[order].tolist()
+    assert structure.marginals(arcs[order], lengths=lengths[order])[0].tolist() == chances[order].tolist()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_narrow_numbers_would_lose_is_left_to_wide_ones(several):
+    """The root's arc, behind all others of all words: weights of e^-70, and of e^-200, beside harmless entries."""
+    arcs = np.random.default_rng(0).normal(size=(18, 9, 9)).astype(np.float32)
+    arcs[3, 0], arcs[7, 0], arcs[9] = -70.0, -200.0, 0.0
+    arcs[9, 1, 2] = arcs[9, 2, 1] = 150.0
+    (log_z, chances), (wanted, of_wide) = beside(arcs, None, several)
+    assert log_z == pytest.approx(wanted, rel=1e-6)
+    assert log_z[7] < -150 or several
+    assert chances == pytest.approx(of_wide, abs=1e-5)
+
+
+def test_an_entry_without_a_tree_is_none_beside_others():
+    arcs = np.zeros((5, 4, 4), np.float32)
+    arcs[2, :, 3] = -np.inf
+    assert np.isneginf(Arborescence().log_partition(arcs)).tolist() == [False, False, True, False, False]
+    with pytest.raises(ValueError, match="Batch entry 2 has no output"):
+        Arborescence().marginals(arcs)
+    arcs[2, :, 3], arcs[2, 0] = 0.0, -np.inf
+    with pytest.raises(ValueError, match="Batch entry 2 has no output"):
+        Arborescence().marginals(arcs)
 
 
 def test_what_weights_would_lose_is_left_to_logs():
@@ -124,3 +193,42 @@ def test_lengths_do_not_need_a_second_sum(monkeypatch):
     scores = Projective().score(y, arcs, lengths=[3, 2])
     assert values == pytest.approx(Projective().log_partition(arcs, lengths=[3, 2]) - scores, abs=1e-12)
     assert not gradients[1, 3].any() and not gradients[1, :, 3].any()
+
+
+# ---- the best trees of a batch ----
+
+
+@pytest.mark.parametrize(("kind", "several"), KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_best_trees_of_a_batch_are_those_of_its_entries(kind, several, dtype):
+    rng, structure = np.random.default_rng(0), kind(several_roots=several)
+    arcs, lengths = rng.normal(size=(9, 13, 13)).astype(dtype), [12, 0, 1, 7, 2, 12, 3, 9, 12]
+    arcs[3] *= 1e30
+    arcs[5, 0, 1:4] = -np.inf
+    y = structure.argmax(arcs, lengths=lengths)
+    assert structure.check_output(y, structure.check((arcs,), lengths)).tolist() == y.tolist()
+    for entry, size in enumerate(lengths):
+        one = arcs[entry : entry + 1, : size + 1, : size + 1]
+        assert structure.argmax(one).tolist() == y[entry : entry + 1, :size].tolist()
+        if 0 < size < 4:
+            values = structure.kbest(one, k=1)[1][:, 0]
+            assert structure.score(y[entry : entry + 1, :size], one) == pytest.approx(values, rel=1e-6)
+    assert kind(several_roots=several, n_threads=2).argmax(arcs, lengths=lengths).tolist() == y.tolist()
+
+
+@pytest.mark.parametrize(("kind", "several"), KINDS)
+def test_entries_without_a_tree_are_named(kind, several):
+    arcs = np.zeros((3, 4, 4))
+    arcs[1, :, 2] = -np.inf
+    with pytest.raises(ValueError, match="Batch entry 1 has no output"):
+        kind(several_roots=several).argmax(arcs)
+    arcs[1, :, 2], arcs[1, 0] = 0.0, -np.inf
+    with pytest.raises(ValueError, match="Batch entry 1 has no output"):
+        kind(several_roots=several).argmax(arcs)
+
+
+def test_tables_of_trees_that_do_not_fit_are_refused():
+    finder, heads = TreeFinder(True, 3), np.zeros((1, 3), np.int32)
+    for tables, sizes in ((np.zeros((1, 16), np.float32), [4]), (np.zeros((1, 15), np.float32), [3])):
+        with pytest.raises(ValueError, match="do not fit"):
+            finder.trees(tables, np.array(sizes), heads)
