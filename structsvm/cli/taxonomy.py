@@ -258,6 +258,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             raise click.UsageError(f"--{min(of_kernel)} has no meaning without --kernel")
         if of_kernel:
             refuse(params | of_kernel, *kernel_rules(of_kernel["kernel"]), (True, "max_weights", "with --kernel"))
+        X: Any
         if in_shards:
             X, y, first_index, job.read = shards(in_shards, of_texts)
         else:
