@@ -18,6 +18,7 @@ from structsvm.solvers.linear.tracking import Tracking
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
 from structsvm.solvers.run import Run
+from structsvm.solvers.elastic_likelihood import ElasticLikelihood
 from structsvm.solvers.sparse_likelihood import SparseLikelihood
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Perceptron",
     "Run",
     "Solver",
+    "ElasticLikelihood",
     "SparseLikelihood",
     "Tracking",
     "WestonWatkins",

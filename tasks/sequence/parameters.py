@@ -79,7 +79,7 @@ LOSSES = ("log", "hamming")
 # Where there is nothing to choose by.
 USUAL_LOSS, USUAL_SOLVER = "hamming", "larank"
 # The one that "auto" tries beside it.
-RIVAL = "sparse_likelihood"
+RIVAL = "elastic_likelihood"
 # Constraints of C: a number, or how it is chosen.
 OF_OPEN_C = (POSITIVE, Options(AUTO, *CRITERIA, None))
 

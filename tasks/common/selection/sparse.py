@@ -19,7 +19,7 @@ from structsvm.dual._expectations import ExpectationState
 from structsvm.solvers.choosing import Row, is_loss
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSolver
 from structsvm.tasks.common.selection.search import (
-    LONGEST_OF_LOG,
+    LONGEST,
     LOWEST_OF_LOG,
     Held,
     LossSearch,
@@ -58,7 +58,7 @@ class SparseSearch(Search):
         By value.
     """
 
-    lowest, longest = LOWEST_OF_LOG, LONGEST_OF_LOG
+    lowest, longest, gap = LOWEST_OF_LOG, LONGEST, 0.3
 
     def _explore(self, monitor: Monitor) -> None:
         self.trials: dict[float, Trial] = {}
