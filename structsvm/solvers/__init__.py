@@ -3,6 +3,7 @@
 from structsvm.solvers.base import Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
 from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.elastic_likelihood import ElasticLikelihood
 from structsvm.solvers.frank_wolfe import FrankWolfe
 from structsvm.solvers.kernel.crammer_singer import CrammerSinger
 from structsvm.solvers.kernel.huller import Huller
@@ -18,7 +19,6 @@ from structsvm.solvers.linear.tracking import Tracking
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
 from structsvm.solvers.run import Run
-from structsvm.solvers.elastic_likelihood import ElasticLikelihood
 from structsvm.solvers.sparse_likelihood import SparseLikelihood
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "ConditionalLikelihood",
     "CrammerSinger",
     "CuttingPlane",
+    "ElasticLikelihood",
     "FrankWolfe",
     "Huller",
     "KernelLaRank",
@@ -38,7 +39,6 @@ __all__ = [
     "Perceptron",
     "Run",
     "Solver",
-    "ElasticLikelihood",
     "SparseLikelihood",
     "Tracking",
     "WestonWatkins",

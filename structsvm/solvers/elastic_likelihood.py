@@ -56,10 +56,10 @@ class ElasticLikelihood(ConditionalLikelihood):
 
     Notes
     -----
-    The steps of `ConditionalLikelihood`, with the multipliers of the 1-norm as one more block of the dual (Shalev-Shwartz
-    and Zhang, Accelerated proximal stochastic dual coordinate ascent, ICML 2014): the weights are soft thresholds of the
-    sums that the steps move. `SparseLikelihood` has the 1-norm alone, which has no such dual. Outputs must be fully
-    known, and training begins at weights of 0: there is no `partial_fit`.
+    The steps of `ConditionalLikelihood`, with the multipliers of the 1-norm as one more block of the dual: the weights
+    are soft thresholds of the sums that the steps move (Shalev-Shwartz and Zhang, Accelerated proximal stochastic dual
+    coordinate ascent, ICML 2014). `SparseLikelihood` has the 1-norm alone, which has no such dual. Outputs must be
+    fully known, and training begins at weights of 0: there is no `partial_fit`.
 
     Examples
     --------

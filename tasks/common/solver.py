@@ -16,13 +16,13 @@ from structsvm.parameters import plain
 from structsvm.solvers import (
     ConditionalLikelihood,
     CuttingPlane,
+    ElasticLikelihood,
     FrankWolfe,
     LaRank,
     LatentSVM,
     PassiveAggressive,
     Perceptron,
     Solver,
-    ElasticLikelihood,
     SparseLikelihood,
 )
 
