@@ -23,6 +23,11 @@ completing is a part of each. With d = m_w - m, a step moves m_w as well, agains
 its own length: up to 1 / (1 + C |F(d)|^2 / |d|^2) steps are stable, and none longer is forced. See `gradient`.
 
 Constants that a problem adds to its losses (`constant`, sum_i C_i times those) count in P and D alike.
+
+With the 1-norm, l1 |w|_1 = max <mu, w> over |mu_j| <= l1 is a part of P, and (with w0 = 0) w = u - mu, D(p, mu) = sum_i
+C_i H(p_i) - 1/2 |u - mu|^2. Steps at a fixed mu are those above. Between them mu, given u, is where D is greatest: mu_j =
+u_j within [-l1, l1], so that w is u with soft thresholds, and a weight is 0 as long as |u_j| <= l1. (The proximal dual
+ascent of Shalev-Shwartz and Zhang 2014, with mu as one more block.) A weight that is not possible has no bound on mu_j.
 """
 
 import numpy as np
@@ -40,10 +45,29 @@ MAX_BYTES = 16 << 30
 
 cdef Py_ssize_t PIECE = 1 << 16     # moments between two polls
 
+cdef fused real:
+    float32_t
+    float64_t
+
 # The least length of the first step of an output known in part.
 cdef double LEAST_LENGTH = 0.01
+# Visits of a pass between which mu stays as it is: a quarter of it.
+cdef Py_ssize_t THRESHOLDS = 4
 # Passes after which its least lengths fall as one over their number: they alone would keep w moving for ever.
 cdef double FREE_PASSES = 16.0
+
+
+cdef double soften(real* w, float64_t* mu, Py_ssize_t n, const unsigned char* possible, double l1) noexcept nogil:
+    """Make mu what it is best, given w + mu, which stays; returns the fall of 1/2 |w|^2."""
+    cdef Py_ssize_t j
+    cdef double v, old, fall = 0.0
+    for j in range(n):
+        old = w[j]
+        v = old + mu[j]
+        mu[j] = v if possible != NULL and not possible[j] else max(-l1, min(v, l1))
+        w[j] = <real>(v - mu[j])
+        fall += 0.5 * (old * old - <double>w[j] * w[j])
+    return fall
 
 
 cdef class ExpectationState(WeightState):
@@ -60,6 +84,8 @@ cdef class ExpectationState(WeightState):
         w0.
     stores : bool, default=True
         Whether there are moments. Without, there are rounds (`losses`) alone, and no steps.
+    l1 : float, default=0.0
+        The weight of the 1-norm; not with w0.
     """
 
     kind = "expectations"
@@ -73,10 +99,14 @@ cdef class ExpectationState(WeightState):
     cdef bint is_lent               # whether `get_state` has handed the moments out: the next step makes a copy
     cdef float64_t[::1] entropy     # h_i
     cdef float32_t[::1] corner      # the moments of p_w, and the way there
+    cdef readonly double l1
+    cdef float64_t[::1] mu_of_norm  # mu of the 1-norm; empty without
+    cdef const unsigned char[::1] possible    # which weights may leave 0; empty: all
+    cdef Py_ssize_t softened            # visits before the last thresholds
     cdef float64_t[::1] least           # least lengths of steps of outputs known in part, 0 before the first; or empty
 
     def __init__(self, Problem problem not None, const float64_t[::1] C, *, uint64_t seed=0, base=None,
-                 bint stores=True):
+                 bint stores=True, double l1=0.0):
         cdef Py_ssize_t i
         super().__init__(problem, seed=seed, base=base)
         self.base = None if base is None else np.array(base, dtype=np.float64)
@@ -92,6 +122,9 @@ cdef class ExpectationState(WeightState):
         self.moments = np.zeros(size // 4, dtype=np.float32)
         self.entropy = np.zeros(problem.n_samples)
         self.least = np.zeros(problem.n_samples if "marginals" in problem.offers else 0)
+        self.l1 = l1
+        self.mu_of_norm = np.zeros(problem.n_features if l1 > 0.0 else 0)
+        self.possible = np.zeros(0, dtype=np.uint8) if problem.possible is None else problem.possible.view(np.uint8)
         self.corner = np.empty(np.diff(self.offsets).max(initial=0), dtype=np.float32)
 
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
@@ -103,6 +136,8 @@ cdef class ExpectationState(WeightState):
         if self.is_lent:
             with gil:
                 self.moments, self.is_lent = copied(np.asarray(self.moments)), False
+        if self.l1 > 0.0 and THRESHOLDS * (self.n_visits - self.softened) >= self.n_samples:
+            self.dual += self.threshold_at(self.w, self.problem.single)
         m = &self.moments[self.offsets[i]]
         self.n_argmax += 1
         self.problem.c_expect(i, self.w, corner, &loss, &entropy)
@@ -142,9 +177,23 @@ cdef class ExpectationState(WeightState):
         self.n_updates += 1
         return C * max(gap, reached)
 
+    cdef double threshold_at(self, void* w, bint is_single) noexcept nogil:
+        """Set mu of the 1-norm to its best, given w + mu, in place; returns by how much the dual gains."""
+        cdef Py_ssize_t n = self.mu_of_norm.shape[0]
+        cdef const unsigned char* possible = NULL
+        if self.possible.shape[0] > 0:
+            possible = &self.possible[0]
+        self.softened = self.n_visits
+        if is_single:
+            return soften(<float32_t*>w, &self.mu_of_norm[0], n, possible, self.l1)
+        return soften(<float64_t*>w, &self.mu_of_norm[0], n, possible, self.l1)
+
     def settle(self):
         """Recompute w and the dual objective from the moments in float64; returns the dual (a lower bound on it)."""
         exact = self.problem.sum_of_moments(-np.asarray(self.C), self.offsets, self.moments)
+        if self.l1 > 0.0:
+            self.mu_of_norm[:] = 0.0
+            self.threshold_at(array_data(exact), is_single=False)
         dual = sum_of_products(self.C, self.entropy) - 0.5 * sum_of_products(exact, exact) + self.constant
         if self.base is not None:
             dual -= sum_of_products(self.base, exact)
@@ -156,7 +205,8 @@ cdef class ExpectationState(WeightState):
 
     def primal(self, w, losses):
         """The primal objective at `w`, where the examples have these losses."""
-        return half_norm(w, self.base) + float(np.multiply(self.C, losses).sum()) + self.constant
+        total = half_norm(w, self.base) + float(np.multiply(self.C, losses).sum()) + self.constant
+        return total if self.l1 == 0.0 else total + self.l1 * float(np.abs(w).sum(dtype=np.float64))
 
     cdef ndarray _round(self, ndarray weights, float64_t* gradient, float64_t* gaps):
         """The examples' losses at `weights`, by one round of expectations.
@@ -273,7 +323,7 @@ cdef class ExpectationState(WeightState):
         gain, square = sum_of_products(C_before, self.entropy), sum_of_products(u, u)
         if self.base is not None:
             gain -= sum_of_products(self.base, u)
-        if gain > square > 0.0:
+        if gain > square > 0.0 and self.l1 == 0.0:
             scale = gain / square
         with nogil:
             for i in range(self.n_samples):

@@ -3,6 +3,7 @@
 from structsvm.solvers.base import Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
 from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers.elastic_likelihood import ElasticLikelihood
 from structsvm.solvers.frank_wolfe import FrankWolfe
 from structsvm.solvers.kernel.crammer_singer import CrammerSinger
 from structsvm.solvers.kernel.huller import Huller
@@ -25,6 +26,7 @@ __all__ = [
     "ConditionalLikelihood",
     "CrammerSinger",
     "CuttingPlane",
+    "ElasticLikelihood",
     "FrankWolfe",
     "Huller",
     "KernelLaRank",

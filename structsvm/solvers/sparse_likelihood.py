@@ -31,6 +31,7 @@ from structsvm.dual._weights import WeightState, half_norm
 from structsvm.parameters import COUNT, NONE, POSITIVE, Checkpoints, Interval, Jobs, Seed, declared, parameter
 from structsvm.result import ConvergenceWarning
 from structsvm.solvers.base import DualSolver
+from structsvm.solvers.elastic_likelihood import idle_C
 from structsvm.solvers.quasi_newton import Memory, steepest, within
 from structsvm.solvers.run import SLICE_SECONDS, Run
 
@@ -356,11 +357,7 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
 
     def idle_C(self, problem: Any, *, sample_weight: Any = None) -> float:  # noqa: N802
         """The greatest C at which all weights stay 0: l1_ratio over the largest derivative of the losses there."""
-        unit = SparseObjective(problem, self.costs(problem, sample_weight) / self.C, self.l1_ratio, 0.0)
-        largest = float(
-            np.abs(unit.at(np.zeros(problem.n_features, dtype=problem.weight_dtype)).gradient).max(initial=0.0)
-        )
-        return self.l1_ratio / largest if largest > 0.0 else 0.0
+        return idle_C(self, problem, sample_weight, self.l1_ratio)
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Passes:
         return Passes(state.n_samples)

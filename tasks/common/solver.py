@@ -16,6 +16,7 @@ from structsvm.parameters import plain
 from structsvm.solvers import (
     ConditionalLikelihood,
     CuttingPlane,
+    ElasticLikelihood,
     FrankWolfe,
     LaRank,
     LatentSVM,
@@ -33,7 +34,7 @@ SOLVERS = {
     "perceptron": Perceptron,
 }
 # Solvers of the log loss by name, beside the usual one.
-LIKELIHOODS = {"sparse_likelihood": SparseLikelihood}
+LIKELIHOODS = {"sparse_likelihood": SparseLikelihood, "elastic_likelihood": ElasticLikelihood}
 DEFAULT_C = 0.1
 LOG_C = 1.0  # for loss="log"
 # Parameters that say when training ends.

@@ -177,9 +177,9 @@ class TreeSearch(Search):
         if self.solver.is_likelihood:
             self.lowest = LOWEST_OF_LOG
 
-    def _divisions(self) -> Iterator[NDArray[np.bool_]]:
+    def divisions(self) -> Iterator[NDArray[np.bool_]]:
         if not self.is_of_many:
-            yield from super()._divisions()
+            yield from super().divisions()
             return
         held_out = np.ones(len(self.examples), dtype=bool)
         held_out[np.random.default_rng(self.seed).permutation(len(self.examples))[:TRAINED]] = False

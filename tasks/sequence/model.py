@@ -93,6 +93,7 @@ from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
 from structsvm.tasks.sequence.likely import Chunks, is_markov, likely_chunks
 from structsvm.tasks.sequence.parameters import (
+    FEW_TOKENS,
     RIVAL,
     USUAL_SOLVER,
     TokenFeatures,
@@ -106,6 +107,7 @@ from structsvm.tasks.sequence.parameters import (
     length_of,
     make_encoder,
     make_oracle,
+    may_be_sparse,
     possible_losses,
     segment_oracle,
     solver_for,
@@ -266,11 +268,24 @@ class SequenceModel(TaskModel[LabeledSequences]):
         has_fields = self.segments is None and self.encoder.kind != "numeric" and self.scheme is None
         self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=has_fields)
         usual = super().search(examples, solver)
-        is_open = is_auto(self.params.get("solver")) and not (examples.is_stored or examples.has_unknown)
-        if not is_open or self.trains_lazily or isinstance(usual, RivalSearch):
+        if not self._may_be_sparse(examples, has_fields) or isinstance(usual, RivalSearch):
             return usual
         sparse = solver_of(self.params | {"solver": RIVAL}, "log")
         return RivalSearch(usual, SparseSearch(self.with_loss("log"), examples, sparse), (USUAL_SOLVER, RIVAL))
+
+    def _may_be_sparse(self, examples: LabeledSequences, has_fields: bool) -> bool:
+        """Whether training with the 1-norm is tried beside the usual one, see `RIVAL`."""
+        params = Settings(**self.params)
+        if (
+            examples.is_stored
+            or examples.has_unknown
+            or self.is_trained
+            or self.trains_lazily
+            or not may_be_sparse(params)
+        ):
+            return False
+        is_small = self.encoder.kind == "attributes" and examples.tokens.n_tokens <= FEW_TOKENS
+        return is_auto(params.solver) or (has_fields and is_small)
 
     def solver_of_loss(self, loss: str) -> Solver:
         return solver_for(self.params, loss, self.choice)

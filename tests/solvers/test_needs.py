@@ -36,6 +36,7 @@ from structsvm.solvers import (
     ConditionalLikelihood,
     CrammerSinger,
     CuttingPlane,
+    ElasticLikelihood,
     FrankWolfe,
     Huller,
     KernelLaRank,
@@ -72,10 +73,11 @@ SOLVERS = {
         Tracking,
         ConditionalLikelihood,
         SparseLikelihood,
+        ElasticLikelihood,
     )
 }
 LINEAR = ["SGDQN", "Tracking"]
-LIKELIHOODS = ["ConditionalLikelihood", "SparseLikelihood"]
+LIKELIHOODS = ["ConditionalLikelihood", "SparseLikelihood", "ElasticLikelihood"]
 
 
 def gram():

@@ -323,9 +323,9 @@ class KernelSearch(Search):
         gammas = [(self._kernel(key).gamma, *row[:3]) for key, row in sorted(bests.items())]
         return replace(choice, others=(ChosenGamma(self._kernel(k).gamma, gammas),))
 
-    def _divisions(self) -> Iterator[Sequence[tuple[Integers, Integers]]]:
+    def divisions(self) -> Iterator[Sequence[tuple[Integers, Integers]]]:
         """Yield samples: lists of pairs of examples to train on and to score."""
-        turns = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in super()._divisions()]
+        turns = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in super().divisions()]
         if len(turns) != 1:
             yield from [turns] * bool(turns)
             return

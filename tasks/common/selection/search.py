@@ -288,7 +288,7 @@ class Search:
 
     def choose(self, monitor: Monitor) -> Choice | None:
         """Follow the path and choose the value with the best score; None if there are too few examples to split."""
-        held_out = list(self._divisions())
+        held_out = list(self.divisions())
         return self.choose_on(held_out, monitor) if held_out else None
 
     def choose_on(self, held_out: list[NDArray[np.bool_]], monitor: Monitor) -> Choice:
@@ -391,7 +391,7 @@ class Search:
             self.n_held_out //= times
         return held
 
-    def _divisions(self) -> Iterator[Any]:
+    def divisions(self) -> Iterator[Any]:
         """Yield the examples to hold out, as boolean arrays; none if there are too few.
 
         Examples of one group stay together. Each label keeps its share, and a label's only example is never held out.

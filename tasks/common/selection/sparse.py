@@ -19,13 +19,14 @@ from structsvm.dual._expectations import ExpectationState
 from structsvm.solvers.choosing import Row, is_loss
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSolver
 from structsvm.tasks.common.selection.search import (
-    LONGEST_OF_LOG,
+    LONGEST,
     LOWEST_OF_LOG,
     Held,
     LossSearch,
     Part,
     Search,
     difference,
+    joined,
     ratio,
 )
 
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.tasks.common.examples import Examples
 
-# Standard errors of the paired difference by which the 1-norm must be better to be taken: the best value of a long path
-# scores a little too well.
-SURELY = 2.0
+# Standard errors of the paired difference by which the 1-norm must be better to be taken. If it is better by less, the
+# parts held out are so many: the others with the values that the first one has chosen.
+SURELY, TURNS = 2.0, 3
+# Relative gap to which values are tried: what is predicted hardly changes below.
+GAP = 0.3
 # Where the path begins at least, in units of the C at which the first weight leaves 0: the next round value.
 ABOVE = 3.5
 
@@ -58,7 +61,7 @@ class SparseSearch(Search):
         By value.
     """
 
-    lowest, longest = LOWEST_OF_LOG, LONGEST_OF_LOG
+    lowest, longest, gap = LOWEST_OF_LOG, LONGEST, GAP
 
     def _explore(self, monitor: Monitor) -> None:
         self.trials: dict[float, Trial] = {}
@@ -121,9 +124,12 @@ class RivalSearch:
         first = self.usual.searches[0] if isinstance(self.usual, LossSearch) else self.usual
         rows = np.arange(len(first.examples))
         other = self.rival.choose_on([np.isin(rows, part.held_out) for part in first.parts], monitor)
-        helds = self.usual.held, self.rival.held
-        change, error = difference(*helds)
-        gain = -change if is_loss(choice.metric) else change
+        helds = [self.usual.held, self.rival.held]
+        gain, error = gained(*helds)
+        if 0.0 < gain <= SURELY * error and len(first.parts) == 1:
+            best = self.usual.search if isinstance(self.usual, LossSearch) else self.usual
+            helds = [joined([search.held, more(search, monitor)]) for search in (best, self.rival)]
+            gain, error = gained(*helds)
         is_better = gain > SURELY * error
         scores = [ratio(*held[1:]) for held in helds]
         solvers = dict(zip(self.names, scores, strict=True))
@@ -133,6 +139,21 @@ class RivalSearch:
             return replace(choice, others=(*choice.others, chosen))
         loss = ChosenLoss(self.rival.loss, {self.rival.loss: (other.C, *scores[1])})
         return replace(other, others=(loss, chosen))
+
+
+def gained(usual: Held, rival: Held) -> tuple[float, float]:
+    """By how much the rival predicts the same examples better, and the standard error of that."""
+    change, error = difference(usual, rival)
+    return (-change if is_loss(usual.metric) else change), error
+
+
+def more(search: Search, monitor: Monitor) -> Held:
+    """How the examples of other parts than the first are predicted with the value that a search has chosen."""
+    again = type(search)(search.model, search.examples, search.solver, [search.choice.C])
+    again.seed, again.turns, again.gap = search.seed, TURNS, search.gap
+    _, *others = again.divisions()
+    again.choose_on(others, monitor)
+    return again.held
 
 
 def are_near(one: Held, other: Held) -> bool:

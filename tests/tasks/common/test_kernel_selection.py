@@ -145,13 +145,13 @@ def test_samples():
     prepared.params = model.get_params()
     examples = model._prepare(rng.normal(size=(400, 3)), labels, None, None)[1]
     search = KernelSearch(prepared, examples, model._make_solver())
-    (first,), (second,) = search._divisions()
+    (first,), (second,) = search.divisions()
     for (train, test), size in ((first, 100), (second, 200)):
         names = prepared.labels[search.examples.label_ids]
         assert abs(len(train) - size) <= 2 and not set(train) & set(test) and len(train) + len(test) == 400
         assert "once" in names[train] and (names[train] == "rarely").sum() == pytest.approx(size / 10, abs=1)
     few = KernelSearch(prepared, examples.take(np.arange(60)), model._make_solver())
-    (turns,) = few._divisions()
+    (turns,) = few.divisions()
     np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in turns])), np.arange(60))
     assert evenly(10, 4).tolist() == [0, 2, 5, 7] and evenly(3, 9).tolist() == [0, 1, 2] and evenly(0, 4).size == 0
 

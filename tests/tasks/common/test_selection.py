@@ -217,7 +217,7 @@ def test_each_label_keeps_its_share():
     model = tasks.TaxonomyClassifier(random_state=0)
     prepared, examples = model._prepare(MANY[:, :3], y, None, None)
     search = Search(prepared, examples, LaRank())
-    (held_out,) = search._divisions()
+    (held_out,) = search.divisions()
     names = prepared.labels[search.examples.label_ids[held_out]]
     assert {name: int((names == name).sum()) for name in ("often", "rarely", "once")} == {
         "often": pytest.approx(72, abs=1),
@@ -319,7 +319,7 @@ def test_parts_and_sum_are_log_odds_of_held_out_sequences(monkeypatch):
 def test_few_examples_are_held_out_in_turn():
     model = tasks.TaxonomyClassifier(random_state=0)
     prepared, examples = model._prepare(MANY[:100], KINDS[:100], None, None)
-    held_out = list(Search(prepared, examples, LaRank())._divisions())
+    held_out = list(Search(prepared, examples, LaRank()).divisions())
     assert len(held_out) == 3
     np.testing.assert_array_equal(np.sum(held_out, axis=0), 1)
 
@@ -556,7 +556,7 @@ def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so():
                 Choice.from_json(choice.to_json() | change)
 
 
-@pytest.mark.parametrize("surely", [np.inf, -np.inf], ids=["larank", "sparse_likelihood"])
+@pytest.mark.parametrize("surely", [np.inf, -np.inf], ids=["larank", "elastic_likelihood"])
 def test_the_solver_is_chosen_with_C(surely, monkeypatch, tmp_path):
     monkeypatch.setattr(sparse, "SURELY", surely)
     monkeypatch.setattr(pruning, "LEAST_SHARE", 1.0)  # no weight becomes 0 after training
@@ -564,7 +564,7 @@ def test_the_solver_is_chosen_with_C(surely, monkeypatch, tmp_path):
     model = case.fit(solver="auto")
     is_sparse = surely < 0.0
     table = model.validation_
-    assert table["solver"] == ("sparse_likelihood" if is_sparse else "larank") and len(table["gain"]) == 2
+    assert table["solver"] == ("elastic_likelihood" if is_sparse else "larank") and len(table["gain"]) == 2
     alone = case.fit(solver=table["solver"])
     assert alone.C_ == model.C_ and ("sum" in table) is not is_sparse and model.loss_ == "log"
     for name in ("emission_", "transition_"):

@@ -99,14 +99,14 @@ def test_of_many_trees_as_many_are_held_out_as_are_trained_on(monkeypatch):
     monkeypatch.setattr("structsvm.tasks.grammar.model.TRAINED", 40)
     monkeypatch.setattr(GrammarModel, "most_examples", 80)
     searched = []
-    true = TreeSearch._divisions
+    true = TreeSearch.divisions
 
     def divisions(search):
         for held_out in true(search):
             searched.append((len(held_out), int(held_out.sum())))
             yield held_out
 
-    monkeypatch.setattr(TreeSearch, "_divisions", divisions)
+    monkeypatch.setattr(TreeSearch, "divisions", divisions)
     parser = GrammarParser(max_iter=1, random_state=0).fit(TREES)
     assert searched == [(80, 40)] and parser.validation_["n_held_out"] == 40
     GrammarParser(max_iter=1, random_state=0).fit(TREES[:60])
