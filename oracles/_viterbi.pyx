@@ -744,6 +744,8 @@ cdef class LazyProblem(ChainProblem):
             broken = frozenset([k for k in range(self.starts.shape[0] - 1) if self.breaks(i, k)])
             if not broken:
                 return 0
+            if broken <= rules:     # a labelling under them breaks none
+                raise ValueError(f"example {self.first + i}: its scores overflow; scale the features down")
             rules |= broken
             other = self.under(rules, i)
             other.c_separate(i, self.weights, &cut, &violation)

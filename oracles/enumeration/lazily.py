@@ -90,8 +90,9 @@ def under(oracle: ExactChain, rules: frozenset[int], i: int) -> ExactChain:
         language = reduce(and_, (oracle.rules[k] for k in sorted(rules)), masks)
     except TooLarge:
         raise ValueError(
-            f"sequence {i}: labellings break {len(rules)} of the {len(oracle.rules)} rules of the constraints, whose "
-            f"automaton has more than {MOST_STATES} states: divide the sequence, or leave out rules"
+            f"sequence {i}: labellings break {len(rules)} of the {len(oracle.rules)} rules of the constraints in turn, "
+            f"whose automaton has more than {MOST_STATES} states: divide the sequence, leave out rules, or train "
+            "without them (broken='predict')"
         ) from None
     return oracle.within((None, None, None), language)
 

@@ -53,9 +53,9 @@ class Spelling:
         self.numbers = {name.isdecimal() for name in names}
         self.is_folded = all(name == name.casefold() for name in names)
         self.small = words_in_lower_case(names, self.joint)
-        titled = sum(name[:1] != name[:1].lower() or not name[:1].isalpha() for name in names)
-        self.is_titled = not self.is_folded and titled >= TITLED * len(names)
-        self.ends = "" if any(name[-1:] in END_MARKS for name in names) else END_MARKS
+        n_titled = sum(name[:1] != name[:1].lower() or not name[:1].isalpha() for name in names)
+        self.is_titled = not self.is_folded and n_titled >= TITLED * len(names)
+        self.ends = "".join(mark for mark in END_MARKS if not any(name.endswith(mark) for name in names))
 
     def __call__(self, words: Sequence[str]) -> Meaning | None:
         """Return the tree of a name, None for words that make no name."""
@@ -64,7 +64,7 @@ class Spelling:
         if not all(self.may_stand(word) for word in stripped) or is_mark(stripped[0]) or is_mark(stripped[-1]):
             return None
         if self.is_titled and not any(map(str.isupper, "".join(stripped))):
-            stripped = [word if word in self.small else word[:1].upper() + word[1:] for word in stripped]
+            stripped = [word if t and word in self.small else titled(word) for t, word in enumerate(stripped)]
         text = self.joined(stripped)
         if text.isdecimal() not in self.numbers:
             return None
@@ -83,6 +83,11 @@ class Spelling:
             is_tight = self.tight.get((left, "right"), False) or self.tight.get((right, "left"), False)
             text += right if is_tight else self.joint + right
         return text
+
+
+def titled(word: str) -> str:
+    """A word with a capital."""
+    return word[:1].title() + word[1:]
 
 
 def is_mark(word: str) -> bool:

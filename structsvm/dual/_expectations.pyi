@@ -10,6 +10,7 @@ MAX_BYTES: int
 class ExpectationState(WeightState):
     constant: float
     base: NDArray[np.float64] | None
+    l1: float
     def __init__(
         self,
         problem: Problem,
@@ -18,6 +19,7 @@ class ExpectationState(WeightState):
         seed: int = 0,
         base: ArrayLike | None = None,
         stores: bool = True,
+        l1: float = 0.0,
     ) -> None: ...
     def settle(self) -> float: ...
     def shares(self) -> tuple[float, NDArray[np.float64]]: ...

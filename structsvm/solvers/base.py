@@ -31,7 +31,7 @@ LEAST_GAIN = 0.02
 RESCALING = (Options("margin", "slack"),)
 OF_NORM = (
     "It is the penalty of slacks; margins have the squared norm of weights. The 1-norm and both norms go with the log "
-    "loss: SparseLikelihood, for sequences solver='sparse_likelihood'."
+    "loss: SparseLikelihood, for sequences solver='sparse_likelihood'; or ElasticLikelihood, 'elastic_likelihood'."
 )
 PENALTY = (Options("linear", "quadratic", instead=dict.fromkeys(("l1", "elasticnet", "elastic_net"), OF_NORM)), NONE)
 

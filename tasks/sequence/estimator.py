@@ -76,12 +76,13 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         (`structsvm.tasks.sequence.records`), and else by tokens. "records", "tokens": as "auto", and by these, as
         ``scoring`` says in searches of scikit-learn. None: as in `partial_fit`. A solver object has its own.
     solver : str or Solver, default="larank"
-        "larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", or "sparse_likelihood" (the log
-        loss with the 1-norm, which leaves most weights 0): a name, to which `C`, `max_iter`, `tol`, `random_state` and
-        `checkpoint` apply. "auto": "sparse_likelihood" if it predicts held-out sequences better than "larank" does with
-        ``loss="auto"``, by more than two standard errors of the difference, else "larank"; training then takes five to
-        fifty times as long. Or a solver object with its own parameters (then leave those five unset, and search over
-        ``solver__C``).
+        "larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "sparse_likelihood" (the log loss
+        with the 1-norm, which leaves most weights 0) or "elastic_likelihood" (with both norms): a name, to which `C`,
+        `max_iter`, `tol`, `random_state` and `checkpoint` apply. "auto": "elastic_likelihood" if it predicts held-out
+        sequences better than "larank" does with ``loss="auto"``, by more than two standard errors of the difference,
+        else "larank". "larank" does so, too, for up to 20,000 tokens with attributes whose labels have no scheme, with
+        `loss` and `C` left open (`validation_`). Or a solver object with its own parameters (then leave those five
+        unset, and search over ``solver__C``).
     inference : {"exact", "greedy"}, default="exact"
         Viterbi over whole sequences, or left to right with a history of `order` labels.
     order : int, optional

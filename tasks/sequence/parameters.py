@@ -79,8 +79,8 @@ LOSSES = ("log", "hamming")
 # Where there is nothing to choose by.
 USUAL_LOSS, USUAL_SOLVER = "hamming", "larank"
 # The one that is tried beside it: by "auto", and by default for attributes of few tokens that are no chunks. Programs
-# that parse names and addresses have such attributes by the hundred, many of them alike: with the 1-norm some are left
-# out, and whole records are right 2 to 3 points more often. Attributes that templates make are no better for it.
+# that parse names have such attributes by the hundred, many of them alike, and with the 1-norm some are left out.
+# Attributes that templates make are no better for it.
 RIVAL, FEW_TOKENS = "elastic_likelihood", 20_000
 # Constraints of C: a number, or how it is chosen.
 OF_OPEN_C = (POSITIVE, Options(AUTO, *CRITERIA, None))

@@ -115,5 +115,19 @@ def test_labellings_that_break_too_many_at_once():
     problem, w = oracle.bind(x, [np.array([0]), np.arange(32) // 2]), np.zeros(oracle.n_features)
     assert problem.separate(0, w)[0] == 1.0
     w.reshape(-1, oracle.stride)[:16, :16] = 9.0 * np.eye(16)
-    with pytest.raises(ValueError, match=r"sequence 1: labellings break 16 of the 16 rules of the constraints, whose"):
+    with pytest.raises(
+        ValueError, match=r"sequence 1: labellings break 16 of the 16 rules of the constraints in turn, whose"
+    ):
         problem.separate(1, w)
+
+
+def test_scores_that_overflow_end_the_search():
+    """Under rules a labelling breaks none of them, unless no score says which is the best."""
+    names = [f"L{k}" for k in range(16)]
+    some = [*map(at_most_once, names), at_least_one("L0"), at_least_one("L1")]
+    rules = tuple(rule.automaton(names, [None] * 16) for rule in some)
+    oracle = ViterbiOracle(16, 16).within((None, None, None), None, rules)
+    problem = oracle.bind([np.full((4, 16), 1e30)], [np.arange(4)])
+    for value in (-1e10, np.nan):
+        with pytest.raises(ValueError, match=r"example 0: its scores overflow"):
+            problem.separate(0, np.full(oracle.n_features, value, dtype=np.float32))

@@ -158,6 +158,8 @@ def test_names_and_values_of_keys():
         (("'Old Town'", "'New Inn'", "'place_of_rest'"), ["Upper", "Mill"], "'Upper Mill'"),
         (("'Old Town'", *[f"'Inn {n}'" for n in range(20)], "'a'"), ["upper", "mill"], "'Upper Mill'"),
         (("'Mill on Sea'", "'Paris'", "'Bo'"), ["ham", "on", "wye"], "'Ham on Wye'"),
+        (("'Mill on Sea'", "'Ash on Wye'", "'Bo'"), ["on", "sea"], "'On Sea'"),
+        (("'Jr.'", "'Rome'", "'Bo'"), ["Oslo?"], "'Oslo'"),
         # A mark that is a word of its own.
         (("'Bo-Po'", "'Paris'", "'Bo'"), ["Upper", "-", "Mill"], "'Upper-Mill'"),
         (("'Bo - Po'", "'Paris'", "'Bo'"), ["Upper", "-", "Mill"], "'Upper - Mill'"),
