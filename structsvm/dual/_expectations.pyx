@@ -25,10 +25,10 @@ its own length: up to 1 / (1 + C |F(d)|^2 / |d|^2) steps are stable, and none lo
 Constants that a problem adds to its losses (`constant`, sum_i C_i times those) count in P and D alike.
 
 With the 1-norm, l1 |w|_1 = max <mu, w> over |mu_j| <= l1 is a part of P, and (with w0 = 0) w = u - mu, D(p, mu) =
-sum_i C_i H(p_i) - 1/2 |u - mu|^2. Steps at a fixed mu are those above. Between them mu, given u, is where D is greatest:
-mu_j = u_j within [-l1, l1], so that w is u with soft thresholds, and a weight is 0 as long as |u_j| <= l1. (The proximal
-dual ascent of Shalev-Shwartz and Zhang 2014, with mu as one more block.) A weight that is not possible has no bound on
-mu_j.
+sum_i C_i H(p_i) - 1/2 |u - mu|^2. Steps at a fixed mu are those above. Between them mu, given u, is where D is
+greatest: mu_j = u_j within [-l1, l1], so that w is u with soft thresholds, and a weight is 0 as long as |u_j| <= l1.
+(The proximal dual ascent of Shalev-Shwartz and Zhang 2014, with mu as one more block.) A weight that is not possible
+has no bound on mu_j.
 """
 
 import numpy as np

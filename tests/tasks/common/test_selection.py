@@ -523,8 +523,15 @@ def test_the_path_of_the_1_norm_begins_where_weights_leave_0(monkeypatch):
     assert labeler.C_ in labeler.validation_["C"] and search.held is search.trials[labeler.C_].held
 
 
-def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so():
-    """The difference of the same examples counts, not the scores' own errors."""
+def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so(monkeypatch):
+    """The difference of the same examples counts, not the scores' own errors; in doubt more of them are held out."""
+    asked = []
+
+    def more(search, monitor):
+        asked.append(search)
+        return search.held._replace(numerator=np.tile(search.held.numerator, 9), denominator=np.ones(360))
+
+    monkeypatch.setattr(sparse, "more", more)
 
     class Other(Fixed):
         def __init__(self, metric, right):
@@ -535,19 +542,21 @@ def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so():
             assert [rows.tolist() for rows in held_out] == [[k in (0, 2) for k in range(len(self.examples))]]
             return self.choice
 
-    some, more = [1.0] * 20 + [0.0] * 20, [1.0] * 24 + [0.0] * 16
-    mixed = [0.0] * 12 + [1.0] * 28
-    for metric, usual, rival, chosen in (
-        ("F1", some, more, "second"),
-        ("F1", more, some, "first"),
-        ("F1", some, mixed, "first"),  # as much better, and no surer than chance
-        ("F1", some, some, "first"),
-        ("mean loss", more, some, "second"),
+    some, better = [1.0] * 20 + [0.0] * 20, [1.0] * 24 + [0.0] * 16
+    mixed, luck = [0.0] * 12 + [1.0] * 28, [0.0] * 19 + [1.0] * 21
+    for metric, usual, rival, chosen, n_asked in (
+        ("F1", some, better, "second", 0),
+        ("F1", better, some, "first", 0),
+        ("F1", some, mixed, "second", 2),  # as much better, and no surer than chance before there are more
+        ("F1", some, luck, "first", 2),
+        ("F1", some, some, "first", 0),
+        ("mean loss", better, some, "second", 0),
     ):
+        asked.clear()
         search = RivalSearch(Other(metric, usual), Other(metric, rival), ("first", "second"))
         choice = search.choose(None)
         found = choice.get(ChosenSolver)
-        assert found.solver == chosen and found.solvers["first"][0] == np.mean(usual)
+        assert found.solver == chosen and found.solvers["first"][0] == np.mean(usual) and len(asked) == n_asked
         assert (search.search is search.rival) == (chosen == "second") == (choice.get(ChosenLoss) is not None)
         assert abs(found.gain[0]) == pytest.approx(abs(np.mean(usual) - np.mean(rival)))
         assert Choice.from_json(choice.to_json()) == choice and "solver = " in choice.text
