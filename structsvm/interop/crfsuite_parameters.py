@@ -42,6 +42,8 @@ FEATURES = {
 NO_COUNTERPART = "Without counterpart here, and without effect."
 L2 = Parameter(1.0, "Coefficient of the squared norm, the L2 regularization: c2 |w|^2.")
 PERIOD = Parameter(10, "Iterations over which delta is measured.")
+# The usual number of iterations of L-BFGS.
+UNLIMITED = 2**31 - 1
 PASSES = Parameter(100, "Passes over the data.")
 DELTA = "Training ends when the objective falls by less than this share in `period` iterations."
 RATIO = Parameter(0.0, NO_COUNTERPART)
@@ -50,7 +52,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "lbfgs": {
         "c1": Parameter(0.0, "Coefficient of the 1-norm, the L1 regularization: c1 |w|_1; most weights are then 0."),
         "c2": L2,
-        "max_iterations": Parameter(2**31 - 1, "Most iterations."),
+        "max_iterations": Parameter(UNLIMITED, "Most iterations."),
         "num_memories": Parameter(6, "Steps that L-BFGS remembers (with c1 = 0)."),
         "epsilon": Parameter(1e-5, "Training ends when the gradient's norm is at most this share of the weights'."),
         "period": PERIOD,

@@ -20,8 +20,9 @@ from structsvm.execution.products import product_threads
 from structsvm.interop.chain_model import ChainModel, Weights
 from structsvm.interop.crfsuite_log import iteration_lines, scored
 from structsvm.interop.crfsuite_margin import margin_weights
-from structsvm.interop.crfsuite_parameters import Value, unused
+from structsvm.interop.crfsuite_parameters import UNLIMITED, Value, unused
 from structsvm.interop.crfsuite_problem import Problem, by_sequence, problem_of
+from structsvm.solvers.elastic_likelihood import ElasticLikelihood
 from structsvm.solvers.quasi_newton import steepest
 from structsvm.solvers.sparse_likelihood import (
     Point,
@@ -41,6 +42,7 @@ Report: TypeAlias = Callable[..., None]  # takes the loss, the weights, further 
 
 
 PRECISE = 1e-9  # relative gap that precision ends before
+NEAR = 0.05  # relative gap at which passes in the dual end
 
 
 def trained(data: Instances, algorithm: str, values: dict[str, Value], holdout: int, say: Say) -> ChainModel:
@@ -184,7 +186,7 @@ def _likelihood_weights(problem: Problem, values: dict[str, Value], report: Repo
         return ending.reached(point, error, size)
 
     if c1 > 0.0:
-        return _sparse(objective, ends)
+        return _sparse(objective, ends, from_near=ending.most == UNLIMITED)
     return _smooth(objective, ends, int(values.get("num_memories", 6)))
 
 
@@ -213,9 +215,14 @@ def _smooth(objective: Objective, ends: Callable[[Point], bool], memories: int) 
     return w
 
 
-def _sparse(objective: Objective, ends: Callable[[Point], bool]) -> Floats:
-    solver = SparseLikelihood(tol=PRECISE)
-    run = SparseLikelihoodRun(solver, objective.bound, SparseState(objective.bound), objective)
+def _sparse(objective: Objective, ends: Callable[[Point], bool], *, from_near: bool) -> Floats:
+    """OWL-QN; with both norms `from_near` the optimum, where passes in the dual are soon."""
+    state = SparseState(objective.bound)
+    if from_near and objective.l2 > 0.0:
+        solver = ElasticLikelihood(1.0 / objective.l2, l1=objective.l1 / objective.l2, tol=NEAR, random_state=0)
+        state.weights[:] = solver.solve(objective.bound).weights
+        state.weights[~objective.possible] = 0.0
+    run = SparseLikelihoodRun(SparseLikelihood(tol=PRECISE), objective.bound, state, objective)
     run.advance(0.0)
     before = point = run.point
     while not run.stuck:

@@ -439,3 +439,19 @@ def test_info_and_dump_there(original, tmp_path):
     assert (one.header, one.labels, one.attributes) == (other.header, other.labels, other.attributes)
     assert one.state_features == pytest.approx(other.state_features, abs=1e-6)
     assert one.transitions == pytest.approx(other.transitions, abs=1e-6)
+
+
+def test_both_norms_end_at_the_same_weights_from_the_start_and_from_near_the_optimum(tmp_path):
+    """Where iterations are not limited, passes in the dual come before OWL-QN."""
+    rng = np.random.default_rng(0)
+    X = [[[f"w{rng.integers(0, 9)}", f"p{t}"] for t in range(rng.integers(1, 6))] for _ in range(60)]
+    losses, n_iterations = [], []
+    for options in ({}, {"max_iterations": 100_000}):
+        trainer = pycrfsuite.Trainer(verbose=False, params={"c1": 0.1, "c2": 0.01, "delta": 1e-7} | options)
+        for x in X:
+            trainer.append(x, [token[0] if token[0] < "w5" else "O" for token in x])
+        trainer.train(str(tmp_path / "model"))
+        losses.append(trainer.logparser.last_iteration["loss"])
+        n_iterations.append(len(trainer.logparser.iterations))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert n_iterations[0] < n_iterations[1]
