@@ -71,7 +71,7 @@ class ElasticLikelihood(ConditionalLikelihood):
     >>> solver = ElasticLikelihood(C=10.0, l1=2.0, tol=0.01, random_state=0)
     >>> model = StructuredSVM(ViterbiOracle(2, 1, loss="log"), solver).fit(X, Y)
     >>> model.result_.status, int((model.coef_ != 0).sum()), model.coef_.size
-    ('converged', 2, 40)
+    ('converged', 3, 40)
     """
 
     l1: float = parameter(Interval(Real, 0.0, None, closed="neither"), default=2.0)
