@@ -341,17 +341,29 @@ def over_batch(n: int, n_threads: int, function: Callable[[int, int], T]) -> lis
     """Results of ``function(first, last)`` over ranges of the n entries, in threads, in their order."""
     if n_threads == 1 or n < 2:
         return [function(0, n)] if n else []
-    job, workers, at_work = Job(), pool(n_threads - 1), list[Future[T]]()
+    job, at_work = Job(), list[Future[T]]()
     own, *ranges = pairwise(cut_points(n, None, n_threads))
     try:
-        at_work += (workers.submit(job.run, function, first, last) for first, last in ranges)
+        at_work += (submit(n_threads - 1, job, function, first, last) for first, last in ranges)
         return [function(*own), *(future.result() for future in at_work)]
-    except BaseException as error:
+    except BaseException:
         job.stop()
         for future in at_work:
             future.cancel()
         wait(at_work)
-        if isinstance(error, KeyboardInterrupt):  # it may have come while a thread was started, which no one would end
+        raise
+
+
+def submit(n_threads: int, job: Job, function: Callable[[int, int], T], first: int, last: int) -> Future[T]:
+    """A range's result to come, from a pool that an interrupt of another batch may end: then from the next one."""
+    while True:
+        workers = pool(n_threads)
+        try:
+            return workers.submit(job.run, function, first, last)
+        except KeyboardInterrupt:  # it may have come while a thread was started, which no one would end
             pool.cache_clear()
             workers.shutdown(wait=False)
-        raise
+            raise
+        except RuntimeError:
+            if workers is pool(n_threads):  # it was not ended
+                raise

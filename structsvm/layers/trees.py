@@ -133,7 +133,7 @@ class _Trees(Places):
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
         if arcs.ndim == 4:
-            arcs = np.logaddexp.reduce(arcs, axis=3, dtype=np.float64)
+            arcs = _over_labels(arcs)
         counts = np.empty_like(arcs) if marginals else None
 
         def work(first: int, last: int) -> None:
@@ -183,7 +183,7 @@ class _Trees(Places):
                 size = int(scores.lengths[entry])
                 draws = generators[entry].random((n_samples, 3 * size + 2))
                 table, words = labelled[entry, : size + 1, : size + 1].astype(np.float64), np.arange(1, size + 1)
-                heads = self._heads(finder, np.logaddexp.reduce(table, axis=2), draws[:, size:])
+                heads = self._heads(finder, _over_labels(table), draws[:, size:])
                 if heads is None:
                     one = scores.take([entry]), n_samples, [generators[entry]]
                     values[entry] = super(_Trees, self).sampled_values(*one)[0]
@@ -277,6 +277,13 @@ class _Trees(Places):
     def _own(self, chances: Values) -> Values:
         """Probabilities of an entry's arcs, from those of the kernels' table."""
         return chances[1:, 1:] if self.several_roots else chances
+
+
+def _over_labels(scores: Floats) -> Values:
+    """Log-sums over labels, the last axis; in places that do not count stands anything."""
+    with np.errstate(invalid="ignore"):
+        sums: Values = np.logaddexp.reduce(scores, axis=-1, dtype=np.float64)
+    return sums
 
 
 def _by_elimination(table: Values) -> float:
