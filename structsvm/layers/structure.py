@@ -219,6 +219,8 @@ def generators_of(seed: int, n: int) -> Generators:
 
 def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
+    if type(array) is np.ndarray and array.dtype in GREATEST:
+        return np.asarray(array, order="C")
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = np.from_dlpack(array)
     check_no_masks(array, name)
@@ -240,9 +242,10 @@ def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int)
     for name in names[:n_needed]:
         if name not in found:
             raise ValueError(f"{name} of {kind} must be an array. Got None.")
-    dtype = np.result_type(*[array.dtype for array in found.values()])
-    shapes = tuple(found[name].shape if name in found else None for name in names[: len(parts)])
-    return {name: array.astype(dtype, copy=False) for name, array in found.items()}, shapes
+    shapes = tuple([found[name].shape if name in found else None for name in names[: len(parts)]])
+    if len({array.dtype for array in found.values()}) > 1:
+        found = {name: array.astype(np.float64, copy=False) for name, array in found.items()}
+    return found, shapes
 
 
 def batched(name: str, part: Floats, n: int, shape: tuple[int, ...]) -> Floats:
@@ -309,7 +312,7 @@ class NoOutput(ValueError):
 
 def possible(values: Values) -> Values:
     """Scores of outputs; NoOutput for the first that a mask forbids."""
-    masked = np.flatnonzero(np.isneginf(values))
+    masked = (values == -np.inf).nonzero()[0]
     if len(masked):
         raise NoOutput(int(masked[0]))
     return values
