@@ -271,15 +271,16 @@ ROWS_INLINE void lanes_give(rows_part *X, int64_t S, int64_t k, const rows_part 
 
 /* ---- all ---- */
 
-/* Log partitions, and the lanes that floats do not do for. */
+/* Log partitions, and the lanes that floats do not do for: a sum that is not a number is not good either. */
 static rows_part_bits lanes_log_sums(const trees *s, int64_t words, rows_part *X, const rows_part *sums, lanes_double total,
                                      double *log_z) {
-    rows_part deep = part_all(1.0f), high = deep;
+    rows_part deep = part_all(1.0f);
+    rows_part_bits good = (rows_part_bits)(deep == deep);
     lanes_double product = total - total + 1.0;
     for (int64_t k = words; k > 0; k--) {
         const rows_part sum = k > 1 ? sums[k] : X[0];
         deep *= lanes_least(sum, part_all(1.0f));
-        high = rows_part_max(sum, high);
+        good &= (rows_part_bits)(sum <= part_all(LANES_GREATEST));
         product *= __builtin_convertvector(sum, lanes_double);
         if (k % LANES_LOGS == 1)
             for (int l = 0; l < PART; l++) {
@@ -288,7 +289,7 @@ static rows_part_bits lanes_log_sums(const trees *s, int64_t words, rows_part *X
             }
     }
     for (int l = 0; l < PART; l++) log_z[l] = s[l].n > 0 ? total[l] : 0.0;
-    return ~((rows_part_bits)(deep >= part_all(LANES_DEEPEST)) & (rows_part_bits)(high <= part_all(LANES_GREATEST)));
+    return ~(good & (rows_part_bits)(deep >= part_all(LANES_DEEPEST)));
 }
 
 /* Log partitions and, unless `arcs` is NULL, probabilities of arcs of PART entries, some of which may have no words. Returns

@@ -189,7 +189,7 @@ class Chain(Structure):
         if self.order > 1 or not self.is_known(y, scores):
             return super().less_agreeing(scores, y, marginals)
         nodes, steps, start, end = marginals
-        values, full = np.empty(len(y)), np.flatnonzero(scores.lengths)
+        values, (full,) = np.empty(len(y)), scores.lengths.nonzero()
         _batch(scores).less_known(y, values, nodes, steps)
         for edge, token in ((start, np.zeros_like(full)), (end, scores.lengths[full] - 1)):
             edge[full, y[full, token]] -= 1
@@ -218,9 +218,7 @@ class Chain(Structure):
         over_batch(batch.n_groups, self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
         if nodes is None or steps is None:
             return log_z, ()
-        empty = np.flatnonzero(np.isneginf(log_z))
-        if len(empty):
-            raise NoOutput(int(empty[0]))
+        possible(log_z)
         form = _per_entry(scores.parts[1], len(log_z))
         counts = [self._per_label(nodes, scores, np.sum, 0.0), self._per_pair(steps, form)]
         counts += [np.zeros((len(log_z), *part.shape[1:]), part.dtype) for part in scores.parts[2:]]
@@ -231,7 +229,7 @@ class Chain(Structure):
             both = several * nodes.reshape(*nodes.shape[:2], *counts[4].shape[2:])
             together = both.sum(axis=1, keepdims=True, dtype=np.float64).astype(both.dtype)
             counts[4] = together if counts[4].shape[1] == 1 else both[:, : counts[4].shape[1]]
-        full = np.flatnonzero(scores.lengths)
+        (full,) = scores.lengths.nonzero()
         for edge, token in ((counts[2], np.zeros_like(full)), (counts[3], scores.lengths[full] - 1)):
             edge[full] = counts[0][full, token]
         return log_z, tuple(counts)

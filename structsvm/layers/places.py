@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.layers.structure import Generators, Labels, NoOutput, Parts, Scores, Structure, Values, drawn
+from structsvm.layers.structure import Generators, Labels, Parts, Scores, Structure, Values, drawn, possible
 from structsvm.oracles.enumeration.labellings import Allowed, best_labellings
 from structsvm.parameters import checked_k
 
@@ -38,9 +38,7 @@ class MaskedPlaces(Structure):
 
     def best(self, scores: Scores) -> Labels:
         outputs, values = self.find(scores)
-        empty = np.flatnonzero(np.isneginf(values))
-        if len(empty):
-            raise NoOutput(int(empty[0]))
+        possible(values)
         return self.shown(outputs, scores)
 
     def restrict(self, scores: Scores, y: Labels) -> Scores:

@@ -219,6 +219,8 @@ def generators_of(seed: int, n: int) -> Generators:
 
 def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
+    if type(array) is np.ndarray and array.dtype in GREATEST:
+        return np.asarray(array, order="C")
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = np.from_dlpack(array)
     check_no_masks(array, name)
@@ -240,9 +242,10 @@ def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int)
     for name in names[:n_needed]:
         if name not in found:
             raise ValueError(f"{name} of {kind} must be an array. Got None.")
-    dtype = np.result_type(*[array.dtype for array in found.values()])
-    shapes = tuple(found[name].shape if name in found else None for name in names[: len(parts)])
-    return {name: array.astype(dtype, copy=False) for name, array in found.items()}, shapes
+    shapes = tuple([found[name].shape if name in found else None for name in names[: len(parts)]])
+    if len({array.dtype for array in found.values()}) > 1:
+        found = {name: array.astype(np.float64, copy=False) for name, array in found.items()}
+    return found, shapes
 
 
 def batched(name: str, part: Floats, n: int, shape: tuple[int, ...]) -> Floats:
@@ -309,7 +312,7 @@ class NoOutput(ValueError):
 
 def possible(values: Values) -> Values:
     """Scores of outputs; NoOutput for the first that a mask forbids."""
-    masked = np.flatnonzero(np.isneginf(values))
+    masked = (values == -np.inf).nonzero()[0]
     if len(masked):
         raise NoOutput(int(masked[0]))
     return values
@@ -341,17 +344,29 @@ def over_batch(n: int, n_threads: int, function: Callable[[int, int], T]) -> lis
     """Results of ``function(first, last)`` over ranges of the n entries, in threads, in their order."""
     if n_threads == 1 or n < 2:
         return [function(0, n)] if n else []
-    job, workers, at_work = Job(), pool(n_threads - 1), list[Future[T]]()
+    job, at_work = Job(), list[Future[T]]()
     own, *ranges = pairwise(cut_points(n, None, n_threads))
     try:
-        at_work += (workers.submit(job.run, function, first, last) for first, last in ranges)
+        at_work += (submit(n_threads - 1, job, function, first, last) for first, last in ranges)
         return [function(*own), *(future.result() for future in at_work)]
-    except BaseException as error:
+    except BaseException:
         job.stop()
         for future in at_work:
             future.cancel()
         wait(at_work)
-        if isinstance(error, KeyboardInterrupt):  # it may have come while a thread was started, which no one would end
+        raise
+
+
+def submit(n_threads: int, job: Job, function: Callable[[int, int], T], first: int, last: int) -> Future[T]:
+    """A range's result to come, from a pool that an interrupt of another batch may end: then from the next one."""
+    while True:
+        workers = pool(n_threads)
+        try:
+            return workers.submit(job.run, function, first, last)
+        except KeyboardInterrupt:  # it may have come while a thread was started, which no one would end
             pool.cache_clear()
             workers.shutdown(wait=False)
-        raise
+            raise
+        except RuntimeError:
+            if workers is pool(n_threads):  # it was not ended
+                raise

@@ -133,7 +133,7 @@ class _Trees(Places):
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
         if arcs.ndim == 4:
-            arcs = np.logaddexp.reduce(arcs, axis=3, dtype=np.float64)
+            arcs = _over_labels(arcs)
         counts = np.empty_like(arcs) if marginals else None
 
         def work(first: int, last: int) -> None:
@@ -142,7 +142,7 @@ class _Trees(Places):
 
         batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
         over_batch(batch.n_groups, self.n_threads, work)
-        for entry in np.flatnonzero(np.isneginf(log_z)).tolist():
+        for entry in (log_z == -np.inf).nonzero()[0].tolist():
             if np.isfinite(self.find(scores.take([entry]))[1][0]):
                 raise ValueError(
                     f"The sum over the trees of batch entry {entry} underflows: the arcs of each tree score some "
@@ -183,7 +183,7 @@ class _Trees(Places):
                 size = int(scores.lengths[entry])
                 draws = generators[entry].random((n_samples, 3 * size + 2))
                 table, words = labelled[entry, : size + 1, : size + 1].astype(np.float64), np.arange(1, size + 1)
-                heads = self._heads(finder, np.logaddexp.reduce(table, axis=2), draws[:, size:])
+                heads = self._heads(finder, _over_labels(table), draws[:, size:])
                 if heads is None:
                     one = scores.take([entry]), n_samples, [generators[entry]]
                     values[entry] = super(_Trees, self).sampled_values(*one)[0]
@@ -225,8 +225,10 @@ class _Trees(Places):
 
     def find(self, scores: Scores) -> tuple[Labels, Values]:
         labelled, more = _with_labels(scores), int(self.several_roots)
-        best = labelled.argmax(axis=3) if labelled.shape[3] > 1 else np.zeros(labelled.shape[:3], np.int64)
-        arcs = np.take_along_axis(labelled, best[..., None], axis=3)[..., 0]
+        arcs, best = labelled[..., 0], None
+        if labelled.shape[3] > 1:
+            best = labelled.argmax(axis=3)
+            arcs = np.take_along_axis(labelled, best[..., None], axis=3)[..., 0]
         nodes = np.full((len(arcs), arcs.shape[1] - 1 + more), -1, np.int32)
         batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
 
@@ -241,7 +243,7 @@ class _Trees(Places):
         values += np.bincount(entries, arcs[chosen], len(arcs))
         values[(scores.lengths > 0) & (nodes < 0).all(axis=1)] = -np.inf
         found = np.full(heads.shape, -1, np.int32)
-        found[entries, words] = chosen[1] * labelled.shape[3] + best[chosen]
+        found[entries, words] = chosen[1] if best is None else chosen[1] * labelled.shape[3] + best[chosen]
         return found, values
 
     def value_counts(self, scores: Scores, counts: Parts) -> Values:
@@ -277,6 +279,13 @@ class _Trees(Places):
     def _own(self, chances: Values) -> Values:
         """Probabilities of an entry's arcs, from those of the kernels' table."""
         return chances[1:, 1:] if self.several_roots else chances
+
+
+def _over_labels(scores: Floats) -> Values:
+    """Log-sums over labels, the last axis; in places that do not count stands anything."""
+    with np.errstate(invalid="ignore"):
+        sums: Values = np.logaddexp.reduce(scores, axis=-1, dtype=np.float64)
+    return sums
 
 
 def _by_elimination(table: Values) -> float:

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from structsvm.layers import Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
+from structsvm.layers import structure as structures
 from structsvm.layers._trees import Batch
 
 # Large batches: a structure, and the shapes of its parts.
@@ -142,3 +144,31 @@ def test_an_interrupt_while_a_thread_starts_leaves_no_thread(more):
     """A thread that nobody ends keeps the process from ending."""
     done = subprocess.run([sys.executable, "-P", "-c", STARTED + more], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout.split()) == (0, ["interrupted", *(["0"] if more else [])]), done.stderr
+
+
+def interrupted(first, last):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_batch_leaves_the_threads_that_others_use():
+    held = structures.pool(2)
+    with pytest.raises(KeyboardInterrupt):
+        structures.over_batch(9, 3, interrupted)
+    assert held.submit(sum, [1, 2]).result() == 3
+
+
+def test_threads_that_another_batch_has_ended_are_started_anew(monkeypatch):
+    ended = ThreadPoolExecutor(1)
+    ended.shutdown()
+    with ThreadPoolExecutor(1) as fresh:
+        found = [ended, fresh, fresh]
+        monkeypatch.setattr(structures, "pool", lambda n_threads: found.pop(0))
+        assert structures.over_batch(4, 2, lambda first, last: (first, last)) == [(0, 2), (2, 4)]
+
+
+def test_an_error_of_threads_that_no_one_has_ended_is_raised(monkeypatch):
+    ended = ThreadPoolExecutor(1)
+    ended.shutdown()
+    monkeypatch.setattr(structures, "pool", lambda n_threads: ended)
+    with pytest.raises(RuntimeError, match="shutdown"):
+        structures.over_batch(4, 2, lambda first, last: (first, last))

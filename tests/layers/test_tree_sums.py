@@ -111,6 +111,19 @@ def test_what_narrow_numbers_would_lose_is_left_to_wide_ones(several):
     assert chances == pytest.approx(of_wide, abs=1e-5)
 
 
+def test_sums_that_are_no_numbers_are_left_to_wide_ones():
+    """The root's weights grow beyond all floats, word by word, until infinity meets a weight of 0."""
+    n = 160
+    arcs = np.full((4, n + 1, n + 1), -200.0, np.float32)
+    for hub in range(n, 3, -3):
+        below = hub - 3
+        arcs[:, hub, below] = arcs[:, below, below + 1 : hub + 1] = arcs[:, below + 1 : hub, max(below - 3, 0)] = 0.0
+    arcs[:, n - 3, n], arcs[:, 0, n] = -53.0, 0.0
+    (log_z, chances), (wanted, of_wide) = beside(arcs, None, several=False)
+    assert log_z == pytest.approx(wanted, rel=1e-6)
+    assert chances == pytest.approx(of_wide, abs=1e-5)
+
+
 def test_an_entry_without_a_tree_is_none_beside_others():
     arcs = np.zeros((5, 4, 4), np.float32)
     arcs[2, :, 3] = -np.inf
@@ -183,6 +196,17 @@ def fault(heads, several, projective):
 def test_a_truth_that_is_no_tree_has_no_log_loss():
     with pytest.raises(ValueError, match="entry 1 has a cycle"):
         log_loss(Projective(), (np.zeros((2, 4, 4)),), [[0, 1, 2], [2, 1, 0]])
+
+
+@pytest.mark.parametrize("kind", [Projective, Arborescence])
+def test_labels_where_nothing_counts_do_not_matter(kind):
+    """Warnings are errors."""
+    arcs = np.random.default_rng(0).normal(size=(2, 4, 4, 2))
+    other, structure = arcs.copy(), kind()
+    other[:, range(4), range(4)], other[:, :, 0] = np.nan, np.inf
+    wanted, (chances,) = structure.sample(arcs, n_samples=9, seed=0), structure.marginals(arcs)
+    assert structure.sample(other, n_samples=9, seed=0).tolist() == wanted.tolist()
+    assert structure.marginals(other)[0].tolist() == chances.tolist()
 
 
 def test_lengths_do_not_need_a_second_sum(monkeypatch):
