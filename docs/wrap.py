@@ -1,8 +1,8 @@
 """Prose of the pages in lines of at most 120 characters: ``python docs/wrap.py`` breaks longer ones.
 
 It goes through all pages, and takes no arguments. A paragraph or list item is wrapped anew where a line of it is too
-long. Programs, tables, headings, formulas and comments stay as they are, and no line begins with what Markdown would take for a list, a heading or a quotation, or
-with the sign of a percentage.
+long. Programs, tables, headings, formulas and comments stay as they are, and no line begins with what Markdown would
+take for a list, a heading or a quotation, or with the sign of a percentage.
 """
 
 import re
