@@ -179,6 +179,9 @@ def show_live(_app, _name, source):
 def run_program(text, drawing=None, stem=None):
     """Run the programs of a page, one after another, in a folder of their own.
 
+    The program that draws runs once per theme, in the same namespace. It should draw alone: what it trains is trained
+    twice, and what it changes is changed twice, also for the programs after it.
+
     Parameters
     ----------
     text : str

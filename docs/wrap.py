@@ -1,11 +1,12 @@
 """Prose of the pages in lines of at most 120 characters: ``python docs/wrap.py`` breaks longer ones.
 
-A paragraph or list item is wrapped anew where a line of it is too long. Programs, tables, headings, formulas and
-comments stay as they are, and no line begins with what Markdown would take for a list, a heading or a quotation, or
-with the sign of a percentage.
+It goes through all pages, and takes no arguments. A paragraph or list item is wrapped anew where a line of it is too
+long. Programs, tables, headings, formulas and comments stay as they are, and no line begins with what Markdown would
+take for a list, a heading or a quotation, or with the sign of a percentage.
 """
 
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
@@ -78,5 +79,7 @@ def written(text: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        sys.exit(f"docs/wrap.py takes no arguments, got {' '.join(sys.argv[1:])}: it writes all pages")
     for page in pages():
         page.write_text(written(page.read_text(encoding="utf-8")), encoding="utf-8")

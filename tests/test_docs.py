@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -191,6 +192,22 @@ def listed_on(page):
     names = [name for name in names if "/" not in name or name.split("/")[0] not in BUILT]
     assert [name for name in names if f"]({name}.md" not in text] == []
     return [page.parent / f"{name}.md" for name in names]
+
+
+@pytest.mark.parametrize("arguments", [[], ["README.md"]], ids=["none", "a page"])
+def test_the_program_that_breaks_lines_takes_no_pages(arguments, tmp_path):
+    (tmp_path / "docs").mkdir()
+    shutil.copy(DOCS / "wrap.py", tmp_path / "docs")
+    long = "word " * 40 + "end\n"
+    for name in ("docs/page.md", "README.md", "CONTRIBUTING.md"):
+        (tmp_path / name).write_text(long, encoding="utf-8")
+    command = [sys.executable, "-P", "docs/wrap.py", *arguments]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = {(tmp_path / name).read_text(encoding="utf-8") for name in ("docs/page.md", "README.md", "CONTRIBUTING.md")}
+    if arguments:
+        assert ran.returncode == 1 and "takes no arguments, got README.md" in ran.stderr and found == {long}
+    else:
+        assert ran.returncode == 0 and found == {wrap.written(long)} != {long}
 
 
 def test_the_start_page_leads_to_every_page():
