@@ -42,11 +42,12 @@ __all__ = ["VoteModel"]
 # Tokens of the sequences whose sums are taken at a time, with those beyond the ends of shorter ones.
 AT_ONCE = 1 << 14
 MOVES = 0.1  # pseudo-counts of a row of transitions, per pseudo-vote of a row of a source
+MOST = 1e100  # sums of more pseudo-votes, and logs of fewer than its inverse, may not be finite
 CONSTRAINTS = {
     "max_iter": (Interval(Integral, 1),),
     "tol": (Interval(Real, 0),),
-    "smoothing": (Interval(Real, 0, closed="right"),),
-    "anchor": (Interval(Real, 0),),
+    "smoothing": (Interval(Real, 1.0 / MOST, MOST, closed="both"),),
+    "anchor": (Interval(Real, 0, MOST, closed="both"),),
     "chain": (FLAG,),
 }
 
@@ -68,11 +69,11 @@ class VoteModel:
         Training ends once a step gains less than this per vote, in nats.
     smoothing : float, default=100.0
         Pseudo-votes for each row of a source's matrix, shared as its votes on all labels are at the start; a tenth of
-        it for each row of transitions.
+        it for each row of transitions. From 1e-100 to 1e100.
     anchor : float, default=0.5
         How often the votes are counted as they are at the start, beside once as they are expected. 0 suits independent
         sources; it lets dependent ones (a word list copied from another, two taggers of the same corpus) overrule all
-        others.
+        others. From 0 to 1e100.
     chain : bool, default=True
         Whether a label depends on the one before it; False for rows, or sequences without order.
 
@@ -102,6 +103,9 @@ class VoteModel:
     transitions_: Floats
     start_: Floats
     objectives_: list[float]
+    # Pickles from before these two were parameters have none of their own.
+    outside: Hashable | None = None
+    anchor: float = 0.5
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Votes of several sources: read, counted, and weighed by a model of each source's errors."""
 
+import pickle
 import re
 from itertools import product
 
@@ -306,6 +307,32 @@ def test_wrong_uses_are_refused():
         VoteModel(max_iter=1).fit(votes)
     lengths = [2, 3]
     assert VoteModel().fit([[["a", "b"], None]], lengths=lengths).predict([[["a", "b"], None]], lengths=lengths)[1]
+
+
+@pytest.mark.parametrize("wrong", [{"anchor": 1e308}, {"smoothing": 1e308}, {"smoothing": 5e-324}])
+def test_pseudo_votes_without_finite_sums_are_refused(wrong):
+    _, _, votes = simulated([0.8, 0.6, 0.4], n=20)
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"'{name}' parameter of VoteModel"):
+        VoteModel(**wrong).fit(votes)
+
+
+@pytest.mark.parametrize("extreme", [{"anchor": 1e100}, {"smoothing": 1e100}, {"smoothing": 1e-100, "anchor": 0.0}])
+def test_the_most_extreme_pseudo_votes_have_finite_sums(extreme):
+    _, _, votes = simulated([0.8, 0.6, 0.4], n=20)
+    model = VoteModel(**extreme, max_iter=1000).fit(votes)
+    assert np.isfinite(model.objectives_).all()
+    for p in model.predict_marginals(votes):
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+def test_a_pickle_without_the_newer_parameters_is_fitted_again():
+    _, _, votes = simulated([0.8, 0.6, 0.4], n=20)
+    model = VoteModel()
+    for name in ("outside", "anchor"):
+        del model.__dict__[name]
+    again = pickle.loads(pickle.dumps(model)).fit(votes)
+    np.testing.assert_array_equal(again.confusions_, VoteModel().fit(votes).confusions_)
 
 
 def test_labels_keep_their_order():

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 # Rounding of a number in float32, and a little more for products of roundings; scores whose error is greater than the
 # second number may have overflowed.
 UNIT, TOO_FAR = 6e-8, 1e30
-# Changes after which scores are summed anew: each adds the rounding of a few more sums.
-MOST_CHANGES = 64
+# Scores are summed anew after so many changes, and once more than so many sums per feature of a token: each adds its
+# rounding, and wider bounds make the decoder read more.
+MOST_CHANGES, MOST_SUMS = 64, 2
 
 
 class Index(NamedTuple):
@@ -95,7 +96,8 @@ class ChainScores:
         now = model.weights.reshape(-1, oracle.stride)[: oracle.n_token_features]
         before, n_changes, size = self.weights, self.n_changes, self.size
         self.n_changes = MOST_CHANGES  # whoever is interrupted from here on starts anew
-        if not is_same or n_changes == MOST_CHANGES or self.scores.shape[1] != oracle.stride:
+        is_blurred = n_changes == MOST_CHANGES or self.n_sums.sum() > MOST_SUMS * self.tokens.n_entries
+        if not is_same or is_blurred or self.scores.shape[1] != oracle.stride:
             self.scores = np.zeros((self.tokens.n_tokens, oracle.stride), dtype=np.float32)
             self.scores += oracle.padding_row
             before, n_changes = np.zeros((0, oracle.stride), dtype=np.float32), 0

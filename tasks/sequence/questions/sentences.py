@@ -54,16 +54,16 @@ class Places:
         """Tokens of the pool with the features of the model alone."""
         indices = self.index[tokens.indices]
         rows = np.repeat(np.arange(tokens.n_tokens), np.diff(tokens.indptr))
-        order = np.lexsort((indices, rows))
-        order = order[indices[order] >= 0]
-        counts = np.bincount(rows[order], minlength=tokens.n_tokens)
-        return type(tokens)(
-            tokens.offsets,
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            indices[order].astype(np.int32),
-            None if tokens.values is None else tokens.values[order],
-            n_features,
-        )
+        known = np.flatnonzero(indices >= 0)
+        places, values = rows[known] * n_features + indices[known], tokens.values
+        if values is None:
+            places.sort()
+        else:
+            order = np.argsort(places, kind="stable")
+            places, values = places[order], values[known[order]]
+        counts = np.bincount(rows[known], minlength=tokens.n_tokens)
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return type(tokens)(tokens.offsets, indptr, (places % n_features).astype(np.int32), values, n_features)
 
 
 class SentenceReader(Reader["SequenceModel"]):

@@ -95,6 +95,24 @@ def test_few_are_read(kind):
     assert 0 < read <= 64 and pool.n_read == before + read  # nothing has changed
 
 
+def test_answers_do_not_have_more_and_more_read():
+    """Scores that have changed often have wide bounds: they are summed anew before these tell nothing."""
+    estimator = SequenceLabeler(C=0.1, loss="log", templates="records", random_state=0)
+    estimator.fit(SENTENCES[:40], TAGS[:40])
+    pool, n_read, n_anew = Pool(estimator, SENTENCES[40:]), 0, 0
+    for n in range(30):
+        before = pool.n_read
+        (i,) = estimator.query(pool)
+        if n >= 10:
+            other = Pool(estimator, SENTENCES[40:])
+            other.keep(pool.left)
+            assert estimator.query(other).tolist() == [i]
+            n_read, n_anew = n_read + pool.n_read - before, n_anew + other.n_read
+        pool.discard(i)
+        estimator.teach(SENTENCES[40 + i], TAGS[40 + i])
+    assert n_read < 1.5 * n_anew
+
+
 @pytest.mark.parametrize("templates", ["rich", "records"])
 @pytest.mark.parametrize("constraints", [None, "bio"])
 @pytest.mark.parametrize("strategy", ["confidence", "entropy", "risk", "span"])
