@@ -260,6 +260,8 @@ def parts_of(estimator: Estimator) -> Parts:
     parts = KINDS.get(kind_of(estimator) or "", CLASSES)
     if parts is CLASSES and not predicts_classes(estimator):
         raise TypeError(f"outputs of {type(estimator).__name__} have no parts with probabilities")
+    if parts is not CLASSES and not estimator.model_.can_sum:
+        raise TypeError(estimator.model_.no_sums("a promise about parts"))
     if not has_probabilities(estimator) or not (parts is not CLASSES or hasattr(estimator, "predict_proba")):
         raise TypeError(
             f"{type(estimator).__name__} has scores without probabilities: train with loss='log' or probability=True, "
