@@ -93,8 +93,8 @@ def losses_along(
     """Losses of outputs: array (n_outputs, n_steps), of which alone there is one for all outputs at a time."""
     found = np.empty((len(likely), len(steps)))
     for first in range(0, len(likely), BLOCK):
-        rows = slice(first, first + BLOCK)
-        found[rows] = loss(counts_of(steps, likely.between(rows), true.between(rows), most))
+        last = min(first + BLOCK, len(likely))
+        found[first:last] = loss(counts_of(steps, likely.between(first, last), true.between(first, last), most))
     return found
 
 
