@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from structsvm.metrics._schemes import Part
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
+    from structsvm.structures.taxonomy import Taxonomy
     from structsvm.tasks.grammar.parameters import GrammarParserParameters
 
 # Pairs of a unit and a label, per output.
@@ -175,11 +176,15 @@ def true_paths(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
     """The nodes from below the root to the true one."""
     taxonomy, names = estimator.taxonomy_, list(estimator.taxonomy_.nodes)
     labels = ([label] for label in cast("list[Hashable]", listed(known_classes(estimator, y))))
-    paths = {UNSEEN: np.array([UNSEEN])}
-    for k, node in enumerate(names):
-        paths[k] = np.array([i for i, name in enumerate(names) if name in taxonomy.ancestors(node)], dtype=np.int64)
-    found = [paths[int(own[0, 1])] for own in numbers(names, labels, None, "row")]
+    ids = [int(own[0, 1]) for own in numbers(names, labels, None, "row")]
+    paths = {k: path_ids(taxonomy, names[k]) for k in {*ids} - {UNSEEN}} | {UNSEEN: np.array([UNSEEN])}
+    found = [paths[k] for k in ids]
     return named((np.stack([np.zeros_like(own), own], axis=1) for own in found), names, names_alone)
+
+
+def path_ids(taxonomy: Taxonomy, node: Hashable) -> NDArray[np.int64]:
+    """A node and its ancestors without the root, as indices of nodes."""
+    return np.array(sorted(map(taxonomy.number, taxonomy.ancestors(node))), dtype=np.int64)
 
 
 def named(pairs: Pairs, labels: Sequence[Hashable], form: Form) -> PartTable:
@@ -255,6 +260,8 @@ def parts_of(estimator: Estimator) -> Parts:
     parts = KINDS.get(kind_of(estimator) or "", CLASSES)
     if parts is CLASSES and not predicts_classes(estimator):
         raise TypeError(f"outputs of {type(estimator).__name__} have no parts with probabilities")
+    if parts is not CLASSES and not estimator.model_.can_sum:
+        raise TypeError(estimator.model_.no_sums("a promise about parts"))
     if not has_probabilities(estimator) or not (parts is not CLASSES or hasattr(estimator, "predict_proba")):
         raise TypeError(
             f"{type(estimator).__name__} has scores without probabilities: train with loss='log' or probability=True, "

@@ -28,6 +28,8 @@ OwnLoss: TypeAlias = "Callable[[frozenset[Hashable], frozenset[Hashable]], float
 GRID = np.append(np.inf, 1.0 / (1.0 + np.exp(-np.linspace(14.0, -7.0, 421))))
 # Prices of a false part, in true ones, along which a path by labels goes.
 PRICES = np.logspace(4.0, -4.0, 81)
+# Outputs whose parts are counted at a time: each count along the grid takes 1.7 MB.
+BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +90,12 @@ def is_among(likely: PartTable, true: PartTable) -> NDArray[np.bool_]:
 def losses_along(
     steps: Steps, likely: PartTable, true: PartTable, loss: Callable[[Counts], Floats], most: int = 0
 ) -> NDArray[np.float64]:
-    """Losses of outputs: array (n_outputs, n_steps)."""
-    return np.asarray(loss(counts_of(steps, likely, true, most)), dtype=np.float64)
+    """Losses of outputs: array (n_outputs, n_steps), of which alone there is one for all outputs at a time."""
+    found = np.empty((len(likely), len(steps)))
+    for first in range(0, len(likely), BLOCK):
+        last = min(first + BLOCK, len(likely))
+        found[first:last] = loss(counts_of(steps, likely.between(first, last), true.between(first, last), most))
+    return found
 
 
 def own_losses_along(steps: Steps, likely: PartTable, true: PartTable, loss: OwnLoss) -> NDArray[np.float64]:

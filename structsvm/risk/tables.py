@@ -106,6 +106,11 @@ class PartTable:
         """Some of the parts, of all outputs."""
         return self.at(is_kept, np.append(0, np.cumsum(is_kept))[self.offsets])
 
+    def between(self, first: int, last: int) -> PartTable:
+        """The parts of outputs that follow one another, from `first` to before `last`."""
+        ends = self.offsets[first : last + 1]
+        return self.at(np.arange(ends[0], ends[-1]), ends - ends[0])
+
     def by_chance(self) -> PartTable:
         """The parts of each output from the most probable one on."""
         return self.at(np.lexsort((-self.chance, self.output)), self.offsets)

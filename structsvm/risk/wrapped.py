@@ -30,11 +30,13 @@ class Model(Protocol):
     labels: Sequence[Hashable]
     has_spans: bool
     is_greedy: bool
+    can_sum: bool
     method: str
     scheme: Scheme | None
     segments: object
     grammar: MeaningGrammar | None
 
+    def no_sums(self, asked: str) -> str: ...
     def as_tags(
         self, y: Outputs, predicted: Outputs, X: Inputs, lengths: None
     ) -> tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]]: ...

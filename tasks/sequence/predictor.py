@@ -11,6 +11,7 @@ from structsvm._warnings import warn_of_unknown
 from structsvm.features._tokens import steps
 from structsvm.features.tables.forms import Reading
 from structsvm.model_file import name_of, read_model, unsound
+from structsvm.oracles.enumeration.lazily import no_sums
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.stored_values import Number, Record, Value
 from structsvm.tasks.sequence.chains import CHAIN, chain_of, check_fits, marginals_of, texts_of, weights_of
@@ -75,7 +76,7 @@ class Predictor:
     ) -> None:
         self.classes_, self.encoder, self.reading = list(labels), encoder, reading
         self._oracle, self._weights, self._temperature = oracle, weights, temperature
-        self.has_probabilities = temperature is not None and not isinstance(oracle, GreedyOracle)
+        self.has_probabilities = temperature is not None and not isinstance(oracle, GreedyOracle) and not oracle.rules
         self._names = np.fromiter(labels, dtype=object, count=len(labels))
         self._scaled: Floats | None = None
 
@@ -119,8 +120,10 @@ class Predictor:
     def predict_marginals(self, X: SequencesLike) -> list[NDArray[np.float64]]:
         """Return per sequence an array (length, n_labels) of the probability of each label at each token.
 
-        Raises ValueError if the file has no temperature, or inference is greedy.
+        Raises ValueError if the file has no temperature, inference is greedy, or constraints are too many for sums.
         """
+        if self._oracle.rules:
+            raise ValueError(no_sums(self._oracle.rules))
         if not self.has_probabilities or isinstance(self._oracle, GreedyOracle):
             raise ValueError(
                 "predict_marginals needs probabilities, and the scores of this model are margins or greedy ones: "

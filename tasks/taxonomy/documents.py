@@ -84,7 +84,8 @@ class DocumentRows(NamedTuple):
 def document_rows(source: Source, texts: bool | None = None, first_index: int | None = None) -> DocumentRows:
     """The documents of a file; see `read_documents`."""
     text, name = load_text(source, DocumentFileError, "{}, line {}")
-    first = [line.rstrip("\r") for _, line in islice(numbered_lines(text), LOOK)]
+    begins = list(islice(numbered_lines(text), LOOK))
+    first = [line.rstrip("\r") for _, line in begins]
     if not first:
         raise DocumentFileError(f"{name}: holds no documents")
     rows = ((k, _stripped(line, name, k)) for k, line in numbered_lines(text))
@@ -92,7 +93,7 @@ def document_rows(source: Source, texts: bool | None = None, first_index: int | 
         texts = _are_texts(first)
     if not texts:
         return _svmlight(rows, name, first_index)
-    table = _table_of(first[0], name)
+    table = _table_of(first[0], name, begins[0][0])
     if table is not None:
         return _of_table(text, table, name)
     texts_of = list(rows)
@@ -107,9 +108,9 @@ def document_rows(source: Source, texts: bool | None = None, first_index: int | 
     return DocumentRows(found, None, None, lines)
 
 
-def _table_of(header: str, name: str) -> DocumentTable | None:
+def _table_of(header: str, name: str, line: int) -> DocumentTable | None:
     try:
-        return document_table(header, name)
+        return document_table(header, name, line)
     except TableError as error:
         raise DocumentFileError(f"{name}, {error}") from None
 
@@ -143,7 +144,7 @@ def document_pieces(
         if rows:
             if texts is None:
                 texts = _are_texts([row for _, row in rows[:LOOK]])
-                if texts and _table_of(rows[0][1], name) is not None:
+                if texts and _table_of(rows[0][1], name, rows[0][0]) is not None:
                     raise DocumentFileError(f"{name}: a table is not read in parts: write label<TAB>text, or Parquet")
             if texts:
                 yield *_labelled_texts(rows, name), None

@@ -11,6 +11,7 @@ import numpy as np
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.metrics._counts import AUTO, is_unknown
 from structsvm.structures.taxonomy import PATH_SEPARATOR, Taxonomy, as_taxonomy, joined_levels, rows_of_levels
+from structsvm.tasks.common.labels import listed
 from structsvm.tasks.taxonomy.known import SETS
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def settled(
             raise ValueError("The 'taxonomy' parameter must not be the empty string.")
     y, classes = (of if (rows := rows_of_levels(of)) is None else joined_levels(rows, separator) for of in (y, classes))
     if taxonomy is None:
-        taxonomy = before if before is not None else _of_paths(y if classes is None else classes, separator, unknown)
+        classes = None if classes is None else listed(classes)
+        taxonomy = before if before is not None else _of_paths(y, classes, separator, unknown)
     return taxonomy, y, classes
 
 
@@ -60,8 +62,9 @@ def _are_one_hot(rows: list[Any]) -> bool:
     return all(sorted(row) == [0] * (len(row) - 1) + [1] for row in values if row is not None)
 
 
-def _of_paths(y: KnownLabels, separator: str, unknown: object) -> Taxonomy:
-    """The taxonomy of labels, known in part or not."""
+def _of_paths(y: KnownLabels, classes: list[Any] | None, separator: str, unknown: object) -> Taxonomy:
+    """The taxonomy of labels, known in part or not: of all classes if these are given, or of those of y."""
+    y = y if classes is None else classes
     y = [None, *y] if isinstance(y, (list, tuple)) else [None, *np.asarray(y, dtype=object)]
     labels = chain.from_iterable(label if isinstance(label, SETS) else [label] for label in y)
     named = dict.fromkeys(label for label in labels if not is_unknown(label, unknown))
@@ -69,7 +72,8 @@ def _of_paths(y: KnownLabels, separator: str, unknown: object) -> Taxonomy:
         if not isinstance(label, str):
             rows = (own if isinstance(own, SETS) else [own] for own in y[1:])
             row = next(i for i, own in enumerate(rows) if any(one is label for one in own))
-            raise ValueError(f"row {row} of y: labels must be paths of levels between {separator!r}, got {label!r:.80}")
+            place = f"row {row} of y" if classes is None else "classes"
+            raise ValueError(f"{place}: labels must be paths of levels between {separator!r}, got {label!r:.80}")
     if named and not any(separator in label for label in named):
         advice = ": a file's taxonomy is read_taxonomy(...)" if os.path.isfile(separator) else ""
         warn(f"taxonomy={separator!r} stands in no label, so no node lies above the labels{advice}", AdviceWarning)

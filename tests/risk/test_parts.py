@@ -1,6 +1,8 @@
 """Parts of outputs: their losses, thresholds by label, and promises about them."""
 
+import tracemalloc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +19,9 @@ from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.metrics import path_loss
 from structsvm.risk import ConformalSets, ConformalSpans, LossController
 from structsvm.risk.losses import LOSSES
-from structsvm.risk.parts import parts_of
-from structsvm.risk.steps import GRID, counts_of, grid, losses_along, own_losses_along, path_by_label
-from structsvm.risk.tables import PartTable, joined, names_alone, nodes, places_in
+from structsvm.risk.parts import parts_of, true_paths
+from structsvm.risk.steps import BLOCK, GRID, counts_of, grid, losses_along, own_losses_along, path_by_label
+from structsvm.risk.tables import UNSEEN, PartTable, joined, names_alone, nodes, places_in
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import (
@@ -93,6 +95,33 @@ def test_losses_along_the_grid_are_those_of_sets(name):
         assert (losses[:, 0] == 0.0).all() if name == "wrong" else (losses[:, 0] >= losses[:, -1]).all()
 
 
+def many(n, parts=4):
+    """Outputs with as many parts each, and with half of them as true ones."""
+    count = n * parts
+    columns = [np.tile(np.arange(parts), n), np.zeros(count, dtype=np.int64), RNG.integers(0, 3, count)]
+    likely = PartTable(np.arange(n + 1) * parts, *columns, RNG.random(count), list("abc"), nodes)
+    return likely, likely.keep(likely.first % 2 == 0)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("n", [0, 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])
+def test_losses_are_those_of_all_outputs_at_once(name, n):
+    likely, true = many(n)
+    whole = LOSSES[name].of(counts_of(grid(), likely, true, 12))
+    assert (losses_along(grid(), likely, true, LOSSES[name].of, 12) == whole).all() and whole.shape == (n, len(GRID))
+
+
+def test_losses_of_many_outputs_take_the_memory_of_their_table():
+    likely, true = many(20 * BLOCK)
+    tracemalloc.start()
+    try:
+        losses = losses_along(grid(), likely, true, LOSSES["f1"].of)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * losses.nbytes
+
+
 def test_the_loss_of_a_path_is_that_of_metrics():
     edges = [("r", "a"), ("r", "b"), ("a", "a1"), ("a", "a2"), ("b", "b1"), ("b1", "b2")]
     taxonomy = Taxonomy(edges)
@@ -152,6 +181,19 @@ def test_parts_of_sets_and_arcs(tagger):
     assert spans.frozen() == [{(0, 2, "NP"), (2, 3, "VP")}]
     with pytest.raises(ValueError, match="sequence 1 is not known, or in part"):
         parts_of(tagger).true(tagger, X[:2], [Y[0], [None, *Y[1][1:]]])
+
+
+def test_paths_are_made_for_nodes_that_occur(monkeypatch):
+    """A taxonomy of thousands of nodes is not walked through node by node."""
+    edges = [("r", f"n{k}") for k in range(3)] + [(f"n{k % 3}", f"n{k}") for k in range(3, 1000)]
+    taxonomy, asked = Taxonomy(edges), []
+    walk = Taxonomy.ancestors
+    monkeypatch.setattr(Taxonomy, "ancestors", lambda self, node: asked.append(node) or walk(self, node))
+    y = ["n7", "n1", "r", "n7", "unseen", "n999"] * 3
+    found = true_paths(SimpleNamespace(taxonomy_=taxonomy), range(len(y)), y)
+    assert sorted(asked) == ["n1", "n7", "n999", "r"]
+    paths = [{"n1", "n7"}, {"n1"}, set(), {"n1", "n7"}, {(UNSEEN,)}, {"n0", "n999"}]
+    assert found.frozen() == [frozenset(path) for path in paths] * 3
 
 
 def test_tables_are_dicts_of_parts():

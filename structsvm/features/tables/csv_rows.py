@@ -90,16 +90,17 @@ def _between_tabs(line: str) -> list[str]:
     return [value[1:-1].replace('""', '"') if QUOTED.fullmatch(value) else value for value in values]
 
 
-def rows_of(text: str, separator: str) -> Iterator[tuple[list[str], int]]:
+def rows_of(text: str, separator: str, *, strict: bool = False) -> Iterator[tuple[list[str], int]]:
     """The values of each row, without blanks around them, and the number of its last line from 1.
 
-    Raises csv.Error for what is no row.
+    Raises csv.Error for what is no row; with `strict` also for a quotation mark that is not closed, or is followed by
+    more than a separator.
     """
     if separator == "\t":
         for number, line in enumerate(text.split("\n"), start=1):
             yield _between_tabs(line), number
         return
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
     for fields in lines:
         yield [field.strip() for field in fields], lines.line_num
 

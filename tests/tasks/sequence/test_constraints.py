@@ -10,6 +10,7 @@ import pytest
 import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.risk import ConformalSpans, LossController
 from structsvm.structures.languages import Automaton, at_most_once, before, exactly_one, max_length
 from structsvm.structures.languages.automaton import MOST_STATES
 from structsvm.tasks import SequenceLabeler
@@ -207,6 +208,25 @@ def test_rules_that_are_too_many():
     model = SequenceLabeler(**ONCE).fit(X, y)
     with pytest.raises(ValueError, match=r"sequence 1: labellings break \d+ of the 20 rules"):
         model.predict([X[0], [["w0"], ["w1"]] + 2 * [[f"w{k}"] for k in MANY]], constraints=at_most_once(*MANY))
+
+
+def test_probabilities_under_rules_that_are_too_many():
+    """`probability=True` trains without; predictors and promises about parts name the rules as the reason."""
+    X, y = numbers()
+    X, y = ([own[k] for k, row in enumerate(y) if is_once(row)] for own in (X, y))
+    rule, says = at_most_once(*MANY), f"are 20 rules whose automaton has more than {MOST_STATES} states"
+    margin = SequenceLabeler(constraints=rule, loss="hamming", **ONCE | {"probability": True}).fit(X, y)
+    log = SequenceLabeler(constraints=rule, broken="predict", loss="log", **ONCE).fit(X, y)
+    assert margin.temperature_ is None and log.temperature_ == 1.0
+    for model in (margin, log):
+        only = structsvm.load(saved(model), predictor=True)
+        assert not only.has_probabilities and only.predict(X) == model.predict(X)
+        for found in (model, structsvm.load(saved(model)), only):
+            with pytest.raises(ValueError, match=says):
+                found.predict_marginals(X)
+        for promise in (LossController(model, alpha=0.3), ConformalSpans(model, alpha=0.3)):
+            with pytest.raises((TypeError, ValueError), match=says):
+                promise.calibrate(X, y)
 
 
 # ---- errors --------------------------------------------------------------------------------------

@@ -32,6 +32,47 @@ def test_texts_are_joined_and_may_have_several_lines():
     assert found.lines == [2, 5]
 
 
+@pytest.mark.parametrize("separator", [",", "\t"], ids=["commas", "tabs"])
+@pytest.mark.parametrize("blank", ["\n\n", "  \n", "\r\n"], ids=["two", "blanks", "returns"])
+def test_names_after_blank_lines_are_no_document(separator, blank):
+    text = blank + "title|category\none|a\n\ntwo|b\n".replace("|", separator)
+    found = rows(text, "x.csv")
+    assert found[:2] == (["one", "two"], ["a", "b"])
+    assert found.lines == [text.count("\n", 0, text.index(word)) + 1 for word in ("one", "two")]
+    with pytest.raises(DocumentFileError, match=f"line {blank.count(chr(10)) + 1}: the columns 'class' and 'label'"):
+        rows(blank + "title|class|label\none|a|b\n".replace("|", separator), "x.csv")
+
+
+def test_two_values_between_tabs_are_names_only_if_exact():
+    text = "Education/Class Supplies\tSchool name tags\nb\ttwo\n"
+    assert rows(text, "x.tsv")[:2] == (["School name tags", "two"], ["Education/Class Supplies", "b"])
+    assert rows("Category\tName\n" + text, "x.tsv")[:2] == rows(text, "x.tsv")[:2]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('category,title\na,one\nb,"two\na,three\nb,four\n', 3),
+        ('category,title\na,one\nb,"two\na,"three"\nb,four\n', 3),
+        ('category,title\n\na,"one\nand a half"\nb,"two', 5),
+        ('category,title\na,"12" wide"\n', 2),
+        ('\n"category,title\na,one\n', 2),
+    ],
+    ids=["end", "closed later", "last", "within", "names"],
+)
+def test_a_quotation_mark_swallows_no_documents(text, line):
+    with pytest.raises(DocumentFileError, match=rf"x\.csv, line {line}: a quotation mark is opened and not closed"):
+        rows(text, "x.csv")
+
+
+@pytest.mark.parametrize("mark", ["", '"'], ids=["plain", "quoted"])
+def test_long_texts_are_read_between_tabs(mark):
+    long = "word " * 40000
+    with pytest.raises(DocumentFileError, match=r"line 2: a value of more than 131,072 .* lines of label<TAB>text"):
+        rows(f"category,title\na,{mark}{long}{mark}\n", "x.csv")
+    assert rows(f"a\t{long}\n", "x.csv")[1] == ["a"]
+
+
 def test_a_name_that_is_exact_goes_before_one_that_has_the_word():
     assert rows("title,category name,category\nbed,Beds,7\n")[:2] == (["bed"], ["7"])
     assert rows("brand name,category name\nTarn,Beds\n", "p.csv")[:2] == (["Tarn"], ["Beds"])

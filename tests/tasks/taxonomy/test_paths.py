@@ -86,6 +86,16 @@ def test_streams_of_paths():
         stream.partial_fit(X[:1], ["Toys/Chess"])
 
 
+@pytest.mark.parametrize("form", [list, set, iter, np.array], ids=["list", "set", "iterator", "array"])
+def test_classes_that_are_no_paths_are_named_as_classes(form):
+    y = ["a/b", "a/c", "a/d"]
+    classes = [*y, 5] if form is not np.array else np.array([*y, 5], dtype=object)
+    with pytest.raises(ValueError, match=r"^classes: labels must be paths of levels between '/', got 5"):
+        classifier(taxonomy="/", vectorizer=None).partial_fit(np.eye(3), y, classes=form(classes))
+    found = classifier(taxonomy="/", vectorizer=None).partial_fit(np.eye(3), y, classes=form([*y, "e"]))
+    assert found.classes_.tolist() == [*y, "e"]
+
+
 def test_inner_nodes_and_sets():
     y = np.array([*PATHS[:-2], "Toys", None], dtype=object)
     found = classifier(taxonomy=" > ", leaf_only=True).fit(TEXTS, y)
