@@ -68,7 +68,7 @@ class RaggedRows(Field):
         rows = np.repeat(np.arange(len(lengths)), lengths)[at]
         counts = np.bincount(rows, minlength=len(lengths))
         some = {"places": least(at - (np.cumsum(lengths) - lengths)[rows]), **_entries(narrow[at], counts)}
-        forms = [{name: vector}]
+        forms: list[dict[str, AnyArray]] = [{name: vector}]
         forms += [
             {f"{name}.{part}": array for part, array in form.items()} for form in (_entries(narrow, lengths), some)
         ]
