@@ -60,9 +60,9 @@ __all__ = [
     "checked_arrays",
     "csr",
     "exponents_of",
-    "in_bits",
     "least",
     "matrix_of",
+    "multiples",
     "optional",
     "short_strings",
     "strings",
@@ -458,12 +458,14 @@ EXPONENTS = (-126, 121)
 class Matrix(Field):
     """A matrix of float32, whole or by its entries other than 0; see `matrix_of`.
 
-    Entries that are small multiples of a power of 2, one for each row, are stored as these integers (see `in_bits`).
+    Entries that are small multiples of a power of 2, one for each row, are stored as these integers (see `multiples`).
 
     Attributes
     ----------
     rows, columns : str
         Names of its sizes.
+    of : callable
+        Returns the matrix, and whether it is stored in the form of fewest bytes whichever that is.
     """
 
     rows: str
@@ -481,6 +483,7 @@ class Matrix(Field):
         })  # fmt: skip
 
     def put(self, name: str, value: Any, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
+        value, is_compact = value
         n_rows, n_columns = value.shape
         parts: dict[str, Any] = {}
         bits, exponents = next(
@@ -495,30 +498,24 @@ class Matrix(Field):
             parts[f"{name}.exponents"] = exponents
         parts[f"{name}.indices"] = columns.astype(least(np.array([n_columns - 1])).dtype)
         parts[f"{name}.counts"] = least(np.bincount(rows, minlength=n_rows))
-        most = value.nbytes if exponents is not None else SPARSE * value.nbytes
+        most = value.nbytes if is_compact or exponents is not None else SPARSE * value.nbytes
         arrays |= parts if sum(array.nbytes for array in parts.values()) <= most else {name: value}
 
     def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
         return None  # its arrays are read with all others of the record
 
 
-def in_bits(matrix: Any, bits: int) -> Any:
-    """A matrix of float32 with each row rounded to multiples of a power of 2, the least that leaves `bits` bits."""
-    if bits == 32:
-        return matrix
-    exponents = _exponents(matrix, bits)[:, None].astype(np.int16)
-    return np.ldexp(np.rint(np.ldexp(matrix, -exponents)), exponents)
+def multiples(values: Any, exponents: Any, bits: int) -> Any:
+    """Values in units of a power of 2, rounded to whole numbers that have so many bits: of the dtype of the values."""
+    most = 2 ** (bits - 1) - 1
+    return np.clip(np.rint(np.ldexp(values, -exponents.astype(np.int16))), -most, most)
 
 
 def units_of_rows(matrix: Any, bits: int) -> Any:
     """The exponent of each row's power of 2 if all entries are multiples of it in so many bits; None otherwise."""
-    exponents = _exponents(matrix, bits)
-    return exponents if np.array_equal(in_bits(matrix, bits), matrix) else None
-
-
-def _exponents(matrix: Any, bits: int) -> Any:
-    """The exponents of a matrix's rows; see `exponents_of`."""
-    return exponents_of(np.abs(matrix).max(axis=1, initial=0.0), bits)
+    exponents = exponents_of(np.abs(matrix).max(axis=1, initial=0.0), bits)
+    units = exponents[:, None].astype(np.int16)
+    return exponents if np.array_equal(np.ldexp(multiples(matrix, units, bits), units), matrix) else None
 
 
 def exponents_of(largest: Any, bits: int) -> Any:

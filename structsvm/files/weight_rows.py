@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.stored_values import EXPONENTS, INTEGERS, Array, Field, Table, exponents_of, least, optional
+from structsvm.stored_values import EXPONENTS, INTEGERS, Array, Field, Table, exponents_of, least, multiples, optional
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from structsvm.arrays import AnyArray, Arrays, Floats, Integers
 
-__all__ = ["RaggedRows", "blocks", "in_few_bits", "rows_from"]
+__all__ = ["RaggedRows", "blocks", "in_few_bits", "n_blocks", "rows_from"]
 
 BLOCK = 256  # weights that share a unit where features have no rows: hashed ones, say
 
@@ -44,7 +44,8 @@ class RaggedRows(Field):
     def table_of(self, name: str) -> Table:
         """Its arrays: itself; or entries, the place of each in its row, their number per row, units of rows with some.
 
-        These may be missing; `rows_from` asks for them.
+        A file has the form that takes the fewest bytes. Places are missing where rows have all of their entries;
+        `rows_from` asks for the arrays.
         """
         name = self.name or name
         entries = f"entries of {name}"
@@ -66,36 +67,40 @@ class RaggedRows(Field):
         narrow, at = np.ravel(vector).astype(np.float32), np.flatnonzero(vector)
         rows = np.repeat(np.arange(len(lengths)), lengths)[at]
         counts = np.bincount(rows, minlength=len(lengths))
-        arrays[f"{name}.counts"] = least(counts)
-        arrays[f"{name}.places"] = least(at - (np.cumsum(lengths) - lengths)[rows])
-        entries, counts = narrow[at], counts[counts > 0]
-        for bits in (8, 16):
-            units = exponents_of(_largest(entries, counts), bits)
-            small = np.ldexp(entries, -np.repeat(units, counts).astype(np.int16))
-            if np.array_equal(np.rint(small), small):
-                arrays[f"{name}.data"], arrays[f"{name}.exponents"] = small.astype(f"i{bits // 8}"), units
-                return
-        arrays[f"{name}.data"] = entries
+        some = {"places": least(at - (np.cumsum(lengths) - lengths)[rows]), **_entries(narrow[at], counts)}
+        forms: list[dict[str, AnyArray]] = [{name: vector}]
+        forms += [
+            {f"{name}.{part}": array for part, array in form.items()} for form in (_entries(narrow, lengths), some)
+        ]
+        arrays |= min(forms, key=lambda form: sum(array.nbytes for array in form.values()))
 
     def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
         return None  # its arrays are read with all others of the record
 
 
-def rows_from(arrays: Mapping[str, Any], name: str, lengths: Integers) -> Any:
+def rows_from(arrays: Mapping[str, Any], name: str, n_rows: int, lengths_of: Callable[[], Integers]) -> Any:
     """The vector that `RaggedRows` wrote, of the arrays that `Stored.arrays` returns: of float32 unless stored whole.
+
+    `lengths_of` returns the lengths of the rows. It is called once the file is known to have so many rows: a header may
+    claim any number.
 
     Raises ValueError, naming the array, for one that is missing or does not fit rows of these lengths.
     """
     if arrays[name] is not None:
         return np.ravel(arrays[name])
     data, places, counts, units = (arrays[f"{name}.{part}"] for part in ("data", "places", "counts", "exponents"))
-    if data is None or places is None or counts is None:
+    if data is None or counts is None:
         raise ValueError(f"array {name!r} is missing")
-    if len(counts) != len(lengths) or (counts > lengths).any() or counts.sum(dtype=np.int64) != len(data):
-        raise ValueError(f"array {name + '.counts'!r} does not fit {len(lengths)} rows and {len(data)} entries")
-    rows = np.repeat(np.arange(len(lengths)), counts)
+    lengths = lengths_of() if len(counts) == n_rows else None
+    if lengths is None or (counts > lengths).any() or counts.sum(dtype=np.int64) != len(data):
+        raise ValueError(f"array {name + '.counts'!r} does not fit {n_rows} rows and {len(data)} entries")
+    if places is None and len(data) != lengths.sum():
+        raise ValueError(f"array {name + '.places'!r} is missing")
+    rows = np.repeat(np.arange(n_rows), counts)
     same = rows[1:] == rows[:-1]
-    if (places >= lengths[rows]).any() or (places[1:][same] <= places[:-1][same]).any():
+    if places is None:
+        places = np.arange(len(data)) - (np.cumsum(lengths) - lengths)[rows]
+    elif (places >= lengths[rows]).any() or (places[1:][same] <= places[:-1][same]).any():
         raise ValueError(f"array {name + '.places'!r} must ascend within rows, below their lengths")
     if (units is None) != (data.dtype == np.float32):
         raise ValueError(
@@ -115,6 +120,11 @@ def rows_from(arrays: Mapping[str, Any], name: str, lengths: Integers) -> Any:
     return vector
 
 
+def n_blocks(n: int) -> int:
+    """How many rows `blocks` returns."""
+    return -(-n // BLOCK)
+
+
 def blocks(n: int) -> Integers:
     """Lengths of rows that n weights without rows are divided into."""
     return np.minimum(n - np.arange(0, n, BLOCK), BLOCK)
@@ -123,11 +133,22 @@ def blocks(n: int) -> Integers:
 def in_few_bits(vector: Floats, lengths: Integers, bits: int) -> Floats:
     """Weights in float32, and those of each row as multiples of a power of 2, the least that leaves `bits` bits."""
     narrow = vector.astype(np.float32)
-    if bits == 32:
-        return narrow.astype(vector.dtype)
-    some = lengths[lengths > 0]
-    units = np.repeat(exponents_of(_largest(narrow, some), bits), some).astype(np.int16)
-    return np.ldexp(np.rint(np.ldexp(narrow, -units)), units).astype(vector.dtype)
+    if bits != 32:
+        some = lengths[lengths > 0]
+        units = np.repeat(exponents_of(_largest(narrow, some), bits), some)
+        narrow = np.ldexp(multiples(narrow, units, bits), units.astype(np.int16))
+    return narrow.astype(vector.dtype)
+
+
+def _entries(values: Floats, counts: Integers) -> dict[str, AnyArray]:
+    """Arrays of the entries of rows, by their parts of a name: in the fewest bits that hold them."""
+    own = counts[counts > 0]
+    for bits in (8, 16):
+        units = exponents_of(_largest(values, own), bits)
+        small = multiples(values, each := np.repeat(units, own), bits)
+        if np.array_equal(np.ldexp(small, each.astype(np.int16)), values):
+            return {"data": small.astype(f"i{bits // 8}"), "counts": least(counts), "exponents": units}
+    return {"data": values, "counts": least(counts)}
 
 
 def _largest(values: Floats, lengths: Integers) -> Floats:

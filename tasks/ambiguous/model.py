@@ -256,8 +256,9 @@ class AmbiguousModel(TaskModel[BaggedRows]):
     def from_record(cls, stored: Stored) -> Self:
         n_features, has_intercept = stored.n_features_in, stored.params.fit_intercept
         n_rows, n_labels = n_features + has_intercept, len(stored.labels)
-        lengths = np.full(n_rows, n_labels)
-        weights = rows_from(stored.arrays(n_rows=n_rows), "weights", lengths).astype(np.float64)
+        arrays = stored.arrays(n_rows=n_rows)
+        weights = rows_from(arrays, "weights", n_rows, lambda: np.full(n_rows, n_labels))
+        weights = weights.astype(np.float64, copy=False)
         about = {"has_intercept": has_intercept, "loss": stored.loss, "units": units_of(stored.units, n_features)}
         return cls(stored.labels, n_features, weights=weights, **about)
 

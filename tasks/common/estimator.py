@@ -416,8 +416,9 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         TypeError
             For an estimator that has no compact models.
         ValueError
-            For a parameter out of range; if the smallest file takes more than `budget`; if with `budget` the score
-            falls by more than `tolerance`.
+            For a parameter out of range; if the smallest file takes more than `budget`, or the file as it is fits
+            and has no room for the report; if with `budget` the score falls by more than `tolerance`; if `data` has
+            nothing that the metric counts, or a score of 0, which cannot fall.
 
         Examples
         --------
@@ -433,7 +434,11 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         validate(given, constraints, f"{type(self).__name__}.compact")
         own = self._to_store()
         if own.weight_rows() is None:
-            raise TypeError(f"{own.estimator} has no compact models")
+            kernel = own.params.get("kernel")
+            raise TypeError(f"{own.estimator} has no compact models" + f" with kernel={kernel!r:.60}" * bool(kernel))
+        if data is not None and not (isinstance(data, (tuple, list)) and len(data) == 2):
+            what = f"{len(data)} of them" if isinstance(data, (tuple, list)) else type(data).__name__
+            raise ValueError(f"data must be two things, (X, y); got {what}")
         if tolerance is not None and data is None:
             raise ValueError("tolerance is how far the score of data may fall: give data=(X, y)")
         own.report = None

@@ -17,7 +17,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
-from structsvm.files.weight_rows import RaggedRows, blocks, rows_from
+from structsvm.files.weight_rows import RaggedRows, blocks, n_blocks, rows_from
 from structsvm.metrics._counts import IGNORED, number_of
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
@@ -413,7 +413,7 @@ class DependencyModel(TaskModel[ParsedSentences]):
         templates = ArcTemplates(COLUMNS + own.names, stored.templates.arcs, stored.templates.labels, own.vectors)
         oracle = kind(len(labels), templates, **about)
         arrays = stored.arrays(n_features=oracle.n_features)
-        weights = rows_from(arrays, "weights", rows_of_arcs(oracle))
+        weights = rows_from(arrays, "weights", n_rows_of_arcs(oracle), lambda: rows_of_arcs(oracle))
         pairs = None if stored.pairs is None else SecondStage.from_record(stored.pairs, arrays, oracle)
         about = {name: stored[name] for name in ("subtypes", "max_length", "n_crossing", "coarse", "seen")}
         return cls(labels, oracle, own=own, weights=weights, pairs=pairs, **about)
@@ -436,6 +436,11 @@ class LeastSearch(Search):
 def rows_of_arcs(oracle: DependencyOracle) -> Integers:
     """Lengths of the rows of weights: of the hashed numbers of arcs, then of the rows of labels."""
     return np.concatenate([blocks(1 << oracle.arc_bits), np.full(1 << oracle.row_bits, oracle.stride)])
+
+
+def n_rows_of_arcs(oracle: DependencyOracle) -> int:
+    """How many rows `rows_of_arcs` returns."""
+    return n_blocks(1 << oracle.arc_bits) + (1 << oracle.row_bits)
 
 
 def check_lengths(offsets: Integers, max_length: int) -> None:

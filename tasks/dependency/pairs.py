@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from structsvm.dual.cuts import joined, scaled
 from structsvm.features.arc_templates import PairTemplates
-from structsvm.files.weight_rows import RaggedRows, blocks, in_few_bits, rows_from
+from structsvm.files.weight_rows import RaggedRows, blocks, in_few_bits, n_blocks, rows_from
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.dependency.pairs import PairOracle, TreeCandidates
 from structsvm.solvers import LaRank
@@ -96,7 +96,7 @@ class SecondStage(NamedTuple):
         """The second stage of a file around these arcs."""
         templates = PairTemplates(arcs.templates.columns, stored.templates, arcs.templates.vectors)
         oracle = PairOracle(arcs.n_labels, templates, projective=stored.projective, bits=stored.bits)
-        weights = rows_from(arrays, "pairs", rows_of_pairs(oracle))
+        weights = rows_from(arrays, "pairs", n_blocks(oracle.n_features - 2) + 2, lambda: rows_of_pairs(oracle))
         if np.shape(weights) != (oracle.n_features,):
             raise ValueError(f"array 'pairs' has shape {np.shape(weights)}, expected ({oracle.n_features},)")
         return cls(oracle, weights, stored.unit)

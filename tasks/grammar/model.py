@@ -20,7 +20,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
-from structsvm.files.weight_rows import RaggedRows, blocks, rows_from
+from structsvm.files.weight_rows import RaggedRows, blocks, n_blocks, rows_from
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, Text, Value
@@ -591,7 +591,8 @@ class GrammarModel(TaskModel[Trees]):
             **stored.oracle,
         )
         arrays = stored.arrays(**sizes, n_features=oracle.n_features)
-        weights = rows_from(arrays, "weights", blocks(oracle.n_features)).astype(np.float64)
+        weights = rows_from(arrays, "weights", n_blocks(oracle.n_features), lambda: blocks(oracle.n_features))
+        weights = weights.astype(np.float64, copy=False)
         return cls(terminals, oracle, stored.v, weights=weights, seen=stored.seen)
 
 

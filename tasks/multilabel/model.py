@@ -284,8 +284,11 @@ class MultilabelModel(TaskModel[LabelSets]):
     def from_record(cls, stored: Stored) -> Self:
         labels, n_features, has_intercept = stored.labels, stored.n_features_in, stored.has_intercept
         edges = stored.arrays()["edges"]
-        rows = np.append(np.full(n_features + has_intercept, len(labels)), len(edges))
-        weights = rows_from(stored.arrays(n_weights=int(rows.sum())), "weights", rows).astype(np.float64)
+        n_rows = n_features + has_intercept
+        arrays = stored.arrays(n_weights=n_rows * len(labels) + len(edges))
+        weights = rows_from(
+            arrays, "weights", n_rows + 1, lambda: np.append(np.full(n_rows, len(labels)), len(edges))
+        ).astype(np.float64, copy=False)
         model = cls(labels, n_features, edges, stored.loss, has_intercept=has_intercept, form=stored.form)
         model.weights, model.units = weights, units_of(stored.units, n_features)
         return model

@@ -81,7 +81,11 @@ ORACLE = Record({
     ),
     "label_costs": Array("f8", ("n_labels",), needed=False),
 })  # fmt: skip
-WEIGHTS = Matrix("n_rows", "stride", of=lambda model: model.weights.reshape(model.oracle.n_rows, model.oracle.stride))
+WEIGHTS = Matrix(
+    "n_rows",
+    "stride",
+    of=lambda model: (model.weights.reshape(model.oracle.n_rows, model.oracle.stride), model.report is not None),
+)
 ENCODER = Part(FeatureEncoder.from_arrays, FeatureEncoder.to_arrays)
 # The entries that prediction needs, of a chain over tokens.
 CHAIN = Record({"weights": WEIGHTS, "labels": Labels(), "encoder": ENCODER, "oracle": ORACLE})

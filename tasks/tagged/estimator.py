@@ -191,6 +191,12 @@ class TaggedParser(BaseEstimator):
         tags.target_tags.single_output, tags.target_tags.multi_output = False, True
         return tags
 
+    def compact(self, **options: object) -> Self:
+        """Raise TypeError: compact models are those of one estimator."""
+        raise TypeError(
+            "TaggedParser has no compact models: parser_ and tagger_ have them each, where its own estimator has"
+        )
+
     def save(self, path: Destination, *, training_state: bool | None = None) -> None:
         """Write tagger and parser to one file; `structsvm.load` opens it. `training_state`: see their `save`.
 

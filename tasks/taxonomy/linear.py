@@ -117,7 +117,8 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
         if stored is None:
             self.weights = np.zeros(n, np.float32)
         else:
-            self.weights = rows_from(stored.arrays(n_weights=n), "weights", self.weight_rows())
+            n_rows = self.oracle.n_full + (0 if rows.lists is None else len(rows.lists[0]) - 1)
+            self.weights = rows_from(stored.arrays(n_weights=n), "weights", n_rows, self.weight_rows)
 
     @classmethod
     def prepare(

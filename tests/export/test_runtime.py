@@ -3,10 +3,14 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import CDLL, byref, c_size_t, c_void_p
+from pathlib import Path
 from threading import local
 from zlib import crc32
 
+import document_models
 import numpy as np
+import parser_models
 import pytest
 import runtime_models
 from runtime_models import COMPILER, COUNTED, MODELS, ODD, arrays_of, bytes_of, fitted, sequences
@@ -130,6 +134,25 @@ def test_damaged_files_are_refused(runtime, tmp_path):
     (tmp_path / "empty").touch()
     with pytest.raises(runtime.ModelError, match="empty: not a model"):
         runtime.load(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("structure", "exported"),
+    [
+        ("sequences", lambda: bytes_of(fitted(SMALL))),
+        ("documents", lambda: bytes_of(document_models.fitted("tfidf"))),
+        ("trees", lambda: bytes_of(parser_models.fitted("projective"))),
+    ],
+)
+def test_files_of_another_version_are_refused_by_name(runtime, structure, exported):
+    data = exported()
+    opened = CDLL(str(Path(runtime.__file__).with_name(f"_{structure}.so"))).structsvm_open
+    for version in (1, 3):
+        other = data[:8] + version.to_bytes(4, "little") + data[12:]
+        with pytest.raises(ValueError, match="another version of structsvm exported: export it again"):
+            runtime.load(other)
+        room = np.frombuffer(other, np.uint8).copy()
+        assert opened(c_void_p(room.ctypes.data), c_size_t(len(other)), byref(c_void_p())) == -8  # STRUCTSVM_VERSION
 
 
 def test_rows_of_scores_that_no_token_has_are_refused(runtime):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from structsvm.files.weight_rows import in_few_bits
 from structsvm.solvers.choosing import is_loss
 from structsvm.tasks.common.selection.pruning import last_that
 from structsvm.tasks.common.selection.search import ratio
 
 if TYPE_CHECKING:
-    from structsvm.arrays import Floats, Integers
     from structsvm.tasks.common.examples import Examples
     from structsvm.tasks.common.model import TaskModel
 
@@ -21,8 +20,26 @@ if TYPE_CHECKING:
 
 # Sizes below which weights become 0, as shares of the largest: powers of the fourth root of 2.
 SHARES = [0.0, *(2.0 ** np.arange(-20.0, 0.125, 0.25)).tolist()]
-# Numbers of a report, which names its metric beside.
-NUMBERS = ("bytes", "bytes_before", "bits", "least_weight", "score", "score_before")
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_score(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+
+
+# Entries of a report, and whether a value is one.
+ENTRIES = {
+    "bytes": _is_count,
+    "bytes_before": _is_count,
+    "bits": lambda value: type(value) is int and value in (8, 16, 32),
+    "least_weight": lambda value: _is_score(value) and value >= 0.0,
+    "metric": lambda value: isinstance(value, str),
+    "score": _is_score,
+    "score_before": _is_score,
+}
 
 
 def compacted(
@@ -38,6 +55,10 @@ def compacted(
         metric, *sums = model.output_scores(examples)
         sign = -1.0 if is_loss(metric) else 1.0
         before, error = ratio(*sums)
+        if not sums[1].sum() > 0.0:
+            raise ValueError(f"data tells nothing about the {metric}: it has nothing that this counts")
+        if before == 0.0 and not is_loss(metric) and (budget is None or tolerance is not None):
+            raise ValueError(f"the {metric} of data is 0 before any weight is: it can fall no further")
         report |= {"metric": metric, "score": before, "score_before": before}
 
     def small(k: int) -> Model:
@@ -51,10 +72,16 @@ def compacted(
 
     chosen = 0
     if budget is not None:
-        chosen = 1 + last_that(lambda k: size_of(small(k).narrowed_by_weights()) > budget, -1, len(SHARES))
+        if size_of(small(0).narrowed_by_weights()) > budget:
+            chosen = 1 + last_that(lambda k: size_of(small(k).narrowed_by_weights()) > budget, 0, len(SHARES))
         if chosen == len(SHARES):
             smallest = size_of(small(len(SHARES) - 1).narrowed_by_weights())
             raise ValueError(f"budget={budget} is less than what the smallest file takes, {smallest} bytes")
+        if chosen > 0 and bytes_before <= budget:
+            raise ValueError(
+                f"budget={budget} holds the file of {bytes_before} bytes as it is, and not the report of what would be "
+                f"done: a compact model has {size_of(small(0).narrowed_by_weights())} bytes with all of its weights"
+            )
         if tolerance is not None and fall(chosen) > tolerance:
             raise ValueError(
                 f"a file of budget={budget} bytes has a {metric} that is {fall(chosen):.4f} worse than that of the "
@@ -72,11 +99,6 @@ def compacted(
     return found
 
 
-def with_few_bits(model: TaskModel, lengths: Integers, least: float, bits: int) -> Floats:
-    """The weights of a model, with 0 for those below a size, and units of a row for the others."""
-    return in_few_bits(model.pruned(least), lengths, bits)
-
-
 def size_of(model: TaskModel) -> int:
     """The bytes of a model's file, without training state."""
     stream = io.BytesIO()
@@ -89,7 +111,6 @@ def report_from(stored: object) -> dict[str, float | str]:
     if not isinstance(stored, dict) or not {"bytes", "bytes_before", "bits", "least_weight"} <= stored.keys():
         raise ValueError(f"the report of a compact model {stored!r:.80}")
     for name, value in stored.items():
-        wanted = (str,) if name == "metric" else (int, float)
-        if (name not in NUMBERS and name != "metric") or type(value) not in wanted:
+        if not (name in ENTRIES and ENTRIES[name](value)):
             raise ValueError(f"the report of a compact model with {name!r:.80}: {value!r:.80}")
     return stored

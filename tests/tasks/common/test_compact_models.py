@@ -1,6 +1,7 @@
 """Compact models of all estimators: smaller files, models like any other, and none that is trained further."""
 
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from structsvm.tasks import (
     DependencyParser,
     GrammarParser,
     MultilabelClassifier,
+    SequenceLabeler,
     TaxonomyClassifier,
 )
+from structsvm.tasks.common.selection.compaction import report_from
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # passes are few
 each = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -32,7 +35,7 @@ SENTENCES = make_dependency_trees(120, max_length=9, crossing=0.1, random_state=
 TREES = make_treebank(60, max_length=9, random_state=0)
 TREES += TREES[:20]  # without words that the grammar does not know
 RNG = np.random.default_rng(0)
-ROWS = RNG.normal(size=(400, 60)) * 10.0 ** RNG.integers(-3, 4, 60)
+ROWS = RNG.normal(size=(400, 200)) * 10.0 ** RNG.integers(-3, 4, 200)
 CLASSES = np.array(list("abc"))[np.abs(RNG.normal(size=(400, 3)) + 2.0 * np.sign(ROWS[:, :3])).argmax(axis=1)]
 BAGS = [{label, "abc"[i % 3]} for i, label in enumerate(CLASSES)]
 SETS = [{label} | ({"d"} if row[4] > 0.0 else set()) for label, row in zip(CLASSES, ROWS, strict=True)]
@@ -133,6 +136,51 @@ def test_estimators_without_compact_models_say_so(case):
     assert not hasattr(case.train(small.set_params(warm_start=False)), "compact_")
 
 
+def test_a_model_that_fits_is_not_pruned(fitted):
+    model, _, _ = fitted
+    whole = model.compact()
+    size = max(whole.compact_["bytes"], whole.compact_["bytes_before"])
+    small = model.compact(budget=size)
+    assert small.compact_["least_weight"] == 0.0
+    np.testing.assert_array_equal(small.model_.weights, whole.model_.weights)
+    if whole.compact_["bytes"] > whole.compact_["bytes_before"]:
+        with pytest.raises(ValueError, match=r"budget=\d+ holds the file of \d+ bytes as it is"):
+            model.compact(budget=whole.compact_["bytes_before"])
+
+
+def test_a_dense_model_grows_by_its_report_alone(fitted):
+    model, _, _ = fitted
+    dense = model.model_.copy()
+    dense.weights = np.linspace(1.0, 2.0, dense.weights.size, dtype=dense.weights.dtype)
+    report = type(model)._loaded("", dense).compact().compact_
+    assert report["bytes"] <= report["bytes_before"] + 600
+
+
+def test_data_that_say_nothing_are_refused(fitted):
+    model, (X, y), _ = fitted
+    for wrong, got in (((X,), "1 of them"), ((X, y, y), "3 of them"), (7, "int")):
+        with pytest.raises(ValueError, match=rf"data must be two things, \(X, y\); got {got}"):
+            model.compact(data=wrong)
+    if isinstance(model, AmbiguousClassifier):
+        with pytest.raises(ValueError, match="data tells nothing about the share in candidates"):
+            model.compact(data=(X[:3], [set("abc")] * 3))
+
+
+def test_data_without_a_chunk_are_refused():
+    X, y = [["a", "b"], ["b", "a"]] * 20, [["B-X", "O"], ["O", "B-X"]] * 20
+    model = SequenceLabeler(C=1.0, random_state=0).fit(X, y)
+    for tokens, message in ((["b"], "data tells nothing about the F1"), (["a"], "the F1 of data is 0 before any")):
+        with pytest.raises(ValueError, match=message):
+            model.compact(data=([tokens] * 3, [["O"]] * 3))
+    assert model.compact(data=(X, y)).compact_["score"] > 0.5
+
+
+def test_refusals_name_the_kernel():
+    model = CASES["kernel taxonomy"].fit()
+    with pytest.raises(TypeError, match=f"has no compact models with kernel={model.kernel!r:.20}"):
+        model.compact()
+
+
 def test_data_of_which_nothing_is_known_are_refused(fitted):
     model, (X, _), _ = fitted
     if isinstance(model, TaxonomyClassifier):
@@ -159,12 +207,38 @@ def test_rows_are_read_as_they_were_written(bits):
     np.testing.assert_array_equal(in_few_bits(rounded, LENGTHS, bits), rounded)
     header, arrays = RECORD.write((rounded, LENGTHS))
     assert arrays["weights.data"].dtype.itemsize == bits // 8
-    found = rows_from(RECORD.read(header, arrays).arrays(), "weights", LENGTHS)
+    found = rows_from(RECORD.read(header, arrays).arrays(), "weights", len(LENGTHS), lambda: LENGTHS)
     np.testing.assert_array_equal(found, rounded)
     assert found.dtype == np.float32
     whole = RECORD.write((rounded, None))[1]
     assert [*whole] == ["weights"]
-    assert rows_from(RECORD.read({}, whole).arrays(n=len(rounded)), "weights", LENGTHS) is not None
+    stored = RECORD.read({}, whole).arrays(n=len(rounded))
+    np.testing.assert_array_equal(rows_from(stored, "weights", len(LENGTHS), lambda: LENGTHS), rounded)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("zeros", [0.0, 0.1, 0.4, 0.9, 1.0])
+def test_files_have_the_form_of_fewest_bytes(bits, dtype, zeros):
+    rng = np.random.default_rng(0)
+    vector = (rng.normal(size=int(LENGTHS.sum())) * (rng.random(int(LENGTHS.sum())) >= zeros)).astype(dtype)
+    rounded, n = in_few_bits(vector, LENGTHS, bits), len(vector)
+    record = Record({"weights": RaggedRows(("n",), dtype=dtype, of=lambda value: value)})
+    header, arrays = record.write((rounded, LENGTHS))
+    found = rows_from(record.read(header, arrays).arrays(n=n), "weights", len(LENGTHS), lambda: LENGTHS)
+    np.testing.assert_array_equal(found, rounded)
+    size, n_some = sum(array.nbytes for array in arrays.values()), np.count_nonzero(rounded)
+    around = 3 * len(LENGTHS)  # counts and units
+    assert size <= min(n * np.dtype(dtype).itemsize, n * bits // 8 + around, n_some * (bits // 8 + 2) + around)
+    if zeros == 0.0:
+        assert [*arrays] == ["weights"] if bits == 32 and dtype == "f4" else "weights.places" not in arrays
+
+
+def test_values_near_the_largest_of_float32_stay_finite():
+    vector = np.array([3.4e38, -3.4e38, 1.0], dtype="f4")
+    for bits, error in ((8, 0.01), (16, 1e-4)):
+        rounded = in_few_bits(vector, np.array([3]), bits)
+        np.testing.assert_allclose(rounded[:2], vector[:2], rtol=error)
 
 
 def test_lengths_of_blocks_add_up():
@@ -178,18 +252,70 @@ def test_forged_rows_are_refused(fitted, tmp_path):
     file = read_model(file_of(fitted[0].compact(bits=8)))
     table = RaggedRows(("n",)).table_of("weights")
     for name in ("weights.data", "weights.places", "weights.counts", "weights.exponents"):
-        array = file.arrays[name]
+        array = file.arrays.get(name)
+        if array is None:
+            assert name == "weights.places"  # rows have all of their entries
+            continue
         wrong = [None, array.astype("<f8"), array[:-1], *forgeries(array, table[name])]
         for forgery in wrong if name != "weights.data" else wrong[:3]:
             arrays = {key: value for key, value in (file.arrays | {name: forgery}).items() if value is not None}
             write_model(tmp_path / "forged", file.kind, file.meta, arrays)
             with pytest.raises(ModelFileError, match=r"array 'weights(\.\w+)?' "):
                 structsvm.load(tmp_path / "forged")
+    if "weights.places" not in file.arrays:
+        return
     for change in (lambda places: places[::-1], lambda places: np.full_like(places, 0)):
         arrays = file.arrays | {"weights.places": change(file.arrays["weights.places"])}
         write_model(tmp_path / "forged", file.kind, file.meta, arrays)
         with pytest.raises(ModelFileError, match=r"'weights\.places' must ascend within rows, below their lengths"):
             structsvm.load(tmp_path / "forged")
+
+
+@pytest.mark.parametrize("name", ["candidates", "sets of labels"])
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_headers_that_claim_many_columns_take_no_memory(name, is_compact, tmp_path):
+    model, X, y = LARGE[name]
+    model.fit(X, y)
+    file = read_model(file_of(model.compact() if is_compact else model))
+    write_model(tmp_path / "forged", file.kind, file.meta | {"n_features_in": 2**24}, file.arrays)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match=r"array 'weights(\.counts)?' "):
+            structsvm.load(tmp_path / "forged")
+        assert tracemalloc.get_traced_memory()[1] < 4e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_weights_of_a_map_are_shared(fitted, tmp_path):
+    model, _, questions = fitted
+    model.save(tmp_path / "m", training_state=False)
+    loaded = structsvm.load(tmp_path / "m", mmap=True)
+    assert not loaded.model_.weights.flags.owndata
+    assert not loaded.model_.weights.flags.writeable
+    assert repr([*loaded.predict(questions)]) == repr([*model.predict(questions)])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"bytes": -1},
+        {"bytes": 1.5},
+        {"bytes_before": True},
+        {"bits": 12},
+        {"bits": 8.0},
+        {"least_weight": -1.0},
+        {"score": "0.5"},
+        {"metric": 1},
+        {"other": 1},
+    ],
+    ids=repr,
+)
+def test_reports_out_of_range_are_refused(wrong):
+    report = {"bytes": 10, "bytes_before": 20, "bits": 8, "least_weight": 0.0, "metric": "F1", "score": 0.5}
+    assert report_from(report) == report
+    with pytest.raises(ValueError, match=f"the report of a compact model with '{next(iter(wrong))}'"):
+        report_from(report | wrong)
 
 
 def test_a_report_on_a_model_that_is_never_compact_is_refused(tmp_path):

@@ -9,8 +9,9 @@ from forgeries import forgeries
 import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
+from structsvm.files.weight_rows import in_few_bits
 from structsvm.model_file import ModelFileError, read_model, write_model
-from structsvm.stored_values import Matrix, Record, in_bits, matrix_of
+from structsvm.stored_values import Matrix, Record, matrix_of
 from structsvm.tasks import SequenceLabeler
 
 X, Y = make_sequences(300, n_labels=5, n_words=400, mean_length=8.0, random_state=0)
@@ -73,6 +74,7 @@ def test_fewer_bytes_and_bits_are_fewer(fitted):
     assert sizes[0] > sizes[1] > sizes[2]
     least = [model.compact(budget=int(share * sizes[0])).compact_["least_weight"] for share in (0.9, 0.7, 0.5)]
     assert least[0] <= least[1] <= least[2]
+    assert sizes[0] <= len(file_of(model)) + 300  # the report
     assert least[0] < least[2]
 
 
@@ -115,7 +117,7 @@ def test_what_cannot_be_is_refused():
 
 # ---- the form of files --------------------------------------------------------------------------
 
-RECORD = Record({"weights": Matrix("n_rows", "n_columns", of=lambda matrix: matrix)})
+RECORD = Record({"weights": Matrix("n_rows", "n_columns", of=lambda matrix: (matrix, False))})
 
 
 @pytest.mark.parametrize("bits", [8, 16])
@@ -125,10 +127,11 @@ def test_rows_of_few_bits_are_near_and_read_as_they_were(bits):
         "f4"
     )
     matrix[rng.random(matrix.shape) < 0.7] = 0.0
-    matrix[:3] = [[0.0], [1e-45], [3e38]]
-    rounded = in_bits(matrix, bits)
+    matrix[:3] = [[0.0], [1e-45], [3.4e38]]
+    lengths = np.full(50, 8)
+    rounded = in_few_bits(matrix.ravel(), lengths, bits).reshape(50, 8)
     assert rounded.dtype == np.float32
-    np.testing.assert_array_equal(in_bits(rounded, bits), rounded)
+    np.testing.assert_array_equal(in_few_bits(rounded.ravel(), lengths, bits), rounded.ravel())
     error = np.abs(rounded - matrix).max(axis=1) / np.maximum(np.abs(matrix).max(axis=1), 1e-37)
     assert error[3:].max() <= 2.0 ** (1 - bits) * 1.02
     header, arrays = RECORD.write(rounded)

@@ -254,3 +254,8 @@ def test_sentences_without_words_are_parsed_as_by_the_parser(parser):
     words = [word[0] for word in one.tagged(trees[:1])[0]]
     (nothing,) = one.parser_.predict([[]])
     assert one.predict([[], words, []]) == [nothing, *one.predict([words]), nothing] and one.predict([[]]) == [nothing]
+
+
+def test_compact_is_refused_by_name():
+    with pytest.raises(TypeError, match="TaggedParser has no compact models: parser_ and tagger_"):
+        TaggedParser().compact(bits=8)
