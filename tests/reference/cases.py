@@ -314,7 +314,7 @@ TABLE = {
         {"terminals": "predicted", "C": 0.1, "random_state": 0},
         [tokens_of(tree) for tree in TREES],
         TREES,
-        empty=([], []),
+        empty=([], TREES[0]),
     ),
     "dependency": arcs(SENTENCES, ARCS),
     "open dependency": arcs(
