@@ -122,7 +122,7 @@ class TaggedParser(BaseEstimator):
         validate(self, self._constraints)
         check_sentences(X)
         trees = as_list(y, "trees", "y") if y is not None else _trees_in(X)
-        parser = _usual_parser(trees) if self.parser is None else clone(self.parser)
+        parser: Any = _usual_parser(trees) if self.parser is None else clone(self.parser)
         columns = (UPOS,) if isinstance(parser, GrammarParser) else columns_in(X)
         tokens = tokens_of(X, columns)
         if len(tokens) < self.n_folds:
@@ -196,7 +196,7 @@ class TaggedParser(BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "parser_" in state:
             state.setdefault("columns_", (UPOS,))  # pickles of one column of tags do not name it
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
