@@ -163,8 +163,10 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         Warns
         -----
         AdviceWarning
-            Partly known trees are left out, as no tree of the grammar agrees with them.
+            Partly known trees are left out, as no tree of the grammar agrees with them. With ``terminals="predicted"``
+            and trees alone: the trees' own tags stand in for a tagger's.
         """
+        warn_of_gold_tags(self, y)
         return self._train(X, y, sample_weight)
 
     @with_callbacks
@@ -182,6 +184,7 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
         that problem. `classes` must be None: trees have none.
         """
         check_no_classes(classes, "trees have no classes")
+        warn_of_gold_tags(self, y)
         return self._train(X, y, sample_weight, passes=1)
 
     @classmethod
@@ -393,6 +396,16 @@ class GrammarParser(GrammarParserParameters, StructureEstimator):
             # NLTK reads no exponents.
             format_rule(rule) + (f" [{np.format_float_positional(number(weight), trim='-')}]" if weights else "")
             for rule, weight in model.weighted_rules()
+        )
+
+
+def warn_of_gold_tags(params: GrammarParser, y: object) -> None:
+    """Warn of trees whose own tags are the evidence: a tagger is not as often right."""
+    if params.terminals == "predicted" and y is None:
+        warn(
+            "terminals='predicted' without y learns from the trees' own tags, and will trust a tagger's as much: use "
+            "TaggedParser, or fit(X, y) with sentences of (word, tag) by a tagger that was not trained on them",
+            AdviceWarning,
         )
 
 

@@ -323,7 +323,7 @@ class GrammarModel(TaskModel[Trees]):
                 rare[lhs] = rare.get(lhs, 0.0) + count
         for k, (lhs, rhs) in enumerate(grammar.features):
             if rhs == (Terminal(UNKNOWN),):
-                counts[k] = rare.get(lhs, 1.0)  # given tags have no class: as if one such word had been seen
+                counts[k] = rare[lhs] or 1.0  # given tags have no class: as if one such word had been seen
         return pcfg_weights(grammar, counts, smoothing)
 
     # ---- probabilities --------------------------------------------------------------------------

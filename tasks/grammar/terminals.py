@@ -35,7 +35,7 @@ COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
 
 # The columns of the tags that are given, with terminals="predicted": the likeliest one, and all.
 GIVEN = ("tag", "tags")
-BESIDE = "|"  # between tags in the name of a terminal, where blanks cannot stand
+BESIDE, ESCAPE = "|", "\\"  # between tags in the name of a terminal, where blanks cannot stand; before one in a tag
 
 # A word's values in the user's columns: codes, and numbers of vectors.
 Own: TypeAlias = "tuple[tuple[int, ...], Sequence[float] | NDArray[np.float32]]"
@@ -68,8 +68,8 @@ def with_given(tree: Tree, tags: Iterable[str]) -> Tree:
 
 
 def joined(tags: str) -> str:
-    """The name of a terminal for tags with blanks between them."""
-    return BESIDE.join(tags.split())
+    """The name of a terminal for tags with blanks between them, another one for any others."""
+    return BESIDE.join(tags.replace(ESCAPE, ESCAPE * 2).replace(BESIDE, ESCAPE + BESIDE).split())
 
 
 def given_tokens(tree: Tree) -> list[tuple[str, str | None]]:
@@ -192,7 +192,7 @@ class Terminals:
         """The terminal of a word by the tags given with it: these if they are known, else the likeliest one."""
         terminal = joined(tags)
         if terminal not in self.known:
-            terminal = tags.split(maxsplit=1)[0]
+            terminal = joined(tags.split(maxsplit=1)[0])
         known = grammar is None or terminal in grammar.terminal_number
         return token_of(terminal if known else UNKNOWN, escaped(word), own)
 

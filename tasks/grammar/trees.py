@@ -127,6 +127,8 @@ def _check_tokens(sentence: Sequence[object], tokens: Sequence[tuple[str, str | 
         raise ValueError(f"it has {len(sentence)} tokens, and its tree {len(tokens)} words")
     for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
         given = token if isinstance(token, (tuple, list)) else (token,)
+        if kind == "predicted" and not isinstance(given[-1], (str, type(None))):
+            raise ValueError(f"the tag of its token {k} must be a str, got {given[-1]!r:.80}")
         if clean and kind in ("tags", "both") and isinstance(given[-1], str):
             given = (*given[:-1], clean_label(given[-1]))
         wanted = (word, tag) if len(given) == 2 else (tag if kind == "tags" else word,)

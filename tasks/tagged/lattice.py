@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # A tag beside the likeliest one is handed on from this probability; MOST tags per word.
 LEAST, MOST = 0.1, 3
+BATCH = 256  # sentences whose probabilities, one a word and tag, are in memory at once
 BESIDE = "|"  # between the likely tags of a word in its FEATS
 
 Tags: TypeAlias = "tuple[str, ...]"
@@ -54,7 +55,11 @@ def likely_tags(tagger: Tagger, X: Columns, parser: object) -> list[list[Tags]]:
     if not _has_lattice(tagger, parser):
         return [[(tag,) for tag in tags] for tags in tagger.predict(X)]
     names = np.array(tagger.classes_, dtype=object)
-    return [_likely(names, chances) for chances in tagger.predict_marginals(X)]
+    return [
+        _likely(names, chances)
+        for start in range(0, len(X), BATCH)
+        for chances in tagger.predict_marginals(X[np.arange(start, min(start + BATCH, len(X)))])
+    ]
 
 
 def _likely(names: NDArray[np.object_], chances: NDArray[np.float64]) -> list[Tags]:
@@ -91,9 +96,12 @@ def _maker(columns: Sequence[str], tagger: object, parser: object) -> Callable[[
 
 
 def _with_likely(word: str, tags: Tags, columns: Sequence[str]) -> Word:
-    """A word with its likeliest tag, and in FEATS the values that its likely tags have in the last column."""
+    """A word with its likeliest tag, and in FEATS the values that its likely tags have in the last column.
+
+    UPOS stands in for a value that is not given.
+    """
     found = [word_of(word, tag, columns) for tag in tags]
-    values = dict.fromkeys(getattr(one, columns[-1]) for one in found)
+    values = dict.fromkeys(one.upos if getattr(one, columns[-1]) == "_" else getattr(one, columns[-1]) for one in found)
     return found[0]._replace(feats=BESIDE.join(values))
 
 
@@ -104,8 +112,16 @@ def decides(parser: object) -> bool:
 
 def _has_lattice(tagger: object, parser: object) -> bool:
     """Whether a parser takes several tags of a word, and the tagger has their probabilities."""
-    takes = isinstance(parser, DependencyParser) or decides(parser)
-    return takes and getattr(tagger, "temperature_", None) is not None
+    takes = _takes_feats(parser) or decides(parser)
+    return takes and hasattr(tagger, "predict_marginals") and getattr(tagger, "temperature_", None) is not None
+
+
+def _takes_feats(parser: object) -> bool:
+    """Whether a parser of dependencies is yet to be trained, or was trained on words with FEATS."""
+    if not isinstance(parser, DependencyParser) or not hasattr(parser, "model_"):
+        return isinstance(parser, DependencyParser)
+    seen = parser.model_.seen
+    return seen is not None and seen.columns["feats"].share > 0
 
 
 def check_no_blanks(tokens: Iterable[Iterable[tuple[str, str | None]]]) -> None:

@@ -8,7 +8,6 @@ beside XPOS were worth nothing with 2,000 sentences of UD English EWT, and doubl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from structsvm.features.columns import Columns
@@ -37,7 +36,7 @@ def columns_of(tokens: Iterable[Iterable[tuple[str, object]]]) -> Columns:
 
 def word_of(form: str, tag: str, columns: Sequence[str]) -> Word:
     """A word whose tag is the values of columns side by side; ValueError for one that is not."""
-    values = tag.split(BETWEEN)
+    values = tag.split(BETWEEN) if len(columns) > 1 else [tag]
     if len(values) != len(columns):
         raise ValueError(f"the tagger's label {tag!r:.80} of {form!r:.80} has not the columns {', '.join(columns)}")
     given = dict(zip(columns, values, strict=True))
@@ -45,8 +44,8 @@ def word_of(form: str, tag: str, columns: Sequence[str]) -> Word:
 
 
 def columns_in(X: Iterable[object]) -> tuple[str, ...]:
-    """The columns of tags of sentences: UPOS, and XPOS or FEATS if all words are `Word`, some have it, and there are no
-    more than `MOST_LABELS` pairs of values.
+    """The columns of tags of sentences: UPOS, and another one if all words are `Word` and there are no more than
+    `MOST_LABELS` pairs of values: XPOS if most words have it, or FEATS if some have.
     """
     words: list[Word] = []
     for sentence in X:
@@ -54,10 +53,30 @@ def columns_in(X: Iterable[object]) -> tuple[str, ...]:
         if not isinstance(tokens, (list, tuple)) or not all(isinstance(token, Word) for token in tokens):
             return (UPOS,)
         words.extend(tokens)
-    more = (name for name in COLUMNS[1:] if any(getattr(word, name) != "_" for word in words))
-    columns = (UPOS, *islice(more, 1))
+    n_with = {name: sum(getattr(word, name) != "_" for word in words) for name in COLUMNS[1:]}
+    more = ("xpos",) if 2 * n_with["xpos"] > len(words) else ("feats",) if n_with["feats"] else ()
+    columns = (UPOS, *more)
     labels = {tuple(getattr(word, name) for name in columns) for word in words}
     return columns if len(labels) <= MOST_LABELS else (UPOS,)
+
+
+def check_sentences(X: object) -> None:
+    """Raise ValueError for what is no list of sentences."""
+    if isinstance(X, (str, bytes)) or not isinstance(X, Sequence):
+        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    check_no_words(X)
+
+
+def check_tags(tokens: Iterable[Sequence[tuple[str, object]]]) -> None:
+    """Raise ValueError for a sentence without words, and a word without a tag, or with one that is not text."""
+    for i, sentence in enumerate(tokens):
+        if not sentence:
+            raise ValueError(f"sentence {i}: it has no words")
+        for word, tag in sentence:
+            if tag in (None, "_"):
+                raise ValueError(f"sentence {i}: {word!r} has no tag")
+            if not isinstance(tag, str):
+                raise ValueError(f"sentence {i}: a word's upos must be a str, got {tag!r:.80}")
 
 
 def tokens_of(X: Sequence[SentenceLike], columns: Sequence[str] = (UPOS,)) -> list[list[tuple[str, str | None]]]:
@@ -68,9 +87,7 @@ def tokens_of(X: Sequence[SentenceLike], columns: Sequence[str] = (UPOS,)) -> li
     ValueError
         For an invalid sentence or word; the message names its index.
     """
-    if isinstance(X, (str, bytes)) or not isinstance(X, Sequence):
-        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
-    check_no_words(X)
+    check_sentences(X)
     found = []
     for i, sentence in enumerate(X):
         try:
@@ -103,7 +120,12 @@ def _tokens(sentence: object, columns: Sequence[str]) -> list[tuple[str, str | N
 
 def _tag_of(word: Word, columns: Sequence[str]) -> str | None:
     """The word's values of columns as one tag; None without UPOS."""
+    if len(columns) == 1:
+        return None if word.upos == "_" else word.upos
     values = [getattr(word, name) for name in columns]
+    other = next((name for name, value in zip(columns, values, strict=True) if not isinstance(value, str)), None)
+    if other is not None:
+        raise ValueError(f"a word's {other} must be a str, got {getattr(word, other)!r:.80}")
     if any(BETWEEN in value for value in values):
         raise ValueError(f"a tag of the word {word.form!r:.80} has a tab: {values!r:.80}")
     return None if word.upos == "_" else BETWEEN.join(values)

@@ -312,10 +312,9 @@ TABLE = {
     "predicted tags": Case(
         tasks.GrammarParser,
         {"terminals": "predicted", "C": 0.1, "random_state": 0},
+        [tokens_of(tree) for tree in TREES],
         TREES,
-        None,
-        inputs=[tokens_of(tree) for tree in TREES],
-        empty=([], None),
+        empty=([], TREES[0]),
     ),
     "dependency": arcs(SENTENCES, ARCS),
     "open dependency": arcs(

@@ -1,5 +1,6 @@
 """Words with a tagger's tags: evidence for a parser that finds the tags of its trees itself."""
 
+import math
 import pickle
 
 import numpy as np
@@ -9,10 +10,12 @@ from hypothesis import strategies as st
 from tree_reference import ReferenceGrammar
 
 import structsvm
+from structsvm import AdviceWarning
 from structsvm.datasets import make_treebank
+from structsvm.structures.rules import Terminal
 from structsvm.structures.trees import Tree, parse_tree
 from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
-from structsvm.tasks.grammar.terminals import UNKNOWN, _with_words, given_tokens, with_given
+from structsvm.tasks.grammar.terminals import UNKNOWN, _with_words, given_tokens, joined, with_given
 from structsvm.tasks.grammar.trees import encode_trees
 
 TRAIN, TEST = make_treebank(150, random_state=0), make_treebank(40, random_state=1)
@@ -43,6 +46,9 @@ def noisy(trees, rng, share=0.2):
 
 def fitted(X, y=None, **params):
     usual = {"terminals": "predicted", "C": 0.1, "max_iter": 2, "random_state": 0}
+    if y is None:  # the tags of the trees
+        y = [parse_tree(tree) if isinstance(tree, str) else tree for tree in X]
+        X = [tree.tokens() for tree in y]
     return GrammarParser(**usual | params).fit(X, y)
 
 
@@ -134,10 +140,28 @@ def test_wrong_tags_are_overruled():
     assert all(type(word) is str for tree in found for word in tree.leaves())
 
 
-def test_without_sentences_the_tags_are_those_of_the_trees():
-    one, other = fitted(TRAIN[:30]), fitted([tree.tokens() for tree in TRAIN[:30]], TRAIN[:30])
+def test_without_sentences_the_tags_are_those_of_the_trees_with_a_warning():
+    one, other = (GrammarParser(terminals="predicted", C=0.1, max_iter=2, random_state=0) for _ in range(2))
+    for train in (one.fit, one.partial_fit):
+        with pytest.warns(AdviceWarning, match=r"learns from the trees' own tags, and will trust a tagger's .*TaggedP"):
+            train(TRAIN[:30])
+    other.fit([tree.tokens() for tree in TRAIN[:30]], TRAIN[:30])
+    other.partial_fit([tree.tokens() for tree in TRAIN[:30]], TRAIN[:30])
     assert np.array_equal(one.coef_, other.coef_) and np.count_nonzero(one.coef_)
     assert one.score(TEST[:5]) == one.score([tree.tokens() for tree in TEST[:5]], TEST[:5])
+
+
+def test_frequencies_of_given_tags_are_a_grammar():
+    parser = GrammarParser.from_counts(TRAIN, terminals="predicted")
+    assert np.isfinite(parser.coef_).all() and parser.score(TEST) > 0.8
+    rare = [math.exp(weight) for rule, weight in parser.grammar_ if rule.rhs == (Terminal(UNKNOWN),)]
+    assert rare and all(0.0 < share < 1.0 for share in rare)  # as if one such word had been seen
+
+
+@given(st.lists(st.lists(st.text("|\\N", min_size=1), min_size=1, max_size=3), min_size=2, max_size=2))
+def test_names_of_terminals_tell_tags_apart(lists):
+    one, other = (joined(" ".join(tags)) for tags in lists)
+    assert (one == other) == (lists[0] == lists[1])
 
 
 def test_words_keep_their_tags_wherever_they_stand():
@@ -182,10 +206,15 @@ def test_sentences_that_are_refused(X, message):
     [
         ([["a", "b"]], [SHARED], r"sentence 0: its token 0 is 'a'; with terminals='predicted' it must be a pair"),
         ([[("a", "D"), ("c", "N")]], [SHARED], r"sentence 0: its token 1 is \('c', 'N'\), and its tree has"),
+        ([[("a", "D"), ("b", 3)]], [SHARED], "sentence 0: the tag of its token 1 must be a str, got 3"),
         ([[("a", "D")]], [SHARED], "sentence 0: it has 1 tokens, and its tree 2 words"),
-        ([parse_tree("(S a (B b))")], None, "tree 0: the word 'a' has no tag of its own; use terminals='words'"),
+        (
+            [[("a", None), ("b", "B")]],
+            [parse_tree("(S a (B b))")],
+            "tree 0: the word 'a' has no tag of its own; use terminals='words'",
+        ),
     ],
-    ids=["words", "word", "length", "tree"],
+    ids=["words", "word", "number", "length", "tree"],
 )
 def test_training_data_that_are_refused(X, y, message):
     with pytest.raises(ValueError, match=message):

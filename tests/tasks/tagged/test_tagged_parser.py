@@ -11,7 +11,7 @@ from structsvm.datasets import make_dependency_trees, make_treebank
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.dependencies import Word
 from structsvm.tasks import DependencyParser, GrammarParser, SequenceLabeler, TaggedParser
-from structsvm.tasks.tagged.lattice import LEAST, MOST
+from structsvm.tasks.tagged.lattice import BATCH, LEAST, MOST
 from structsvm.tasks.tagged.sentences import MOST_LABELS, columns_in, columns_of
 
 TRAIN, TEST = (make_dependency_trees(n, max_length=10, random_state=n) for n in (90, 30))
@@ -79,6 +79,47 @@ def test_columns_of_tags_are_those_of_training(hidden, columns):
 def test_many_pairs_of_tags_are_too_many(n, columns):
     X = [[Word("a", upos="N", xpos=str(k)), Word("b", upos="N", xpos=str(k // 2))] for k in range(n)]
     assert columns_in(X) == columns
+
+
+def test_few_words_with_xpos_are_too_few():
+    X = [[Word("a", upos="N", feats="K=V"), Word("b", upos="N", feats="K=W")] for _ in range(4)]
+    X[0][0] = X[0][0]._replace(xpos="X")
+    assert columns_in(X) == ("upos", "feats")
+    assert columns_in([[word._replace(xpos="X") for word in one] for one in X]) == ("upos", "xpos")
+
+
+def test_upos_stands_in_for_a_value_that_is_not_given():
+    class Doubtful(Memory):
+        classes_, temperature_ = ["N\t_", "V\tX"], 1.0
+
+        def predict_marginals(self, X):
+            assert len(X) <= BATCH
+            return [np.full((len(one), 2), 0.5) for one in X]
+
+    X = [[Word("a", upos="V", xpos="X"), Word("b", upos="V", xpos="X"), Word("c", upos="N")]] * (BATCH + 20)
+    parser = TaggedParser(PARSER, Doubtful(), n_folds=2).fit(X, [[(0, "root"), (1, "x"), (1, "x")]] * len(X))
+    tagged = parser.tagged(X)
+    assert len(tagged) == len(X) and {(w.upos, w.xpos, w.feats) for one in tagged for w in one} == {("N", "_", "N|X")}
+
+
+def test_tags_of_one_column_may_have_tabs_and_must_be_text():
+    X, y = [[Word("a", upos="D\t1"), Word("b", upos="N")]] * 4, [[(2, "x"), (0, "root")]] * 4
+    words = TaggedParser(PARSER, Memory(), n_folds=2).fit(X, y).parser_
+    assert words.predict(X) == y
+    for column in ("upos", "xpos"):
+        wrong = [[word._replace(**{"xpos": "X", column: 3}) for word in X[0]]] * 4
+        with pytest.raises(ValueError, match=f"sentence 0: a word's {column} must be a str, got 3"):
+            TaggedParser(PARSER, Memory(), n_folds=2).fit(wrong, y)
+    pairs, trees = [[("a", 3), ("b", "N")]] * 4, ["(S (D a) (N b))"] * 4
+    with pytest.raises(ValueError, match="sentence 0: a word's upos must be a str, got 3"):
+        TaggedParser(tagger=Memory(), n_folds=2).fit(pairs, trees)
+
+
+def test_a_tagger_may_have_no_marginals():
+    class Scaled(Memory):
+        temperature_ = 1.0
+
+    assert TaggedParser(PARSER, Scaled(), n_folds=2).fit(TRAIN[:10]).predict(TEST[:1])
 
 
 def test_a_column_that_is_not_in_all_words_is_left_out():
@@ -188,6 +229,26 @@ def test_a_parser_that_decides_has_the_likely_tags(tmp_path):
     assert all(len(tag.split()) == 1 for sentence in without.tagged(words) for _, tag in sentence)
 
 
+def test_parsers_of_before_have_no_column_of_likely_tags(tmp_path):
+    tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, templates="rich", random_state=0)
+    X, y = [pairs_of(tree) for tree in TRAIN], [tree.arcs for tree in TRAIN]
+    old = TaggedParser(PARSER, tagger, n_folds=2).fit(X, y)
+    expected = [[(word.form, word.upos) for word in one] for one in old.tagged(X)]
+    old.parser_.fit(expected, y)
+    old.save(tmp_path / "model")
+    file = read_model(tmp_path / "model")
+    del file.meta["columns"]
+    write_model(tmp_path / "model", file.kind, file.meta, file.arrays)
+    state = vars(old) | {}
+    del state["columns_"]
+    pickled = TaggedParser.__new__(TaggedParser)
+    pickled.__setstate__(state)
+    for other in (structsvm.load(tmp_path / "model"), pickled):
+        assert other.columns_ == ("upos",) and other.tagged(X) == expected and other.predict(X[:3])
+    unfitted = pickle.loads(pickle.dumps(TaggedParser(PARSER)))
+    assert not hasattr(unfitted, "columns_")
+
+
 def test_heads_are_found_with_the_likely_tags_as_a_column():
     tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=2, templates="rich", random_state=0)
     for X, columns in ((TRAIN, ("upos", "xpos")), ([pairs_of(tree) for tree in TRAIN], ("upos",))):
@@ -216,6 +277,20 @@ def test_tags_with_blanks_are_refused_where_they_would_be_several():
         TaggedParser(GrammarParser(terminals="predicted"), Memory(), n_folds=2).fit(X, y)
 
 
+def test_the_usual_tagger_is_a_margin_with_probabilities():
+    tagger = TaggedParser(PARSER, n_folds=2).fit(TRAIN).tagger_
+    assert (tagger.loss, tagger.probability) == ("hamming", True) and tagger.temperature_ > 0.0
+
+
+def test_trees_may_be_read_once_and_wrong_ones_are_named():
+    X, trees = [tree.words for tree in TRAIN[:20]], [tree.arcs for tree in TRAIN[:20]]
+    read = TaggedParser(tagger=TAGGER, n_folds=2).fit(X, iter(trees))
+    assert read.predict(X[:3]) == TaggedParser(tagger=TAGGER, n_folds=2).fit(X, trees).predict(X[:3])
+    heads = [np.array([head for head, _ in tree]) for tree in trees]
+    with pytest.raises(ValueError, match=r"sentence 0: .*arc"):
+        TaggedParser(tagger=TAGGER, n_folds=2).fit(X, heads)
+
+
 def test_the_usual_parser_is_of_the_kind_of_tree():
     tagger = SequenceLabeler(C=0.1, loss="hamming", max_iter=1, probability=False, random_state=0)
     trees = make_treebank(20, random_state=0)
@@ -235,12 +310,13 @@ def test_the_usual_parser_is_of_the_kind_of_tree():
         ({"n_folds": 1}, TRAIN, "The 'n_folds' parameter of TaggedParser must be an int in the range"),
         ({}, TRAIN[:4], "4 sentences cannot be divided into n_folds=5"),
         ({}, "text", "X must be a list of sentences"),
+        ({}, 5, "X must be a list of sentences, got 5"),
         ({"n_folds": 2}, [[("a", "D")], ["b"]], "sentence 1: 'b' has no tag"),
         ({"n_folds": 2}, [[], [("a", "D")]], "sentence 0: it has no words"),
         ({"n_folds": 2}, [[("a", "D")], [("a", "D", 1)]], "sentence 1: a word must be a str, a pair"),
         ({"n_folds": 2}, [[("a", "D")], 1], "sentence 1: it must be a list of words or a tree"),
     ],
-    ids=["folds", "few", "text", "tags", "words", "token", "number"],
+    ids=["folds", "few", "text", "integer", "tags", "words", "token", "number"],
 )
 def test_what_is_refused(params, X, message):
     with pytest.raises(ValueError, match=message):
