@@ -88,6 +88,11 @@ class LikelihoodRun(DualRun):
         gap, dual = float(self.schedule.get_state().sum()), self.state.dual
         return 0.0 if gap <= 0.0 else gap / (dual + gap) if dual > 0.0 else 1.0
 
+    @property
+    def slack_rounding(self) -> float:
+        # Both the log-sums and the moments of the dual are in the precision of weights.
+        return 2.0 * super().slack_rounding
+
     def checked_certify(self) -> None:
         """As in `DualRun`; a dual that float32 moments lift above the primal is lowered by what rounding may be."""
         super().checked_certify()

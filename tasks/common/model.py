@@ -241,6 +241,10 @@ class TaskModel(ABC, Generic[E]):
         """The run that a first training resumes; None: a fresh one. One that was interrupted ends training."""
         return None
 
+    def solver_around(self, solver: Solver) -> Solver:
+        """The solver that starts from what was learnt before, where no run is resumed."""
+        return solver
+
     def recentred(
         self, problem: BoundProblem, sample_weight: Weights | None, solver: Solver
     ) -> tuple[BoundProblem, Weights | None, Floats | KernelPoint | State | None]:

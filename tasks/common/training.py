@@ -281,8 +281,8 @@ def start(job: Job) -> None:
                 AdviceWarning,
             )
     if job.run is None:
-        job.before = learner.copy()
-        job.problem, job.weight, job.base = learner.recentred(job.problem, job.weight, solver)
+        job.before, job.solver = learner.copy(), learner.solver_around(solver)
+        job.problem, job.weight, job.base = learner.recentred(job.problem, job.weight, job.solver)
 
 
 def solve(job: Job, monitor: Monitor) -> None:

@@ -287,6 +287,12 @@ class SequenceModel(TaskModel[LabeledSequences]):
         is_small = self.encoder.kind == "attributes" and examples.tokens.n_tokens <= FEW_TOKENS
         return is_auto(params.solver) or (has_fields and is_small)
 
+    def solver_around(self, solver: Solver) -> Solver:
+        """The usual solver in place of one that was chosen and begins at weights of 0."""
+        if solver.inner.takes_base:
+            return solver
+        return solver_for(self.params, self.loss).set_params(C=solver.inner.get_params()["C"])
+
     def solver_of_loss(self, loss: str) -> Solver:
         return solver_for(self.params, loss, self.choice)
 

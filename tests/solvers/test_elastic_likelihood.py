@@ -9,6 +9,7 @@ from sparse_reference import bound, chain_data, optimum, spaces_of
 from structsvm import ConvergenceWarning, StructuredSVM
 from structsvm.solvers import ConditionalLikelihood, ElasticLikelihood
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.common.selection import sparse
 
 
 def least(problem, data, C, l1, may=None):
@@ -128,12 +129,21 @@ def alike(n, seed=0):
     return X, y
 
 
-def test_it_is_tried_by_default_for_records_of_attributes():
+@pytest.mark.parametrize("chosen", [None, "elastic_likelihood"])
+def test_it_is_tried_by_default_for_records_of_attributes(chosen, monkeypatch):
+    """A batch or an answer then moves what was learnt by the usual solver."""
     X, y = alike(400)
     tried = SequenceLabeler(random_state=0).fit(X, y).validation_
     assert set(tried["solvers"]) == {"larank", "elastic_likelihood"}
     for options in ({"loss": "log"}, {"C": 1.0}, {"solver": "cutting_plane"}):
         alone = SequenceLabeler(random_state=0, **options).fit(X, y)
         assert "solvers" not in (getattr(alone, "validation_", None) or {})
+    if chosen is not None:
+        monkeypatch.setattr(sparse, "gained", lambda usual, rival: (1.0, 0.0))
+    model = SequenceLabeler(random_state=0).fit(X, y)
+    assert model.validation_["solver"] == (chosen or tried["solver"])
+    model.partial_fit(X[:9], y[:9]).teach(X[0], y[0])
+    model.set_params(warm_start=True).fit(X[:200], y[:200])
+    assert model.score(X, y) > 0.9
     words = [[token["a2"] for token in x] for x in X]
     assert "solvers" not in SequenceLabeler(random_state=0).fit(words, y).validation_
