@@ -101,7 +101,11 @@ def pages():
 @pytest.mark.parametrize("page", [*pages()])
 def test_page(page, tmp_path, monkeypatch):
     blocks = blocks_of(page)
-    run_blocks(page, blocks[: first_compiled(blocks)], tmp_path, monkeypatch)
+    try:
+        run_blocks(page, blocks[: first_compiled(blocks)], tmp_path, monkeypatch)
+    finally:
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.mark.parametrize("page", [*(DOCS / "coming-from").glob("*.md")], ids=name_of)

@@ -805,9 +805,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def narrowed_by_weights(self) -> Self:
         least = None if self.choice is None else self.choice.get(ChosenLeast)
-        if (least is None and self.report is None) or self.units is not None or not self.encoder.can_narrow:
+        if (least is None and self.report is None) or not self.encoder.can_narrow:
             return self
-        n = self.oracle.n_token_features
+        n = self.encoder.n_features
         kept = np.count_nonzero(self.rows(0, n), axis=1) > 0
         if self.encoder.bigram_features is not None:
             kept[self.encoder.bigram_features] = True
@@ -816,7 +816,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return self
         model = self.copy()
         model.encoder, model.oracle = self.encoder.narrowed(kept), copy.copy(self.oracle)
-        model.oracle.set_features(int(np.count_nonzero(kept)), self.oracle.n_bigrams)
+        model.units = None if self.units is None else self.units.of_columns(kept)
+        n_others = self.oracle.n_token_features - n  # the intercept that units have
+        model.oracle.set_features(model.encoder.n_features + n_others, self.oracle.n_bigrams)
         table = self.weights.reshape(-1, self.oracle.stride)
         model.weights = np.concatenate([table[:n][kept], table[n:]]).ravel()
         model.columns = self.columns | {"n_features_in_": model.encoder.n_features}

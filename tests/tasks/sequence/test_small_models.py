@@ -25,10 +25,15 @@ def dicts(sequences):
     return [[{"w": token[0], "shape": str(len(token[0]))} for token in tokens] for tokens in sequences]
 
 
+def numbers(sequences):
+    return [[{"w": token[0], "length": 1.5 * len(token[0])} for token in tokens] for tokens in sequences]
+
+
 FORMS = {
     "columns": (lambda sequences: sequences, {}),
     "templates": (Columns.from_sequences, {"templates": "crf++"}),
     "dicts": (dicts, {}),
+    "numbers": (numbers, {"solver": "elastic_likelihood", "loss": "log"}),
     "bigrams": (dicts, {"features": TokenFeatures(bigrams="w")}),
     "greedy": (Columns.from_sequences, {"inference": "greedy"}),
     "segments": (Columns.from_sequences, {"segments": True}),
@@ -129,7 +134,7 @@ def test_training_from_a_small_file_says_that_it_begins_anew():
 
 # ---- the form of files --------------------------------------------------------------------------
 
-RECORD = Record({"weights": Matrix("n_rows", "n_columns", of=lambda matrix: matrix)})
+RECORD = Record({"weights": Matrix("n_rows", "n_columns", of=lambda matrix: (matrix, False))})
 
 
 @pytest.mark.parametrize("n_columns", [1, 8, 256, 257, 70_000])
