@@ -80,8 +80,8 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         with the 1-norm, which leaves most weights 0) or "elastic_likelihood" (with both norms): a name, to which `C`,
         `max_iter`, `tol`, `random_state` and `checkpoint` apply. "auto": "elastic_likelihood" if it predicts held-out
         sequences better than "larank" does with ``loss="auto"``, by more than two standard errors of the difference,
-        else "larank". "larank" does so, too, for up to 20,000 tokens with attributes whose labels have no scheme, with
-        `loss` and `C` left open (`validation_`). Or a solver object with its own parameters (then leave those five
+        else "larank". "larank" does so, too, for attributes of up to 200,000 tokens times labels that have no scheme,
+        with `loss` and `C` left open (`validation_`). Or a solver object with its own parameters (then leave those five
         unset, and search over ``solver__C``).
     inference : {"exact", "greedy"}, default="exact"
         Viterbi over whole sequences, or left to right with a history of `order` labels.

@@ -93,7 +93,7 @@ from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
 from structsvm.tasks.sequence.likely import Chunks, is_markov, likely_chunks
 from structsvm.tasks.sequence.parameters import (
-    FEW_TOKENS,
+    FEW,
     RIVAL,
     USUAL_SOLVER,
     TokenFeatures,
@@ -284,8 +284,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
             or not may_be_sparse(params)
         ):
             return False
-        is_small = self.encoder.kind == "attributes" and examples.tokens.n_tokens <= FEW_TOKENS
-        return is_auto(params.solver) or (has_fields and is_small)
+        is_small = examples.tokens.n_tokens * self.oracle.n_labels <= FEW
+        return is_auto(params.solver) or (has_fields and is_small and self.encoder.kind == "attributes")
 
     def solver_around(self, solver: Solver) -> Solver:
         """The usual solver in place of one that was chosen and begins at weights of 0."""
