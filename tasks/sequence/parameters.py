@@ -78,9 +78,9 @@ if TYPE_CHECKING:
 LOSSES = ("log", "hamming")
 # Where there is nothing to choose by.
 USUAL_LOSS, USUAL_SOLVER = "hamming", "larank"
-# The one that is tried beside it: by "auto", and by default for attributes that are no chunks, if tokens times labels are
-# few. Programs that parse names have such attributes by the hundred, many of them alike, and with the 1-norm some are
-# left out. Attributes that templates make are no better for it.
+# The one that is tried beside it: by "auto", and by default for attributes that are no chunks, if tokens times labels
+# are few. Programs that parse names have such attributes by the hundred, many of them alike, and with the 1-norm some
+# are left out. Attributes that templates make are no better for it.
 RIVAL, FEW = "elastic_likelihood", 200_000
 # Constraints of C: a number, or how it is chosen.
 OF_OPEN_C = (POSITIVE, Options(AUTO, *CRITERIA, None))
