@@ -53,7 +53,7 @@ class Trial(NamedTuple):
 
 
 class SparseSearch(Search):
-    """The choice of C for `SparseLikelihood`, see the head of this file.
+    """The choice of C for solvers that leave weights at 0, see the head of this file.
 
     Attributes
     ----------
