@@ -72,7 +72,8 @@ class RaggedRows(Field):
         forms += [
             {f"{name}.{part}": array for part, array in form.items()} for form in (_entries(narrow, lengths), some)
         ]
-        arrays |= min(forms, key=lambda form: sum(array.nbytes for array in form.values()))
+        least_form: dict[str, AnyArray] = min(forms, key=n_bytes)
+        arrays |= least_form
 
     def get(self, name: str, header: Mapping[str, Any], arrays: Arrays | None = None, prefix: str = "") -> Any:
         return None  # its arrays are read with all others of the record
@@ -138,6 +139,11 @@ def in_few_bits(vector: Floats, lengths: Integers, bits: int) -> Floats:
         units = np.repeat(exponents_of(_largest(narrow, some), bits), some)
         narrow = np.ldexp(multiples(narrow, units, bits), units.astype(np.int16))
     return narrow.astype(vector.dtype)
+
+
+def n_bytes(form: dict[str, AnyArray]) -> int:
+    """The bytes of some arrays."""
+    return sum(array.nbytes for array in form.values())
 
 
 def _entries(values: Floats, counts: Integers) -> dict[str, AnyArray]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from structsvm.dual._expectations import ExpectationState
-from structsvm.parameters import Interval, declared, parameter, seed_from
+from structsvm.parameters import POSITIVE, declared, parameter, seed_from
 from structsvm.progress import Monitor
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood, LikelihoodRun
@@ -74,7 +73,7 @@ class ElasticLikelihood(ConditionalLikelihood):
     ('converged', 3, 40)
     """
 
-    l1: float = parameter(Interval(Real, 0.0, None, closed="neither"), default=2.0)
+    l1: float = parameter(POSITIVE, default=2.0)
 
     takes_base = False
     leaves_zeros = True

@@ -28,6 +28,7 @@ NUMBERS = {
         [
             "C",
             "C_max",
+            "l1",
             "C_min",
             "alpha",
             "cache_size",
