@@ -32,14 +32,7 @@ def runtime(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(runtime):
-    models = {}
-
-    def found(name):
-        if name not in models:
-            models[name] = runtime.load(bytes_of(fitted(name)))
-        return models[name]
-
-    return found
+    return runtime_models.opener(runtime, fitted)
 
 
 def in_python(function, *arguments):

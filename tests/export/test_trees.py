@@ -29,14 +29,7 @@ def runtime(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(runtime):
-    models = {}
-
-    def found(name):
-        if name not in models:
-            models[name] = runtime.load(bytes_of(fitted(name)))
-        return models[name]
-
-    return found
+    return runtime_models.opener(runtime, fitted)
 
 
 @pytest.mark.parametrize("name", MODELS)

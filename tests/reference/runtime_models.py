@@ -50,6 +50,11 @@ FUNCTIONS = "\n".join(
 )  # fmt: skip
 
 
+def opener(runtime, fitted):
+    """A function from the name of a model that `fitted` returns to that model, opened once by the runtime."""
+    return cache(lambda name: runtime.load(bytes_of(fitted(name))))
+
+
 def bytes_of(model):
     """The model's file, as it is exported."""
     with tempfile.TemporaryDirectory() as folder:
