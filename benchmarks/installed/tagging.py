@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -153,9 +153,7 @@ def names_of(features, prefix=""):
 
 def row_of(who, data, task, options, kept, limit=LIMIT):
     """Measure one program, or return its kept row."""
-    version = package_version({"crfsuite": "python-crfsuite"}.get(who.program, "structsvm"))
-    about = [who.name, who.settings, version, data.name, task["n"]]
-    key = json.dumps(about + [options.machine[name] for name in ("cpu", "cores", "python")])
+    key = key_of(who, data, task, options)
     if not who.is_ours and key in kept:
         return kept[key]
     print(f"  {data.name}: {who.name}", file=sys.stderr, flush=True)
@@ -180,6 +178,13 @@ def row_of(who, data, task, options, kept, limit=LIMIT):
     return row | scores(task["gold"], row.pop("labels"))
 
 
+def key_of(who, data, task, options):
+    """The name under which a program's row is kept: what it was measured with."""
+    version = package_version({"crfsuite": "python-crfsuite"}.get(who.program, "structsvm"))
+    about = [who.name, who.settings, version, data.name, task["n"]]
+    return json.dumps(about + [options.machine[name] for name in ("cpu", "cores", "python")])
+
+
 def of_command(who, task, model, limit):
     """Measure Wapiti or CRF++."""
     run = {"wapiti": commands.run_wapiti, "crfpp": commands.run_crfpp}[who.program]
@@ -195,7 +200,11 @@ def of_command(who, task, model, limit):
 
 
 def best_of_grid(data, task, options, kept):
-    """python-crfsuite with the c1 and c2 whose records of the last fifth of training are best."""
+    """python-crfsuite with the c1 and c2 whose records of the last fifth of training are best, or its kept row."""
+    who = Program("python-crfsuite, best of a grid", "crfsuite", data.settings | GRID, is_ours=False)
+    key = key_of(who, data, task, options)
+    if key in kept:
+        return kept[key]
     n = task["n"] - task["n"] // 5
     X, y = task["X"], task["y"]
     part = task | {"data": str(task["folder"] / "fold.json"), "gold": y[n:], "n": n}
@@ -204,12 +213,12 @@ def best_of_grid(data, task, options, kept):
     tried = []
     for values in product(*GRID.values()):
         settings = data.settings | dict(zip(GRID, values, strict=True))
-        who = Program(f"grid {values}", "crfsuite", settings, is_ours=False)
-        tried.append((row_of(who, data, part, options, {}), settings))
-    settings = max(tried, key=lambda pair: pair[0]["records"])[1]
-    who = Program("python-crfsuite, best of a grid", "crfsuite", settings, is_ours=False)
+        one = Program(f"grid {values}", "crfsuite", settings, is_ours=False)
+        tried.append((row_of(one, data, part, options, {}), settings))
+    best = replace(who, settings=max(tried, key=lambda pair: pair[0]["records"])[1])
     searched = sum(row["cpu"] for row, _ in tried)
-    return row_of(who, data, task, options, kept) | {"remark": f"and {searched:.0f} s of CPU for the grid"}
+    remark = f"and {searched:.0f} s of CPU for the grid"
+    return row_of(best, data, task, options, {}) | {"key": key, "remark": remark}
 
 
 def in_words(settings):

@@ -95,7 +95,9 @@ def peers(data, n):
 
 
 def as_row(row):
-    """A row of another program, under the columns of this table."""
+    """A row of another program, under the columns of this table, where a kept one stands already."""
+    if "program" in row:
+        return row
     size = row.get("model")
     about = {"model": row["who"].partition(",")[0], "program": "C++" if "CRF++" in row["who"] else "C"}
     return row | about | {"size": size and 1e3 * size, "speed": row.get("single", row.get("batch"))}
