@@ -214,7 +214,8 @@ def symbol_of(tree: Meaning) -> Symbol:
 class ArgumentOrder:
     """The order in which arguments stand that could stand in any.
 
-    They are those of relations that are seen with several numbers of arguments, two or more (``intersection``). Of two
+    They are those of relations that are seen with several numbers of arguments, two or more (``intersection``), none of
+    them a constant: where one is (``call(size,...)``), it may say what the others are by their places. Of two
     of their kinds, see `head`, one comes first if it does in nine of ten meanings, half a meaning being added to either
     count: in four that agree. There are `FEWEST_ORDERED` meanings or more with two kinds in the relation. Kinds that no
     meaning shows the other way stand as their relations do.
@@ -230,6 +231,7 @@ class ArgumentOrder:
 
     def __init__(self, trees: Iterable[Meaning], but: Container[str] = (), free: Container[str] = ()) -> None:
         met: dict[str, set[int]] = defaultdict(set)
+        placed: set[str] = set()
         n_before: Counter[tuple[str, tuple[str, ...], tuple[str, ...]]] = Counter()
         n_ordered: Counter[str] = Counter()
         waiting = list(trees)
@@ -239,12 +241,14 @@ class ArgumentOrder:
                 continue
             if len(node) > 2:
                 met[node[0]].add(len(node))
+                if any(isinstance(part, str) for part in node[1:]):
+                    placed.add(node[0])
                 heads = [head(part) for part in node[1:] if not isinstance(part, str)]
                 n_before.update((node[0], *pair) for pair in ordered_pairs(heads))
                 n_ordered[node[0]] += len({*heads}) > 1
             waiting += node[1:]
         sure = {name for name, n in n_ordered.items() if n >= FEWEST_ORDERED or name in free}
-        several = {name for name, sizes in met.items() if len(sizes) > 1 and name not in but}
+        several = {name for name, sizes in met.items() if len(sizes) > 1 and name not in but and name not in placed}
         self.n_before = Counter({key: n for key, n in n_before.items() if key[0] in sure & several})
         self.before = {
             (name, a, b)
