@@ -402,7 +402,7 @@ class HybridTrees(Oracle):
         priors: dict[Meaning, float] | None = None,
         hidden: Container[int] = (),
     ) -> Forest:
-        """The forest of some meanings, whose common parts are there once; KeyError for a unit that is not known.
+        """The forest of some meanings, whose common parts are there once; KeyError if one has a unit that is not known.
 
         A name may be said by a copy, too; those of `hidden` by nothing else. `priors` are added to the scores of the
         meanings.
@@ -415,7 +415,7 @@ class HybridTrees(Oracle):
         copied: dict[Meaning, list[Copy]] = defaultdict(list)
         for copy in copies:
             copied[copy.tree].append(copy)
-        roots, prior_of = [], []
+        roots, prior_of, unknown = [], [], []
 
         def filling(slot: int, part: Meaning) -> list[tuple[int, int]]:
             may = units.takes.get(slot, ())
@@ -435,10 +435,13 @@ class HybridTrees(Oracle):
                 own_copies = copied.get(node, ())
                 ways = [way for way in units.splits(node) if way[0] not in hidden]
                 if not ways and not own_copies:
-                    raise KeyError(units.split(node)[0])
+                    unknown.append(units.split(node)[0])
+                    place[node] = []
+                    continue
                 if not is_done:
                     waiting += [(node, True), *[(part, False) for _, parts in ways for part in parts]]
                     continue
+                ways = [way for way in ways if all(place[part] for part in way[1])]
                 place[node] = list(range(len(nodes), len(nodes) + len(ways) + len(own_copies)))
                 for number, parts in ways:
                     nodes.append(number)
@@ -448,6 +451,8 @@ class HybridTrees(Oracle):
                     spans[len(nodes)] = copy.begin, copy.end
                     nodes.append(copy.kind)
                     slots.append([])
+            if not place[tree]:
+                raise KeyError(unknown[0])
             found = filling(ROOT, tree)
             roots += found
             if priors is not None:

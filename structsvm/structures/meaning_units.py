@@ -1,7 +1,8 @@
 """Units of a meaning language, found in meanings: relations with slots for their arguments, and leaves without any.
 
 Some arguments select what the others may be, as the key in ``tag('cuisine','greek')``: these belong to their relation.
-They are found by description length, see `selectors`.
+They are found by description length, see `selectors`. Terms of constants that stand nearly always together, as
+``get(all(recipe),type)``, are leaves as well, see `fixed_terms`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ MOST_FILLINGS, MOST_PAIRS = 2_000_000, 50_000_000
 CONSTANT, FEWEST_ROWS = 0.9, 20
 # Share of pairs of arguments that stand in the rarer order, from which on the order is free.
 DISAGREEING = 0.02
+# A term is one leaf if it holds this share of all occurrences of one of its parts, and is in so many meanings.
+TOGETHER, FEWEST_TERMS = 0.9, 5
+# How quotations and numbers begin.
+MARKED = "'\"0123456789"
 # How readily a code expects new symbols.
 NOVELTY = 0.1, 1.0, 10.0, 100.0, 1000.0
 
@@ -66,9 +71,10 @@ class Unit(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """The words that the constant of a leaf is written with."""
+        """The words that the constant of a leaf is written with; none for a term that ends with another relation."""
         tree = self.tree
-        return words_of(tree if isinstance(tree, str) else tree[-1])
+        constant = tree if isinstance(tree, str) else tree[-1]
+        return words_of(constant) if isinstance(constant, str) else []
 
 
 def words_of(text: str) -> list[str]:
@@ -86,10 +92,14 @@ class MeaningUnits:
         Its constants are units, too, and its slots take all that they may.
     opened : iterable of str, optional
         Leaves that are names of one kind however often they were met, as ``tag('name',_)``: see `around_text`.
+    terms : iterable of str, optional
+        Terms of constants that are one leaf: see `fixed_terms`.
 
     Attributes
     ----------
     units : list of Unit
+    fixed : list of str
+        The terms, sorted.
     kinds : list of int
         The id of each unit or, for a name, `len(units)` and more: names of one kind fill the same slots.
     members : dict
@@ -107,12 +117,18 @@ class MeaningUnits:
     """
 
     def __init__(
-        self, trees: Iterable[Meaning], grammar: MeaningGrammar | None = None, opened: Iterable[str] = ()
+        self,
+        trees: Iterable[Meaning],
+        grammar: MeaningGrammar | None = None,
+        opened: Iterable[str] = (),
+        terms: Iterable[str] = (),
     ) -> None:
         trees = list(dict.fromkeys(trees))
         self.opened = frozenset(opened)
+        self.fixed = sorted(terms)
+        self.terms = frozenset(map(parse_meaning, self.fixed))
         self.names = wrappers(trees)
-        self.selectors = selectors(trees, self.names)
+        self.selectors = selectors(trees, self.names, self.terms)
         self.lists = lists(trees)
         self.units: list[Unit] = []
         self.number: dict[Unit, int] = {}
@@ -151,10 +167,10 @@ class MeaningUnits:
         """The unit at the root of a tree, and what fills its slots."""
         if isinstance(tree, str):
             return Unit(tree, None), []
-        if self._is_constant(tree):
+        if is_constant(tree, self.names, self.terms):
             return Unit(format_meaning(tree), None), []
         fixed = self.selectors.get(symbol_of(tree), ())
-        is_fixed = [k in fixed and self._is_constant(part) for k, part in enumerate(tree[1:])]
+        is_fixed = [k in fixed and is_constant(part, self.names, self.terms) for k, part in enumerate(tree[1:])]
         if fixed and isinstance(tree[-1], str) and all(is_fixed[:-1]):
             return Unit(format_meaning(tree), None), []
         slots: dict[Meaning, int] = {}
@@ -163,19 +179,17 @@ class MeaningUnits:
         )
         return Unit(tree[0], places), list(slots)
 
-    def _is_constant(self, tree: Meaning) -> bool:
-        return isinstance(tree, str) or (tree[0] in self.names and len(tree) == 2 and isinstance(tree[1], str))
-
     def splits(self, tree: Meaning) -> list[tuple[int, list[Meaning]]]:
         """The ids of all units that may be at the root of a tree, each with what fills its slots.
 
-        Beside the unit of `split`, those that do not ask for its equal arguments to be equal.
+        Beside the unit of `split`, those that do not ask for its equal arguments to be equal. A relation of constants
+        that is no known leaf has the relation's units: their slots may take constants from other places.
         """
         unit, parts = self.split(tree)
-        if not unit.places:
+        if not unit.places and (isinstance(tree, str) or unit in self.number):
             return [(self.number[unit], parts)] if unit in self.number else []
         found = []
-        for number in self.alike[unit.name, len(unit.places)]:
+        for number in self.alike.get((tree[0], len(tree) - 1), ()):
             places = self.units[number].places or ()
             filled = {s: part for s, part in zip(places, tree[1:], strict=True) if isinstance(s, int)}
             if all(filled.get(place, place) == part for place, part in zip(places, tree[1:], strict=True)):
@@ -286,6 +300,8 @@ class MeaningUnits:
             if unit.places is None:
                 tree = unit.tree
                 name, constant = around(tree), tree if isinstance(tree, str) else tree[-1]
+                if not isinstance(constant, str):
+                    continue
                 if constant not in categories:
                     categories[constant] = grammar.categories(constant)
                 n_places += len(categories[constant])
@@ -346,9 +362,11 @@ class MeaningUnits:
         """The kind of each unit; slots that took one name of a kind take all of them.
 
         Names of a kind stand in the same relation of `wrappers`, or none, and fill most often one of the same slots; or
-        arguments that belong to their relation select them, and new ones keep coming or they are `opened`.
+        arguments that belong to their relation select them, and new ones keep coming or they are `opened`. The terms
+        are no names.
         """
         leaves = {number for number, unit in enumerate(self.units) if unit.places is None and unit.words}
+        leaves -= {number for number in leaves if self.units[number].tree in self.terms}
         taken = {slot: frozenset(units) & leaves for slot, units in self.fillers.items()}
         group = {slot: min([slot, *others]) for slot, others in similar_slots(taken).items()}
         for slot in sorted(group):
@@ -453,6 +471,44 @@ def lists(trees: Iterable[Meaning]) -> set[str]:
     return found
 
 
+def is_constant(tree: Meaning, names: Container[str], terms: frozenset[Meaning] = frozenset()) -> bool:
+    """Whether a tree is a constant, a name with its relation of `names` around it, or one of the `terms`."""
+    return isinstance(tree, str) or is_name(tree, names) or bool(terms and tree in terms)
+
+
+def is_name(tree: Meaning, names: Container[str]) -> bool:
+    """Whether a tree is a relation of `names` around a constant."""
+    return not isinstance(tree, str) and tree[0] in names and len(tree) == 2 and isinstance(tree[1], str)
+
+
+def fixed_terms(trees: Iterable[Meaning]) -> set[str]:
+    """Terms of constants that are one leaf, as ``get(all(recipe),type)``: their parts say nothing by themselves.
+
+    A term's parts are constants or such terms; no quotations or numbers, nor names in their relation (see `wrappers`),
+    as new ones may come. It is in `FEWEST_TERMS` meanings, and `TOGETHER` of what one of its parts is in are this term.
+    """
+    trees = list(dict.fromkeys(trees))
+    names = wrappers(trees)
+    n_met: Counter[Meaning] = Counter()
+    waiting = trees[:]
+    while waiting:
+        node = waiting.pop()
+        n_met[node] += 1
+        waiting += () if isinstance(node, str) else node[1:]
+    found: set[Meaning] = set()
+    for term in sorted(n_met, key=depth):
+        parts = () if isinstance(term, str) or is_name(term, names) else term[1:]
+        is_closed = all(part in found or (isinstance(part, str) and part[0] not in MARKED) for part in parts)
+        if is_closed and n_met[term] >= FEWEST_TERMS and any(n_met[term] >= TOGETHER * n_met[part] for part in parts):
+            found.add(term)
+    return {*map(format_meaning, found)}
+
+
+def depth(tree: Meaning) -> int:
+    """The number of relations above the deepest constant of a tree."""
+    return 0 if isinstance(tree, str) else 1 + max(map(depth, tree[1:]), default=0)
+
+
 def around(tree: Meaning) -> tuple[str, ...]:
     """The relation of a name, with the arguments before its constant; nothing for a bare one."""
     return () if isinstance(tree, str) else tree[:-1]
@@ -463,32 +519,32 @@ def around_text(before: tuple[str, ...]) -> str:
     return format_meaning((*before, "_"))
 
 
-def selectors(trees: Iterable[Meaning], names: Container[str] = ()) -> dict[Symbol, frozenset[int]]:
+def selectors(
+    trees: Iterable[Meaning], names: Container[str] = (), terms: frozenset[Meaning] = frozenset()
+) -> dict[Symbol, frozenset[int]]:
     """From relations to the arguments, by index, that belong to them: constants that select what the others may be.
 
-    Constants are names, too, with the relations `names` around them. An argument that is the same constant in all of
-    `FEWEST_ROWS` meanings belongs to its relation, as well.
+    Constants are names, too, with the relations `names` around them, and the `terms`. An argument that is the same
+    constant in all of `FEWEST_ROWS` meanings belongs to its relation, as well.
     """
     rows: dict[Symbol, list[list[Any]]] = defaultdict(list)
     waiting = list(trees)
     while waiting:
         node = waiting.pop()
-        if not isinstance(node, str):
-            rows[symbol_of(node)].append([described(node, k, names) for k in range(1, len(node))])
+        if not isinstance(node, str) and not (terms and node in terms):
+            rows[symbol_of(node)].append([described(node, k, names, terms) for k in range(1, len(node))])
             waiting += node[1:]
     new = log(1 + len({part for of_symbol in rows.values() for row in of_symbol for part in row}))
     found = {symbol: selecting([*zip(*of_symbol, strict=True)], new) for symbol, of_symbol in rows.items()}
     return {symbol: columns for symbol, columns in found.items() if columns}
 
 
-def described(node: Meaning, k: int, names: Container[str]) -> Any:
+def described(node: Meaning, k: int, names: Container[str], terms: frozenset[Meaning] = frozenset()) -> Any:
     """The k-th argument as `selectors` counts it: a constant's text, another relation, or equal to an earlier one."""
     part, first = node[k], node.index(node[k], 1)
     if first < k:
         return "=", first
-    if isinstance(part, str) or (part[0] in names and len(part) == 2 and isinstance(part[1], str)):
-        return format_meaning(part)
-    return part[0], None
+    return format_meaning(part) if is_constant(part, names, terms) else (part[0], None)
 
 
 def selecting(columns: Sequence[Sequence[Any]], new: float) -> frozenset[int]:

@@ -113,6 +113,7 @@ RECORD = Record({
         of=lambda model: model.hybrid.lexicon.looks or None,
     ),
     "opened": Names(needed=False, of=lambda model: sorted(model.hybrid.units.opened) or None),
+    "terms": Names(needed=False, of=lambda model: model.hybrid.units.fixed or None),
     "spelt": Value(
         spelt_from,
         lambda spelt: {group: [*counts] for group, counts in spelt.items()},
@@ -420,7 +421,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         model = cls(SimpleNamespace(**stored.params, grammar=None))
         model.grammar = stored.grammar
         model.meanings = model.checked_trees(map(parse_meaning, stored.meanings), "its meanings")
-        units = MeaningUnits(model.meanings, model.grammar, stored.opened or ())
+        units = MeaningUnits(model.meanings, model.grammar, stored.opened or (), stored.terms or ())
         for leaves in [stored.always, *stored.calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")

@@ -46,7 +46,7 @@ from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, p
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array
-from structsvm.structures.meaning_units import MeaningUnits
+from structsvm.structures.meaning_units import MeaningUnits, fixed_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -164,11 +164,12 @@ def found_units(
 
     They are the shares of the units in each bag, and how often sentences spell leaves out, those of `before` too.
     """
-    units = MeaningUnits(meanings, grammar, () if before is None else before.units.opened)
+    opened, terms = ((), fixed_terms(meanings)) if before is None else (before.units.opened, before.units.fixed)
+    units = MeaningUnits(meanings, grammar, opened, terms)
     in_bags = shares(units, bags)
     spelt = spellings(units, sentences, in_bags, None if before is None else before.spelt)
     more = spelt_out(units, spelt)
-    return MeaningUnits(meanings, grammar, units.opened | more) if more else units, in_bags, spelt
+    return MeaningUnits(meanings, grammar, units.opened | more, terms) if more else units, in_bags, spelt
 
 
 def columns_of_names(

@@ -493,6 +493,25 @@ def test_a_sentence_without_words_has_no_meaning():
     assert hybrid.kbest([], np.zeros(hybrid.n_features), 2) == []
 
 
+def test_meanings_whose_slots_take_constants_from_elsewhere_have_probabilities():
+    """``call(size,n0)`` reads as a leaf, which is none: a slot has taken the constant that another one takes."""
+    names = [f"n{k}" for k in range(10)]
+    terms = [f"{of}({name})" for name in names for of in ("set", "g")]
+    texts = [f"call(size,{term})" for term in terms] + [f"h({term})" for term in [*terms, "n0", "n1"]]
+    hybrid = trees_of([*map(parse_meaning, texts)], ["p", "q"], depth=1)
+    w = np.random.default_rng(0).normal(size=hybrid.n_features)
+    words = ["p", "q"]
+    total: dict = defaultdict(float)
+    for derivation in hybrid.derivations(words, w, most=100_000):
+        total[derivation.meaning] += math.exp(derivation.score - hybrid.log_sum(words, w))
+    assert ("call", "size", "n0") in total and sum(total.values()) == pytest.approx(1.0)
+    found = {derivation.meaning: p for derivation, p in hybrid.kbest(words, w, 1000)}
+    assert found[("call", "size", "n0")] == pytest.approx(total[("call", "size", "n0")])
+    assert all(p == pytest.approx(total[meaning]) for meaning, p in found.items())
+    with pytest.raises(KeyError, match="unknown"):
+        hybrid.log_sum(words, w, [parse_meaning("call(size,unknown)")])
+
+
 def test_what_is_refused():
     with pytest.raises(ValueError, match="a unit has 9 arguments, more than 8"):
         Forest([0], [0], [[(s, []) for s in range(9)]], [(0, 0)])

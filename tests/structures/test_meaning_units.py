@@ -5,7 +5,7 @@ import pytest
 
 from structsvm.oracles.meanings.spelling import Spelling
 from structsvm.structures import meaning_units
-from structsvm.structures.meaning_units import MeaningUnits, Unit, selectors, similar_slots
+from structsvm.structures.meaning_units import MeaningUnits, Unit, fixed_terms, selectors, similar_slots
 from structsvm.structures.meanings import MeaningGrammar, Symbol, parse_meaning
 
 
@@ -182,3 +182,58 @@ def test_what_selects_pays_for_its_values(n):
         parse_meaning(f"find{k}(tag({key},{v}))") for key, of_key in KEYS.items() for v in of_key for k in range(n)
     ]
     assert selectors(trees) == ({} if n == 1 else {Symbol("tag", 2): {0}})
+
+
+# Questions of an application language: its functions stand as constants, and their arguments are terms.
+ALL = {kind: f"call(get,call(one,{kind}),string(all,type))" for kind in ("recipe", "meal")}
+APPLIED = [
+    parse_meaning(f"call(list,call(filter,{of_kind},string({key}),{name}))")
+    for of_kind in ALL.values()
+    for key in ("cuisine", "author")
+    for name in ("milk", "rice", "'Rye'", "7", "name(ann)", "name(joe)", "name(kim)")
+]
+
+
+def test_terms_whose_parts_stand_together_are_fixed():
+    assert fixed_terms(APPLIED) == {
+        *ALL.values(), "call(one,recipe)", "call(one,meal)", "string(all,type)", "string(cuisine)", "string(author)",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "fixed"), [("k", True), ("'k'", False), ('"k"', False), ("7", False)])
+def test_terms_with_what_may_be_a_name_are_not_fixed(part, fixed):
+    trees = [parse_meaning(f"ask(in({part},x),a{k})") for k in range(9)]
+    assert fixed_terms(trees) == ({f"in({part},x)"} if fixed else set())
+
+
+@pytest.mark.parametrize(("n_together", "n_apart", "fixed"), [(5, 0, True), (4, 0, False), (9, 1, True), (8, 1, False)])
+def test_terms_are_fixed_by_what_their_parts_are_in(n_together, n_apart, fixed):
+    trees = [parse_meaning(f"ask(in(k,x),a{n})") for n in range(n_together)]
+    trees += [parse_meaning(f"ask(on(k,b{n}),on(x,b{n}))") for n in range(n_apart)]
+    assert fixed_terms(trees) == ({"in(k,x)"} if fixed else set())
+    assert fixed_terms(trees[:1] * 9) == set()  # one meaning
+
+
+def test_a_fixed_term_is_a_leaf_of_its_own_kind():
+    units = MeaningUnits(APPLIED, terms=fixed_terms(APPLIED))
+    assert units.fixed == sorted(fixed_terms(APPLIED))
+    term = parse_meaning(ALL["meal"])
+    leaf = units.number[Unit(ALL["meal"], None)]
+    assert units.split(term) == (Unit(ALL["meal"], None), []) and units.join(leaf, []) == term
+    for text in units.fixed:
+        if (number := units.number.get(Unit(text, None))) is not None:
+            assert units.kinds[number] == number
+    for tree in APPLIED:
+        unit, parts = units.split(tree)
+        assert units.join(units.number[unit], parts) == tree and -1 not in units.unit_ids(tree)
+
+
+def test_a_relation_of_constants_that_is_no_leaf_has_the_units_of_its_relation():
+    names = [f"n{k}" for k in range(10)]
+    trees = [parse_meaning(f"call(size,{of}({name}))") for name in names for of in ("set", "g")]
+    units = MeaningUnits(trees)
+    (number,) = units.alike["call", 2]
+    assert units.units[number].places == ("size", 0)
+    assert units.split(("call", "size", "n1")) == (Unit("call(size,n1)", None), [])
+    assert units.splits(("call", "size", "n1")) == [(number, ["n1"])]
+    assert units.splits(("call", "other", "n1")) == units.splits(("none", "n1")) == units.splits("none") == []

@@ -1,6 +1,7 @@
 """SemanticParser(method="hybrid"): what it learns from pairs and bags, confidence, files, refusals; GeoQuery."""
 
 import copy
+import itertools
 import math
 import os
 import pickle
@@ -625,6 +626,7 @@ def test_arguments_that_may_stand_in_any_order():
     assert order.sorted(parse_meaning("k(i(h(z),g(x),f(y)))")) == parse_meaning("k(i(f(y),h(z),g(x)))")
     for text in ("o(g(x),f(y))", "i(g(x),f)", "i(g(x),g(w))", "a"):  # two arguments always; constants; equal ones
         assert order.sorted(parse_meaning(text)) == parse_meaning(text)
+    assert not ArgumentOrder([*trees, parse_meaning("i(first,g(b))")]).before  # a constant among the arguments
     assert not ArgumentOrder(trees[1:]).before and not ArgumentOrder(trees, but={"i"}).before
     assert not ArgumentOrder(trees + 3 * [parse_meaning("i(g(b),f(a))")]).before
     # Four are enough where the grammar says that the order is free.
@@ -644,6 +646,31 @@ def test_arguments_that_may_stand_in_any_order():
         said = [meaning for meaning, _ in best]
         assert len(set(said)) == len(said) and all("to" not in m or m.index("from") < m.index("to") for m in said)
     assert parser.predict(["fly to rome from riga"]) == [["fly(all(from(riga),to(rome)))"]]
+
+
+def applications():
+    """Questions whose meanings apply functions, constants, to terms: pairs of texts."""
+    kinds, keys = {"recipes": "recipe", "dinners": "meal", "dishes": "dish"}, {"with": "holds", "by": "author"}
+    names = ("milk", "rice", "salt", "ann", "joe", "kim")
+    for (kind, term), (word, key), name in itertools.product(kinds.items(), keys.items(), names):
+        of_kind = f"call(get,call(one,{term}),string(all,type))"
+        yield f"which {kind} are {word} {name}", f"call(list,call(filter,{of_kind},string({key}),{name}))"
+        yield f"how many {kind} are there {word} {name}", f"call(size,call(filter,{of_kind},string({key}),{name}))"
+
+
+def test_terms_that_stand_together_are_units(tmp_path):
+    X, y = zip(*applications(), strict=True)
+    parser = SemanticParser(random_state=0).fit(X[4:], y[4:])
+    units = parser.model_.hybrid.units
+    assert "call(get,call(one,meal),string(all,type))" in units.fixed
+    assert parser.predict(X[:4]) == [[meaning] for meaning in y[:4]]
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.model_.hybrid.units.fixed == units.fixed
+    assert loaded.predict_kbest(X) == parser.predict_kbest(X)
+    # More sentences are read by the same units.
+    loaded.partial_fit(X[:4], y[:4])
+    assert loaded.model_.hybrid.units.fixed == units.fixed and loaded.predict(X[:4]) == [[m] for m in y[:4]]
 
 
 def ordered(texts, text):
