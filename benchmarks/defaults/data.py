@@ -43,6 +43,11 @@ def part(data, rows):
     return [data[i] for i in rows] if isinstance(data, list) else data[rows]
 
 
+def before_path(values):
+    """A C below a path's first value, half a decade; a prior, which a path judges first, by a C that leaves it, aside."""
+    return 0.34 * 0.34 * values[1]
+
+
 def accuracy(y, predicted):
     return float(np.mean(np.asarray(y) == np.asarray(predicted)))
 
