@@ -30,9 +30,10 @@ COLUMNS = {
 }
 NOTES = """
 auto: as the estimator comes, with random_state=0. Grid: 9 values of 1 and 3 times powers of ten, from a third of the
-path's first one on (of costs or a grammar to start from, which the path judges first, aside), each trained from 0 on four fifths of the training part, in random order, and judged by the test's
-metric on the other fifth; the best is trained on all. Best on the test part: the same
-values, each trained on all and judged by test scores, which no method may look at: the most that a choice of C can give
+path's first one on (costs or a grammar to start from, which a path judges first, are not counted), each trained from 0
+on four fifths of the training part, in random order, and judged by the test's metric on the other fifth; the best is
+trained on all. Best on the test part: the same values, each trained on all and judged by test scores, which no method
+may look at: the most that a choice of C can give
 
 scores in percent; a training at its C: the same estimator with C=auto's number, which trains one model where "auto" of
 dense columns adds two (a training of both: the part "taxonomies"); passes: those of the path, as shares of

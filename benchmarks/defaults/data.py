@@ -44,7 +44,7 @@ def part(data, rows):
 
 
 def before_path(values):
-    """A C below a path's first value, half a decade; a prior, which a path judges first, by a C that leaves it, aside."""
+    """Half a decade below a path's first C; a prior's, which leaves it as it is and is judged first, aside."""
     return 0.34 * 0.34 * values[1]
 
 
