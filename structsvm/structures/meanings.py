@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-__all__ = ["MeaningGrammar", "Nonterminal", "Symbol", "format_meaning", "parse_meaning"]
+__all__ = ["MeaningGrammar", "Nonterminal", "Symbol", "format_list", "format_meaning", "parse_meaning"]
 
 # A constant, or a relation: its name, then its arguments.
 Meaning = str | tuple[Any, ...]
@@ -30,6 +30,8 @@ SURE_ORDER, FEWEST_ORDERED = 0.9, 20
 _TOKEN = re.compile(
     r"""\s*(?:([(),])|('(?:[^']|'(?!\s*(?:[,)]|$)))*'|"(?:[^"]|"(?!\s*(?:[,)]|$)))*")|([^\s(),'"]+)|(\S))"""
 )
+# In lists, ``(f a "b c")``, quotes have no quotes inside.
+_LIST_TOKEN = re.compile(r"""\s*(?:([()])|('[^']*'|"[^"]*")|([^\s(),'"]+)(\()?|(\S))""")
 _PLAIN = re.compile(r"""[^\s(),'"]+""")
 
 
@@ -50,7 +52,8 @@ def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -
     """Return the tree of the text of a meaning representation.
 
     Blanks between its parts are ignored; a name with blanks, brackets or commas is quoted, and the quotes are part of
-    it (``'south carolina'``); a quote inside (``'McDonald's'``) is one that no comma or closing bracket follows. Raises
+    it (``'south carolina'``); a quote inside (``'McDonald's'``) is one that no comma or closing bracket follows. Text
+    that begins with a bracket is a list of Lisp, the name of a relation first: ``(pass pink1 (next pink2))``. Raises
     ValueError, with the position, for unbalanced brackets and other errors.
 
     Parameters
@@ -64,7 +67,11 @@ def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -
     >>> from structsvm.structures.meanings import parse_meaning
     >>> parse_meaning("pass(pink1, pink2)")
     ('pass', 'pink1', 'pink2')
+    >>> parse_meaning("(pass pink1 (next pink2))")
+    ('pass', 'pink1', ('next', 'pink2'))
     """
+    if nonterminal is None and text.lstrip().startswith("("):
+        return _parse_list(text)
     stack: list[list[Any]] = []
     done: Any = None
     name: str | None = None
@@ -78,8 +85,7 @@ def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -
             if name is not None or done is not None:
                 raise _wrong(text, place, "a name where a comma or a bracket should stand")
             if quoted is not None:
-                quoted = f"{quoted[0]}{' '.join(quoted[1:-1].split())}{quoted[0]}"
-                done = quoted
+                done = _quoted(quoted)
             elif nonterminal is not None and nonterminal(plain):
                 done = Nonterminal(plain.removeprefix("@"))
             else:
@@ -108,6 +114,57 @@ def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -
     if tree is None:
         raise ValueError("a meaning representation is empty")
     return tree
+
+
+def _quoted(text: str) -> str:
+    """A quotation with single blanks."""
+    return f"{text[0]}{' '.join(text[1:-1].split())}{text[0]}"
+
+
+def _parse_list(text: str) -> Meaning:
+    """The tree of a list of Lisp."""
+    stack: list[list[Any]] = []
+    done: Any = None
+    for match in _LIST_TOKEN.finditer(text.rstrip()):
+        mark, quoted, plain, bracket, other = match.groups()
+        place = match.start(match.lastindex or 0)
+        if done is not None:
+            raise _wrong(text, place, "something after the last bracket of the list that the text begins with")
+        if other is not None or bracket:
+            raise _wrong(text, place, f"{other or bracket!r} where a list, as in '(f a (g b))', has blanks")
+        if mark == "(":
+            if stack and not stack[-1]:
+                raise _wrong(text, place, "a list that begins with a list, not with the name of a relation")
+            if len(stack) == MAX_DEPTH:
+                raise _wrong(text, place, f"brackets deeper than {MAX_DEPTH}")
+            stack.append([])
+            continue
+        part: Any = _quoted(quoted) if quoted else plain
+        if mark == ")":
+            if len(stack[-1]) <= (len(stack) == 1):
+                raise _wrong(text, place, "an opening bracket without the name of a relation, or without arguments")
+            part = tuple(stack.pop())
+        elif quoted and not stack[-1]:
+            raise _wrong(text, place, "a list that begins with a quotation, not with the name of a relation")
+        if stack:
+            stack[-1].append(part)
+        else:
+            done = part
+    if done is None:
+        raise _wrong(text, len(text), f"the end, with {len(stack)} brackets open: they are unbalanced")
+    return done
+
+
+def format_list(tree: Meaning) -> str:
+    """Return the text of a tree as a list of Lisp.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import format_list, parse_meaning
+    >>> format_list(parse_meaning("pass(pink1,next(pink2))"))
+    '(pass pink1 (next pink2))'
+    """
+    return tree if isinstance(tree, str) else f"({' '.join([tree[0], *map(format_list, tree[1:])])})"
 
 
 def _wrong(text: str, place: int, what: str) -> ValueError:

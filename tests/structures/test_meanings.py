@@ -1,5 +1,7 @@
 """Meaning representations: text and trees, grammars against what they generate."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from structsvm.structures.meanings import (
     MeaningGrammar,
     Symbol,
     as_meaning,
+    format_list,
     format_meaning,
     parse_meaning,
     symbol_of,
@@ -51,11 +54,43 @@ def test_text_and_back(tree, blanks):
         ("'x'(a)", "an opening bracket without the name"),
         ("f('x)", "a quote that is not closed, at character 3"),
         ("f(" * (MAX_DEPTH + 1), f"deeper than {MAX_DEPTH}"),
+        ("(f a", "the end, with 1 brackets open: they are unbalanced, at character 5"),
+        ("()", "an opening bracket without the name"),
+        ("(f ())", "an opening bracket without the name of a relation, or without arguments, at character 5"),
+        ("(f a) b", "something after the last bracket of the list that the text begins with, at character 7"),
+        ("(f a))", "something after the last bracket of the list that the text begins with, at character 6"),
+        ("(f(a))", "'(' where a list, as in '(f a (g b))', has blanks, at character 3"),
+        ("(f a, b)", "',' where a list, as in '(f a (g b))', has blanks, at character 5"),
+        ("(f o'clock)", '"\'" where a list'),
+        ("((f a) b)", "a list that begins with a list, not with the name of a relation, at character 2"),
+        ("('f' a)", "a list that begins with a quotation, not with the name of a relation, at character 2"),
+        ("(f " * (MAX_DEPTH + 1), f"deeper than {MAX_DEPTH}"),
     ],
 )
 def test_text_that_is_no_meaning(text, message):
-    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+    with pytest.raises(ValueError, match=re.escape(message)):
         parse_meaning(text)
+
+
+@given(TREES, st.integers(0, 3))
+def test_lists_and_back(tree, blanks):
+    text = format_list(tree)
+    if isinstance(tree, str) or len(tree) == 1:  # a list as a whole has arguments
+        return
+    gap = " " * blanks
+    assert parse_meaning(gap + text.replace("(", gap + "(" + gap).replace(")", gap + ")" + gap)) == tree
+    assert as_meaning(text) == tree
+    assert text.count("(") == format_meaning(tree).count("(") and "," not in text
+
+
+def test_lists_as_others_write_them():
+    text = "( lambda $0 e ( and ( flight $0 ) ( from $0 'new  york' ) ( > ( stops $0 ) 1 ) ( today ) ) )"
+    found = "lambda($0,e,and(flight($0),from($0,'new york'),>(stops($0),1),today()))"
+    assert format_meaning(parse_meaning(text)) == found
+    assert (
+        format_list(parse_meaning(found))
+        == "(lambda $0 e (and (flight $0) (from $0 'new york') (> (stops $0) 1) (today)))"
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from structsvm.model_file import read_model, write_model
 from structsvm.oracles._hybrid import Learner
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.meaning_units import ROOT, MeaningUnits
-from structsvm.structures.meanings import ArgumentOrder, format_meaning, parse_meaning
+from structsvm.structures.meanings import ArgumentOrder, format_list, format_meaning, parse_meaning
 from structsvm.tasks import Hybrid, SemanticParser
 from structsvm.tasks.semantics import likelihood
 from structsvm.tasks.semantics.hybrid import HybridModel
@@ -671,6 +671,16 @@ def test_terms_that_stand_together_are_units(tmp_path):
     # More sentences are read by the same units.
     loaded.partial_fit(X[:4], y[:4])
     assert loaded.model_.hybrid.units.fixed == units.fixed and loaded.predict(X[:4]) == [[m] for m in y[:4]]
+
+
+def test_meanings_as_lists_of_lisp_are_the_same():
+    X, y = zip(*applications(), strict=True)
+    lists = [format_list(parse_meaning(meaning)) for meaning in y]
+    assert lists[0].startswith("(call list (call filter (call get (call one recipe)")
+    plain, of_lists = (SemanticParser(random_state=0, max_iter=2).fit(X, bags) for bags in (y, lists))
+    assert of_lists.predict_kbest(X) == plain.predict_kbest(X)
+    predicted = of_lists.predict(X)
+    assert meaning_scores(lists, predicted) == meaning_scores(y, predicted) and of_lists.score(X, lists) > 0.0
 
 
 def ordered(texts, text):
