@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from structsvm import _distribution
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "AdviceWarning": "structsvm._warnings",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from itertools import chain
+from collections.abc import Collection
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from structsvm.tasks.taxonomy.known import SETS
 
 if TYPE_CHECKING:
     from structsvm.tasks.taxonomy.examples import KnownLabels
+
+LISTING = "|;,"  # between the paths of a label that is several
 
 
 def settled(
@@ -77,6 +80,7 @@ def _of_paths(y: KnownLabels, classes: list[Any] | None, separator: str, unknown
     if named and not any(separator in label for label in named):
         advice = ": a file's taxonomy is read_taxonomy(...)" if os.path.isfile(separator) else ""
         warn(f"taxonomy={separator!r} stands in no label, so no node lies above the labels{advice}", AdviceWarning)
+    _check_one_path(named, separator)
     paths = [label.split(separator) for label in named]
     for label, level in ((label, level) for label, path in zip(named, paths, strict=True) for level in path):
         if level != level.strip():
@@ -85,3 +89,15 @@ def _of_paths(y: KnownLabels, classes: list[Any] | None, separator: str, unknown
                 f"{f' {separator.strip()} '!r}, in place of {separator!r}?"
             )
     return Taxonomy.from_paths(paths, separator=separator)
+
+
+def _check_one_path(labels: Collection[str], separator: str) -> None:
+    """Raise ValueError for a label that lists others: several paths between bars, semicolons or commas."""
+    known = {label for label in labels if separator in label}
+    for label, mark in product(labels, LISTING):
+        listed = [path.strip() for path in label.split(mark)] if mark in label and mark not in separator else []
+        if len(listed) > 1 and known.issuperset(listed):
+            raise ValueError(
+                f"the label {label!r:.80} lists several paths that are labels, and a label is one path: keep one, "
+                "or give each a row of its own; a set of paths is one of them, not known which (--partial, with bars)"
+            )

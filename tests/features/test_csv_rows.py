@@ -294,3 +294,22 @@ def test_names_between_blanks_are_refused():
     for first in ("word label", "sentence word pos tag"):
         with pytest.raises(ColumnFileError, match="names columns, as column files do not"):
             table(f"{first}\n1 Anna NNP O\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"tokens": ["Anna", "sleeps"], "labels": ["PER", "O"]}',
+        '{"id": 3, "text": "a b"}',
+        '[{"text": "a b"},',
+        '{"a":{',
+    ],
+)
+def test_json_is_refused_by_name(line):
+    with pytest.raises(ColumnFileError, match=r"<lines>:1: is JSON.*write_columns"):
+        table(f"{line}\n{line} and more\n")
+
+
+@pytest.mark.parametrize("line", ["{ O", '{"a" O', '{"a": O', "[{ O", '" O'])
+def test_words_like_json_are_words(line):
+    assert table(line + "\n").n_tokens == 1

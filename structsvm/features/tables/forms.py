@@ -40,6 +40,7 @@ BARE_RETURN = re.compile(rb"\r(?!\n|\Z)")
 ASIDE = re.compile(rb"^(?:#+[ \t]|-DOCSTART-(?=\s|\Z))[^\n]*", re.MULTILINE)
 NO_TOKENS = re.compile(rb"-DOCSTART-|#[ \t]+(?:(?:id|sent_id|newdoc|newpar)(?=\s|\Z)|[^\s=]+[ \t]+=(?=\s|\Z))")
 LINE = re.compile(rb"[^\n]+")
+JSON_OBJECT = re.compile(rb'[\s[]*\{\s*"[^"\\]+"\s*:\s*["[{\d]')  # a name and how its value begins
 # The first word of a CoNLL-U file, or a multiword token, or an empty node before it.
 # Columns of the forms of treebanks, and a word's head in them.
 CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
@@ -147,6 +148,7 @@ class Form:
             check_no_treebank(row, name)
         if self.names is None:
             check_no_header(row, name)
+            check_no_json(row, name)
         self.width = width(row) if self.names is None else len(self.names) * bool(row)
         n_tabs = 0 if self.names is not None else row.count(b"\t")
         self.is_tabbed = n_tabs > 0 and self.width != n_tabs + 1 and _is_ragged(head, self.width)
@@ -428,6 +430,15 @@ def check_no_header(row: bytes, name: str) -> None:
         raise ColumnFileError(
             f"{name}:1: its first line, {row.decode('utf-8', 'replace')!r:.60}, names columns, as column files do not: "
             "leave it out, or write a table with commas, semicolons or tabs between values"
+        )
+
+
+def check_no_json(row: bytes, name: str) -> None:
+    """Raise ColumnFileError for a first line that is an object of JSON, or begins a list of them."""
+    if JSON_OBJECT.match(row):
+        raise ColumnFileError(
+            f"{name}:1: is JSON, and no file of columns: in Python, SequenceLabeler.fit takes lists of words and of "
+            "labels, and structsvm.datasets.write_columns makes a column file of them"
         )
 
 

@@ -256,3 +256,16 @@ def test_indicators_of_classes_are_no_levels():
         TaxonomyClassifier(C=1.0, max_iter=1, random_state=0).fit(X, y)
     for levels in (y + 1, np.where(y == 1, "1", "0"), np.array([[0, 0], [0, 1], [1, 0]])[np.arange(30) % 3]):
         TaxonomyClassifier(C=1.0, max_iter=1, random_state=0).fit(X, levels)  # warnings are errors
+
+
+@pytest.mark.parametrize("mark", ["|", "; ", ","])
+def test_several_paths_in_one_label(mark):
+    """They would be one path, with a level such as "C|A"; the lists of labels that stand nowhere else stay labels."""
+    y = ["A/B", "A/C", f"A/B{mark}A/C"]
+    with pytest.raises(ValueError, match=r"lists several paths that are labels.*--partial"):
+        TaxonomyClassifier(taxonomy="/").fit(np.eye(3), y)
+    for other in (f"A/B{mark}D", f"A/B{mark}A/D", f"{mark}A/B"):
+        TaxonomyClassifier(taxonomy="/", C=1.0).fit(np.eye(3), [*y[:2], other])
+    sets = np.empty(3, dtype=object)
+    sets[:] = [*y[:2], {"A/B", "A/C"}]
+    TaxonomyClassifier(taxonomy="/", C=1.0).fit(np.eye(3), sets)
