@@ -3,6 +3,7 @@
 Each entry is computed by itself, so that the bits do not depend on how the batch is split among threads.
 """
 
+from libc.math cimport INFINITY, exp
 from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
@@ -120,6 +121,82 @@ cdef class Segments(Entries):
             else:
                 status = KERNELS.segment_sums(s, value, parts, counts)
         return status
+
+
+    def draws(self, Py_ssize_t first, Py_ssize_t last, generators, log_z, y):
+        """Write log partitions and independent segmentations; returns the entries that need logs, which have neither.
+
+        Parameters
+        ----------
+        generators : list of numpy.random.Generator, one per entry of the batch
+        log_z : float64 array (B,)
+        y : int32 array (B, n_samples, T)
+        """
+        cdef Py_ssize_t b, j, n_samples = y.shape[1], longest = y.shape[2]
+        cdef double* values = <double*> array_data(log_z)
+        cdef const double* uniform
+        cdef int32_t* to
+        _room, wide = self.room(max(self.sizes[first:last], default=0), False), []
+        for b in range(first, last):
+            values[b] = 0.0
+            if self.lengths[b] > 0 and self.run(b, values + b, NULL, NULL, NULL):
+                wide.append(b)
+            elif self.lengths[b] > 0 and values[b] > -INFINITY:
+                uniforms = generators[b].random((self.lengths[b], 2, n_samples))
+                uniform, to = <const double*> array_data(uniforms), (<int32_t*> array_data(y)) + b * n_samples * longest
+                with nogil:
+                    for j in range(n_samples):
+                        draw_segments(&self.s, uniform + j, n_samples, to + j * longest)
+                        poll(self.s.T * (self.s.L + self.s.K) * 4)
+        return wide
+
+
+cdef void draw_segments(const segments* s, const double* uniforms, int64_t step, int32_t* y) noexcept nogil:
+    """Draw segments from the last one on, by the v and R of segments.h that sums leave behind."""
+    cdef int64_t t = s.T, k = -1, l, j, start, n = (s.T + 1) * s.K
+    cdef const double* R = s.rows + n
+    cdef const double* scale = s.rows + 3 * n
+    cdef double* weights = s.tables + s.K * s.K     # what sums needed for the scores of a token's segments
+    cdef double top
+    while t > 0:
+        for j in range(s.K):
+            weights[j] = s.rows[t * s.K + j] * (1.0 if k < 0 else s.tables[j * s.K + k])
+        k, top = drawn(weights, s.K, uniforms[2 * (t - 1) * step]), -INFINITY
+        for l in range(min(t, s.L)):
+            weights[l] = score_of(s, t - 1 - l, l, k) + scale[t - 1 - l]
+            top = max(top, weights[l])
+        for l in range(min(t, s.L)):
+            weights[l] = R[(t - 1 - l) * s.K + k] * exp(weights[l] - top)
+        start = t - 1 - drawn(weights, min(t, s.L), uniforms[(2 * t - 1) * step])
+        for j in range(start, t):
+            y[j] = <int32_t> (k if j == start else s.K + k)
+        t = start
+
+
+cdef double score_of(const segments* s, int64_t t, int64_t l, int64_t k) noexcept nogil:
+    """The score of a segment of l + 1 tokens from token t on, with start and end."""
+    cdef int64_t at = (t * s.L + l) * s.K + k
+    cdef double score = (<const double*> s.scores)[at] if s.is_double else (<const float*> s.scores)[at]
+    if t == 0:
+        score += s.start[k]
+    if t + l + 1 == s.T:
+        score += s.end[k]
+    return score
+
+
+cdef int64_t drawn(const double* weights, int64_t n, double uniform) noexcept nogil:
+    """The first place at which the sum of weights exceeds this share of all of it."""
+    cdef int64_t j, last = 0
+    cdef double below = 0.0
+    for j in range(n):
+        below += weights[j]
+    below *= uniform
+    for j in range(n):
+        if weights[j] > 0.0:
+            last, below = j, below - weights[j]
+            if below < 0.0:
+                break
+    return last
 
 
 cdef class Brackets(Entries):
