@@ -16,7 +16,7 @@ import numpy as np
 from layers.timing import answer, labels, scores
 
 MOST = 5e7  # numbers that torch-struct's scan multiplies for a chain
-SHARE = 2  # of the machine's memory torch-struct gets one part of so many: what needs more fails, and the rest is timed
+SHARE = 2  # torch-struct gets one part of so many of the machine's memory; a case that needs more is left out
 
 
 PROGRAMS = {"pytorch-crf": ("pytorch-crf", "torch"), "torch-struct": ("torch-struct", "torch"), "scan": ("jax",)}

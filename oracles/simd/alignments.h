@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "drawn.h"
+
 #define ALIGNMENT_RANGE 690.0
 
 /* Weights of letters and pairs; a way's lead and trail stand `step_x` and `step_z` apart. `pays` tells whether letters of
@@ -35,32 +37,18 @@ static inline int alignment_way(const alignment *s, int64_t way, int is_inner) {
     return s->n_ways == 1 || is_inner == (s->pays[way][0] || s->pays[way][1]);
 }
 
-/* The first place where the sum of weights exceeds u of their total. */
-static int64_t alignment_drawn(const double *weights, int64_t n, double u) {
-    double below = 0.0;
-    int64_t last = 0;
-    for (int64_t k = 0; k < n; k++) below += weights[k];
-    below *= u;
-    for (int64_t k = 0; k < n; k++) {
-        if (!(weights[k] > 0.0)) continue;
-        last = k;
-        if ((below -= weights[k]) < 0.0) break;
-    }
-    return last;
-}
-
 static inline double alignment_log_sum(double a, double b) {
     double top = a > b ? a : b, low = a > b ? b : a;
     return low == -INFINITY ? top : top + log1p(exp(low - top));
 }
 
-static int64_t alignment_pick_sum(double *terms, int64_t n, double u) { return alignment_drawn(terms, n, u); }
+static int64_t alignment_pick_sum(double *terms, int64_t n, double u) { return drawn_place(terms, n, u); }
 
 static int64_t alignment_pick_log(double *terms, int64_t n, double u) {
     double top = -INFINITY;
     for (int64_t k = 0; k < n; k++) top = terms[k] > top ? terms[k] : top;
     for (int64_t k = 0; k < n; k++) terms[k] = exp(terms[k] - top);
-    return alignment_drawn(terms, n, u);
+    return drawn_place(terms, n, u);
 }
 
 static int64_t alignment_pick_max(double *terms, int64_t n, double u) {

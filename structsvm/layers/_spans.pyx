@@ -36,7 +36,11 @@ cdef extern from "spans.h" nogil:
         int (*segment_best)(const segments* s, double* value, int32_t* y) except -1 nogil
         int (*bracket_sums)(const brackets* s, double* log_z, void* parts, double* rules) except -1 nogil
         int (*bracket_best)(const brackets* s, double* value, int32_t* y) except -1 nogil
+        int (*bracketing_draw)(const brackets* s, const double* u, int64_t step, int32_t* y) except -1 nogil
     const spans_kernels* spans_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+
+cdef extern from "drawn.h" nogil:
+    int64_t drawn_place(const double* weights, int64_t n, double u)
 
 cdef const spans_kernels* KERNELS = spans_kernels_of(kernel_set(), poll)
 
@@ -93,6 +97,38 @@ cdef class Entries:
             if self.lengths[b] > 0:
                 self.run(b, scores + b, NULL, NULL, <int32_t*> of_entry(y, b))
 
+    def draws(self, Py_ssize_t first, Py_ssize_t last, generators, log_z, y):
+        """Write log partitions and independent outputs; returns the entries that need logs, which have neither.
+
+        Trees are drawn without rules.
+
+        Parameters
+        ----------
+        generators : list of numpy.random.Generator, one per entry of the batch
+        log_z : float64 array (B,)
+        y : int32 array (B, n_samples, ...)
+        """
+        cdef Py_ssize_t b, j, n_samples = y.shape[1], size = int(np.prod(y.shape[2:]))
+        cdef double* values = <double*> array_data(log_z)
+        cdef const double* uniform
+        cdef int32_t* to
+        cdef int32_t* first_of = <int32_t*> array_data(y)
+        _room, wide = self.room(max(self.sizes[first:last], default=0), False), []
+        for b in range(first, last):
+            values[b] = 0.0
+            if self.lengths[b] > 0 and self.run(b, values + b, NULL, NULL, NULL):
+                wide.append(b)
+            elif self.lengths[b] > 0 and values[b] > -INFINITY:
+                uniforms, to = generators[b].random((3 * self.lengths[b], n_samples)), first_of + b * n_samples * size
+                uniform = <const double*> array_data(uniforms)
+                with nogil:
+                    for j in range(n_samples):
+                        self.draw(uniform + j, n_samples, to + j * size)
+        return wide
+
+    cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
+        """Write an output of the entry whose sums were the last, by 3 n uniform numbers, `step` apart."""
+
 
 cdef class Segments(Entries):
     """Scores (B, T, L, K) of segments; transitions (., K, K), start and end (., K)."""
@@ -122,52 +158,30 @@ cdef class Segments(Entries):
                 status = KERNELS.segment_sums(s, value, parts, counts)
         return status
 
-
-    def draws(self, Py_ssize_t first, Py_ssize_t last, generators, log_z, y):
-        """Write log partitions and independent segmentations; returns the entries that need logs, which have neither.
-
-        Parameters
-        ----------
-        generators : list of numpy.random.Generator, one per entry of the batch
-        log_z : float64 array (B,)
-        y : int32 array (B, n_samples, T)
-        """
-        cdef Py_ssize_t b, j, n_samples = y.shape[1], longest = y.shape[2]
-        cdef double* values = <double*> array_data(log_z)
-        cdef const double* uniform
-        cdef int32_t* to
-        _room, wide = self.room(max(self.sizes[first:last], default=0), False), []
-        for b in range(first, last):
-            values[b] = 0.0
-            if self.lengths[b] > 0 and self.run(b, values + b, NULL, NULL, NULL):
-                wide.append(b)
-            elif self.lengths[b] > 0 and values[b] > -INFINITY:
-                uniforms = generators[b].random((self.lengths[b], 2, n_samples))
-                uniform, to = <const double*> array_data(uniforms), (<int32_t*> array_data(y)) + b * n_samples * longest
-                with nogil:
-                    for j in range(n_samples):
-                        draw_segments(&self.s, uniform + j, n_samples, to + j * longest)
-                        poll(self.s.T * (self.s.L + self.s.K) * 4)
-        return wide
+    cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
+        poll(self.s.T * (self.s.L + self.s.K) * 4)
+        draw_segments(&self.s, uniforms, step, y)
+        return 0
 
 
 cdef void draw_segments(const segments* s, const double* uniforms, int64_t step, int32_t* y) noexcept nogil:
     """Draw segments from the last one on, by the v and R of segments.h that sums leave behind."""
-    cdef int64_t t = s.T, k = -1, l, j, start, n = (s.T + 1) * s.K
+    cdef int64_t t = s.T, k = -1, j, start, most, n = (s.T + 1) * s.K
     cdef const double* R = s.rows + n
     cdef const double* scale = s.rows + 3 * n
-    cdef double* weights = s.tables + s.K * s.K     # what sums needed for the scores of a token's segments
+    cdef double* weights = s.tables + s.K * s.K     # sums left room there
     cdef double top
     while t > 0:
         for j in range(s.K):
             weights[j] = s.rows[t * s.K + j] * (1.0 if k < 0 else s.tables[j * s.K + k])
-        k, top = drawn(weights, s.K, uniforms[2 * (t - 1) * step]), -INFINITY
-        for l in range(min(t, s.L)):
-            weights[l] = score_of(s, t - 1 - l, l, k) + scale[t - 1 - l]
-            top = max(top, weights[l])
-        for l in range(min(t, s.L)):
-            weights[l] = R[(t - 1 - l) * s.K + k] * exp(weights[l] - top)
-        start = t - 1 - drawn(weights, min(t, s.L), uniforms[(2 * t - 1) * step])
+        k, top = drawn_place(weights, s.K, uniforms[2 * (t - 1) * step]), -INFINITY
+        most = min(t, s.L)
+        for j in range(most):
+            weights[j] = score_of(s, t - 1 - j, j, k) + scale[t - 1 - j]
+            top = max(top, weights[j])
+        for j in range(most):
+            weights[j] = R[(t - 1 - j) * s.K + k] * exp(weights[j] - top)
+        start = t - 1 - drawn_place(weights, most, uniforms[(2 * t - 1) * step])
         for j in range(start, t):
             y[j] = <int32_t> (k if j == start else s.K + k)
         t = start
@@ -182,21 +196,6 @@ cdef double score_of(const segments* s, int64_t t, int64_t l, int64_t k) noexcep
     if t + l + 1 == s.T:
         score += s.end[k]
     return score
-
-
-cdef int64_t drawn(const double* weights, int64_t n, double uniform) noexcept nogil:
-    """The first place at which the sum of weights exceeds this share of all of it."""
-    cdef int64_t j, last = 0
-    cdef double below = 0.0
-    for j in range(n):
-        below += weights[j]
-    below *= uniform
-    for j in range(n):
-        if weights[j] > 0.0:
-            last, below = j, below - weights[j]
-            if below < 0.0:
-                break
-    return last
 
 
 cdef class Brackets(Entries):
@@ -226,3 +225,6 @@ cdef class Brackets(Entries):
             else:
                 status = KERNELS.bracket_sums(s, value, parts, counts)
         return status
+
+    cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
+        return KERNELS.bracketing_draw(&self.s, uniforms, step, y)
