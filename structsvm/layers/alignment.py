@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
-from structsvm.layers._alignments import Batch
+from structsvm.layers._alignment import Batch
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Generators,
