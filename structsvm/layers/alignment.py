@@ -293,7 +293,8 @@ class _Strings:
     def _string(self, side: int, *parts: Values) -> _String:
         lengths, size = self.scores.lengths[:, side], self.scores.parts[0].shape[side + 1]
         inside = np.arange(size) < lengths[:, None]
-        return _String(*(np.where(inside, part, 0.0) for part in parts), lengths)
+        opens, extends, outside = (np.where(inside, part, 0.0) for part in parts)
+        return _String(opens, extends, outside, lengths)
 
     def _sides(self) -> tuple[tuple[_String, list[bool]], ...]:
         """Each string, and the ways in which its outer letters pay."""
