@@ -6,6 +6,8 @@ The losses are log losses, with gradients by all scores.
 from __future__ import annotations
 
 import json
+import os
+import resource
 import sys
 from importlib.metadata import version
 
@@ -14,6 +16,7 @@ import numpy as np
 from layers.timing import answer, labels, scores
 
 MOST = 5e7  # numbers that torch-struct's scan multiplies for a chain
+SHARE = 2  # torch-struct gets one part of so many of the machine's memory; a case that needs more is left out
 
 
 PROGRAMS = {"pytorch-crf": ("pytorch-crf", "torch"), "torch-struct": ("torch-struct", "torch"), "scan": ("jax",)}
@@ -52,6 +55,8 @@ def torch_struct(case, threads):
     import torch
     import torch_struct as ts
 
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // SHARE
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
     torch.set_num_threads(threads)
     if case["structure"] == "Chain" and case["batch"] * case["size"] * case["labels"] ** 3 > MOST:
         return None

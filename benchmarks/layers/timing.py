@@ -29,7 +29,8 @@ def timed(case, program, request):
         if action is None:
             return None
         action()
-    except (RuntimeError, ValueError, AssertionError, ImportError, NotImplementedError):  # another program's limits
+    # Another program's limits, and those of memory.
+    except (RuntimeError, ValueError, AssertionError, ImportError, NotImplementedError, MemoryError):
         print(case, traceback.format_exc(limit=-1), file=sys.stderr)
         return None
     best, began, runs = float("inf"), time.perf_counter(), 0

@@ -11,6 +11,7 @@
 
 #include <float.h>
 
+#include "drawn.h"
 #include "spans.h"
 
 ROWS_INLINE doubles bracketings_of(const double *x) {
@@ -88,6 +89,34 @@ static int bracketing_sums(const brackets *s, double *log_z, void *parts) {
             spans_store(row, s->is_double, place, K, parts);
         }
         if (stop_count(&done, (n - w) * (2 * w + K)) < 0) return -1;
+    }
+    return 0;
+}
+
+/* Draw a tree from the root down, by the I and U that sums leave behind and 3 n uniform numbers, `step` apart. */
+static int bracketing_draw(const brackets *s, const double *u, int64_t step, int32_t *y) {
+    int64_t n = s->n, stride = n + DOUBLES, held = 0, done = 0;
+    const double *I = s->chart, *U = I + n * stride;
+    double *row = s->tables;
+    int32_t *stack = s->labels;   /* first words, and widths less 1, of spans that are yet to be drawn */
+    stack[held++] = 0;
+    stack[held++] = (int32_t)(n - 1);
+    while (held > 0) {
+        int64_t w = stack[--held], i = stack[--held], m;
+        spans_load(s->scores, s->is_double, (i * s->m + i + w) * s->K, s->K, row);
+        double top = spans_top(row, s->K);
+        for (int64_t k = 0; k < s->K; k++) row[k] = exp(row[k] - top);
+        y[i * s->m + i + w] = (int32_t)drawn_place(row, s->K, *u);
+        u += step;
+        if (stop_count(&done, 10 * (s->K + w)) < 0) return -1;
+        if (w == 0) continue;
+        for (m = 0; m < w; m++) row[m] = exp(I[m * stride + i] + I[(w - 1 - m) * stride + i + m + 1] - U[w * stride + i]);
+        m = drawn_place(row, w, *u);
+        u += step;
+        stack[held++] = (int32_t)(i + m + 1);
+        stack[held++] = (int32_t)(w - 1 - m);
+        stack[held++] = (int32_t)i;
+        stack[held++] = (int32_t)m;
     }
     return 0;
 }

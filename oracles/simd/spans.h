@@ -43,12 +43,13 @@ typedef struct {
 /* `sums` write log Z (-inf if there is no output: nothing else is written then) and, unless `parts` is NULL, the
  * probabilities of segments or spans, numbers of the scores' type, and the expected numbers of transitions or rules. They
  * return 0; 1 where logs are needed; or -1 (see sets.h). `best` writes an output and its score; it returns 0, 1 if there
- * is none, or -1. */
+ * is none, or -1. `bracketing_draw` writes a tree without rules after `sums` without parts; it returns 0 or -1. */
 typedef struct {
     int (*segment_sums)(const segments *s, double *log_z, void *parts, double *pairs);
     int (*segment_best)(const segments *s, double *value, int32_t *y);
     int (*bracket_sums)(const brackets *s, double *log_z, void *parts, double *rules);
     int (*bracket_best)(const brackets *s, double *value, int32_t *y);
+    int (*bracketing_draw)(const brackets *s, const double *u, int64_t step, int32_t *y);
 } spans_kernels;
 
 KERNELS_OF(spans);

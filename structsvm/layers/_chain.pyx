@@ -5,6 +5,7 @@ the batch alone, so that the bits do not depend on how it is split among threads
 """
 
 from cython cimport floating
+from libc.math cimport INFINITY, exp
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
@@ -223,6 +224,50 @@ cdef class Batch:
                     break
         return empty
 
+    def draws(self, Py_ssize_t first, Py_ssize_t last, generators, states):
+        """Write states of independent labellings of some entries; returns the first one that has none, or -1.
+
+        Forwards once as for the log partition, then backwards for each sample, by one uniform number a token.
+
+        Parameters
+        ----------
+        generators : list of numpy.random.Generator, one per entry of the batch
+        states : int32 array (B, n_samples, T)
+        """
+        cdef Py_ssize_t b, k, n_samples = states.shape[1], longest = states.shape[2]
+        cdef _Room room = _Room(self, max(self.arrays[4][first:last], default=0))
+        cdef int32_t* states_of = <int32_t*> array_data(states)
+        cdef int32_t* out
+        cdef const double* uniform
+        cdef double log_z
+        cdef potentials s
+        weights = np.empty(self.scores.S)
+        cdef double* weight = <double*> array_data(weights)
+        for b in range(first, last):
+            s = self.entry(b)
+            uniforms, out = generators[b].random((s.T, n_samples)), states_of + b * n_samples * longest
+            if s.T == 0:
+                continue
+            s.rows, s.tables, s.sums, s.logs = room.rows, room.tables, room.totals, NULL
+            with nogil:
+                if KERNELS.sums[self.is_double](&s, &log_z, NULL, NULL):
+                    with gil:
+                        room.add_logs(s.S)
+                    s.logs = room.logs
+                    KERNELS.sums[self.is_double](&s, &log_z, NULL, NULL)
+            if log_z == -INFINITY:
+                return b
+            uniform = <const double*> array_data(uniforms)
+            with nogil:
+                for k in range(n_samples):
+                    if self.is_double:
+                        draw(&s, <const double*> s.rows, uniform + k, n_samples, weight, out)
+                    else:
+                        draw(&s, <const float*> s.rows, uniform + k, n_samples, weight, out)
+                    out += longest
+                    poll(s.T * (10 + s.S))
+        return -1
+
     def less_known(self, y, values, nodes, pairs):
         """Write scores of labellings of all entries, and take their indicators off marginals, of a chain of order 1."""
         cdef Py_ssize_t b, longest = y.shape[1], step = pairs.size // max(self.n, 1)
@@ -240,6 +285,71 @@ cdef class Batch:
                 else:
                     out[b] = less_labels[float](&s, labels + b * longest, (<float*> node) + b * self.width,
                                                 (<float*> pair) + b * step)
+
+
+cdef void draw(
+    const potentials* s, const floating* alphas, const double* uniforms, Py_ssize_t step, double* weights, int32_t* path
+) noexcept nogil:
+    """Draw a path of states backwards: a comes before state g K + q by alpha[a] exp(A[a][q]), for a = x G + g."""
+    cdef int64_t t, x, S = s.S, K = s.K, G = S // K, g, state
+    cdef const floating* R = alphas + s.T * S
+    cdef const floating* turned = <const floating*> s.tables + S * K    # as `table_of` of chain_scaled.h leaves it
+    cdef double all = 0.0
+    for x in range(S):
+        weights[x] = exp(s.logs[(s.T - 1) * S + x]) if s.logs != NULL else alphas[(s.T - 1) * S + x]
+        all += weights[x]
+    state = place_of(weights, NULL, S, 1, uniforms[(s.T - 1) * step] * all)
+    path[s.T - 1] = <int32_t> state
+    for t in range(s.T - 2, -1, -1):
+        g = state // K
+        if s.logs == NULL and s.each == 0:
+            all = R[(t + 1) * S + state]
+            x = place_of(alphas + t * S + g, turned + state * K, K, G, uniforms[t * step] * all)
+        else:
+            all = weigh_before(s, alphas, t, g, state % K, weights)
+            x = place_of(weights, NULL, K, 1, uniforms[t * step] * all)
+        state = x * G + g
+        path[t] = <int32_t> state
+
+
+cdef int64_t place_of(
+    const floating* weights, const floating* factors, int64_t n, int64_t step, double below
+) noexcept nogil:
+    """The first place at which the sum of weights, `step` apart, times factors exceeds `below`."""
+    cdef int64_t x, last = 0
+    cdef double weight
+    for x in range(n):
+        weight = weights[x * step]
+        if factors != NULL:
+            weight *= factors[x]
+        if weight > 0.0:
+            last, below = x, below - weight
+            if below < 0.0:
+                break
+    return last
+
+
+cdef double weigh_before(
+    const potentials* s, const floating* alphas, int64_t t, int64_t g, int64_t q, double* weights
+) noexcept nogil:
+    """Weights of the K states of token t that may come before state g K + q, and their sum."""
+    cdef int64_t x, at, K = s.K, G = s.S // K
+    cdef const floating* A = <const floating*> s.A + t * s.each + q
+    cdef double top = -INFINITY, all = 0.0, score
+    for x in range(K):
+        at = t * s.S + x * G + g
+        score = A[(x * G + g) * K]
+        if s.logs != NULL:
+            score += s.logs[at]
+        elif not alphas[at] > 0:
+            score = -INFINITY
+        weights[x], top = score, max(top, score)
+    for x in range(K):
+        weights[x] = exp(weights[x] - top)
+        if s.logs == NULL:
+            weights[x] *= alphas[t * s.S + x * G + g]
+        all += weights[x]
+    return all
 
 
 cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, floating* pairs) noexcept nogil:

@@ -3,6 +3,7 @@
 Each entry is computed by itself, so that the bits do not depend on how the batch is split among threads.
 """
 
+from libc.math cimport INFINITY, exp
 from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
@@ -35,7 +36,11 @@ cdef extern from "spans.h" nogil:
         int (*segment_best)(const segments* s, double* value, int32_t* y) except -1 nogil
         int (*bracket_sums)(const brackets* s, double* log_z, void* parts, double* rules) except -1 nogil
         int (*bracket_best)(const brackets* s, double* value, int32_t* y) except -1 nogil
+        int (*bracketing_draw)(const brackets* s, const double* u, int64_t step, int32_t* y) except -1 nogil
     const spans_kernels* spans_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+
+cdef extern from "drawn.h" nogil:
+    int64_t drawn_place(const double* weights, int64_t n, double u)
 
 cdef const spans_kernels* KERNELS = spans_kernels_of(kernel_set(), poll)
 
@@ -92,6 +97,38 @@ cdef class Entries:
             if self.lengths[b] > 0:
                 self.run(b, scores + b, NULL, NULL, <int32_t*> of_entry(y, b))
 
+    def draws(self, Py_ssize_t first, Py_ssize_t last, generators, log_z, y):
+        """Write log partitions and independent outputs; returns the entries that need logs, which have neither.
+
+        Trees are drawn without rules.
+
+        Parameters
+        ----------
+        generators : list of numpy.random.Generator, one per entry of the batch
+        log_z : float64 array (B,)
+        y : int32 array (B, n_samples, ...)
+        """
+        cdef Py_ssize_t b, j, n_samples = y.shape[1], size = int(np.prod(y.shape[2:]))
+        cdef double* values = <double*> array_data(log_z)
+        cdef const double* uniform
+        cdef int32_t* to
+        cdef int32_t* first_of = <int32_t*> array_data(y)
+        _room, wide = self.room(max(self.sizes[first:last], default=0), False), []
+        for b in range(first, last):
+            values[b] = 0.0
+            if self.lengths[b] > 0 and self.run(b, values + b, NULL, NULL, NULL):
+                wide.append(b)
+            elif self.lengths[b] > 0 and values[b] > -INFINITY:
+                uniforms, to = generators[b].random((3 * self.lengths[b], n_samples)), first_of + b * n_samples * size
+                uniform = <const double*> array_data(uniforms)
+                with nogil:
+                    for j in range(n_samples):
+                        self.draw(uniform + j, n_samples, to + j * size)
+        return wide
+
+    cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
+        """Write an output of the entry whose sums were the last, by 3 n uniform numbers, `step` apart."""
+
 
 cdef class Segments(Entries):
     """Scores (B, T, L, K) of segments; transitions (., K, K), start and end (., K)."""
@@ -121,6 +158,45 @@ cdef class Segments(Entries):
                 status = KERNELS.segment_sums(s, value, parts, counts)
         return status
 
+    cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
+        poll(self.s.T * (self.s.L + self.s.K) * 4)
+        draw_segments(&self.s, uniforms, step, y)
+        return 0
+
+
+cdef void draw_segments(const segments* s, const double* uniforms, int64_t step, int32_t* y) noexcept nogil:
+    """Draw segments from the last one on, by the v and R of segments.h that sums leave behind."""
+    cdef int64_t t = s.T, k = -1, j, start, most, n = (s.T + 1) * s.K
+    cdef const double* R = s.rows + n
+    cdef const double* scale = s.rows + 3 * n
+    cdef double* weights = s.tables + s.K * s.K     # sums left room there
+    cdef double top
+    while t > 0:
+        for j in range(s.K):
+            weights[j] = s.rows[t * s.K + j] * (1.0 if k < 0 else s.tables[j * s.K + k])
+        k, top = drawn_place(weights, s.K, uniforms[2 * (t - 1) * step]), -INFINITY
+        most = min(t, s.L)
+        for j in range(most):
+            weights[j] = score_of(s, t - 1 - j, j, k) + scale[t - 1 - j]
+            top = max(top, weights[j])
+        for j in range(most):
+            weights[j] = R[(t - 1 - j) * s.K + k] * exp(weights[j] - top)
+        start = t - 1 - drawn_place(weights, most, uniforms[(2 * t - 1) * step])
+        for j in range(start, t):
+            y[j] = <int32_t> (k if j == start else s.K + k)
+        t = start
+
+
+cdef double score_of(const segments* s, int64_t t, int64_t l, int64_t k) noexcept nogil:
+    """The score of a segment of l + 1 tokens from token t on, with start and end."""
+    cdef int64_t at = (t * s.L + l) * s.K + k
+    cdef double score = (<const double*> s.scores)[at] if s.is_double else (<const float*> s.scores)[at]
+    if t == 0:
+        score += s.start[k]
+    if t + l + 1 == s.T:
+        score += s.end[k]
+    return score
+
 
 cdef class Brackets(Entries):
     """Scores (B, n, n, K) of spans; rules (., K, K, K), or nothing."""
@@ -149,3 +225,6 @@ cdef class Brackets(Entries):
             else:
                 status = KERNELS.bracket_sums(s, value, parts, counts)
         return status
+
+    cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
+        return KERNELS.bracketing_draw(&self.s, uniforms, step, y)

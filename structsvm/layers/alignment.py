@@ -1,4 +1,4 @@
-"""Alignments of two strings on scores of pairs and of gaps: one recursion over anti-diagonals, for a batch at once.
+"""Alignments of two strings on scores of pairs and of gaps, by the compiled recursions of alignments.h.
 
 With x_1 .. x_n and z_1 .. z_m, the states of a cell (i, j) are named by what leads there, as in align.h: P (x_i with
 z_j), X (x_i in a gap) and Z (z_j in a gap). Between two pairs x's letters come first, so that each alignment is counted
@@ -9,14 +9,13 @@ once:
     Z(i, j) = sum of (P(i, j - 1) + open_z(j), X(i, j - 1) + open_z(j), Z(i, j - 1) + extend_z(j))
 
 where the sum is of logs, or a maximum. What stands before the first pair and behind the last one has a closed form
-(`_Ends`). The way back distributes a flow of 1 over the terms of each sum: by their shares it yields marginals, by the
-greatest the best alignment, by a draw a sample. Cells of a diagonal d = i + j do not depend on one another; arrays of
-cells have the axes (d, entry, i).
+(`_String`). The way back distributes a flow of 1 over the terms of each sum: by their shares it yields marginals, by
+the greatest the best alignment, by a draw a sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, cast
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
+from structsvm.layers._alignment import Batch
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Generators,
@@ -38,10 +38,12 @@ from structsvm.layers.structure import (
     as_parts,
     check_two_lengths,
     check_values,
+    over_batch,
+    possible,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
+from structsvm.parameters import checked_count
 
-Reduce = Callable[[Values], Values]  # over the first axis
 Bools = NDArray[np.bool_]
 MODES = ("global", "semi-global", "local")
 # Whether letters of x, and of z, beyond the outer pairs pay as a gap; more than one where the letters of one string do.
@@ -73,6 +75,8 @@ class Alignment(Places):
         one are outside, and pay nothing. "semi-global": at either end the letters of one string are outside, the
         other's pay; where one has none there, the other's are outside. Without any pair, no letter pays (globally, all
         do).
+    n_threads : int, default=1
+        The batch is split among them; results are bit-identical for every number.
 
     References
     ----------
@@ -93,10 +97,10 @@ class Alignment(Places):
 
     part_names: ClassVar[tuple[str, ...]] = ("pairs", "open_x", "extend_x", "open_z", "extend_z")
 
-    def __init__(self, mode: str = "global") -> None:
+    def __init__(self, mode: str = "global", *, n_threads: int = 1) -> None:
         if mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(MODES)}. Got {mode!r}.")
-        self.mode = mode
+        self.mode, self.n_threads = mode, checked_count("n_threads", n_threads, 1)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         given = list(parts)
@@ -189,25 +193,21 @@ class Alignment(Places):
         return 1 - 2 * right
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        cells = _Cells(scores, self.mode)
-        cells.fill(np.logaddexp.reduce)
-        if not marginals:
-            return cells.total, ()
-        for entry in np.flatnonzero(np.isneginf(cells.total))[:1].tolist():
-            raise NoOutput(entry)
-        return cells.total, _folded(cells.flows(_shares), scores)
+        strings, totals = _Strings(scores, self.mode), np.empty(len(scores.lengths))
+        batch, flows = strings.batch(), strings.no_flows() if marginals else None
+        over_batch(len(totals), self.n_threads, lambda first, last: batch.sums(first, last, totals, flows))
+        if flows is None:
+            return totals, ()
+        possible(totals)
+        return totals, _folded(strings.expected(flows), scores)
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
-        outputs = np.full((len(scores.lengths), n_samples, scores.parts[0].shape[1]), -1, np.int32)
-        for entry in range(len(outputs)):
-            draw = generators[entry]
-            cells = _Cells(scores.take([entry]), self.mode)
-            cells.fill(np.logaddexp.reduce)
-            if np.isneginf(cells.total[0]):
+        n, batch = len(scores.lengths), _Strings(scores, self.mode).batch()
+        y = np.full((n, n_samples, scores.parts[0].shape[1]), -1, np.int32)
+        for entry in over_batch(n, self.n_threads, lambda first, last: batch.draws(first, last, generators, y)):
+            if entry >= 0:
                 raise NoOutput(entry)
-            several = scores.take([entry] * n_samples)
-            outputs[entry] = _outputs(cells.flows(partial(_drawn, n_samples=n_samples, draw=draw)), several)
-        return outputs
+        return y
 
     # ---- places: the letters of x, whose values are partners, a gap, outside ----------------------------
 
@@ -227,9 +227,10 @@ class Alignment(Places):
         return replace(scores, parts=(masked[0], *others[1:], *masked[1:]))
 
     def find(self, scores: Scores) -> tuple[Labels, Values]:
-        cells = _Cells(scores, self.mode)
-        cells.fill(_most)
-        return _outputs(cells.flows(_best), scores), cells.total
+        values, batch = np.empty(len(scores.lengths)), _Strings(scores, self.mode).batch()
+        y = np.full(scores.parts[0].shape[:2], -1, np.int32)
+        over_batch(len(values), self.n_threads, lambda first, last: batch.best(first, last, values, y))
+        return y, values
 
     def value_counts(self, scores: Scores, counts: Parts) -> Values:
         pairs, *_, in_gap, outside = counts
@@ -239,37 +240,7 @@ class Alignment(Places):
         return table[..., :-2]
 
 
-# ---- sums, and shares of their terms -----------------------------------------------------------------
-
-
-def _most(terms: Values) -> Values:
-    return cast(Values, terms.max(axis=0))
-
-
-def _shares(terms: Values) -> Values:
-    """Return the share of each term in a log-sum, 0 where all terms are -inf."""
-    top = terms.max(axis=0)
-    found = np.exp(terms - np.where(np.isneginf(top), 0.0, top))
-    return cast(Values, found / np.maximum(found.sum(axis=0), 1e-300))
-
-
-def _best(terms: Values) -> Values:
-    """Return 1 for the first of the greatest terms, 0 for the others."""
-    return _whole(terms, terms.argmax(axis=0))
-
-
-def _drawn(terms: Values, n_samples: int, draw: np.random.Generator) -> Values:
-    """Return 1 for a term that is drawn by its share, for each of the samples of one entry."""
-    sums = np.cumsum(_shares(terms), axis=0)
-    uniforms = draw.random((n_samples, *terms.shape[2:]))
-    return _whole(terms, (sums <= uniforms * sums[-1]).sum(axis=0))
-
-
-def _whole(terms: Values, chosen: NDArray[np.int64]) -> Values:
-    return (chosen == np.arange(len(terms)).reshape(-1, *[1] * (terms.ndim - 1))).astype(np.float64)
-
-
-# ---- the ends, and the cells ----------------------------------------------------------------------------
+# ---- strings, and letters beyond the outer pairs ---------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -294,6 +265,11 @@ class _String:
             sums[:, :-1] = self.opens + sums[:, 1:]
         return sums
 
+    def range(self) -> Values:
+        """How far from 0 the sums of an entry's letters are at most: (B,), without those that are masked."""
+        sizes = [np.where(np.isneginf(part), 0.0, np.abs(part)) for part in (self.opens, self.extends, self.outside)]
+        return cast(Values, np.maximum(np.maximum(*sizes[:2]), sizes[2]).sum(axis=1))
+
     def counts(self, lead: Values, trail: Values, *, pays: bool) -> list[Values]:
         """How often letters open, extend and are outside, by weights (B, n + 1) of `lead` and `trail`."""
         after = np.cumsum(lead[:, ::-1], axis=1)[:, ::-1][:, 1:]
@@ -305,124 +281,56 @@ class _String:
         return [here * inside, (after + before - here) * inside, np.zeros_like(after)]
 
 
-class _Cells:
-    """The cells of a batch, their sums, and the flow back through them."""
+class _Strings:
+    """The strings of a batch, as alignments.h has them."""
 
     def __init__(self, scores: Scores, mode: str) -> None:
-        pairs, open_x, extend_x, open_z, extend_z, in_gap, outside = (part.astype(np.float64) for part in scores.parts)
-        n, rows, columns = pairs.shape
-        inside = [np.arange(size) < scores.lengths[:, k, None] for k, size in enumerate((rows, columns))]
-        wide = [np.where(inside[0], part, 0.0) for part in (open_x + in_gap, extend_x + in_gap, outside)]
-        self.x = _String(wide[0], wide[1], wide[2], scores.lengths[:, 0])
-        z = [np.where(inside[1], part, 0.0) for part in (open_z, extend_z)]
-        self.z = _String(z[0], z[1], np.zeros((n, columns)), scores.lengths[:, 1])
-        self.ways = WAYS[mode]
-        self.i, self.j = np.indices((rows + 1, columns + 1))
-        self.pairs = self._skewed(_framed(np.where(inside[0][:, :, None] & inside[1][:, None], pairs, -np.inf)))
-        letters = [np.repeat(np.pad(part, ((0, 0), (1, 0)))[:, None], rows + 1, axis=1) for part in z]
-        self.open_z, self.extend_z = (self._skewed(part) for part in letters)
-        self.leads, self.trails = self._ends()
-        self.alone = self._alone()
+        self.scores, self.ways = scores, WAYS[mode]
+        open_x, extend_x, open_z, extend_z, in_gap, outside = (part.astype(np.float64) for part in scores.parts[1:])
+        self.x = self._string(0, open_x + in_gap, extend_x + in_gap, outside)
+        self.z = self._string(1, open_z, extend_z, np.zeros(1))
 
-    def _ends(self) -> tuple[Values, Values]:
-        """Scores of what stands before a cell's pair, if it is the first, and behind it, if it is the last, by way."""
-        x, z = self.x.lengths[:, None, None], self.z.lengths[:, None, None]
-        left, right = (self.i > 1) & (self.j > 1), (self.i < x) & (self.j < z)
-        leads, trails = [], []
-        for pays_x, pays_z in self.ways:
-            lead = self.x.lead(pays=pays_x)[:, :-1, None] + self.z.lead(pays=pays_z)[:, None, :-1]
-            trail = self.x.trail(pays=pays_x)[:, :, None] + self.z.trail(pays=pays_z)[:, None]
-            lead, is_there = _framed(lead), np.ones((2, *trail.shape), bool)
-            if len(self.ways) > 1:
-                is_there = np.stack([np.broadcast_to(left, trail.shape), right]) == (pays_x or pays_z)
-            leads.append(self._skewed(np.where(is_there[0], lead, -np.inf)))
-            trails.append(self._skewed(np.where(is_there[1], trail, -np.inf)))
-        return np.stack(leads), np.stack(trails)
+    def _string(self, side: int, *parts: Values) -> _String:
+        lengths, size = self.scores.lengths[:, side], self.scores.parts[0].shape[side + 1]
+        inside = np.arange(size) < lengths[:, None]
+        opens, extends, outside = (np.where(inside, part, 0.0) for part in parts)
+        return _String(opens, extends, outside, lengths)
 
-    def _alone(self) -> Values:
-        """The score of the alignment without pairs: all letters pay, or all are outside."""
-        entries, (pays_x, pays_z) = np.arange(len(self.x.lengths)), self.ways[0]
-        whole_x, whole_z = self.x.lead(pays=pays_x), self.z.lead(pays=pays_z)
-        return whole_x[entries, self.x.lengths] + whole_z[entries, self.z.lengths]
+    def _sides(self) -> tuple[tuple[_String, list[bool]], ...]:
+        """Each string, and the ways in which its outer letters pay."""
+        return (self.x, [way[0] for way in self.ways]), (self.z, [way[1] for way in self.ways])
 
-    def _skewed(self, table: Values) -> Values:
-        found = np.full((sum(table.shape[1:]) - 1, len(table), table.shape[1]), -np.inf)
-        found[self.i + self.j, :, self.i] = table.transpose(1, 2, 0)
-        return found
+    def batch(self) -> Batch:
+        letters, ends, alone = list[Values](), list[Values](), np.zeros(len(self.scores.lengths))
+        for string, ways in self._sides():
+            letters += [string.opens, string.extends]
+            ends.append(np.stack([string.lead(pays=pays) for pays in ways], axis=1))
+            ends.append(np.stack([string.trail(pays=pays) for pays in ways], axis=1))
+            alone += ends[-2][np.arange(len(alone)), 0, string.lengths]
+        ranges = self.x.range() + self.z.range()
+        return Batch(self.scores.parts[0], letters + ends, alone, self.ways, self.scores.lengths, ranges)
 
-    def _straight(self, cells: Values) -> Values:
-        return cells[self.i + self.j, :, self.i].transpose(2, 0, 1)
+    def no_flows(self) -> list[Values]:
+        """Zeros where `Batch.sums` writes what is expected."""
+        n, rows, columns = self.scores.parts[0].shape
+        letters = [np.zeros((n, size)) for size in (rows, rows, columns, columns)]
+        ends = [np.zeros((n, len(self.ways), size + 1)) for size in (rows, rows, columns, columns)]
+        return [np.zeros((n, rows, columns)), *letters, *ends, np.zeros(n)]
 
-    # The terms of the sums of a diagonal's cells.
-
-    def _pair_terms(self, d: int) -> Values:
-        return np.stack([*self.leads[:, d, :, 1:], *(cells[d - 2, :, :-1] for cells in self.states)])
-
-    def _x_terms(self, d: int) -> Values:
-        P, X, _ = self.states
-        return np.stack([P[d - 1, :, :-1] + self.x.opens, X[d - 1, :, :-1] + self.x.extends])
-
-    def _z_terms(self, d: int) -> Values:
-        P, X, Z = self.states
-        return np.stack([P[d - 1] + self.open_z[d], X[d - 1] + self.open_z[d], Z[d - 1] + self.extend_z[d]])
-
-    def _last_terms(self) -> Values:
-        """Alignments by their last pair, and by way; the one without pairs at the end."""
-        ends = (self.states[0] + self.trails).transpose(0, 1, 3, 2)
-        n_ways, diagonals, width, n = ends.shape
-        return np.concatenate([ends.reshape(n_ways * diagonals * width, n), self.alone[None]])
-
-    def fill(self, reduce: Reduce) -> None:
-        """Compute the sums of all cells, and their `total` (B,)."""
-        self.states = np.full((3, *self.pairs.shape), -np.inf)
-        P, X, Z = self.states
-        for d in range(2, len(P)):
-            P[d, :, 1:] = self.pairs[d, :, 1:] + reduce(self._pair_terms(d))
-            X[d, :, 1:] = reduce(self._x_terms(d))
-            Z[d] = reduce(self._z_terms(d))
-        self.total = reduce(self._last_terms())
-
-    def flows(self, shares: Reduce) -> list[Values]:
-        """Distribute 1 over the alignments: weights of pairs and of letters, in the order of the parts."""
-        n_ways, last = len(self.ways), shares(self._last_terms())
-        n = last.shape[1]
-        diagonals, _, width = self.pairs.shape
-        trails = last[:-1].reshape(n_ways, diagonals, width, n).transpose(0, 1, 3, 2)
-        flow, leads = np.zeros((3, diagonals, n, width)), np.zeros((n_ways, diagonals, n, width))
-        opens, extends = np.zeros((diagonals, n, width)), np.zeros((diagonals, n, width))
-        of_x = np.zeros((2, n, width - 1))
-        flow[0] = trails.sum(axis=0)
-        for d in range(diagonals - 1, 1, -1):
-            parts = flow[0, d, :, 1:] * shares(self._pair_terms(d))
-            leads[:, d, :, 1:] = parts[:n_ways]
-            flow[:, d - 2, :, :-1] += parts[n_ways:]
-            parts = flow[1, d, :, 1:] * shares(self._x_terms(d))
-            flow[:2, d - 1, :, :-1] += parts
-            of_x += parts
-            parts = flow[2, d] * shares(self._z_terms(d))
-            flow[:, d - 1] += parts
-            opens[d], extends[d] = parts[:2].sum(axis=0), parts[2]
-        of_z = np.stack([self._straight(part).sum(axis=1)[:, 1:] for part in (opens, extends)])
-        return [self._straight(flow[0])[:, 1:, 1:], *self._letters(of_x, of_z, leads, trails, last[-1])]
-
-    def _letters(self, of_x: Values, of_z: Values, leads: Values, trails: Values, alone: Values) -> list[Values]:
-        """Add what letters beyond the outer pairs pay to what those between pairs do."""
-        x, z = [*of_x, np.zeros_like(of_x[0])], [*of_z, np.zeros_like(of_z[0])]
-        for k, (pays_x, pays_z) in enumerate(self.ways):
-            lead, trail = self._straight(leads[k]), self._straight(trails[k])
-            for string, pays, axis, found in ((self.x, pays_x, 2, x), (self.z, pays_z, 1, z)):
-                before = np.roll(lead.sum(axis=axis), -1, axis=1)
-                if k == 0:
-                    lengths = np.broadcast_to(string.lengths, len(before))
-                    before[np.arange(len(before)), lengths] += alone
-                for number, more in enumerate(string.counts(before, trail.sum(axis=axis), pays=pays)):
-                    found[number] = found[number] + more
-        return [x[0], x[1], z[0], z[1], x[0] + x[1], x[2]]
-
-
-def _framed(table: Values) -> Values:
-    """A table with a first row and a first column of -inf, for the cells without a letter."""
-    return np.pad(table, ((0, 0), (1, 0), (1, 0)), constant_values=-np.inf)
+    def expected(self, flows: list[Values]) -> list[Values]:
+        """Expected pairs and letters, in the order of the parts, also of letters beyond the outer pairs."""
+        pairs, *between = flows[:5]
+        found = list[Values]()
+        for k, (string, ways) in enumerate(self._sides()):
+            own, outside = between[2 * k : 2 * k + 2], np.zeros_like(string.opens)
+            leads, trails = flows[5 + 2 * k], flows[6 + 2 * k]
+            leads[np.arange(len(leads)), 0, string.lengths] += flows[-1]
+            for way, pays in enumerate(ways):
+                opens, extends, free = string.counts(leads[:, way], trails[:, way], pays=pays)
+                own, outside = [own[0] + opens, own[1] + extends], outside + free
+            found += [*own, outside]
+        open_x, extend_x, outside, open_z, extend_z, _ = found
+        return [pairs, open_x, extend_x, open_z, extend_z, open_x + extend_x, outside]
 
 
 def _opened(in_gap: Bools) -> tuple[Bools, Bools]:
@@ -440,13 +348,3 @@ def _folded(counts: Sequence[Values | Bools], scores: Scores) -> Parts:
         shared = part.ndim == 2 and part.shape[1] == 1
         folded.append((count.sum(axis=1, keepdims=True) if shared else count).astype(part.dtype))
     return tuple(folded)
-
-
-def _outputs(counts: list[Values], scores: Scores) -> Labels:
-    """Outputs from their counts, which are 0 or 1."""
-    pairs, *_, in_gap, _ = counts
-    m = pairs.shape[2]
-    alone = np.where(in_gap > 0.5, m, m + 1)
-    partners = pairs.argmax(axis=2) if m else alone
-    y = np.where(pairs.sum(axis=2) > 0.5, partners, alone)
-    return np.where(np.arange(y.shape[1]) < scores.lengths[:, :1], y, -1).astype(np.int32)

@@ -1,7 +1,7 @@
 """Label chains (linear-chain CRFs): forward-backward and Viterbi on given scores.
 
-Log partition, marginals and the best labelling are compiled and run in threads (see potentials.h); the k best,
-max-marginals and samples are for looking at single entries, and loop over tokens in NumPy. A chain of order 2 is one of
+Log partition, marginals, samples and the best labelling are compiled and run in threads (see potentials.h); the k best
+and max-marginals are for looking at single entries, and loop over tokens in NumPy. A chain of order 2 is one of
 states, pairs of neighbouring labels, and a chain under a language one of nodes, pairs of a label and a state of the
 language's automaton, for order 2 with the label before: all verbs work on states, and labels are read off them.
 """
@@ -31,7 +31,6 @@ from structsvm.layers.structure import (
     as_parts,
     check_lengths,
     check_values,
-    drawn,
     over_batch,
     possible,
 )
@@ -255,23 +254,12 @@ class Chain(Structure):
         return self._per_label(best, scores, np.max, -np.inf).astype(np.float64, copy=False)
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
-        states = self._states(scores, 8, 8)
+        states = self._states(scores, 0, 40)
         n, longest, _ = _emissions(states).shape
-        paths = np.full((n, n_samples, longest), -1, np.int32)
-        for entry, length in enumerate(states.lengths):
-            rows, tables = _tables(states, entry)
-            alphas = _forward(rows, tables, np.logaddexp.reduce)
-            if length and np.isneginf(alphas[-1]).all():
+        paths, batch = np.full((n, n_samples, longest), -1, np.int32), _batch(states)
+        for entry in over_batch(n, self.n_threads, lambda first, last: batch.draws(first, last, generators, paths)):
+            if entry >= 0:
                 raise NoOutput(entry)
-            draws, path = generators[entry].random((length, n_samples)), paths[entry]
-            for t in range(length - 1, -1, -1):
-                if t == length - 1:
-                    logs, step, group = np.repeat(alphas[t][:, None], n_samples, axis=1), 1, 0
-                else:
-                    step, own = tables.shape[2], path[:, t + 1]
-                    group, label = np.divmod(own, tables.shape[3])
-                    logs = alphas[t].reshape(-1, step)[:, group] + tables[t][:, group, label]
-                path[:, t] = drawn(np.exp(logs - logs.max(axis=0)).T, draws[t]) * step + group
         return self._labels(paths, scores)
 
     # ---- states: labels, or with order 2 pairs (a, q), numbered a K + q, at the second one's token less 1 ----------

@@ -31,6 +31,7 @@ from structsvm.layers.structure import (
     check_values,
     drawn,
     over_batch,
+    possible,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
 from structsvm.parameters import checked_count
@@ -174,27 +175,16 @@ class SemiMarkov(MaskedPlaces):
         return best
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
-        n, longest, L, K = scores.parts[0].shape
-        y = np.full((n, n_samples, longest), -1, np.int32)
-        for entry, size in enumerate(scores.lengths.tolist()):
-            table, transitions = _tables(scores, entry)
-            V, R = _forward(table, transitions, np.logaddexp.reduce)
-            if size and np.isneginf(V[size]).all():
-                raise NoOutput(entry)
-            draws = generators[entry].random((size, 2, n_samples))
-            ends, logs = np.full(n_samples, size), np.repeat(V[size:], n_samples, axis=0)
-            for t in range(size, 0, -1):  # the samples that have a segment which ends here
-                here = np.flatnonzero(ends == t)
-                if not len(here):
-                    continue
-                labels = _drawn(logs[here], draws[t - 1, 0, here])
-                l = np.arange(min(t, L))
-                own = (R[t - 1 - l] + table[t - 1 - l, l])[:, labels].T
-                ends[here] = t - 1 - _drawn(own, draws[t - 1, 1, here])
-                tokens = np.arange(t) >= ends[here, None]
-                first = np.arange(t) == ends[here, None]
-                y[entry, here, :t] = np.where(tokens, labels[:, None] + K * ~first, -1)
-                logs[here] = V[ends[here]] + transitions[:, labels].T
+        y = np.full((len(scores.lengths), n_samples, scores.parts[0].shape[1]), -1, np.int32)
+        log_z, shared = np.empty(len(y)), _shared(scores)
+
+        def work(first: int, last: int) -> list[int]:
+            return Segments(scores.parts[0], shared, scores.lengths).draws(first, last, generators, log_z, y)
+
+        for wide in over_batch(len(y), self.n_threads, work):
+            for entry in wide:
+                log_z[entry] = _draw_in_logs(*_tables(scores, entry), generators[entry], y[entry])
+        possible(log_z)
         return y
 
     # ---- places: tokens, whose values are labels of first and of other tokens ------------------------------
@@ -307,6 +297,30 @@ def _log_sums(table: Values, transitions: Values) -> tuple[float, Values, Values
         segments[t - 1 - l, l] = ends * np.exp(R[t - 1 - l] + table[t - 1 - l, l] - v[t])
         begins[t - 1 - l] += segments[t - 1 - l, l]
     return log_z, segments, steps
+
+
+def _draw_in_logs(table: Values, transitions: Values, random: np.random.Generator, y: Labels) -> float:
+    """Write samples (n_samples, T) of an entry; returns its log partition."""
+    (size, L, K), n_samples = table.shape, len(y)
+    V, R = _forward(table, transitions, np.logaddexp.reduce)
+    log_z = float(np.logaddexp.reduce(V[size]))
+    if np.isneginf(log_z):
+        return log_z
+    draws = random.random((size, 2, n_samples))
+    ends, logs = np.full(n_samples, size), np.repeat(V[size:], n_samples, axis=0)
+    for t in range(size, 0, -1):  # the samples that have a segment which ends here
+        here = np.flatnonzero(ends == t)
+        if not len(here):
+            continue
+        labels = _drawn(logs[here], draws[t - 1, 0, here])
+        l = np.arange(min(t, L))
+        own = (R[t - 1 - l] + table[t - 1 - l, l])[:, labels].T
+        ends[here] = t - 1 - _drawn(own, draws[t - 1, 1, here])
+        tokens = np.arange(t) >= ends[here, None]
+        first = np.arange(t) == ends[here, None]
+        y[here, :t] = np.where(tokens, labels[:, None] + K * ~first, -1)
+        logs[here] = V[ends[here]] + transitions[:, labels].T
+    return log_z
 
 
 def _drawn(logs: Values, uniforms: Values) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ from structsvm.layers.structure import (
     check_lengths,
     check_values,
     over_batch,
+    possible,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
 from structsvm.parameters import checked_count
@@ -168,14 +169,17 @@ class Spans(MaskedPlaces):
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         n = scores.parts[0].shape[1]
-        y = np.full((len(scores.lengths), n_samples, n, n), -1, np.int32)
-        for entry, size in enumerate(scores.lengths.tolist()):
-            chart = Chart(*_tables(scores, entry), np.logaddexp.reduce)
-            if size and np.isneginf(chart.inside[0, -1]).all():
-                raise NoOutput(entry)
-            for sample in y[entry] if size else ():
-                for i, j, label in chart.draw(generators[entry]):
-                    sample[i, j] = label
+        y, log_z = np.full((len(scores.lengths), n_samples, n, n), -1, np.int32), np.zeros(len(scores.lengths))
+
+        def work(first: int, last: int) -> list[int]:
+            if len(scores.parts) == 1:
+                return _brackets(scores).draws(first, last, generators, log_z, y)
+            return list(range(first, last))
+
+        for several in over_batch(len(y), self.n_threads, work):
+            for entry in several:
+                log_z[entry] = _draw_in_logs(*_tables(scores, entry), generators[entry], y[entry])
+        possible(log_z)
         return y
 
     # ---- places: spans by their end, whose values are labels, and at the end none --------------------------
@@ -328,6 +332,18 @@ def _share(part: Values, whole: Values) -> Values:
     """exp(part - whole), and 0 where the whole is."""
     share: Values = np.exp(part - np.where(np.isneginf(whole), 0.0, whole))
     return share
+
+
+def _draw_in_logs(spans: Values, rules: Values | None, random: np.random.Generator, y: Labels) -> float:
+    """Write samples (n_samples, n, n) of a sentence; returns its log partition."""
+    if not len(spans):
+        return 0.0
+    chart = Chart(spans, rules, np.logaddexp.reduce)
+    log_z = float(np.logaddexp.reduce(chart.inside[0, -1]))
+    for sample in y if log_z > -np.inf else ():
+        for i, j, label in chart.draw(random):
+            sample[i, j] = label
+    return log_z
 
 
 def _log_sums(spans: Values, rules: Values | None) -> tuple[float, Values, Values]:

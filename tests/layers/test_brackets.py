@@ -139,3 +139,36 @@ def test_no_words_and_one():
     nothing = np.zeros((2, 0, 0, 2))
     assert Spans().log_partition(nothing, rules).tolist() == [0.0, 0.0]
     assert Spans().argmax(nothing).shape == Spans().sample(nothing, n_samples=3, seed=0)[:, 0].shape == (2, 0, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["plain", "masked", "wide"])
+def test_trees_without_rules_are_drawn_by_their_probabilities(kind, dtype):
+    spans, n_samples = np.random.default_rng(0).normal(size=(2, 4, 4, 2)).astype(dtype), 20_000
+    if kind != "plain":
+        spans[0, 1, 2] = spans[1, 0, 0, 1] = -np.inf
+    if kind == "wide":
+        spans[:, 0, 1] -= 900.0
+        spans[:, 2, 3, 1] += 895.0
+    found = Spans().sample(spans, n_samples=n_samples, seed=0)
+    np.testing.assert_array_equal(Spans(n_threads=2).sample(spans, n_samples=n_samples, seed=0), found)
+    np.testing.assert_array_equal(Spans().sample(spans[:1], n_samples=n_samples, seed=0), found[:1])
+    every, values = Spans().kbest(spans, k=1000)
+    for entry in (0, 1):
+        there = values[entry] > -np.inf
+        wanted = np.exp(values[entry][there] - np.logaddexp.reduce(values[entry][there]))
+        counts = dict.fromkeys(map(np.ndarray.tobytes, every[entry][there]), 0)
+        assert len(counts) < 1000
+        for tree in found[entry]:
+            counts[tree.tobytes()] += 1
+        share = np.array(list(counts.values())) / n_samples
+        assert len(share) == len(wanted)
+        assert (np.abs(share - wanted) <= 5 * np.sqrt(wanted / n_samples) + 1 / n_samples).all()
+
+
+@pytest.mark.parametrize("rules", [(), (np.zeros((1, 1, 1)),)])
+def test_samples_name_the_entry_without_trees(rules):
+    spans = np.zeros((3, 2, 2, 1))
+    spans[1, 0, 0] = -np.inf
+    with pytest.raises(ValueError, match="Batch entry 1 has no output"):
+        Spans(n_threads=2).sample(spans, *rules, n_samples=2, seed=0, lengths=[0, 2, 1])

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from structsvm.layers import Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
+from structsvm.layers import Alignment, Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
 from structsvm.layers import structure as structures
 from structsvm.layers._trees import Batch
 
@@ -21,6 +21,7 @@ LONG = {
     "brackets": (Spans, [(6, 90, 90, 30), (30, 30, 30)]),
     "projective trees": (Projective, [(24, 221, 221)]),
     "trees": (Arborescence, [(60, 301, 301)]),
+    "alignments": (Alignment, [(12, 400, 400)]),
 }
 SMALL = {
     "chains": (Chain, [(9, 12, 4), (4, 4)]),
@@ -28,6 +29,7 @@ SMALL = {
     "brackets": (Spans, [(5, 8, 8, 3), (3, 3, 3)]),
     "projective trees": (Projective, [(7, 9, 9)]),
     "trees": (Arborescence, [(7, 9, 9)]),
+    "alignments": (Alignment, [(7, 9, 8)]),
 }
 
 

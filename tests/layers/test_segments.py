@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from structsvm.layers import Chain, SemiMarkov, hinge, log_loss
+from structsvm.layers._spans import Segments
 from structsvm.layers.semi_markov import _log_sums, _tables
 
 
@@ -64,6 +65,57 @@ def test_what_is_lost_to_underflow_behind_a_mask_is_found_again():
     assert log_z == pytest.approx(np.logaddexp.reduce(values[0]))
     marginals = SemiMarkov().marginals(segments, transitions)[0]
     assert np.isfinite(marginals).all() and marginals[0, 0].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["plain", "masked", "in logs"])
+def test_segmentations_are_drawn_by_their_probabilities(kind, dtype):
+    segments, transitions, start, end = parts_of(4, L=3, K=2, dtype=dtype)
+    if kind != "plain":
+        segments[0, 1, 0, 1] = transitions[0, 0] = start[1] = -np.inf
+    if kind == "in logs":  # a label that is almost lost, and that alone goes on
+        segments[:, 0, :, 0] -= 900.0
+        segments[:, 0, :, 1], start[1] = -np.inf, 0.0
+    parts, n_samples = (segments, transitions, start, end), 20_000
+    found = SemiMarkov().sample(*parts, n_samples=n_samples, seed=0)
+    np.testing.assert_array_equal(SemiMarkov(n_threads=2).sample(*parts, n_samples=n_samples, seed=0), found)
+    every, values = SemiMarkov().kbest(*parts, k=200)
+    for entry in (0, 1):
+        there = values[entry] > -np.inf
+        wanted = np.exp(values[entry][there] - np.logaddexp.reduce(values[entry][there]))
+        rows = [tuple(y) for y in every[entry][there].tolist()]
+        counts = dict.fromkeys(rows, 0)
+        for y in found[entry].tolist():
+            counts[tuple(y)] += 1
+        share = np.array(list(counts.values())) / n_samples
+        assert len(rows) < 200 and (np.abs(share - wanted) <= 5 * np.sqrt(wanted / n_samples) + 1 / n_samples).all()
+
+
+def test_samples_where_only_logs_will_do():
+    segments, transitions = np.zeros((1, 3, 2, 2)), np.array([[-np.inf, -np.inf], [0.0, 0.0]])
+    segments[0, 0, :, 1] = -900.0  # nothing may follow label 0
+    segments[0, :2, 0, 0] = 0.0
+    segments[0, 0, 1, 0] = segments[0, 1, 1, 0] = -np.inf
+    parts, shared = (segments, transitions), [np.zeros((1, 2, 2)), np.zeros((1, 2)), np.zeros((1, 2))]
+    shared[0][0] = transitions
+    y, log_z = np.full((1, 4000, 3), -1, np.int32), np.empty(1)
+    random = [np.random.default_rng(0)]
+    assert Segments(segments, tuple(shared), np.array([3])).draws(0, 1, random, log_z, y) == [0]
+    found = SemiMarkov().sample(*parts, n_samples=4000, seed=0)[0]
+    shares = np.array([SemiMarkov().score(row[None], *parts)[0] for row in np.unique(found, axis=0)])
+    assert np.isfinite(shares).all()
+    for label in range(4):
+        marginal = (found[:, 2] == label).mean()
+        own = SemiMarkov().marginals(*parts)[0][0]
+        wanted = own[2, 0, label] if label < 2 else own[1, 1, label - 2]
+        assert marginal == pytest.approx(wanted, abs=0.04)
+
+
+def test_samples_name_the_entry_without_segmentations():
+    segments = np.full((2, 5, 2, 1), -np.inf)
+    segments[:, :, 1] = 0.5  # two tokens each
+    with pytest.raises(ValueError, match="Batch entry 1 has no output"):
+        SemiMarkov().sample(segments, np.zeros((1, 1)), n_samples=2, seed=0, lengths=[4, 5])
 
 
 def test_unreachable_places_and_lengths_that_no_segments_fill():

@@ -1,0 +1,20 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.arrays import Floats
+
+class Batch:
+    def __init__(
+        self,
+        pairs: Floats,
+        letters: list[NDArray[np.float64]],
+        alone: NDArray[np.float64],
+        ways: tuple[tuple[bool, bool], ...],
+        lengths: NDArray[np.int64],
+        ranges: NDArray[np.float64],
+    ) -> None: ...
+    def sums(
+        self, first: int, last: int, totals: NDArray[np.float64], flows: list[NDArray[np.float64]] | None
+    ) -> None: ...
+    def best(self, first: int, last: int, totals: NDArray[np.float64], y: NDArray[np.int32]) -> None: ...
+    def draws(self, first: int, last: int, generators: list[np.random.Generator], y: NDArray[np.int32]) -> int: ...

@@ -1,0 +1,83 @@
+"""Alignments in the range of double and beyond it: sums, samples and threads, beside all alignments."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from structsvm.layers import Alignment
+from structsvm.layers.alignment import MODES
+from structsvm.layers.structure import NoOutput
+
+SAMPLES = 20_000
+
+
+def alignments(mode, n, m):
+    structure = Alignment(mode)
+    scores = structure.check((np.zeros((1, n, m)),), None)
+    for row in product(range(m + 2), repeat=n):
+        try:
+            structure.check_output([row], scores)
+        except ValueError:
+            continue
+        yield row
+
+
+def parts_of(kind):
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(1, 4, 3)), *(rng.normal(size=(1, size)) for size in (4, 4, 3, 3))]
+    if kind == "masked":
+        parts[0][0, 1] = parts[3][0, 1] = -np.inf
+    elif kind == "in logs":
+        parts[0][0, 2, 1] += 900.0  # alone too much for sums of exponentials
+    return parts
+
+
+@pytest.mark.parametrize("kind", ["plain", "masked", "in logs"])
+@pytest.mark.parametrize("mode", MODES)
+def test_alignments_are_drawn_by_their_probabilities(mode, kind):
+    structure, parts, every = Alignment(mode), parts_of(kind), list(alignments(mode, 4, 3))
+    values = np.array([structure.score([y], *parts)[0] for y in every])
+    wanted = np.exp(values - np.logaddexp.reduce(values))
+    drawn, counts = np.unique(structure.sample(*parts, n_samples=SAMPLES, seed=0)[0], axis=0, return_counts=True)
+    found = np.zeros(len(every))
+    found[[every.index(tuple(y)) for y in drawn.tolist()]] = counts
+    assert (np.abs(found / SAMPLES - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / SAMPLES) + 1 / SAMPLES).all()
+    marginals = structure.marginals(*parts)[0][0]
+    pairs = (np.array(every)[:, :, None] == np.arange(3)) * wanted[:, None, None]
+    np.testing.assert_allclose(marginals, pairs.sum(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_sums_in_logs_are_those_of_exponentials(mode):
+    rng, structure = np.random.default_rng(1), Alignment(mode)
+    parts = [rng.normal(size=(2, 30, 25)), *(rng.normal(size=(2, size)) for size in (30, 30, 25, 25))]
+    parts[0][:, 3, 4] = -np.inf  # masks leave the range as it is
+    within = structure.log_partition(*parts), structure.marginals(*parts)
+    parts[0][:, 3, 4] = -1e4  # as good as a mask, and beyond the range
+    np.testing.assert_allclose(structure.log_partition(*parts), within[0], rtol=1e-12)
+    for mine, its in zip(structure.marginals(*parts), within[1], strict=True):
+        np.testing.assert_allclose(mine, its, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_threads_and_the_rest_of_a_batch_change_nothing(scale):
+    rng = np.random.default_rng(0)
+    pairs = (scale * rng.normal(size=(5, 6, 7))).astype(np.float32)
+    lengths = [[6, 7], [0, 3], [2, 0], [5, 7], [1, 1]]
+    for call in (
+        lambda one, few: one.sample(pairs[:few], -1.0, n_samples=9, seed=2, lengths=lengths[:few]),
+        lambda one, few: one.argmax(pairs[:few], -1.0, lengths=lengths[:few]),
+        lambda one, few: one.marginals(pairs[:few], -1.0, lengths=lengths[:few])[0],
+        lambda one, few: one.log_partition(pairs[:few], -1.0, lengths=lengths[:few]),
+    ):
+        whole = call(Alignment("local"), 5)
+        np.testing.assert_array_equal(call(Alignment("local", n_threads=3), 5), whole)
+        np.testing.assert_array_equal(call(Alignment("local"), 2), whole[:2])
+
+
+def test_an_entry_without_alignments_is_named_by_samples():
+    pairs = np.zeros((3, 1, 1))
+    pairs[1] = -np.inf
+    with pytest.raises(NoOutput, match="Batch entry 1 has no output"):
+        Alignment().sample(pairs, -np.inf, n_samples=1, seed=0)
