@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from structsvm.features.functions.strings import is_combining
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -45,7 +43,7 @@ def properties_of(letter: str) -> tuple[int, int]:
         (MORE_VOWELS, not VOWELS.isdisjoint(decomposed[1:])),
         (DOTTED, lower == DOTTED_LOWER),
         (SPACE, letter.isspace()),
-        (COMBINING, is_combining(letter)),
+        (COMBINING, unicodedata.category(letter)[0] == "M"),
     ]
     if len(lower) > 1 and lower != DOTTED_LOWER:
         raise ValueError(f"the lower case of {letter!r} has {len(lower)} letters, which the runtime does not support")
