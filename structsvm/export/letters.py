@@ -22,7 +22,7 @@ PAGE, N_LETTERS = 128, 0x110000
 VOWELS = frozenset("aeiou")
 DOTTED_LOWER = "i\u0307"
 DIGIT, DECIMAL, ALPHA, ALNUM, UPPER, LOWER, TITLE, CASED, IGNORABLE = (1 << k for k in range(9))
-BASE_ALPHA, BASE_VOWEL, MORE_VOWELS, DOTTED, SPACE = (1 << k for k in range(9, 14))
+BASE_ALPHA, BASE_VOWEL, MORE_VOWELS, DOTTED, SPACE, COMBINING = (1 << k for k in range(9, 15))
 
 
 def properties_of(letter: str) -> tuple[int, int]:
@@ -43,6 +43,7 @@ def properties_of(letter: str) -> tuple[int, int]:
         (MORE_VOWELS, not VOWELS.isdisjoint(decomposed[1:])),
         (DOTTED, lower == DOTTED_LOWER),
         (SPACE, letter.isspace()),
+        (COMBINING, unicodedata.category(letter)[0] == "M"),
     ]
     if len(lower) > 1 and lower != DOTTED_LOWER:
         raise ValueError(f"the lower case of {letter!r} has {len(lower)} letters, which the runtime does not support")

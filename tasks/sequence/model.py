@@ -59,6 +59,7 @@ from structsvm.tasks.common.likelihood import (
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.choice import ChosenLeast
+from structsvm.tasks.common.selection.largest import LargestSearch
 from structsvm.tasks.common.selection.search import Held, Search, total_variance
 from structsvm.tasks.common.selection.sparse import RivalSearch, SparseSearch
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
@@ -167,6 +168,9 @@ RECORD = Record({
     "n_left_out": Count(needed=False),
     "margin": MARGIN,
 })  # fmt: skip
+
+# Fewer sequences than these, of which a fifth is held out, tell little of C.
+FEW_SEQUENCES = 1000
 
 # Tokens from which on sums of float32 are too far from scores.
 LONG = 256
@@ -309,8 +313,12 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if examples.has_unknown and not is_log(self.loss):
             model, examples = self.copy(), examples.fragments()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
-        kind = SparseSearch if solver.leaves_zeros else Search
-        return kind(model, examples, solver)
+        return self._kind_of_search(examples, solver)(model, examples, solver)
+
+    def _kind_of_search(self, examples: LabeledSequences, solver: Solver) -> type[Search]:
+        if solver.leaves_zeros:
+            return SparseSearch
+        return LargestSearch if is_log(self.loss) and len(examples) < FEW_SEQUENCES else Search
 
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""

@@ -98,6 +98,22 @@ def test_functions_of_strings(words):
         assert function(words) == [function([w])[0] for w in words]  # word by word
 
 
+def test_combining_characters_belong_to_the_one_before_them():
+    def of(name, *words):
+        return FUNCTIONS[name](list(words))
+
+    words = ("நிலம்", "(நிலம்).", "बिहारी,", "บ่าย", "E\u0301tat", "❤\ufe0f", "a.\u0301")
+    assert of("shape", *words) == ["x", "(x).", "x,", "x", "Xx", "❤", "x."]
+    assert of("form", *words) == ["x3", "(x3).", "x3,", "x3", "Xx3", "❤", "x."]
+    assert of("closing", *words) == [None, ").", ",", None, None, "❤\ufe0f", ".\u0301"]
+    assert of("opening", *words) == [None, "(", None, None, None, None, None]
+    bare = ["நிலம்", "நிலம்", "बिहारी", "บ่าย", "e\u0301tat", "❤\ufe0f", "a"]
+    assert of("pattern", *words) == bare
+    # A combining character that follows nothing is no mark.
+    assert of("closing", "\u0301", "\u0301.") == [None, "."]
+    assert of("opening", "\u0301a", ".\u0301a") == [None, ".\u0301"]
+
+
 def test_functions_by_example():
     def of(name, word):
         return FUNCTIONS[name]([word])[0]

@@ -246,7 +246,8 @@ enum {
     /* The canonical decomposition begins with a letter, begins with a vowel, has a vowel behind its first. */
     BASE_ALPHA = 512, BASE_VOWEL = 1024, MORE_VOWELS = 2048,
     DOTTED = 4096,  /* its lower case is "i" and U+0307 */
-    SPACE = 8192
+    SPACE = 8192,
+    COMBINING = 16384   /* it belongs to the letter before it */
 };
 #define SIGMA 0x3A3
 

@@ -249,11 +249,18 @@ typedef struct {
     int64_t n, opening, closing;    /* letters; marks before the first that is none, marks at the end */
 } word;
 
+static int is_of(const model *m, uint32_t letter, uint32_t flags) { return (properties_of(&m->abc, letter) & flags) != 0; }
+
+/* Combining characters belong to the one before them. */
 static void set_marks(const model *m, word *w) {
     w->opening = w->closing = 0;
-    while (w->closing < w->n && !(properties_of(&m->abc, w->letters[w->n - 1 - w->closing]) & ALNUM)) w->closing++;
-    if (w->closing == w->n) return;
-    while (!(properties_of(&m->abc, w->letters[w->opening]) & ALNUM)) w->opening++;
+    for (int64_t i = w->n; i-- > 0;) {
+        if (is_of(m, w->letters[i], COMBINING)) continue;
+        if (is_of(m, w->letters[i], ALNUM)) break;
+        w->closing = w->n - i;
+    }
+    if (w->closing == w->n || is_of(m, w->letters[0], COMBINING)) return;
+    while (!is_of(m, w->letters[w->opening], ALNUM)) w->opening++;
 }
 
 /* The bytes of letters first .. last - 1. */
@@ -288,21 +295,22 @@ static slice vowels_of(const model *m, const word *w, uint32_t *spare) {
     return text_of(found ? "some" : "none");
 }
 
-/* Kinds of letters, each run of one kind as one; `counted`: with the length of runs from 2 on. */
+/* Kinds of letters, each run of one kind as one, without combining ones; `counted`: with the length of runs from 2 on. */
 static slice shape_of(const model *m, const word *w, int counted, uint8_t *to) {
     slice s = {to, 0};
     for (int64_t i = 0; i < w->n;) {
         uint32_t kind = 0;
         int64_t run = 0;
-        for (; i + run < w->n; run++) {
-            uint32_t c = w->letters[i + run], p = properties_of(&m->abc, c);
+        for (; i < w->n; i++) {
+            uint32_t c = w->letters[i], p = properties_of(&m->abc, c);
             uint32_t its = p & DIGIT ? 'd' : !(p & ALPHA) ? c : p & (UPPER | TITLE) ? 'X' : 'x';
+            if (p & COMBINING) continue;
             if (run > 0 && its != kind) break;
             kind = its;
+            run++;
         }
-        s.size += encoded(kind, to + s.size);
+        if (run > 0) s.size += encoded(kind, to + s.size);
         if (counted && run > 1) to[s.size++] = (uint8_t)('0' + (run < 6 ? run : 6));
-        i += run;
     }
     return s;
 }

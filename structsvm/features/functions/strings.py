@@ -1,6 +1,8 @@
 """Functions of a string, computed once per distinct string: ``%shape[0,0]``, ``%prefix3[-1,0]``.
 
 Each maps the strings of a vocabulary to strings, or to None for no feature. Marks are what is neither letter nor digit.
+Combining characters (accents, the vowel signs of Tamil or Thai) belong to the character before them: they are no marks
+at the end of a word, and shapes leave them out.
 """
 
 from __future__ import annotations
@@ -23,8 +25,13 @@ def _suffix(k: int) -> Function:
     return lambda words: [w[-k:] if len(w) >= k else None for w in words]
 
 
+def is_combining(character: str) -> bool:
+    """Whether a character belongs to the one before it, as an accent or a vowel sign does."""
+    return unicodedata.category(character)[0] == "M"
+
+
 class _ShapeTable(dict[int, str]):
-    """str.translate table: X upper case, x other letters, d digits, the rest unchanged."""
+    """str.translate table: X upper case, x other letters, d digits, no combining ones, the rest unchanged."""
 
     def __missing__(self, code: int) -> str:
         c = chr(code)
@@ -33,7 +40,7 @@ class _ShapeTable(dict[int, str]):
         elif c.isalpha():
             kind = "X" if c.isupper() or c.istitle() else "x"
         else:
-            kind = c
+            kind = "" if is_combining(c) else c
         self[code] = kind
         return kind
 
@@ -73,7 +80,8 @@ def _capital(words: list[str]) -> list[str | None]:
 
 REMEMBERED = 1 << 14  # words whose forms need not be made anew
 _DIGIT = re.compile(r"\d")
-_OPENING, _CLOSING = re.compile(r"[\W_]+(?=[^\W_])"), re.compile(r"[\W_]+\Z")
+# Marks before the first letter or digit, and at the end; see `_PartTable`.
+_OPENING, _CLOSING = re.compile("(?:-m*)+(?=a)"), re.compile(r"(?:-m*)+\Z")
 _LONGEST, _LONGEST_RUN = 10, 6  # lengths from these on are one
 
 
@@ -87,25 +95,40 @@ def _form(words: list[str]) -> list[str | None]:
     return [_RUN.sub(counted, word.translate(table)) for word in words]
 
 
+class _PartTable(dict[int, str]):
+    """str.translate table: a letters and digits, m combining characters, - marks."""
+
+    def __missing__(self, code: int) -> str:
+        c = chr(code)
+        part = self[code] = "a" if c.isalnum() else "m" if is_combining(c) else "-"
+        return part
+
+
+_PARTS = _PartTable()
+
+
+@lru_cache(REMEMBERED)
+def _bounds(word: str) -> tuple[int, int]:
+    """Where the marks before a word end, and where those at its end begin; in a word of marks alone both at 0."""
+    parts = word.translate(_PARTS)
+    before, behind = _OPENING.match(parts), _CLOSING.search(parts)
+    return before.end() if before else 0, behind.start() if behind else len(word)
+
+
 def _opening(words: list[str]) -> list[str | None]:
     """The marks before the first letter or digit."""
-    return [None if found is None else found[0] for found in map(_OPENING.match, words)]
+    return [word[: _bounds(word)[0]] or None for word in words]
 
 
 def _closing(words: list[str]) -> list[str | None]:
     """The marks at the end, which may be all of it."""
-    return list(map(_end_of, words))
-
-
-@lru_cache(REMEMBERED)
-def _end_of(word: str) -> str | None:
-    found = _CLOSING.search(word)
-    return None if found is None else found[0]
+    return [word[_bounds(word)[1] :] or None for word in words]
 
 
 def _bare(word: str) -> str:
     """The word without marks at its ends; a word of marks alone as it is."""
-    return _CLOSING.sub("", word[found.end() :] if (found := _OPENING.match(word)) else word) or word
+    start, stop = _bounds(word)
+    return word[start:stop] or word
 
 
 def _pattern(words: list[str]) -> list[str | None]:

@@ -351,8 +351,11 @@ class Search:
         for best in walk(values, try_value, self.table, self.rank, self.patience, self._is_blank):
             if best is self.table[-1]:
                 self.keep()
-            near = [row.C for row in self.table if abs(row.score - best.score) <= self.leeway * best.error]
-            self.choice = self.choice_of(min(near))
+            self.choice = self.choice_of(self._value_of(best))
+
+    def _value_of(self, best: Row) -> float:
+        """The value to choose: of those that are hardly worse than the best, the least."""
+        return min(row.C for row in self.table if abs(row.score - best.score) <= self.leeway * best.error)
 
     def _is_blank(self, row: Row) -> bool:
         """Whether nothing is learnt with a value: nothing held out is right."""

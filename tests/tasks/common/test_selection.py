@@ -19,9 +19,10 @@ from structsvm.datasets import make_taxonomy
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.choosing import Row
 from structsvm.solvers.run import DualRun
-from structsvm.tasks.common.selection import pruning, sparse
+from structsvm.tasks.common.selection import largest, pruning, sparse
 from structsvm.tasks.common.selection import search as selection
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSolver, ChosenSum
+from structsvm.tasks.common.selection.largest import LargestSearch
 from structsvm.tasks.common.selection.search import (
     Held,
     LossSearch,
@@ -45,7 +46,12 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
     n = len(case.X)
     score = table["score"] * (-1.0 if table["metric"].endswith(("loss", "error")) else 1.0)
     share = 0.5 if case.kind is tasks.DependencyParser else 0.0  # standard errors by which the least C may be worse
-    assert table["C"][np.argmax(score >= score.max() - share * table["error"][score.argmax()])] == model.C_
+    best = table["C"][np.argmax(score >= score.max() - share * table["error"][score.argmax()])]
+    if case.kind is tasks.SequenceLabeler and "log" in (table.get("loss"), case.params.get("loss")):
+        own = score[table["C"] == model.C_].item()  # the largest of those that are as good, see `LargestSearch`
+        assert best <= model.C_ and own >= score.max() - 2.0 * table["error"].max()
+    else:
+        assert best == model.C_
     assert (np.diff(table["C"]) > 0.0).all() and len(table["C"]) > (1 if "loss" in table else selection.PATIENCE)
     assert 0 < table["n_held_out"] <= n and (table["error"] >= 0.0).all() and (table["passes"] >= 1).all()
     # Nothing but C and the loss is passed on.
@@ -429,7 +435,7 @@ def test_a_choice_at_the_edge_is_a_warning(monkeypatch, rising):
         ("taxonomy", "tree", selection.LONGEST),
         ("multilabel", "hamming", selection.LONGEST),
         ("ordering", "kendall", selection.LONGEST),
-        ("sequence", "log", selection.LONGEST),  # by F1
+        ("sequence", "log", largest.MOST),  # by F1
     ],
 )
 def test_a_path_is_longer_where_the_metric_is_a_log_loss(name, loss, longest, monkeypatch):
@@ -449,6 +455,7 @@ BLANK = {
 @pytest.mark.parametrize(("scores", "of_margin", "of_norm"), BLANK.values(), ids=BLANK.keys())
 @pytest.mark.parametrize("params", [{"loss": "hamming"}, {"loss": "log"}, {"solver": "sparse_likelihood"}], ids=str)
 def test_a_path_goes_on_until_something_is_learnt(params, scores, of_margin, of_norm, monkeypatch):
+    monkeypatch.setattr("structsvm.tasks.sequence.model.FEW_SEQUENCES", 0)
     falling = iter(scores)
     monkeypatch.setattr(selection, "ratio", lambda a, b: (next(falling), 0.1))
     table = CHOICES["sequence"].fit(**{"loss": "auto"} | params).validation_
@@ -506,6 +513,51 @@ def test_of_values_that_score_the_same_the_one_with_the_least_log_loss_is_chosen
     assert search.choice_of(1.0).C == 3.0 and search.held is search.trials[3.0].held
     search.trials[1.0] = search.trials[1.0]._replace(loss=4.0)
     assert search.choice_of(3.0).C == 1.0  # in a tie the least
+
+
+def of_few(rights):
+    """A search that has tried values, by which of eight held-out sequences are right."""
+    search = LargestSearch.__new__(LargestSearch)
+    search.metric, search.n_held_out, search.values = "records", 8, None
+    helds = {C: Held("records", np.array(of), np.ones(8)) for C, of in rights.items()}
+    search.kept = {C: (held, [f"model {C:g}"], [{}]) for C, held in helds.items()}
+    search.table = [Row(C, *ratio(*held[1:]), 1) for C, held in helds.items()]
+    return search
+
+
+def test_of_values_that_few_examples_cannot_tell_apart_the_largest_is_chosen():
+    search = of_few({1.0: [1] * 5 + [0] * 3, 3.0: [1] * 7 + [0], 10.0: [1] * 6 + [0, 1], 30.0: [1, 1, 1] + [0] * 5})
+    assert [row.C for row in sorted(search.table, key=search.rank)] == [10.0, 3.0, 1.0, 30.0]
+    assert search.choice_of(10.0).C == 10.0
+    assert (search.held, search.models) == (search.kept[10.0][0], ["model 10"])
+
+
+def test_few_sequences_have_a_path_of_their_own(monkeypatch):
+    case, searches, first = CHOICES["log loss"], [], LargestSearch._first
+
+    def watched(self):
+        searches.append(self)
+        return first(self)
+
+    monkeypatch.setattr(LargestSearch, "_first", watched)
+    few = case.fit()
+    table = few.validation_["C"]
+    assert searches and len(table) <= largest.MOST and few.C_ == min(searches[0].table, key=searches[0].rank).C
+    monkeypatch.setattr("structsvm.tasks.sequence.model.FEW_SEQUENCES", 0)
+    searches.clear()
+    many = case.fit().validation_["C"]
+    assert not searches and many[0] * largest.ABOVE == pytest.approx(table[0])
+    # A margin has the usual one.
+    CHOICES["sequence"].fit()
+    assert not searches
+
+
+@pytest.mark.parametrize(("scores", "n"), [([0.1, 0.2, 0.3, 0.4, 0.41], 5), ([0.0] * 7, 7), ([0.4] * 4, 4)], ids=str)
+def test_a_path_of_few_goes_on_while_scores_rise(scores, n, monkeypatch):
+    rising = iter(scores)
+    monkeypatch.setattr(selection, "ratio", lambda a, b: (next(rising), 0.05))
+    monkeypatch.setattr(largest, "difference", lambda before, after: (0.0, 1.0))
+    assert len(CHOICES["log loss"].fit().validation_["C"]) == n
 
 
 def test_the_path_of_the_1_norm_begins_where_weights_leave_0(monkeypatch):
