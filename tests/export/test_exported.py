@@ -230,7 +230,8 @@ for (const tokens of [undefined, "ab", new Set("ab"), { length: 1, 0: "a" }, ["a
 }
 const odd = [new Map([["w", "x"]]), new Date(), new Uint8Array(2), { w: new Map() }, { w: NaN }, { w: 1e39 }];
 for (const token of [...odd, , { w: 1n }]) console.log(await failed(() => attributes.predict(["w", token].slice(1))));
-const after = await Promise.all(Array.from({ length: 50 }, async () => JSON.stringify([columns.predict(x), columns.kbest(x, 3)])));
+const again = async () => JSON.stringify([columns.predict(x), columns.kbest(x, 3)]);
+const after = await Promise.all(Array.from({ length: 50 }, again));
 console.log(after.every((one) => one === before));
 """
 
