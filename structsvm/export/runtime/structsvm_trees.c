@@ -9,12 +9,11 @@ enum {
     OUTSIDE = 0, ROOT = 1, DISTANCES = 15, MOST_BETWEEN = 32, MOST_TEMPLATES_BETWEEN = 8, REACH = 9, LANES = 8,
     ROLES = 5, SIDES = 1 << ROLES, HEADS = 8, LABELS = 4, CHOICES = 26, SWEEPS = 16, MEMO = 1 << 12,
     MORE = 2, FEWEST_RANKED = 16,                   /* trees that the second stage ranks: so many times k, and the least */
-    MOST_WORDS = 1 << 14, MOST_TEMPLATES = 1 << 12, CHUNK = 8192, BLOCK = 256
+    MOST_WORDS = 1 << 14, MOST_TEMPLATES = 1 << 12, CHUNK = 8192, BLOCK = 256, KEYS = 64
 };
 #define CHANCE -13.815510557964274                  /* log of what is no chance */
 
-/* 2^bits numbers of which most may be 0: dense, or with a bit for each that is not, where each BLOCK of them begins, and how
- * many of a block stand before each 32 of them. Integers have a unit per block. */
+/* 2^bits numbers, dense or by a bit for each that is not 0, where BLOCKs begin, and how many precede each 32 in theirs. */
 typedef struct {
     int bits;
     const uint32_t *known, *starts;
@@ -96,23 +95,25 @@ static void read_numbers(reader *r, numbers *x, uint32_t bits) {
     if (n_words == 0) x->known = NULL;
 }
 
+static int is_some(const numbers *x, uint32_t i) { return x->known == NULL || (x->known[i >> 5] >> (i & 31) & 1); }
+
 static float number(const numbers *x, uint32_t key) {
     uint32_t i = key >> (32 - x->bits), at = i;
-    if (x->known != NULL) {
-        uint32_t word = x->known[i >> 5], bit = 1u << (i & 31);
-        if (!(word & bit)) return 0.0f;
-        at = x->starts[i / BLOCK] + x->before[i >> 5] + ones(word & (bit - 1));
-    }
+    if (!is_some(x, i)) return 0.0f;
+    if (x->known != NULL) at = x->starts[i / BLOCK] + x->before[i >> 5] + ones(x->known[i >> 5] & ((1u << (i & 31)) - 1));
     return value_at(&x->v, at, x->v.floats != NULL ? 1.0f : power_of_2(x->exponents[i / BLOCK]));
 }
 
-/* The numbers of n keys, added up in the order of the package's kernels. */
+/* The numbers of n keys, added up in the order of the package's kernels; those that are 0 are passed by without branches. */
 static float sum_of(const numbers *x, const uint32_t *keys, uint32_t n) {
-    float lanes[LANES] = {0.0f}, total = 0.0f;
-    uint32_t t = 0;
-    for (; t < n / LANES * LANES; t++) lanes[t % LANES] += number(x, keys[t]);
-    for (uint32_t l = 0; l < LANES; l++) total += lanes[l];
-    for (; t < n; t++) total += number(x, keys[t]);
+    float sums[2 * LANES] = {0.0f}, total = 0.0f;
+    uint32_t some[KEYS], whole = n / LANES * LANES, many;
+    for (uint32_t t = 0; t < n;) {
+        for (many = 0; t < n && many < KEYS; many += (uint32_t)is_some(x, keys[t++] >> (32 - x->bits))) some[many] = t;
+        for (uint32_t k = 0; k < many; k++)
+            sums[some[k] < whole ? some[k] % LANES : some[k] - whole + LANES] += number(x, keys[some[k]]);
+    }
+    for (uint32_t l = 0; l < LANES + n - whole; l++) total += sums[l];
     return total;
 }
 
@@ -735,8 +736,7 @@ static float pairs_try(model *m, const move *one, int stay) {
 }
 
 static void pairs_better(model *m, move *one, move *best) {
-    one->gain = pairs_try(m, one, 0);
-    if (one->gain > best->gain) *best = *one;
+    if ((one->gain = pairs_try(m, one, 0)) > best->gain) *best = *one;
 }
 
 /* The best move of word d: another head or label; and of a word above a new head below d another head, where that alone
