@@ -7,7 +7,7 @@ from setuptools.command.build_ext import build_ext
 
 FUNCTIONS = [f"structsvm_{name}" for name in ("open", "predict", "kbest", "probability", "close")]
 RUNTIME = os.path.join("..", "structsvm", "export", "runtime")
-OPTIONS = ["-std=c99", "-O3", "-ffp-contract=off"]
+OPTIONS = ["-std=c99", "-O3", "-g0", "-ffp-contract=off"]
 
 
 class BuildLibrary(build_ext):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kind", "RuntimeFile", "StringTable", "tuple_table"]
 
-MAGIC, VERSION = b"\x89SVMRUN\n", 2
+MAGIC, VERSION = b"\x89SVMRUN\n", 3
 # Strings whose start is stored; beginnings that strings share, so that their number takes a byte.
 STRINGS, MOST_BEGINS = 8, 255
 # Dtype of each kind of items, and the number that stands for it.

@@ -1,4 +1,4 @@
-"""Rows of weights in the forms that the runtime reads: dense, or sparse of float32, int8 or int16."""
+"""Weights in the forms that the runtime reads: rows, dense or sparse, and numbers, in float32, int8 or int16."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from structsvm.files.weight_rows import BLOCK, units_of_blocks
 from structsvm.stored_values import units_of_rows
 
 if TYPE_CHECKING:
-    from structsvm.arrays import AnyArray, Floats
+    from structsvm.arrays import AnyArray, Floats, Integers
+    from structsvm.export.binary import RuntimeFile
 
-__all__ = ["Form", "form_of"]
+__all__ = ["Form", "add_numbers", "form_of"]
 
+FLOATS = 1  # the number of float32 among forms; behind it those of integers of these bits and dtypes:
+INTEGERS = ((2, 8, "i1"), (3, 16, "<i2"))
 LARGEST_EXPONENT = 111
 ROWS = 32  # rows of sparse weights whose start is stored
-NARROW, WIDE = 255, 65535  # weights of a row of forms 1, 2, 3, and of the same with sizes of 16 bits: 4, 5, 6
 
 
 class Form(NamedTuple):
@@ -29,18 +32,61 @@ def form_of(weights: Floats, n_labels: int) -> Form:
     """The smallest form of rows of weights."""
     rows, columns = np.nonzero(weights)
     sizes = np.bincount(rows, minlength=len(weights))
-    longest = sizes.max(initial=0)
-    if longest > WIDE:
-        return Form(0, [("<f4", weights)])
-    wide, size_type = (0, "u1") if longest <= NARROW else (3, "<u2")
-    column_type = "u1" if n_labels <= 256 else "<u2"
-    sparse = [("<u4", (np.cumsum(sizes) - sizes)[::ROWS]), (size_type, sizes), (column_type, columns)]
-    for number, bits, dtype in ((2, 8, "i1"), (3, 16, "<i2")):
+    entries = ("u1" if n_labels <= 256 else "<u2", columns)
+    for number, bits, dtype in INTEGERS:
         exponents = units_of_rows(weights, bits)
-        if exponents is not None and exponents.max(initial=0) <= LARGEST_EXPONENT:
+        heads = None if exponents is None else heads_of(sizes, exponents)
+        if exponents is not None and heads is not None:
             small = np.ldexp(weights[rows, columns], -exponents[rows].astype(np.int16))
-            return Form(number + wide, [*sparse, (dtype, small.astype(dtype)), ("i1", exponents)])
-    of_row, of_weight = np.dtype(size_type).itemsize, 4 + np.dtype(column_type).itemsize
-    if 4 * weights.size <= of_row * len(sizes) + of_weight * len(rows):
+            return Form(number, [*heads, entries, (dtype, small.astype(dtype))])
+    heads = heads_of(sizes, np.zeros(len(weights), dtype=np.int8))
+    of_weight = 4 + np.dtype(entries[0]).itemsize
+    if heads is None or 4 * weights.size <= heads[-1][1].nbytes + of_weight * len(rows):
         return Form(0, [("<f4", weights)])
-    return Form(1 + wide, [*sparse, ("<f4", weights[rows, columns])])
+    return Form(FLOATS, [*heads, entries, ("<f4", weights[rows, columns])])
+
+
+def heads_of(sizes: Integers, exponents: Integers) -> list[tuple[str, AnyArray]] | None:
+    """The arrays of rows, of which the last has their sizes, and above them the exponents of their units.
+
+    They take 8 or 16 bits; None if they need more.
+    """
+    some = exponents[sizes > 0].astype(np.int64)
+    base, size_bits = int(some.min(initial=LARGEST_EXPONENT)), int(sizes.max(initial=0)).bit_length()
+    n_bits = size_bits + int(some.max(initial=base) - base).bit_length()
+    if n_bits > 16 or some.max(initial=base) > LARGEST_EXPONENT:
+        return None
+    heads = sizes | np.where(sizes > 0, exponents.astype(np.int64) - base, 0) << size_bits
+    starts = (np.cumsum(sizes) - sizes)[::ROWS]
+    layout = np.array([size_bits, base % (1 << 32)], dtype=np.uint32)
+    dtype = "u1" if n_bits <= 8 else "<u2"
+    return [("<u4", layout), ("<u4", starts), (dtype, heads.astype(dtype))]
+
+
+def add_numbers(file: RuntimeFile, numbers: Floats) -> None:
+    """Numbers; or, where that halves them, those that are not 0, which take longer to find, and a bit for each."""
+    form, values, exponents = values_of(numbers)
+    at = np.flatnonzero(numbers)
+    bits: Integers = np.zeros(-(-len(numbers) // 32) * 32, dtype=np.uint32)
+    bits[at] = 1
+    counts = bits.reshape(-1, 32).sum(axis=1)
+    before = np.cumsum(counts) - counts
+    starts = before[:: BLOCK // 32]
+    is_sparse = values.itemsize * len(at) + 5 * len(counts) + 4 * len(starts) < values.nbytes // 2
+    file.add("<u4", [form, len(at) if is_sparse else len(numbers)])
+    file.add(values.dtype.str.replace("|", ""), values[at] if is_sparse else values)
+    file.add("i1", exponents)
+    words = (bits.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1)
+    file.add("<u4", words if is_sparse else [])
+    file.add("<u4", starts if is_sparse else [])
+    file.add("u1", before - np.repeat(starts, BLOCK // 32)[: len(before)] if is_sparse else [])
+
+
+def values_of(numbers: Floats) -> tuple[int, AnyArray, Integers]:
+    """Numbers in the fewest bits that hold them: the number of the form, their values and the exponents of blocks."""
+    for form, bits, dtype in INTEGERS:
+        exponents = units_of_blocks(numbers, bits)
+        if exponents is not None and exponents.max(initial=0) <= LARGEST_EXPONENT:
+            units = np.repeat(exponents, BLOCK)[: len(numbers)].astype(np.int16)
+            return form, np.ldexp(numbers, -units).astype(dtype), exponents
+    return FLOATS, numbers.astype("<f4"), np.zeros(0, dtype=np.int8)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import AnyArray, Arrays, Floats, Integers
 
-__all__ = ["RaggedRows", "blocks", "in_few_bits", "n_blocks", "rows_from"]
+__all__ = ["RaggedRows", "blocks", "in_few_bits", "n_blocks", "rows_from", "units_of_blocks"]
 
 BLOCK = 256  # weights that share a unit where features have no rows: hashed ones, say
 
@@ -139,6 +139,14 @@ def in_few_bits(vector: Floats, lengths: Integers, bits: int) -> Floats:
         units = np.repeat(exponents_of(_largest(narrow, some), bits), some)
         narrow = np.ldexp(multiples(narrow, units, bits), units.astype(np.int16))
     return narrow.astype(vector.dtype)
+
+
+def units_of_blocks(numbers: Floats, bits: int) -> Integers | None:
+    """The exponent of each block's power of 2 if all numbers are multiples of it in so many bits; None otherwise."""
+    lengths = blocks(len(numbers))
+    exponents: Integers = exponents_of(_largest(numbers, lengths), bits)
+    units = np.repeat(exponents, lengths).astype(np.int16)
+    return exponents if np.array_equal(np.ldexp(multiples(numbers, units, bits), units), numbers) else None
 
 
 def n_bytes(form: dict[str, AnyArray]) -> int:

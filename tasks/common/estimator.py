@@ -399,7 +399,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             Most bytes of the file; the size is the least with which it has no more.
         tolerance : float, optional
             How far the score of `data` may fall (a loss: rise), .001 for a tenth of a percent. Without `budget` the
-            size is the largest with which it falls no further; by default that is a standard error of the score.
+            size is the largest with which it falls no further; by default the largest with which it falls by no more
+            than chance: the standard error of the fall, which examples that both models predict alike add nothing to.
         bits : {32, 16, 8}, default=32
             Bits of a weight: those of a feature are small multiples of one power of 2.
         data : (X, y), optional

@@ -10,7 +10,7 @@ from structsvm.export.binary import RuntimeFile
 from structsvm.export.folders import files_of
 from structsvm.export.letters import LetterTable
 from structsvm.export.texts import refusal
-from structsvm.export.weights import form_of
+from structsvm.export.weights import add_numbers, form_of
 from structsvm.tasks.dependency.pairs import GAP, SCALE
 from structsvm.tasks.dependency.words import GIVEN
 
@@ -112,19 +112,6 @@ def add_parts(file: RuntimeFile, ptr: Integers, parts: Integers) -> None:
     """Pairs of an offset and a column, and where each template's begin."""
     file.add("<i4", ptr)
     file.add("<i4", parts[: 2 * int(ptr[-1])])
-
-
-def add_numbers(file: RuntimeFile, numbers: Floats) -> None:
-    """Numbers; or, where that halves them, those that are not 0, which take longer to find, and a bit for each."""
-    at = np.flatnonzero(numbers)
-    bits: Integers = np.zeros(-(-len(numbers) // 32) * 32, dtype=np.uint32)
-    bits[at] = 1
-    counts = bits.reshape(-1, 32).sum(axis=1)
-    is_sparse = 4 * len(at) + len(counts) * 8 < 2 * len(numbers)
-    file.add("<f4", numbers[at] if is_sparse else numbers)
-    words = (bits.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1)
-    file.add("<u4", words if is_sparse else [])
-    file.add("<u4", np.cumsum(counts) - counts if is_sparse else [])
 
 
 def add_pairs(file: RuntimeFile, stage: SecondStage) -> None:

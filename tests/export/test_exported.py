@@ -214,6 +214,42 @@ def test_javascript_refuses_what_is_wrong(exported):
     ], done.stderr
 
 
+HOSTILE = """
+const own = TextEncoder.prototype.encodeInto;
+TextEncoder.prototype.encodeInto = function (text, to) {  // Node writes nothing to views of more than 2**31 bytes
+  if (to.length > 3 * text.length) throw new Error("a view of all memory");
+  return own.call(this, text, to);
+};
+const [columns, attributes] = await Promise.all(process.argv.slice(2).map((path) => load(readFileSync(path))));
+const failed = async (work) => { try { return await work(); } catch (error) { return error.message; } };
+const x = ["a", "b", "a"], before = JSON.stringify([columns.predict(x), columns.kbest(x, 3)]);
+for (const model of [undefined, null, 5, "abc", [1, 2], {}]) console.log(await failed(() => load(model)));
+for (const tokens of [undefined, "ab", new Set("ab"), { length: 1, 0: "a" }, ["a", , "b"], new Array(2)]) {
+  for (const verb of ["predict", "probability"]) console.log(await failed(() => columns[verb](tokens)));
+  console.log(await failed(() => columns.kbest(tokens, 2)));
+}
+const odd = [new Map([["w", "x"]]), new Date(), new Uint8Array(2), { w: new Map() }, { w: NaN }, { w: 1e39 }];
+for (const token of [...odd, , { w: 1n }]) console.log(await failed(() => attributes.predict(["w", token].slice(1))));
+const again = async () => JSON.stringify([columns.predict(x), columns.kbest(x, 3)]);
+const after = await Promise.all(Array.from({ length: 50 }, again));
+console.log(after.every((one) => one === before));
+"""
+
+
+def test_javascript_refuses_what_is_no_array_of_tokens(exported, tmp_path):
+    """Holes of arrays, and lengths that are no numbers, must not become texts that nothing was written to."""
+    fitted("dicts").export(tmp_path)
+    done = node(exported, HOSTILE, exported / "model.bin", tmp_path / "model.bin")
+    found = done.stdout.splitlines()
+    wanted = ["model must be an ArrayBuffer, or a view of one"] * 6
+    wanted += ["a sequence must be an array of tokens"] * 12
+    wanted += [f"token {t} must be a string, or an array of strings: the model reads 1" for t in (1, 1, 1, 0, 0, 0)]
+    no_token = "token 0 must be an array of attributes or an object of features"
+    no_value = "token 0: feature w must be a number, a string, an array or an object"
+    finite = "token 0: feature w must be finite"
+    assert found == [*wanted, *[no_token] * 3, no_value, finite, finite, no_token, no_value, "true"], done.stderr
+
+
 def test_javascript_is_small(exported):
     sizes = [(exported / name).stat().st_size for name in ("structsvm.mjs", "structsvm.wasm")]
     assert sum(sizes) < 60_000

@@ -80,6 +80,17 @@ def test_probabilities_of_a_calibrated_model(runtime):
         np.testing.assert_allclose(found.probability(columns(words)), wanted, atol=2e-5)
 
 
+def test_weights_of_few_bits_take_few_bytes():
+    """Hashed numbers and rows of labels have few bits; the same weights are 0 with any number of them."""
+    whole = fitted("two stages")
+    sizes = {bits: len(bytes_of(small := whole.compact(bits=bits))) for bits in (8, 16, 32)}
+    weights = np.concatenate([small.model_.weights, small.model_.pairs.weights])
+    n_bytes = 3 * np.count_nonzero(weights)
+    assert sizes[8] < sizes[32] - 0.9 * n_bytes
+    assert sizes[16] < sizes[32] - 0.6 * n_bytes
+    assert sizes[8] < whole.compact(bits=8).compact_["bytes"] + 50_000  # and properties of letters
+
+
 def test_the_models_have_what_they_are_tried_for():
     models = {name: fitted(name).model_ for name in MODELS}
     assert not models["two stages, crossing"].pairs.oracle.projective

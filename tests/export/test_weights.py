@@ -31,13 +31,53 @@ def test_a_long_row_costs_its_own_weights(longest, is_whole):
     weights = matrix(longest, is_whole=is_whole)
     n_weights = int(np.count_nonzero(weights))
     form = form_of(weights, N_LABELS)
-    is_wide = np.count_nonzero(weights, axis=1).max() > 255
-    assert form.number == (2 if is_whole else 1) + 3 * is_wide
-    starts, sizes, columns, values, *_ = (np.asarray(array, dtype=dtype) for dtype, array in form.arrays)
-    assert sizes.sum() == len(columns) == len(values) == n_weights
-    assert sizes.dtype == (np.uint16 if is_wide else np.uint8)
+    assert form.number == (2 if is_whole else 1)
+    layout, starts, heads, columns, values = (np.asarray(array, dtype=dtype) for dtype, array in form.arrays)
+    sizes, exponents = parts_of(layout, heads)
+    np.testing.assert_array_equal(sizes, np.count_nonzero(weights, axis=1))
+    assert len(columns) == len(values) == n_weights
+    assert heads.dtype == (np.uint16 if sizes.max() > 255 or len({*exponents.tolist()}) > 1 else np.uint8)
     assert starts.tolist() == [int(sizes[:k].sum()) for k in range(0, 100, 32)]
     assert sum(np.asarray(array, dtype=dtype).nbytes for dtype, array in form.arrays) < weights.nbytes // 10
+
+
+def parts_of(layout, heads):
+    """Sizes of rows, and exponents of their units."""
+    size_bits, base = layout.astype(np.int32).tolist()
+    return heads & ((1 << size_bits) - 1), base + (heads >> size_bits).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("longest", "exponents", "wanted"),
+    [
+        (31, range(-9, -1), np.uint8),
+        (32, range(-9, -1), np.uint16),
+        (31, range(-9, 0), np.uint16),
+        (3, [-100], np.uint8),
+    ],
+)
+def test_sizes_and_units_share_a_byte_where_they_fit(longest, exponents, wanted):
+    exponents = np.array(exponents)
+    weights = np.zeros((len(exponents) + 2, 40), dtype=np.float32)  # the last two rows have none
+    weights[: len(exponents), 0] = 127.0 * 2.0**exponents
+    weights[0, :longest] = 2.0 ** exponents[0] * np.arange(127, 127 - longest, -1)
+    form = form_of(weights, 40)
+    layout, _, heads, columns, values = (np.asarray(array, dtype=dtype) for dtype, array in form.arrays)
+    sizes, units = parts_of(layout, heads)
+    assert (form.number, heads.dtype) == (2, wanted)
+    np.testing.assert_array_equal(units[:-2], exponents)
+    found = np.zeros_like(weights)
+    found[np.repeat(np.arange(len(sizes)), sizes), columns] = np.ldexp(values.astype("f4"), np.repeat(units, sizes))
+    np.testing.assert_array_equal(found, weights)
+
+
+def test_units_too_far_apart_for_heads_are_written_as_floats():
+    weights = np.zeros((2, 1000), dtype=np.float32)
+    weights[0] = 2.0**-100
+    weights[1, 0] = 1.0
+    assert form_of(weights, 1000).number == 1  # 10 bits of the longest row's size, 7 of units
+    weights[0] = 2.0**-60
+    assert form_of(weights, 1000).number == 2
 
 
 def test_rows_that_are_full_stay_dense():
@@ -65,7 +105,7 @@ def test_models_of_many_labels_score_as_python_does(runtime, vectorizer):
     y = [f"label {k}" for k in range(N_LABELS) for _ in range(2)]
     model = TaxonomyClassifier(vectorizer=vectorizer, C=1.0, max_iter=2, random_state=0).fit(X, y)
     data = contents_of(model)
-    assert int(arrays_of(data)[0][9]) == 4
+    assert int(arrays_of(data)[0][9]) == 1
     assert len(data) < 4 * N_LABELS * int(arrays_of(data)[0][7])
     texts = [f"{a} {b}" for a, b in zip(X[::2], X[::-2], strict=True)] + ["all all all"]
     tagger, scores = runtime.load(data), model.decision_function(texts)

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
 
@@ -68,7 +69,7 @@ def with_few_letters(data):
     """The same model with properties of the letters below 1024 alone: most of a small model's bytes are all others'."""
     heads, arrays = heads_of(data), arrays_of(data)
     sizes = [(array.itemsize, len(array)) for array in arrays]
-    first = next((i for i, size in enumerate(sizes) if size[0] == 2 and has_letters(sizes[i + 1])), None)
+    first = next((i for i, (size, after) in enumerate(pairwise(sizes)) if size[0] == 2 and has_letters(after)), None)
     if first is None:
         return data
     rows, pages = np.unique(arrays[first][:N_PAGES], return_inverse=True)

@@ -23,6 +23,9 @@ const compiled = new Map();
 
 /** Open a model: its bytes, and where the runtime is (by default structsvm.wasm beside this file). */
 export async function load(model, { wasm = new URL("structsvm.wasm", import.meta.url) } = {}) {
+  if (!ArrayBuffer.isView(model) && !/ArrayBuffer]$/.test(Object.prototype.toString.call(model))) {
+    throw new TypeError("model must be an ArrayBuffer, or a view of one");
+  }
   const module = await moduleOf(wasm);
   const { exports } = await WebAssembly.instantiate(module, {});
   exports._initialize?.();
@@ -98,7 +101,7 @@ class Opened {
   writeRows(rows, more) {
     const width = 8 * this.nNumbers;
     const size = 16 + more + rows.length * (TEXT + width);
-    if (size > this.#size) this.#grow(size);
+    if (!(size <= this.#size)) this.#grow(size);
     const textsAt = this.#room + ((more + 7) & ~7);
     const view = this.view();
     rows.forEach((row, i) => {
@@ -114,7 +117,7 @@ class Opened {
   write(texts, values, starts, more) {
     let size = 16 + more + 4 * starts.length + TEXT * texts.length;
     for (const text of texts) size += 3 * text.length;
-    if (size > this.#size) this.#grow(size);
+    if (!(size <= this.#size)) this.#grow(size);
     const out = this.#room;
     const startsAt = out + ((more + 7) & ~7);
     const textsAt = startsAt + 4 * starts.length;
@@ -123,7 +126,7 @@ class Opened {
     const view = this.view();
     starts.forEach((start, t) => view.setUint32(startsAt + 4 * t, start, true));
     texts.forEach((text, i) => {
-      const { written } = encoder.encodeInto(text, bytes.subarray(at));
+      const { written } = encoder.encodeInto(text, bytes.subarray(at, at + 3 * text.length)); // Node errs beyond 2**31
       view.setUint32(textsAt + TEXT * i, at, true);
       view.setUint32(textsAt + TEXT * i + 4, written, true);
       view.setFloat32(textsAt + TEXT * i + 8, values[i] ?? 1, true);
@@ -133,7 +136,7 @@ class Opened {
   }
 
   #grow(size) {
-    const room = size < 2 ** 31 ? this.exports.malloc(size) : 0;
+    const room = size < 2 ** 31 ? this.exports.malloc(size) >>> 0 : 0;
     if (!room) throw new RangeError(MESSAGES[-2]);
     this.exports.free(this.#room);
     this.#room = room;
@@ -153,7 +156,7 @@ export class Tagger {
 
   /** The best labels of a sequence. */
   predict(tokens) {
-    const n = tokens.length;
+    const n = tokens?.length;
     const [texts, starts, out] = this.#write(tokens, 4 * n);
     this.#model.call("predict", texts, starts, n, out);
     return this.#model.labelsAt(out, n);
@@ -162,7 +165,7 @@ export class Tagger {
   /** The k best labellings and their scores, best first. */
   kbest(tokens, k) {
     checkCount(k);
-    const n = tokens.length;
+    const n = tokens?.length;
     const [texts, starts, out] = this.#write(tokens, 8 * k + 4 * n * k);
     const found = this.#model.call("kbest", texts, starts, n, k, out + 8 * k, out);
     return Array.from({ length: found }, (_, i) => ({
@@ -173,7 +176,7 @@ export class Tagger {
 
   /** A row per token of the probability of each of `labels`. */
   probability(tokens) {
-    const [texts, starts, out] = this.#write(tokens, 4 * tokens.length * this.labels.length);
+    const [texts, starts, out] = this.#write(tokens, 4 * tokens?.length * this.labels.length);
     this.#model.call("probability", texts, starts, tokens.length, out);
     return this.#model.rowsAt(out, tokens.length);
   }
@@ -182,11 +185,12 @@ export class Tagger {
     const texts = [];
     const values = [];
     const starts = [0];
-    tokens.forEach((token, t) => {
+    checkArray(tokens, "a sequence", "tokens");
+    for (const [t, token] of tokens.entries()) {
       if (this.nColumns) addColumns(token, t, this.nColumns, texts);
       else addAttributes(token, t, texts, values);
       starts.push(texts.length);
-    });
+    }
     return this.#model.write(texts, values, starts, more);
   }
 }
@@ -203,7 +207,7 @@ export class Classifier {
 
   /** The best label of each text, or row. */
   predict(texts) {
-    const [at, , out] = this.#write(texts, 4 * texts.length);
+    const [at, , out] = this.#write(texts, 4 * texts?.length);
     this.#model.call("predict", at, 0, texts.length, out);
     return this.#model.labelsAt(out, texts.length);
   }
@@ -222,28 +226,28 @@ export class Classifier {
 
   /** A row per text of the probability of each of `labels`. */
   probability(texts) {
-    const [at, , out] = this.#write(texts, 4 * texts.length * this.labels.length);
+    const [at, , out] = this.#write(texts, 4 * texts?.length * this.labels.length);
     this.#model.call("probability", at, 0, texts.length, out);
     return this.#model.rowsAt(out, texts.length);
   }
 
   #write(texts, more) {
     if (this.nNumbers) return this.#writeRows(texts, more);
-    if (!Array.isArray(texts)) throw new TypeError("texts must be an array of strings");
-    texts.forEach((text, i) => {
+    checkArray(texts, "texts", "strings");
+    for (const [i, text] of texts.entries()) {
       if (typeof text !== "string") throw new TypeError(`text ${i} must be a string`);
-    });
+    }
     return this.#model.write(texts, [], [], more);
   }
 
   #writeRows(rows, more) {
-    if (!Array.isArray(rows)) throw new TypeError("rows must be an array of arrays of numbers");
-    rows.forEach((row, i) => {
+    checkArray(rows, "rows", "arrays of numbers");
+    for (const [i, row] of rows.entries()) {
       const isRow = (Array.isArray(row) || ArrayBuffer.isView(row)) && row.length === this.nNumbers;
       if (!isRow || !Array.prototype.every.call(row, (x) => typeof x === "number")) {
         throw new TypeError(`row ${i} must be an array of ${this.nNumbers} numbers`);
       }
-    });
+    }
     return this.#model.writeRows(rows, more);
   }
 }
@@ -258,7 +262,7 @@ export class Parser {
 
   /** The head and the label of each word. */
   predict(words) {
-    const n = words.length;
+    const n = words?.length;
     const [texts, , out] = this.#write(words, 8 * n);
     this.#model.call("predict", texts, 0, n, out);
     return this.#arcsAt(out, n);
@@ -267,7 +271,7 @@ export class Parser {
   /** The k best trees and their scores, best first. */
   kbest(words, k) {
     checkCount(k);
-    const n = words.length;
+    const n = words?.length;
     const [texts, , out] = this.#write(words, 8 * k + 8 * n * k);
     const found = this.#model.call("kbest", texts, 0, n, k, out + 8 * k, out);
     return Array.from({ length: found }, (_, i) => ({
@@ -278,7 +282,7 @@ export class Parser {
 
   /** A row per word of the probability of each head, the root's first. */
   probability(words) {
-    const n = words.length;
+    const n = words?.length;
     const [texts, , out] = this.#write(words, 4 * n * (n + 1));
     this.#model.call("probability", texts, 0, n, out);
     return this.#model.rowsAt(out, n, n + 1);
@@ -290,8 +294,8 @@ export class Parser {
   }
 
   #write(words, more) {
-    if (!Array.isArray(words)) throw new TypeError("a sentence must be an array of words");
-    return this.#model.write(words.flatMap(columnsOf), [], [], more);
+    checkArray(words, "a sentence", "words");
+    return this.#model.write(Array.from(words, columnsOf).flat(), [], [], more);
   }
 }
 
@@ -302,6 +306,10 @@ function columnsOf(word, i) {
     throw new TypeError(`word ${i} must be a string, a pair [form, tag], or an object of columns, with a form`);
   }
   return columns;
+}
+
+function checkArray(given, name, items) {
+  if (!Array.isArray(given)) throw new TypeError(`${name} must be an array of ${items}`);
 }
 
 function checkCount(k) {
@@ -316,10 +324,15 @@ function addColumns(token, t, nColumns, texts) {
   texts.push(...cells);
 }
 
+// Whether features are an object's properties: not of a Map, whose entries are elsewhere.
+function isRecord(value) {
+  return value !== null && typeof value === "object" && !(Symbol.iterator in value) && !(value instanceof Date);
+}
+
 function addAttributes(token, t, texts, values) {
   if (Array.isArray(token) && token.every((name) => typeof name === "string")) {
     for (const name of token) texts.push(name), values.push(1);
-  } else if (token !== null && typeof token === "object" && !Array.isArray(token)) {
+  } else if (isRecord(token)) {
     for (const [name, value] of Object.entries(token)) addFeature(name, value, t, texts, values, 0);
   } else {
     throw new TypeError(`token ${t} must be an array of attributes or an object of features`);
@@ -331,11 +344,12 @@ function addFeature(name, value, t, texts, values, depth) {
   if (typeof value === "string") {
     texts.push(`${name}:${value}`), values.push(1);
   } else if (typeof value === "number" || typeof value === "boolean") {
+    if (!Number.isFinite(Math.fround(Number(value)))) throw new RangeError(`token ${t}: feature ${name} must be finite`);
     texts.push(name), values.push(Number(value));
   } else if (Array.isArray(value)) {
     value.forEach((inner, i) =>
       addFeature(typeof inner === "string" ? name : `${name}[${i}]`, inner, t, texts, values, depth + 1));
-  } else if (value !== null && typeof value === "object") {
+  } else if (isRecord(value)) {
     for (const [key, inner] of Object.entries(value)) addFeature(`${name}:${key}`, inner, t, texts, values, depth + 1);
   } else {
     throw new TypeError(`token ${t}: feature ${name} must be a number, a string, an array or an object`);

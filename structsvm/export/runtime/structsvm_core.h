@@ -4,7 +4,7 @@
  * A model's bytes, all numbers little-endian:
  *
  *     8 bytes   "\x89SVMRUN\n"
- *     uint32    version, 2
+ *     uint32    version, 3
  *     uint32    crc32 of all that follows
  *     uint64    size in bytes, of all
  *     arrays    each: uint32 kind of its items, uint32 0, uint64 number of items, the items, zeros up to a multiple of 8
@@ -30,17 +30,21 @@ enum {
 #define MOST_ROOM ((uint64_t)1 << 31)
 #define NONE UINT32_MAX
 
+/* Values: one of these; integers are times a power of 2, their unit. */
+typedef struct { const float *floats; const int8_t *bytes; const int16_t *shorts; } values;
+
+/* Numbers of 1, 2 or 4 bytes; kind 0: there are none. */
+typedef struct { const void *data; uint32_t kind; } indices;
+
 /* Rows of weights, one per feature: dense, or of sparse rows. */
 typedef struct {
-    uint32_t K;
-    const float *dense, *values;        /* (rows, K), or: */
-    const uint32_t *block_starts;       /* where each ROWS rows begin, and how many weights each row has: */
-    const uint8_t *narrow_sizes;
-    const uint16_t *wide_sizes;
-    const uint8_t *narrow_columns;
-    const uint16_t *wide_columns;
-    const int8_t *bytes, *exponents;    /* values that are integers, times a power of 2 per row */
-    const int16_t *shorts;
+    uint32_t K, size_bits;
+    const float *dense;                 /* (rows, K), or: */
+    const uint32_t *block_starts;       /* where each ROWS rows begin */
+    indices heads, columns;             /* a row's head: its weights' number in `size_bits`, and above it the exponent */
+    int32_t base;                       /* less `base`: a unit is 2 to it */
+    uint64_t sizes;                     /* the `size_bits` of as many heads as 8 bytes hold */
+    values v;
 } weights;
 
 /* Properties of letters: (n_pages), and of these (pages met, 128) kinds; of each kind flags, and what lower case adds. */
@@ -52,10 +56,7 @@ typedef struct {
     const int32_t *lower;
 } alphabet;
 
-typedef struct {
-    void *data;
-    uint64_t size;
-} room;
+typedef struct { void *data; uint64_t size; } room;
 
 /* ---- rooms ------------------------------------------------------------------------------------------------------ */
 static int grow(room *r, uint64_t size) {
@@ -75,11 +76,7 @@ static int grow(room *r, uint64_t size) {
 #define GROW(r, size) TRY(grow(&(r), (size)))
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
-typedef struct {
-    const uint8_t *bytes;
-    uint64_t size, at;
-    int failed;
-} reader;
+typedef struct { const uint8_t *bytes; uint64_t size, at; int failed; } reader;
 
 /* 256 numbers for each k: what a byte does to a checksum k bytes later. */
 static void crc_tables(uint32_t *table) {
@@ -141,37 +138,53 @@ static int are_scores(const float *x, uint64_t n, int excluded) {
     return x != NULL;
 }
 
-/* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16; 4, 5, 6 the same with sizes of rows in 16 bits. */
+static void read_values(reader *r, values *v, uint64_t n, uint32_t form) {
+    if (form == 2) v->bytes = take_n(r, U8, n);
+    else if (form == 3) v->shorts = take_n(r, U16, n);
+    else v->floats = take_n(r, F32, n), need(r, are_scores(v->floats, n, 0));
+}
+
+static uint32_t index_at(const indices *x, uint64_t i) {
+    if (x->kind == U8) return ((const uint8_t *)x->data)[i];
+    return x->kind == U16 ? ((const uint16_t *)x->data)[i] : ((const uint32_t *)x->data)[i];
+}
+
+/* The next array, of numbers below `limit`: how many. */
+static uint64_t take_indices(reader *r, indices *x, uint64_t limit) {
+    uint64_t n;
+    if (r->size - r->at >= 16) memcpy(&x->kind, r->bytes + r->at, sizeof x->kind);
+    need(r, x->kind == U8 || x->kind == U16 || x->kind == U32);
+    x->data = r->failed ? NULL : take(r, x->kind, NULL, &n);
+    for (uint64_t i = 0; !r->failed && i < n; i++) need(r, index_at(x, i) < limit);
+    return r->failed ? 0 : n;
+}
+
+static uint32_t size_of(const weights *w, uint32_t head) { return head & ((1u << w->size_bits) - 1); }
+
+/* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16. */
 static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t form) {
     w->K = K;
-    need(r, form <= 6);
+    need(r, form <= 3);
     if (form == 0) {
         w->dense = take_n(r, F32, n * K);
         need(r, are_scores(w->dense, n * K, 0));
         return;
     }
-    uint64_t n_entries;
-    w->block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
-    if (form <= 3) w->narrow_sizes = take_n(r, U8, n);
-    else w->wide_sizes = take_n(r, U16, n), form -= 3;
-    if (K <= 256) w->narrow_columns = take(r, U8, NULL, &n_entries);
-    else w->wide_columns = take(r, U16, NULL, &n_entries);
-    if (form == 1) {
-        w->values = take_n(r, F32, n_entries);
-        need(r, are_scores(w->values, n_entries, 0));
-    } else {
-        if (form == 2) w->bytes = take_n(r, U8, n_entries);
-        else w->shorts = take_n(r, U16, n_entries);
-        w->exponents = take_n(r, U8, n);
-        /* 2^15 times 2^111 is finite. */
-        for (uint64_t i = 0; !r->failed && i < n; i++) need(r, w->exponents[i] <= 111);
-    }
     uint64_t total = 0;
-    for (uint64_t i = 0; !r->failed && i < n; total += w->wide_sizes == NULL ? w->narrow_sizes[i] : w->wide_sizes[i], i++)
-        need(r, i % ROWS != 0 || w->block_starts[i / ROWS] == total);
+    const uint32_t *layout = take_n(r, U32, 2);
+    w->block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
+    need(r, take_indices(r, &w->heads, 1 << 16) == n && w->heads.kind != U32);
+    uint64_t n_entries = take_indices(r, &w->columns, K);
+    read_values(r, &w->v, n_entries, form);
+    need(r, !r->failed && layout[0] <= (w->heads.kind == U8 ? 8 : 16) && within(layout + 1, 1, -149, 112));
+    if (r->failed) return;
+    w->size_bits = layout[0], w->base = (int32_t)layout[1];
+    w->sizes = size_of(w, NONE) * (w->heads.kind == U8 ? 0x0101010101010101u : 0x0001000100010001u);
+    for (uint64_t i = 0; !r->failed && i < n; total += size_of(w, index_at(&w->heads, i++)))
+        /* 2^15 times 2^111 is finite. */
+        need(r, (i % ROWS != 0 || w->block_starts[i / ROWS] == total)
+                    && w->base + (int32_t)(index_at(&w->heads, i) >> w->size_bits) <= 111);
     need(r, total == n_entries);
-    for (uint64_t i = 0; !r->failed && i < n_entries; i++)
-        need(r, (K <= 256 ? w->narrow_columns[i] : w->wide_columns[i]) < K);
 }
 
 static int read_labels(reader *r, structsvm *tagger, uint32_t K) {
@@ -217,7 +230,7 @@ int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
     memcpy(head, r.bytes + 8, 16);
     crc_tables(table);
-    if (head[0] != 2) return head[0] < 1 << 16 ? STRUCTSVM_VERSION : STRUCTSVM_FILE; /* or the other order of bytes */
+    if (head[0] != 3) return head[0] < 1 << 16 ? STRUCTSVM_VERSION : STRUCTSVM_FILE; /* or the other order of bytes */
     if ((head[2] | (uint64_t)head[3] << 32) != size) return STRUCTSVM_FILE;
     if (crc32_of(table, r.bytes + 16, size - 16) != head[1]) return STRUCTSVM_FILE;
     structsvm *made = calloc(1, sizeof(structsvm));
@@ -332,51 +345,22 @@ static float fused_by_doubles(float a, float b, float c) {
 #endif
 static float fused(float a, float b, float c) { return HAS_FUSED ? fmaf(a, b, c) : fused_by_doubles(a, b, c); }
 
+static float value_at(const values *v, uint64_t at, float unit) {
+    return v->floats != NULL ? v->floats[at] : (float)(v->bytes != NULL ? v->bytes[at] : v->shorts[at]) * unit;
+}
+
 /* Where the weights of a row begin: the sizes of those before it in its block are added up eight bytes at a time. */
 static uint64_t start_of(const weights *w, uint32_t row) {
-    uint32_t is_wide = w->wide_sizes != NULL, shift = is_wide ? 16 : 8;
+    uint32_t is_wide = w->heads.kind == U16, shift = is_wide ? 16 : 8;
     uint32_t first = row / ROWS * ROWS, n = (row - first) << is_wide;
     uint64_t halves = 0x0000FFFF0000FFFF, mask = is_wide ? halves : 0x00FF00FF00FF00FF, sums = 0, x;
-    const uint8_t *at = is_wide ? (const uint8_t *)(w->wide_sizes + first) : w->narrow_sizes + first;
+    const uint8_t *at = (const uint8_t *)w->heads.data + (first << is_wide);
     for (; n > 0; at += 8, n -= n < 8 ? n : 8) {
         memcpy(&x, at, 8);
+        x &= w->sizes;
         if (n < 8) x &= ((uint64_t)1 << 8 * n) - 1;
         sums += (x & mask) + (x >> shift & mask);
     }
     if (!is_wide) sums = (sums & halves) + (sums >> 16 & halves);
     return w->block_starts[row / ROWS] + (uint32_t)(sums + (sums >> 32));
-}
-
-static void add_dense(const float *given, uint32_t n, float value, float divisor, float *to) {
-    for (uint32_t c = 0; value == 1.0f && c < n; c++) to[c] += given[c] / divisor;
-    for (uint32_t c = 0; value != 1.0f && c < n; c++) to[c] = fused(value, given[c] / divisor, to[c]);
-}
-
-/* to += value * the weights of n rows that follow one another, divided by the temperature; without a product for 1. */
-static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, float divisor, float *to, uint64_t stride) {
-    if (w->dense != NULL) {
-        for (uint32_t i = 0; i < n; i++)
-            add_dense(w->dense + ((uint64_t)row + i) * w->K, w->K, value, divisor, to + i * stride);
-        return;
-    }
-    uint64_t e = start_of(w, row), end;
-    for (uint32_t i = 0; i < n; i++, row++, to += stride) {
-        end = e + (w->wide_sizes == NULL ? w->narrow_sizes[row] : w->wide_sizes[row]);
-        float unit = w->exponents == NULL || e == end ? 1.0f : power_of_2(w->exponents[row]);
-        if (value == 1.0f && divisor == 1.0f && w->narrow_columns != NULL) {    /* the usual case */
-            const uint8_t *columns = w->narrow_columns;
-            const int8_t *bytes = w->bytes;
-            for (; w->values != NULL && e < end; e++) to[columns[e]] += w->values[e];
-            for (; bytes != NULL && e < end; e++) to[columns[e]] += (float)bytes[e] * unit;
-        }
-        for (; e < end; e++) {
-            uint32_t c = w->narrow_columns != NULL ? w->narrow_columns[e] : w->wide_columns[e];
-            float x = w->values != NULL ? w->values[e] : (float)(w->bytes != NULL ? w->bytes[e] : w->shorts[e]) * unit;
-            to[c] = value == 1.0f ? to[c] + x / divisor : fused(value, x / divisor, to[c]);
-        }
-    }
-}
-
-static void add_row(const weights *w, uint32_t row, float value, float divisor, float *to) {
-    add_rows(w, row, 1, value, divisor, to, 0);
 }

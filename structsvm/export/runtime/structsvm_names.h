@@ -1,8 +1,6 @@
-/* Tables of strings, and sorting: what structures with names of features share, behind structsvm_core.h. */
+/* Tables of strings, sorting, sums of weights times values: what structures with names of features share, behind
+ * structsvm_core.h. */
 enum { STRINGS = 8 };                   /* strings of which the start of the first is stored */
-
-/* Numbers of 1, 2 or 4 bytes; kind 0: there are none. */
-typedef struct { const void *data; uint32_t kind; } indices;
 
 /* Strings in the order of their hashes, each one of a few beginnings and what follows. */
 typedef struct {
@@ -11,21 +9,6 @@ typedef struct {
     const uint32_t *block_starts, *begin_starts;
     const uint8_t *bytes, *begin_bytes;
 } strings;
-
-static uint32_t index_at(const indices *x, uint64_t i) {
-    if (x->kind == U8) return ((const uint8_t *)x->data)[i];
-    return x->kind == U16 ? ((const uint16_t *)x->data)[i] : ((const uint32_t *)x->data)[i];
-}
-
-/* The next array, of numbers below `limit`: how many. */
-static uint64_t take_indices(reader *r, indices *x, uint64_t limit) {
-    uint64_t n;
-    if (r->size - r->at >= 16) memcpy(&x->kind, r->bytes + r->at, sizeof x->kind);
-    need(r, x->kind == U8 || x->kind == U16 || x->kind == U32);
-    x->data = r->failed ? NULL : take(r, x->kind, NULL, &n);
-    for (uint64_t i = 0; !r->failed && i < n; i++) need(r, index_at(x, i) < limit);
-    return r->failed ? 0 : n;
-}
 
 /* Where items begin, n in all, by the last bits of their hashes: the mask of these bits. */
 static uint32_t take_buckets(reader *r, indices *x, uint64_t n) {
@@ -85,4 +68,40 @@ static void sort(uint64_t *x, uint64_t n) {
             for (j = i; j >= gap && x[j - gap] > number; j -= gap) x[j] = x[j - gap];
             x[j] = number;
         }
+}
+
+/* ---- weights ---------------------------------------------------------------------------------------------------- */
+static void add_dense(const float *given, uint32_t n, float value, float divisor, float *to) {
+    for (uint32_t c = 0; value == 1.0f && c < n; c++) to[c] += given[c] / divisor;
+    for (uint32_t c = 0; value != 1.0f && c < n; c++) to[c] = fused(value, given[c] / divisor, to[c]);
+}
+
+/* to += value * the weights of n rows that follow one another, divided by the temperature; without a product for 1. */
+static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, float divisor, float *to, uint64_t stride) {
+    if (w->dense != NULL) {
+        for (uint32_t i = 0; i < n; i++)
+            add_dense(w->dense + ((uint64_t)row + i) * w->K, w->K, value, divisor, to + i * stride);
+        return;
+    }
+    uint64_t e = start_of(w, row), end;
+    for (uint32_t i = 0; i < n; i++, row++, to += stride) {
+        uint32_t head = index_at(&w->heads, row);
+        end = e + size_of(w, head);
+        float unit = w->v.floats != NULL ? 1.0f : power_of_2(w->base + (int)(head >> w->size_bits));
+        if (value == 1.0f && divisor == 1.0f && w->columns.kind == U8) {        /* the usual case */
+            const uint8_t *columns = w->columns.data;
+            const int8_t *bytes = w->v.bytes;
+            for (; w->v.floats != NULL && e < end; e++) to[columns[e]] += w->v.floats[e];
+            for (; bytes != NULL && e < end; e++) to[columns[e]] += (float)bytes[e] * unit;
+        }
+        for (; e < end; e++) {
+            uint32_t c = index_at(&w->columns, e);
+            float x = value_at(&w->v, e, unit);
+            to[c] = value == 1.0f ? to[c] + x / divisor : fused(value, x / divisor, to[c]);
+        }
+    }
+}
+
+static void add_row(const weights *w, uint32_t row, float value, float divisor, float *to) {
+    add_rows(w, row, 1, value, divisor, to, 0);
 }

@@ -227,10 +227,7 @@ static void release(model *m) {
 }
 
 /* ---- functions of words ----------------------------------------------------------------------------------------- */
-typedef struct {
-    const uint8_t *data;    /* NULL: no feature */
-    uint32_t size;
-} slice;
+typedef struct { const uint8_t *data; uint32_t size; } slice;      /* NULL: no feature */
 
 static const slice none = {NULL, 0};
 static slice text_of(const char *text) { return (slice){(const uint8_t *)text, (uint32_t)strlen(text)}; }
@@ -376,10 +373,7 @@ typedef struct {
     int is_number, is_again;
 } place_of_token;
 
-typedef struct {
-    slice text;
-    char own[8];
-} place_value;
+typedef struct { slice text; char own[8]; } place_value;
 
 enum { P_START, P_END, P_TENTH, P_SIZE, P_NUMBERS, P_FIELDS, P_AGAIN, P_BEFORE, P_BEHIND };
 

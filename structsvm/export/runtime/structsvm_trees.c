@@ -9,15 +9,17 @@ enum {
     OUTSIDE = 0, ROOT = 1, DISTANCES = 15, MOST_BETWEEN = 32, MOST_TEMPLATES_BETWEEN = 8, REACH = 9, LANES = 8,
     ROLES = 5, SIDES = 1 << ROLES, HEADS = 8, LABELS = 4, CHOICES = 26, SWEEPS = 16, MEMO = 1 << 12,
     MORE = 2, FEWEST_RANKED = 16,                   /* trees that the second stage ranks: so many times k, and the least */
-    MOST_WORDS = 1 << 14, MOST_TEMPLATES = 1 << 12, CHUNK = 8192
+    MOST_WORDS = 1 << 14, MOST_TEMPLATES = 1 << 12, CHUNK = 8192, BLOCK = 256, KEYS = 64
 };
 #define CHANCE -13.815510557964274                  /* log of what is no chance */
 
-/* Numbers of which most may be 0: dense, or with a bit for each that is not, and how many stand before each 32 of them. */
+/* 2^bits numbers, dense or by a bit for each that is not 0, where BLOCKs begin, and how many precede each 32 in theirs. */
 typedef struct {
-    int bits;                                       /* there are 2^bits */
-    const uint32_t *known, *before;
-    const float *values;
+    int bits;
+    const uint32_t *known, *starts;
+    const uint8_t *before;
+    const int8_t *exponents;
+    values v;
 } numbers;
 
 /* Words of a pair of arcs, side by side: the head g of h, h, its words t, s, m. An arc of a word. A change of two words. */
@@ -75,32 +77,43 @@ static uint32_t ones(uint32_t x) {
 }
 
 static void read_numbers(reader *r, numbers *x, uint32_t bits) {
-    uint64_t n, n_words, total = 0;
-    x->bits = (int)bits;
-    x->values = take(r, F32, NULL, &n);
+    uint64_t n, n_words, total = 0, size = (uint64_t)1 << bits, n_blocks = (size + BLOCK - 1) / BLOCK;
+    const uint32_t *head = take_n(r, U32, 2);       /* the form of values, and their number */
+    if (r->failed) return;
+    n = head[1], x->bits = (int)bits;
+    need(r, head[0] >= 1 && head[0] <= 3);
+    read_values(r, &x->v, n, head[0]);
+    x->exponents = take_n(r, U8, head[0] == 1 ? 0 : n_blocks);
+    for (uint64_t i = 0; !r->failed && head[0] > 1 && i < n_blocks; i++) need(r, x->exponents[i] <= 111);
     x->known = take(r, U32, NULL, &n_words);
-    x->before = take_n(r, U32, n_words);
-    need(r, are_scores(x->values, n, 0));
-    need(r, n_words == 0 ? n == (uint64_t)1 << bits : n_words == (((uint64_t)1 << bits) + 31) / 32);
-    for (uint64_t i = 0; !r->failed && i < n_words; total += ones(x->known[i++])) need(r, x->before[i] == total);
+    x->starts = take_n(r, U32, n_words == 0 ? 0 : n_blocks);
+    x->before = take_n(r, U8, n_words);
+    need(r, n_words == 0 ? n == size : n_words == (size + 31) / 32);
+    for (uint64_t i = 0; !r->failed && i < n_words; total += ones(x->known[i++]))
+        need(r, x->starts[i / 8] + (uint64_t)x->before[i] == total && (i % 8 > 0 || x->before[i] == 0));
     need(r, n_words == 0 || total == n);
     if (n_words == 0) x->known = NULL;
 }
 
+static int is_some(const numbers *x, uint32_t i) { return x->known == NULL || (x->known[i >> 5] >> (i & 31) & 1); }
+
 static float number(const numbers *x, uint32_t key) {
-    uint32_t i = key >> (32 - x->bits);
-    if (x->known == NULL) return x->values[i];
-    uint32_t word = x->known[i >> 5], bit = 1u << (i & 31);
-    return word & bit ? x->values[x->before[i >> 5] + ones(word & (bit - 1))] : 0.0f;
+    uint32_t i = key >> (32 - x->bits), at = i;
+    if (!is_some(x, i)) return 0.0f;
+    if (x->known != NULL) at = x->starts[i / BLOCK] + x->before[i >> 5] + ones(x->known[i >> 5] & ((1u << (i & 31)) - 1));
+    return value_at(&x->v, at, x->v.floats != NULL ? 1.0f : power_of_2(x->exponents[i / BLOCK]));
 }
 
-/* The numbers of n keys, added up in the order of the package's kernels. */
+/* The numbers of n keys, added up in the order of the package's kernels; those that are 0 are passed by without branches. */
 static float sum_of(const numbers *x, const uint32_t *keys, uint32_t n) {
-    float lanes[LANES] = {0.0f}, total = 0.0f;
-    uint32_t t = 0;
-    for (; t < n / LANES * LANES; t++) lanes[t % LANES] += number(x, keys[t]);
-    for (uint32_t l = 0; l < LANES; l++) total += lanes[l];
-    for (; t < n; t++) total += number(x, keys[t]);
+    float sums[2 * LANES] = {0.0f}, total = 0.0f;
+    uint32_t some[KEYS], whole = n / LANES * LANES, many;
+    for (uint32_t t = 0; t < n;) {
+        for (many = 0; t < n && many < KEYS; many += (uint32_t)is_some(x, keys[t++] >> (32 - x->bits))) some[many] = t;
+        for (uint32_t k = 0; k < many; k++)
+            sums[some[k] < whole ? some[k] % LANES : some[k] - whole + LANES] += number(x, keys[some[k]]);
+    }
+    for (uint32_t l = 0; l < LANES + n - whole; l++) total += sums[l];
     return total;
 }
 
@@ -277,11 +290,20 @@ static uint32_t arc_key(const model *m, uint32_t t, int64_t h, int64_t d, uint32
     return m->head_keys[h * m->n_all + t] + m->below_keys[d * m->n_all + t] + m->distances[m->distance[t]][distance];
 }
 
+/* row += a row of weights. */
+static void add_row(const weights *w, uint32_t at, float *row) {
+    for (uint32_t c = 0; w->dense != NULL && c < w->K; c++) row[c] += w->dense[(uint64_t)at * w->K + c];
+    uint32_t head = w->dense == NULL ? index_at(&w->heads, at) : 0, n = size_of(w, head);
+    uint64_t e = n == 0 ? 0 : start_of(w, at);
+    float unit = power_of_2(w->base + (int)(head >> w->size_bits));
+    for (uint64_t end = e + n; e < end; e++) row[index_at(&w->columns, e)] += value_at(&w->v, e, unit);
+}
+
 /* row += the rows of n label templates of word d below word h. */
 static void add_templates(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance,
                           float *row) {
     for (uint32_t t = first; t < first + n; t++)
-        add_row(&m->R, arc_key(m, t, h, d, distance) >> m->row_shift, 1.0f, 1.0f, row);
+        add_row(&m->R, arc_key(m, t, h, d, distance) >> m->row_shift, row);
 }
 
 static int look(model *m) {
@@ -714,8 +736,7 @@ static float pairs_try(model *m, const move *one, int stay) {
 }
 
 static void pairs_better(model *m, move *one, move *best) {
-    one->gain = pairs_try(m, one, 0);
-    if (one->gain > best->gain) *best = *one;
+    if ((one->gain = pairs_try(m, one, 0)) > best->gain) *best = *one;
 }
 
 /* The best move of word d: another head or label; and of a word above a new head below d another head, where that alone

@@ -10,7 +10,7 @@ import numpy as np
 
 from structsvm.solvers.choosing import is_loss
 from structsvm.tasks.common.selection.pruning import last_that
-from structsvm.tasks.common.selection.search import ratio
+from structsvm.tasks.common.selection.search import Held, difference, ratio
 
 if TYPE_CHECKING:
     from structsvm.tasks.common.examples import Examples
@@ -49,13 +49,12 @@ def compacted(
 
     Both bytes and score fall as the size below which weights are 0 rises, the score but for noise.
     """
-    top, error, bytes_before = float(np.abs(model.weights).max(initial=0.0)), 0.0, size_of(model)
+    top, bytes_before = float(np.abs(model.weights).max(initial=0.0)), size_of(model)
     report: dict[str, float | str] = {"bytes": bytes_before, "bytes_before": bytes_before, "bits": bits}
     if examples is not None:
-        metric, *sums = model.output_scores(examples)
-        sign = -1.0 if is_loss(metric) else 1.0
-        before, error = ratio(*sums)
-        if not sums[1].sum() > 0.0:
+        held = model.output_scores(examples)
+        metric, before = held.metric, ratio(*held[1:])[0]
+        if not held.denominator.sum() > 0.0:
             raise ValueError(f"data tells nothing about the {metric}: it has nothing that this counts")
         if before == 0.0 and not is_loss(metric) and (budget is None or tolerance is not None):
             raise ValueError(f"the {metric} of data is 0 before any weight is: it can fall no further")
@@ -67,8 +66,9 @@ def compacted(
         other.report = report | {"least_weight": SHARES[k] * top}
         return other
 
-    def fall(k: int) -> float:
-        return 0.0 if examples is None else sign * (before - ratio(*small(k).output_scores(examples)[1:])[0])
+    def change(k: int) -> tuple[float, float]:
+        """How far the score falls, and the standard error of that."""
+        return (0.0, 0.0) if examples is None else fall(held, small(k).output_scores(examples))
 
     chosen = 0
     if budget is not None:
@@ -82,21 +82,38 @@ def compacted(
                 f"budget={budget} holds the file of {bytes_before} bytes as it is, and not the report of what would be "
                 f"done: a compact model has {size_of(small(0).narrowed_by_weights())} bytes with all of its weights"
             )
-        if tolerance is not None and fall(chosen) > tolerance:
+        if tolerance is not None and (worse := change(chosen)[0]) > tolerance:
             raise ValueError(
-                f"a file of budget={budget} bytes has a {metric} that is {fall(chosen):.4f} worse than that of the "
+                f"a file of budget={budget} bytes has a {metric} that is {worse:.4f} worse than that of the "
                 f"model, which is more than tolerance={tolerance}: give more bytes or bits"
             )
     elif examples is not None:
-        most = error if tolerance is None else tolerance
-        chosen = last_that(lambda k: fall(k) <= most, 0, len(SHARES))
+        most = ratio(*held[1:])[1] if tolerance is None else tolerance
+        chosen = last_that(lambda k: change(k)[0] <= most, 0, len(SHARES))
+        if tolerance is None:
+            chosen = next((k for k in range(chosen, 0, -1) if is_by_chance(*change(k))), 0)
     if examples is not None:
-        report["score"] = before - sign * fall(chosen)
+        report["score"] = ratio(*small(chosen).output_scores(examples)[1:])[0]
     found = small(chosen).narrowed_by_weights()
     for _ in range(3):  # the number of bytes is itself in the file, and may end on another digit
         found.report = report | {"least_weight": SHARES[chosen] * top}
         report["bytes"] = size_of(found)
     return found
+
+
+def fall(before: Held, after: Held) -> tuple[float, float]:
+    """How far the score of the same examples falls (a loss: rises), and the standard error of that."""
+    change, error = difference(before, after)
+    return (change if is_loss(before.metric) else -change), error
+
+
+def is_by_chance(worse: float, error: float) -> bool:
+    """Whether a score falls by no more than the standard error of its fall.
+
+    Two models err on the same examples, so that this is far smaller than the standard error of a score: a fifth, where
+    a fall by the latter is plainly one.
+    """
+    return worse <= error
 
 
 def size_of(model: TaskModel) -> int:

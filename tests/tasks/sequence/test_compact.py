@@ -10,6 +10,7 @@ import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.files.weight_rows import in_few_bits
+from structsvm.metrics._chunks import chunk_counts
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.stored_values import Matrix, Record, matrix_of
 from structsvm.tasks import SequenceLabeler
@@ -91,6 +92,36 @@ def test_a_tolerance_is_kept_on_data():
     assert by_error["bytes"] < by_error["bytes_before"]
     with pytest.raises(ValueError, match=r"more than tolerance=0.0: give more bytes or bits"):
         model.compact(budget=12_000, tolerance=0.0, data=data)
+
+
+def test_by_default_the_score_falls_by_chance_alone():
+    model = SequenceLabeler(C=0.1, max_iter=4, random_state=0).fit(Columns.from_sequences(X), Y)
+    tokens = Columns.from_sequences(X_NEW)
+    counts = [chunk_counts(Y_NEW, one.predict(tokens)) for one in (model, model.compact())]
+    np.testing.assert_array_equal(*counts)
+    before = f1_and_others(counts[0])
+    chosen = model.compact(data=(tokens, Y_NEW))
+    alone = error_of(before[1:])
+    smaller = model.compact(data=(tokens, Y_NEW), tolerance=alone)
+    falls = []
+    for small in (chosen, smaller):
+        after = f1_and_others(chunk_counts(Y_NEW, small.predict(tokens)))
+        assert small.compact_["score"] == pytest.approx(after[0])
+        falls.append((before[0] - after[0], error_of(before[1:] - after[1:])))
+    assert smaller.compact_["bytes"] < chosen.compact_["bytes"]
+    assert falls[0][0] <= falls[0][1] < 0.6 * alone
+    assert falls[1][1] < falls[1][0] <= alone
+
+
+def f1_and_others(counts):
+    """F1 of all sentences, then of all without each."""
+    true, found, right = counts.sum(axis=1)[:, None] - np.hstack([np.zeros((3, 1)), counts])
+    return 2.0 * right / (true + found)
+
+
+def error_of(others):
+    """The standard error of a score, by its jackknife."""
+    return np.sqrt((len(others) - 1) * np.var(others))
 
 
 def test_what_cannot_be_is_refused():
