@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from structsvm.arrays import Integers
     from structsvm.progress import Monitor
     from structsvm.solvers import Solver
-    from structsvm.tasks.common.selection.search import LossSearch
     from structsvm.tasks.common.examples import Examples
+    from structsvm.tasks.common.selection.search import LossSearch
 
 # Standard errors of the paired difference by which the 1-norm must be better to be taken. If it is better by less, the
 # parts held out are so many: the others with the values that the first one has chosen.
