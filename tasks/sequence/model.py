@@ -491,7 +491,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def lengths_of(self, X: SequencesLike) -> list[int]:
         """The numbers of tokens of sequences."""
-        return self.encoder.transform(read(X), None).lengths.tolist()
+        X = read(X)
+        if isinstance(X, list) and all(isinstance(x, (list, tuple)) for x in X):
+            return list(map(len, X))
+        return self.encoder.transform(X, None).lengths.tolist()
 
     def likely_chunks(self, X: SequencesLike, least: float) -> Chunks:
         """All spans that have at least this probability; ValueError without probabilities."""
