@@ -282,12 +282,12 @@ class Search:
         return self.model.loss
 
     @property
-    def first(self) -> Search:
+    def first_search(self) -> Search:
         """The search of the first loss: the only one."""
         return self
 
     @property
-    def best(self) -> Search:
+    def best_search(self) -> Search:
         """The search of the loss that is chosen: the only one."""
         return self
 
@@ -453,12 +453,12 @@ class LossSearch:
             search.seed = self.search.seed
 
     @property
-    def first(self) -> Search:
+    def first_search(self) -> Search:
         """The search of the first loss."""
         return self.searches[0]
 
     @property
-    def best(self) -> Search:
+    def best_search(self) -> Search:
         """The search of the loss that is chosen, or that runs."""
         return self.search
 

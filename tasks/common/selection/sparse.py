@@ -121,12 +121,13 @@ class RivalSearch:
         if choice is None:
             return None
         self.search = self.rival
-        first, rows = self.usual.first, np.arange(len(self.usual.first.examples))
+        first = self.usual.first_search
+        rows = np.arange(len(first.examples))
         other = self.rival.choose_on([np.isin(rows, part.held_out) for part in first.parts], monitor)
         helds = [self.usual.held, self.rival.held]
         gain, error = gained(*helds)
         if 0.0 < gain <= SURELY * error and len(first.parts) == 1:
-            helds = [joined([search.held, more(search, monitor)]) for search in (self.usual.best, self.rival)]
+            helds = [joined([search.held, more(search, monitor)]) for search in (self.usual.best_search, self.rival)]
             gain, error = gained(*helds)
         is_better = gain > SURELY * error
         scores = [ratio(*held[1:]) for held in helds]
