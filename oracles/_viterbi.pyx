@@ -85,7 +85,7 @@ cdef const chain_kernels* RULED = ruled_kernels_of(kernel_set(), poll)
 # The chart of the counting programme is T^2 K / 2 numbers, the tables of a sequence whose attributes are conjoined with
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
 MAX_CHART_BYTES = 2 << 30
-MOST_BYTES = 1 << 28    # those of charts under different rules, together
+MOST_BYTES = 1 << 28    # in all charts of problems under different rules
 
 cdef float[::1] NOTHING = np.empty(0, dtype=np.float32)
 
