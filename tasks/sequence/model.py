@@ -786,6 +786,20 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """The name that users have for each label."""
         return self.labels if self.segments is None else [self.segments.shown(tag) for tag in self.labels]
 
+    def chances_of_labels(self, X: SequencesLike, y: Sequence[Sequence[Hashable]]) -> list[list[float]]:
+        """The probability of each token's label; of whole segments, of any of the tags that the label may be."""
+        columns = {label: self._tags_of(label) for labels in y for label in labels}
+        tables = self.marginals(X)
+        return [
+            [float(row[columns[label]].sum()) for row, label in zip(table, labels, strict=True)]
+            for table, labels in zip(tables, y, strict=True)
+        ]
+
+    def _tags_of(self, label: Hashable) -> list[int]:
+        """The numbers of the tags that a user's label may be."""
+        tags = [label] if self.segments is None else self.segments.in_tags(str(label))
+        return [self.labels.index(tag) for tag in tags if tag in self.labels]
+
     @cached_property
     def shown_array(self) -> NDArray[np.object_]:
         """`shown` as an array."""
