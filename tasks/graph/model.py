@@ -551,7 +551,7 @@ def _prepared(
 def new_labels(
     labels: list[Any], inputs: Inputs, classes: Iterable[Hashable] | None, unknown: object
 ) -> tuple[Sequence[Hashable], NDArray[np.int32], NDArray[np.bool_]]:
-    """The result of `encode_labels` for a new model; ValueError for a graph without nodes, and fewer than two labels."""
+    """The result of `encode_labels` for a new model; ValueError for a graph without nodes, or fewer than two labels."""
     for i, form in enumerate(inputs.forms):
         if not form.n_nodes:
             raise ValueError(f"graph {i} has no nodes")

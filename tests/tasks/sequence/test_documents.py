@@ -79,7 +79,7 @@ def test_entities_have_the_probabilities_of_predict_spans(segments):
     ids=["tokens", "segments", "segments of iob1"],
 )
 def test_tokens_have_the_probability_of_their_label(target, y, params):
-    """Of whole segments, several tags are one label to users: B and S are `B-`."""
+    """Several tags of whole segments are one label to users: B and S are `B-`."""
     labeler = fitted(y, **params)
     docs = list(LabelerComponent("names", labeler, ["text"], target, True).pipe(map(Doc, X[:3]), batch_size=2))
     label_of = (lambda token: token.tag_) if target == "tag_" else (lambda token: token._.kind)
