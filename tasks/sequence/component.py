@@ -16,11 +16,11 @@ def make_component(
     nlp: Language, name: str, model: str | None, columns: list[str], target: str, probabilities: bool
 ) -> LabelerComponent:
     """The component of a model file: ``nlp.add_pipe("structsvm", config={"model": PATH})``."""
-    extensions = [(Span, "probability"), (Token, "probability")] if probabilities else []
-    if target.startswith("_."):
-        extensions.append((Token, target[2:]))
-    for owner, extension in extensions:
-        if not owner.has_extension(extension):
-            owner.set_extension(extension, default=None)
+    if probabilities and not Span.has_extension("probability"):
+        Span.set_extension("probability", default=None)
+    if probabilities and not Token.has_extension("probability"):
+        Token.set_extension("probability", default=None)
+    if target.startswith("_.") and not Token.has_extension(target[2:]):
+        Token.set_extension(target[2:], default=None)
     labeler = None if model is None else SequenceLabeler.load(model)
     return LabelerComponent(name, labeler, columns, target, probabilities)

@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats, Integers
+    from structsvm.arrays import Integers
     from structsvm.oracles.chain import LabelChain
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.units import Units
-    from structsvm.tasks.sequence.constraints import Compiled, ConstraintsLike
+    from structsvm.tasks.sequence.constraints import ConstraintsLike
     from structsvm.tasks.sequence.examples import LabeledSequences
     from structsvm.tasks.sequence.model import SequenceModel
     from structsvm.tasks.sequence.segments import Segments
@@ -276,7 +276,7 @@ def make_oracle(
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
         check_greedy(params, loss)
-        order = greedy_order(params, encoder, allowed)
+        order = greedy_order(params, encoder, needs_automaton=allowed.language is not None or bool(allowed.rules))
         return GreedyOracle(
             len(labels), n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
         )
@@ -294,7 +294,9 @@ def make_oracle(
     )
 
 
-def costs_of(params: LabelerParams, labels: Sequence[Hashable], label_ids: Integers, loss: str) -> Floats | None:
+def costs_of(
+    params: LabelerParams, labels: Sequence[Hashable], label_ids: Integers, loss: str
+) -> NDArray[np.float64] | None:
     """The cost of each label; ValueError where the loss has none."""
     costs = label_costs(params.class_weight, labels, label_ids)
     if loss == "zero_one" and costs is not None:
@@ -306,9 +308,9 @@ def costs_of(params: LabelerParams, labels: Sequence[Hashable], label_ids: Integ
     return costs
 
 
-def greedy_order(params: LabelerParams, encoder: FeatureEncoder, allowed: Compiled) -> int:
+def greedy_order(params: LabelerParams, encoder: FeatureEncoder, *, needs_automaton: bool) -> int:
     """The order of greedy inference; ValueError for constraints that are no masks."""
-    if allowed.language is not None or allowed.rules:
+    if needs_automaton:
         raise ValueError(
             "inference='greedy' takes constraints that speak of neighbouring labels alone (a scheme, masks), and "
             "these need an automaton: use inference='exact'"
