@@ -7,7 +7,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.structures._labels import LabelLattice, LabelProblem
 
 MAX_CHART_BYTES: int
-MOST_PROBLEMS: int
+MOST_BYTES: int
 
 class Chain(LabelLattice):
     def kbest(

@@ -85,7 +85,7 @@ cdef const chain_kernels* RULED = ruled_kernels_of(kernel_set(), poll)
 # The chart of the counting programme is T^2 K / 2 numbers, the tables of a sequence whose attributes are conjoined with
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
 MAX_CHART_BYTES = 2 << 30
-MOST_PROBLEMS = 64    # under different rules, each with a chart of its own
+MOST_BYTES = 1 << 28    # in all charts of problems under different rules
 
 cdef float[::1] NOTHING = np.empty(0, dtype=np.float32)
 
@@ -365,6 +365,10 @@ cdef class ChainProblem(LabelProblem):
             self.local = np.append(local, np.int32(0))  # so that &local[0] exists
             self.pair_sum = np.zeros(max(most, 1) * self.chain.K * self.chain.stride)
         self.filled = np.zeros(longest, dtype=np.int64)
+
+    cdef Py_ssize_t chart_bytes(self):
+        """Bytes of what grows with the longest sequence and the labels."""
+        return sizeof(float) * (self.decoder.V.shape[0] + self.chart.shape[0] + self.lattice.shape[0])
 
     # ---- the most violated labelling ------------------------------------------------------------
 
@@ -700,6 +704,7 @@ cdef class LazyProblem(ChainProblem):
     cdef const uint8_t[::1] accepting
     cdef const int64_t[::1] starts
     cdef dict problems                      # by rules, those asked for last at the end
+    cdef Py_ssize_t room                    # bytes that the charts of others may take
 
     def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
         super().__init__(structure, tokens, labels, known, rescaling=rescaling, penalty=penalty)
@@ -707,7 +712,7 @@ cdef class LazyProblem(ChainProblem):
         self.following = np.ascontiguousarray(np.concatenate([rule.following for rule in rules]), dtype=np.int32)
         self.accepting = np.concatenate([rule.accepting for rule in rules]).astype(np.uint8)
         self.starts = np.cumsum([0, *(rule.n_states for rule in rules)])
-        self.problems = {}
+        self.problems, self.room = {}, MOST_BYTES
 
     cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
         self.weights = weights
@@ -752,13 +757,14 @@ cdef class LazyProblem(ChainProblem):
             memcpy(&self.chain.path[0], &other.chain.path[0], T * sizeof(int32_t))
 
     cdef ChainProblem under(self, rules, Py_ssize_t i):
-        """The problem under some rules."""
-        found = self.problems.pop(rules, None)
+        """The problem under some rules; those asked for long ago make room for new ones."""
+        cdef ChainProblem found = self.problems.pop(rules, None)
         if found is None:
-            if len(self.problems) >= MOST_PROBLEMS:
-                del self.problems[next(iter(self.problems))]
             oracle = self.chain.structure.under(rules, self.first + i)
             found = rebuild(ChainProblem, (oracle, self.chain.tokens, self.labels, None), self.formulation, self.first)
+            self.room -= found.chart_bytes()
+            while self.room < 0 and self.problems:
+                self.room += (<ChainProblem>self.problems.pop(next(iter(self.problems)))).chart_bytes()
         self.problems[rules] = found
         return found
 

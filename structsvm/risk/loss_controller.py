@@ -117,7 +117,7 @@ class LossController(Promise):
         steps = self._steps(most_of(estimator), *show)
         losses = self._losses(steps, test[0], test[1], most_of(estimator))
         step = self._step(losses, test[2])
-        found = np.bincount(test[0].output[steps.first(test[0]) <= step], minlength=len(test[0]))
+        found = np.bincount(test[0].output[steps.only(step).first(test[0]) == 0], minlength=len(test[0]))
         return {
             "threshold_": self._threshold(steps, step),
             "risk_": float(np.average(losses[:, step], weights=test[2])),

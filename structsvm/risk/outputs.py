@@ -23,7 +23,7 @@ from structsvm.tasks.common.labels import agreement, check_labelled
 from structsvm.tasks.dependency.model import known_arcs_of
 from structsvm.tasks.dependency.words import words_of
 from structsvm.tasks.grammar.trees import trees_of
-from structsvm.tasks.multilabel.model import read_sets, without_unseen
+from structsvm.tasks.multilabel.sets import read_sets, without_unseen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable

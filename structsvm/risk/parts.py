@@ -20,7 +20,7 @@ from structsvm.risk.strangeness import numbers, true_heads, true_members, true_n
 from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, names_alone, nodes, spans, table_of
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
-from structsvm.tasks.multilabel.model import without_unseen
+from structsvm.tasks.multilabel.sets import without_unseen
 from structsvm.tasks.sequence.chances import INSIDE, OPEN, parts_by
 from structsvm.tasks.sequence.likely import Chunks
 from structsvm.tasks.sequence.segments import part_of

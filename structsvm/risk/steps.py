@@ -55,6 +55,8 @@ class Steps:
 
     def first(self, likely: PartTable) -> NDArray[np.int64]:
         """The first step that finds each part, the number of steps if none does."""
+        if not self.labels:
+            return np.searchsorted(-self.thresholds[:, 0], -likely.chance)
         column, found = renumbered(likely, self.labels), np.empty(len(likely.first), dtype=np.int64)
         for k in np.unique(column).tolist():
             own = column == k

@@ -17,7 +17,7 @@ from structsvm.metrics._graphs import by_node
 from structsvm.risk.outputs import kind_of, known_arcs, known_classes, predicts_classes
 from structsvm.risk.tables import UNSEEN
 from structsvm.tasks.common.inspection.confidence import has_probabilities
-from structsvm.tasks.multilabel.model import read_sets
+from structsvm.tasks.multilabel.sets import read_sets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

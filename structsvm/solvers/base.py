@@ -13,6 +13,7 @@ from structsvm._problem import BoundProblem
 from structsvm._warnings import warn
 from structsvm.checkpoint import CheckpointWriter
 from structsvm.dual._dual import DualState
+from structsvm.dual._expectations import ExpectationState
 from structsvm.dual.parallel import Rounds, in_own_threads, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import FLAG, NONE, Options, Parameters, declared, parameter, seed_from
@@ -346,3 +347,44 @@ class DualSolver(Solver):
     @abstractmethod
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         """The schedule that drives it."""
+
+
+class FromZero(DualSolver):
+    """Base of the solvers of a log loss with the 1-norm, whose weights begin at 0 and mostly stay there."""
+
+    takes_base = False
+    leaves_zeros = True
+
+    @property
+    @abstractmethod
+    def norm_weight(self) -> float:
+        """Weight of the 1-norm."""
+
+    def check(self, problem: BoundProblem) -> None:
+        super().check(problem)
+        if "marginals" in problem.offers:
+            raise ValueError(
+                f"{type(self).__name__} needs outputs that are fully known, and some of {problem.owner} are known in "
+                "part: use ConditionalLikelihood"
+            )
+
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+        if base is not None:
+            raise ValueError(
+                f"{type(self).__name__} begins at weights of 0, and has no partial_fit: the 1-norm is of the weights, "
+                "not of what a batch changes; use ConditionalLikelihood"
+            )
+        return self.start_at_zero(problem, sample_weight)
+
+    def start_at_zero(self, problem: Any, sample_weight: Any) -> Any:
+        """Return a fresh run, see `start`."""
+        return super().start(problem, sample_weight=sample_weight)
+
+    def idle_C(self, problem: Any, *, sample_weight: Any = None) -> float:  # noqa: N802
+        """The greatest C at which all weights stay 0: the norm's weight over the largest derivative of the losses."""
+        state = ExpectationState(problem, self.costs(problem, sample_weight) / self.C, stores=False)
+        _, gradient = state.losses(np.zeros(problem.n_features, dtype=problem.weight_dtype))
+        if problem.possible is not None:
+            gradient = gradient[problem.possible]
+        largest = float(np.abs(gradient).max(initial=0.0))
+        return self.norm_weight / largest if largest > 0.0 else 0.0

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from structsvm.dual._expectations import ExpectationState
 from structsvm.parameters import POSITIVE, declared, parameter, seed_from
 from structsvm.progress import Monitor
-from structsvm.solvers.base import DualSolver
+from structsvm.solvers.base import FromZero
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood, LikelihoodRun
-from structsvm.solvers.run import DualRun
 
 # Passes without `max_iter` and `tol`: thresholds slow the ascent down, and no L-BFGS ends it.
 USUAL_PASSES = 200
@@ -34,7 +31,7 @@ class ElasticRun(LikelihoodRun):
 
 
 @declared
-class ElasticLikelihood(ConditionalLikelihood):
+class ElasticLikelihood(FromZero, ConditionalLikelihood):
     """Conditional random fields with few weights: the log loss and both norms, on any oracle that has `expect`.
 
     Minimises ``1/2 |w|^2 + l1 |w|_1 + C sum_i (log sum_y exp <w, Psi(x_i, y)> - <w, Psi(x_i, y_i)>)`` in the dual.
@@ -75,44 +72,15 @@ class ElasticLikelihood(ConditionalLikelihood):
 
     l1: float = parameter(POSITIVE, default=2.0)
 
-    takes_base = False
-    leaves_zeros = True
     run_type = ElasticRun
     usual_passes = USUAL_PASSES
 
-    def check(self, problem: Any) -> None:
-        super().check(problem)
-        if "marginals" in problem.offers:
-            raise ValueError(
-                f"{type(self).__name__} needs outputs that are fully known, and some of {problem.owner} are known in "
-                "part: use ConditionalLikelihood"
-            )
-
-    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> DualRun:
-        if base is not None:
-            raise ValueError(
-                f"{type(self).__name__} begins at weights of 0, and has no partial_fit: the 1-norm is of the weights, "
-                "not of what a batch changes; use ConditionalLikelihood"
-            )
-        run: DualRun = super().start(problem, sample_weight=sample_weight)
-        return run
+    @property
+    def norm_weight(self) -> float:
+        return self.l1
 
     def finish(self, run: Any, monitor: Monitor) -> None:
         """Do nothing: passes are all there is."""
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         return ExpectationState(problem, C, seed=seed_from(self.random_state), l1=self.l1)
-
-    def idle_C(self, problem: Any, *, sample_weight: Any = None) -> float:  # noqa: N802
-        """The greatest C at which all weights stay 0: l1 over the largest derivative of the losses there."""
-        return idle_C(self, problem, sample_weight, self.l1)
-
-
-def idle_C(solver: DualSolver, problem: Any, sample_weight: Any, l1: float) -> float:  # noqa: N802
-    """The greatest C at which a 1-norm of weight `l1` keeps all weights at 0."""
-    state = ExpectationState(problem, solver.costs(problem, sample_weight) / solver.C, stores=False)
-    _, gradient = state.losses(np.zeros(problem.n_features, dtype=problem.weight_dtype))
-    if problem.possible is not None:
-        gradient = gradient[problem.possible]
-    largest = float(np.abs(gradient).max(initial=0.0))
-    return l1 / largest if largest > 0.0 else 0.0

@@ -261,21 +261,30 @@ class LatentRun(DualRun):
         problem = self.problem.with_targets(targets)
         if is_online:
             self.online = self.online - 1 if others.mean() > STEADY else 0
-            self.joined = self.round
         elif is_growing:
             self.chosen = None if self.is_soft else self._grown(self.chosen, self._order(problem, w))
+        if is_growing:
             self.joined = self.round
         inner = self._inner(problem)
         is_comparable = problem.has_primal and not (is_online and self.online)
         objective = inner.primal_at(w) if is_comparable else np.nan
-        if not is_growing:
-            fall = self.objective - objective
-            if objective > self.primal or (np.isfinite(fall) and fall <= self.solver.tol * abs(self.objective)):
-                self.state.count_argmax(problem.n_samples)
-                self._end()
-                return
+        if not is_growing and self._is_steady(objective):
+            self.state.count_argmax(problem.n_samples)
+            self._end()
+            return
         self.record()
         self.seconds += time.perf_counter() - begin
+        self._hand_over(inner, others)
+        self.under, self.objective, self.stays = w, objective, is_comparable
+
+    def _is_steady(self, objective: float) -> bool:
+        """Whether new completions have not lowered the objective, or the rounds have by no more than `tol`."""
+        fall = self.objective - objective
+        is_small = np.isfinite(fall) and fall <= self.solver.tol * abs(self.objective)
+        return bool(objective > self.primal or is_small)
+
+    def _hand_over(self, inner: Any, others: Any) -> None:
+        """Continue with the run of the next round: from this one's state, but for examples with other completions."""
         if self.is_soft:
             inner.n_iter, inner.seconds, inner.history = self.n_iter, self.seconds, self.history
             inner.state.count_argmax(self.state.n_argmax)
@@ -283,10 +292,9 @@ class LatentRun(DualRun):
         else:
             arrays = self.inner.get_state() | self.state.without(others) | inner.schedule_arrays()
             inner.set_state(arrays, adapt=True)
-        inner.state.count_argmax(problem.n_samples)
+        inner.state.count_argmax(inner.problem.n_samples)
         self.inner.close()
         self.inner, self.first = inner, inner.n_iter
-        self.under, self.objective, self.stays = w, objective, is_comparable
 
     def _end(self) -> None:
         """Set the status once the completions stay: that of the convex problem, which passes may have left unsolved."""

@@ -30,8 +30,7 @@ from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._weights import WeightState, half_norm
 from structsvm.parameters import COUNT, NONE, POSITIVE, Checkpoints, Interval, Jobs, Seed, declared, parameter
 from structsvm.result import ConvergenceWarning
-from structsvm.solvers.base import DualSolver
-from structsvm.solvers.elastic_likelihood import idle_C
+from structsvm.solvers.base import FromZero
 from structsvm.solvers.quasi_newton import Memory, steepest, within
 from structsvm.solvers.run import SLICE_SECONDS, Run
 
@@ -269,7 +268,7 @@ class SparseLikelihoodRun(Run):
 
 
 @declared
-class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
+class SparseLikelihood(Seed, Jobs, Checkpoints, FromZero):
     """Conditional random fields with few weights: the log loss and the 1-norm, on any oracle that has `expect`.
 
     Minimises ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2 + C sum_i (log sum_y exp <w, Psi(x_i, y)> - <w, Psi(x_i,
@@ -322,18 +321,12 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
     needs = frozenset({"expectations"})
     keeps_signs = False
     takes_approximate = False
-    takes_base = False
-    leaves_zeros = True
     state_kind = "weights"
     usual_passes = USUAL_PASSES
 
-    def check(self, problem: Any) -> None:
-        super().check(problem)
-        if "marginals" in problem.offers:
-            raise ValueError(
-                f"SparseLikelihood needs outputs that are fully known, and some of {problem.owner} are known in part: "
-                "use ConditionalLikelihood"
-            )
+    @property
+    def norm_weight(self) -> float:
+        return self.l1_ratio
 
     def is_settled(self, run: Any) -> bool:
         return run.stuck or (self.max_iter is None and self.tol is None and run.gap_seen <= SPARSE_GAP)
@@ -346,18 +339,9 @@ class SparseLikelihood(Seed, Jobs, Checkpoints, DualSolver):
                 ConvergenceWarning,
             )
 
-    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> SparseLikelihoodRun:
-        if base is not None:
-            raise ValueError(
-                "SparseLikelihood begins at weights of 0, and has no partial_fit: the 1-norm is of the weights, not of "
-                "what a batch changes; use ConditionalLikelihood"
-            )
+    def start_at_zero(self, problem: Any, sample_weight: Any) -> SparseLikelihoodRun:
         objective = SparseObjective(problem, self.costs(problem, sample_weight), self.l1_ratio, 1.0 - self.l1_ratio)
         return SparseLikelihoodRun(self, problem, SparseState(problem), objective)
-
-    def idle_C(self, problem: Any, *, sample_weight: Any = None) -> float:  # noqa: N802
-        """The greatest C at which all weights stay 0: l1_ratio over the largest derivative of the losses there."""
-        return idle_C(self, problem, sample_weight, self.l1_ratio)
 
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Passes:
         return Passes(state.n_samples)

@@ -107,10 +107,18 @@ def check_alone(solver: object, given: Iterable[str]) -> None:
     """Raise ValueError for the first of given parameters beside a solver object, which has its own."""
     name = min(given, default=None)
     if isinstance(solver, Solver) and name is not None:
-        raise ValueError(
-            f"The {name!r} parameter is set beside a solver object, which has its own; "
-            f"set it there: solver={type(solver).__name__}({name}=...)"
-        )
+        its = setting(solver, name)
+        where = f"its own; set it there and not here: solver={its}" if its else "no such parameter; leave it out"
+        raise ValueError(f"The {name!r} parameter is set beside a solver object, which has {where}")
+
+
+def setting(solver: Solver, name: str) -> str | None:
+    """The expression that sets a parameter of a solver, or of the one that it wraps; None: there is no such one."""
+    kind = type(solver).__name__
+    if name in solver.get_params(deep=False):
+        return f"{kind}({name}=...)"
+    wrapped = None if solver.inner is solver else setting(solver.inner, name)
+    return wrapped and f"{kind}({wrapped})"
 
 
 def limits_of(kind: object, given: Iterable[str]) -> dict[str, None]:

@@ -514,49 +514,23 @@ def _prepared(
         graphs = before.encode(inputs, to_learn=True)
         return before, LabeledGraphs(graphs, *encode_labels(labels, before.labels, unknown)[1:]), inputs, is_one
     warn_of_unread(own for x in found if is_networkx(x) for _, _, own in x.edges(data=True))
-    for i, form in enumerate(inputs.forms):
-        if not form.n_nodes:
-            raise ValueError(f"graph {i} has no nodes")
-    settled = None if classes is None else sort_labels(listed(classes))
-    names, label_ids, sets = encode_labels(labels, settled, unknown)
-    if len(names) < 2:
-        named = "; label= of read_graphs and --label name the entry of nodes that is their label"
-        only = f"only one label: {names[0]!r}" if names else f"no label of any node{named}"
-        raise ValueError(f"2 labels or more are needed, and y has {only}")
-    encoder = FeatureEncoder()
-    tokens = by_graph(encoder.fit_transform, inputs.rows)
-    if not encoder.n_features:
-        raise ValueError("the nodes have no features at all")
-    units = Units.of_named(tokens, encoder)
-    if units.centre is not None:
-        warn_of_few_digits(table(tokens), encoder.feature_names.__getitem__)
-    contrast, m = None, inputs.n_edge_features
-    graphs = assembled(inputs, node_rows(units.applied(tokens), units), m + (inputs.has_grids and params.contrast))
-    if inputs.has_grids and params.contrast:
-        squares = between(graphs)
-        contrast = float(squares.mean()) if len(squares) else 0.0
-        contrast = contrast if contrast > 0.0 else 1.0
-        graphs.edge_features[:, -1] = np.exp(-0.5 * squares / contrast)
+    names, label_ids, sets = new_labels(labels, inputs, classes, unknown)
+    encoder, units, nodes = encoded_nodes(inputs.rows)
+    graphs, contrast = with_contrast(inputs, nodes, inputs.has_grids and params.contrast)
     if params.loss == "log" and params.class_weight is not None:
         raise ValueError(
             "class_weight has no meaning with loss='log', which has no costs; use sample_weight, or a margin"
         )
-    both = params.method == "cut"
-    edge_units = EdgeUnits.of(graphs.edge_features, both)
-    interactions = params.interactions
-    if interactions == "auto":
-        interactions = "potts" if both else "full" if inputs.is_ordered else "symmetric"
+    edge_units = EdgeUnits.of(graphs.edge_features, params.method == "cut")
     graphs = with_edges(graphs, edge_units.applied(graphs.edge_features))
-    costs = label_costs(params.class_weight, names, label_ids[label_ids >= 0])
-
     oracle = GraphOracle(
         len(names),
         encoder.n_features + 1,
         edge_units.n_columns,
-        interactions=interactions,
+        interactions=interactions_of(params, inputs),
         method=params.method,
         loss=params.loss,
-        label_costs=costs,
+        label_costs=label_costs(params.class_weight, names, label_ids[label_ids >= 0]),
         max_table=params.max_table,
     )
     model = GraphModel(
@@ -572,6 +546,54 @@ def _prepared(
         label=label,
     )
     return model, LabeledGraphs(graphs, label_ids, sets), inputs, is_one
+
+
+def new_labels(
+    labels: list[Any], inputs: Inputs, classes: Iterable[Hashable] | None, unknown: object
+) -> tuple[Sequence[Hashable], NDArray[np.int32], NDArray[np.bool_]]:
+    """The result of `encode_labels` for a new model; ValueError for a graph without nodes, or fewer than two labels."""
+    for i, form in enumerate(inputs.forms):
+        if not form.n_nodes:
+            raise ValueError(f"graph {i} has no nodes")
+    settled = None if classes is None else sort_labels(listed(classes))
+    names, label_ids, sets = encode_labels(labels, settled, unknown)
+    if len(names) < 2:
+        named = "; label= of read_graphs and --label name the entry of nodes that is their label"
+        only = f"only one label: {names[0]!r}" if names else f"no label of any node{named}"
+        raise ValueError(f"2 labels or more are needed, and y has {only}")
+    return names, label_ids, sets
+
+
+def encoded_nodes(rows: list[Any]) -> tuple[FeatureEncoder, Units, DenseRows | SparseRows]:
+    """A new encoder of nodes, their units, and the nodes in these; ValueError if they have no features."""
+    encoder = FeatureEncoder()
+    tokens = by_graph(encoder.fit_transform, rows)
+    if not encoder.n_features:
+        raise ValueError("the nodes have no features at all")
+    units = Units.of_named(tokens, encoder)
+    if units.centre is not None:
+        warn_of_few_digits(table(tokens), encoder.feature_names.__getitem__)
+    return encoder, units, node_rows(units.applied(tokens), units)
+
+
+def with_contrast(inputs: Inputs, nodes: DenseRows | SparseRows, is_wanted: bool) -> tuple[Graphs, float | None]:
+    """Graphs whose edges have, if wanted, their contrast as the last feature; and its unit, or None."""
+    graphs = assembled(inputs, nodes, inputs.n_edge_features + is_wanted)
+    if not is_wanted:
+        return graphs, None
+    squares = between(graphs)
+    mean = float(squares.mean()) if len(squares) else 0.0
+    contrast = mean if mean > 0.0 else 1.0
+    graphs.edge_features[:, -1] = np.exp(-0.5 * squares / contrast)
+    return graphs, contrast
+
+
+def interactions_of(params: GraphLabelerParameters | Settings, inputs: Inputs) -> str:
+    """The kind of interactions: as given, or what the method and the graphs suggest."""
+    given: str = params.interactions
+    if given != "auto":
+        return given
+    return "potts" if params.method == "cut" else "full" if inputs.is_ordered else "symmetric"
 
 
 def by_graph(encode: Callable[[list[Any]], Tokens], rows: list[Any]) -> Tokens:

@@ -19,7 +19,8 @@ from structsvm.tasks.common.inspection.confidence import of_set
 from structsvm.tasks.common.parameters import MARK, OF_C, OF_SOLVER, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import Units, check_scale, later_rows, settle_sizes
-from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel, read_sets, without_unseen
+from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, LabelSets, MultilabelModel
+from structsvm.tasks.multilabel.sets import read_sets, without_unseen
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -12,21 +12,13 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from structsvm.dual.parallel import parallel_parts
-from structsvm.features.matrices import is_sparse
 from structsvm.files.weight_rows import RaggedRows, rows_from
-from structsvm.metrics._counts import AUTO, IGNORED, is_nan, is_unknown, say_unknown, say_unseen
+from structsvm.metrics._counts import AUTO
 from structsvm.oracles.label_sets import LabelSetOracle
 from structsvm.stored_values import Array, Count, Flag, OneOf, Record, Stored
 from structsvm.tasks.common.calibration import check_evidence, fit_temperature, softmax_loss
 from structsvm.tasks.common.examples import Examples
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable, one_row
-from structsvm.tasks.common.labels import (
-    check_classes,
-    is_hashable,
-    label_array,
-    listed,
-    sort_labels,
-)
 from structsvm.tasks.common.likelihood import StructureCalibration, calibrate_on, probable_weights, temperature_of_loss
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.outputs import Outputs
@@ -34,6 +26,7 @@ from structsvm.tasks.common.selection.search import TINY, Held, total_variance
 from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import UNITS, Units, rows_in, undone, units_of
+from structsvm.tasks.multilabel.sets import read_sets
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
@@ -292,119 +285,3 @@ class MultilabelModel(TaskModel[LabelSets]):
         model = cls(labels, n_features, edges, stored.loss, has_intercept=has_intercept, form=stored.form)
         model.weights, model.units = weights, units_of(stored.units, n_features)
         return model
-
-
-def read_sets(
-    y: Any,
-    labels: list[Hashable] | None = None,
-    classes: Iterable[Hashable] | None = None,
-    unknown: object = AUTO,
-) -> tuple[list[Any], str, Any]:
-    """Return ``(labels, form, Y)`` of the sets of rows: Y is an int8 array of shape (n, n_labels).
-
-    Parameters
-    ----------
-    y : matrix of 0, 1 and -1 (-100, NaN), or list of collections of labels (None: nothing is known)
-    labels : list, optional
-        Those that are settled.
-    classes : list, optional
-        Those that are to be; of a matrix without names of columns in their order.
-
-    Raises
-    ------
-    ValueError
-        For anything else, and labels that are none of those settled.
-    """
-    if labels is not None:
-        check_classes(classes, labels)
-    known = labels if labels is not None or classes is None else listed(classes)
-    names = getattr(y, "columns", None)
-    if names is not None and hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    if is_sparse(y) or (isinstance(y, np.ndarray) and y.dtype != object) or getattr(y, "ndim", 1) == 2:
-        form = "sparse" if is_sparse(y) else "indicator"
-        matrix = y.toarray() if is_sparse(y) else np.asarray(y)
-        if matrix.ndim != 2 or matrix.shape[1] == 0:
-            raise ValueError(
-                "y must be a matrix of 0 and 1 with a column per label, or a list of sets of labels; got shape "
-                f"{matrix.shape}"
-            )
-        try:
-            if matrix.dtype == object:  # NA of pandas is no number
-                matrix = np.where(np.vectorize(is_nan, otypes=[bool])(matrix), np.nan, matrix)
-            values = matrix.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"y must be a matrix of 0 and 1, got {matrix.dtype}") from None
-        values[np.isnan(values) | (values == IGNORED)] = -1.0
-        wrong = ~np.isin(values, (0.0, 1.0, -1.0))
-        if wrong.any():
-            i, j = np.argwhere(wrong)[0].tolist()
-            raise ValueError(
-                f"y must be a matrix of 0, 1, and -1 for what is not known; row {i}, column {j} is {values[i, j]:g}"
-            )
-        if labels is None and (values == -1.0).any() and (values == 1.0).any() and not (values == 0.0).any():
-            raise ValueError("y has 1 and -1, and no 0: -1 is a label that is not known, 0 one that a row has not")
-        found = list(range(matrix.shape[1])) if names is None else sort_free(names)
-        if known is not None and len(known) != len(found):
-            raise ValueError(f"y has {len(found)} columns, the labels are {len(known)}")
-        if known is not None and names is not None:
-            if set(found) != set(known):
-                raise ValueError(f"the columns of y are {label_array(found)}, the labels are {label_array(known)}")
-            values = values[:, [found.index(label) for label in known]]
-        return found if known is None else known, form, values.astype(np.int8)
-    if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
-        raise ValueError(f"y must be a matrix of 0 and 1, or a list of sets of labels, got {y!r:.80}")
-    rows = [row.item() if isinstance(row, np.generic) else row for row in y]
-    say_unknown((row for row in rows if isinstance(row, (int, float, str))), unknown, None, "rows")
-    y = [None if isinstance(row, (int, float, str)) and is_unknown(row, unknown) else row for row in rows]
-    for i, row in enumerate(y):
-        if row is not None and (isinstance(row, (str, bytes, dict)) or not hasattr(row, "__iter__")):
-            raise ValueError(f"row {i} of y must be a collection of labels, got {row!r:.80}")
-        for label in [] if row is None else row:
-            if label is None or not is_hashable(label):
-                raise ValueError(f"row {i} of y holds {label!r:.80}, which is no label")
-            if labels is None and is_unknown(label, unknown):
-                raise ValueError(
-                    f"row {i} of y holds {label!r:.80} among its labels, which means one that is not known; None in "
-                    "the place of a row: nothing is known of it. unknown=None makes -1 a label"
-                )
-    found = sort_labels(dict.fromkeys(label for row in y if row is not None for label in row))
-    lists = [row for row in y if isinstance(row, (list, tuple))]
-    if set(found) <= {0, 1} and len(set(map(len, lists))) == 1 and any(len(row) > len(set(row)) for row in lists):
-        raise ValueError(
-            "y is a list of rows of 0 and 1, which is taken as one of sets of labels: np.array(y) is a matrix"
-        )
-    known = found if known is None else known if labels is not None else sort_labels(known)
-    ids = {label: j for j, label in enumerate(known)}
-    Y = np.zeros((len(y), len(known)), dtype=np.int8)
-    for i, row in enumerate(y):
-        if row is None:
-            Y[i] = -1
-        for label in [] if row is None else row:
-            if label not in ids:
-                raise ValueError(f"row {i} of y has the label {label!r:.80}, which is none of {label_array(known)}")
-            Y[i, ids[label]] = 1
-    return known, "sets", Y
-
-
-def without_unseen(y: Any, labels: Sequence[Hashable]) -> tuple[Any, NDArray[np.bool_]]:
-    """Return ``(y, is_unseen)``: sets without the labels that are none of the model's, and which rows had such.
-
-    Their number is said. Matrices are as they are, with one False for all rows.
-    """
-    if is_sparse(y) or getattr(y, "ndim", 1) == 2 or not isinstance(y, (list, tuple, np.ndarray)):
-        return y, np.zeros(1, dtype=bool)
-    seen, sets = set(labels), (set, frozenset, list, tuple)
-    rows = [row if isinstance(row, sets) else () for row in y]
-    if not say_unseen((label for row in rows for label in row), seen, "labels of rows"):
-        return y, np.zeros(1, dtype=bool)
-    kept = [[label for label in row if label in seen] if isinstance(row, sets) else row for row in y]
-    return kept, np.array([not seen.issuperset(row) for row in rows])
-
-
-def sort_free(names: Iterable[Hashable]) -> list[Any]:
-    """Names of columns as labels; ValueError if one stands there twice."""
-    labels = [name.item() if isinstance(name, np.generic) else name for name in names]
-    if len(set(labels)) < len(labels):
-        raise ValueError("columns of y have the same name")
-    return labels

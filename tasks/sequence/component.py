@@ -2,156 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Self
-
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span, Token
 
-from structsvm.features.columns import Columns
-from structsvm.metrics import Scheme
+from structsvm.tasks.sequence.documents import LabelerComponent
 from structsvm.tasks.sequence.estimator import SequenceLabeler
-
-
-class LabelerComponent:
-    """Labels each sentence of a document, or the whole where sentences are not marked.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the pipeline.
-    labeler : SequenceLabeler, optional
-        Trained on words (lists of str), or on as many columns as `columns` names; None: `from_disk` brings it.
-    columns : list of str
-        Attributes of tokens: "text", "lower_", "tag_" (if a tagger has run before), ... A document lends the model the
-        columns that it was trained on, in their order.
-    target : str
-        Where labels go: "ents" (of labels in a scheme such as BIO, as `Doc.ents`), an attribute such as "tag_" or
-        "pos_", or an extension, "_.chunk".
-    probabilities : bool, default=False
-        Whether each entity, or token, has the probability that it is right as its extension ``_.probability``;
-        ValueError for a model without probabilities.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        labeler: SequenceLabeler | None,
-        columns: Sequence[str],
-        target: str,
-        probabilities: bool = False,
-    ) -> None:
-        self.name, self.labeler, self.columns, self.target = name, labeler, list(columns), target
-        self.probabilities = probabilities
-        if probabilities:
-            from spacy.tokens import Token
-
-            for owner in (Span, Token):
-                if not owner.has_extension("probability"):
-                    owner.set_extension("probability", default=None)
-        if target.startswith("_."):
-            from spacy.tokens import Token
-
-            if not Token.has_extension(target[2:]):
-                Token.set_extension(target[2:], default=None)
-
-    def __call__(self, doc: Doc) -> Doc:
-        return next(self.pipe([doc]))
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Label documents, `batch_size` at a time."""
-        from spacy.util import minibatch
-
-        for docs in minibatch(stream, batch_size):
-            yield from self._labelled(list(docs))
-
-    def _labelled(self, docs: list[Doc]) -> list[Doc]:
-        if self.labeler is None:
-            raise ValueError(f"the component {self.name!r} has no model: give model=PATH in its configuration")
-        marked = [doc.has_annotation("SENT_START") for doc in docs]
-        spans = [span for doc, sents in zip(docs, marked) for span in (doc.sents if sents else [doc[:]]) if len(span)]
-        if spans:
-            rows = [[tuple(str(getattr(token, c)) for c in self.columns) for token in span] for span in spans]
-            found: dict[int, list[Span]] = {id(doc): [] for doc in docs}
-            X = Columns.from_sequences(rows)
-            predicted = self.labeler.predict(X)
-            chances = self._chances(X, predicted)
-            for span, labels, own in zip(spans, predicted, chances, strict=True):
-                self._write(span, labels, own, found[id(span.doc)])
-            if self.target == "ents":
-                for doc in docs:
-                    doc.set_ents(found[id(doc)])
-        return docs
-
-    def _chances(self, X: Columns, predicted: Sequence[Sequence[object]]) -> Sequence[Sequence[float] | None]:
-        """Probabilities of the entities, or of the tokens' labels, of each sentence; None without them."""
-        if not self.probabilities or self.labeler is None:
-            return [None] * len(predicted)
-        if self.target == "ents":
-            return [[span[3] for span in own] for own in self.labeler.predict_spans(X, probabilities=True)]
-        at = {label: k for k, label in enumerate(self.labeler.model_.shown)}
-        tables = self.labeler.predict_marginals(X)
-        return [
-            [float(row[at[label]]) for row, label in zip(table, labels, strict=True)]
-            for table, labels in zip(tables, predicted, strict=True)
-        ]
-
-    def _write(
-        self, span: Span, labels: Iterable[object], chances: Sequence[float] | None, entities: list[Span]
-    ) -> None:
-        if self.target == "ents":
-            chunks = self._scheme().chunks(labels)
-            own = [Span(span.doc, span.start + a, span.start + b, kind) for a, b, kind in chunks]
-            for entity, p in zip(own, chances or (), strict=chances is not None):
-                entity._.probability = p
-            entities += own
-            return
-        for token, p in zip(span, chances or (), strict=chances is not None):
-            token._.probability = p
-        for token, label in zip(span, labels, strict=True):
-            if self.target.startswith("_."):
-                token._.set(self.target[2:], label)
-            else:
-                setattr(token, self.target, str(label))
-
-    def _scheme(self) -> Scheme:
-        """The scheme of the model's labels; ValueError if they have none."""
-        model = self.labeler.model_ if self.labeler is not None else None
-        if model is None or model.scheme is None:
-            raise ValueError(
-                f"the component {self.name!r}: target='ents' needs labels of a scheme such as BIO, and the model's "
-                "have none; target='tag_' or target='_.NAME' takes any"
-            )
-        return model.scheme
-
-    # ---- pipelines on disk ----------------------------------------------------------------------
-
-    def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
-        """Write the model's file into the pipeline's folder."""
-        if self.labeler is None:
-            raise ValueError(f"the component {self.name!r} has no model to save")
-        os.makedirs(path, exist_ok=True)
-        self.labeler.save(Path(path) / "labeler.model")
-
-    def from_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> Self:
-        """Open the model's file in the pipeline's folder."""
-        self.labeler = SequenceLabeler.load(Path(path) / "labeler.model")
-        return self
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The bytes of the model's file."""
-        with tempfile.TemporaryDirectory() as folder:
-            self.to_disk(folder)
-            return (Path(folder) / "labeler.model").read_bytes()
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """The inverse of `to_bytes`."""
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "labeler.model").write_bytes(data)
-            return self.from_disk(folder)
 
 
 @Language.factory(
@@ -161,5 +16,11 @@ def make_component(
     nlp: Language, name: str, model: str | None, columns: list[str], target: str, probabilities: bool
 ) -> LabelerComponent:
     """The component of a model file: ``nlp.add_pipe("structsvm", config={"model": PATH})``."""
+    if probabilities and not Span.has_extension("probability"):
+        Span.set_extension("probability", default=None)
+    if probabilities and not Token.has_extension("probability"):
+        Token.set_extension("probability", default=None)
+    if target.startswith("_.") and not Token.has_extension(target[2:]):
+        Token.set_extension(target[2:], default=None)
     labeler = None if model is None else SequenceLabeler.load(model)
     return LabelerComponent(name, labeler, columns, target, probabilities)

@@ -157,10 +157,14 @@ def likely_chunks(
     found = [Runs(*(np.empty(0, dtype=np.int64),) * 3, np.empty(0))]
     kind = [0]
     for chosen, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
+        # By label first: what is summed over labels lies in rows.
+        of_label = np.ascontiguousarray(np.moveaxis(labels, 2, 0))
         for k, name in enumerate(kinds):
             own, together = groups[name]
-            first = np.moveaxis(labels[:, :, own], 2, 0)
-            goes_on = np.moveaxis(pairs[:, :, own[:, None], own] * together, (2, 3), (0, 1))
+            first = of_label[own]
+            goes_on = np.zeros((len(own), *first.shape))
+            for a, b in np.argwhere(together).tolist():
+                goes_on[a, b, :, :-1] = pairs[:, :, own[a], own[b]]
             for runs in runs_of(first, goes_on, lengths, least):
                 found.append(runs._replace(sequence=chosen[runs.sequence]))
                 kind.append(k)
@@ -238,27 +242,23 @@ def runs_of(labels: Floats, goes_on: Floats, lengths: NDArray[np.int64], least: 
     ----------
     labels : array (K, n, length)
         The probability of each of its labels.
-    goes_on : array (K, K, n, length - 1)
-        The probability of each pair of neighbours among them that belong together, 0 for others.
+    goes_on : array (K, K, n, length)
+        The probability of each pair of them, of a token and the next one, that belong together; 0 for others.
     lengths : array (n,)
     least : float
     """
-    n, length = labels.shape[1:]
     run = labels.copy()
-    run[:, :, 1:] -= goes_on.sum(axis=0)
-    # share[a, b, i, t] is P(b | a) of tokens t + 1 and t; none goes on after the last one.
-    share = np.zeros((len(labels), len(labels), n, length))
-    before = labels[:, None, :, : length - 1]
-    np.divide(goes_on, before, out=share[..., : length - 1], where=before > 0.0)
-    share[:, :, np.arange(n), lengths - 1] = 0.0
-    ends = 1.0 - share.sum(axis=1)
+    run[:, :, 1:] -= goes_on.sum(axis=0)[..., :-1]
     entries, starts = np.nonzero(run.sum(axis=0) >= least)
     run, stops = run[:, entries, starts], starts + 1
     while len(entries):
-        at = entries, stops - 1
-        chances = np.clip((run * ends[:, *at]).sum(axis=0), 0.0, 1.0)
+        # share[a, b, k] is P(b | a) of the tokens after and at the end of chunk k.
+        before, on = labels[:, None, entries, stops - 1], goes_on[:, :, entries, stops - 1]
+        can = (stops < lengths[entries]) & (before > 0.0)
+        share = np.divide(on, before, out=np.zeros(on.shape), where=can)
+        chances = np.clip((run * (1.0 - share.sum(axis=1))).sum(axis=0), 0.0, 1.0)
         is_likely = chances >= least
         yield Runs(entries[is_likely], starts[is_likely], stops[is_likely], chances[is_likely])
-        run = (run[:, None] * share[:, :, *at]).sum(axis=0)
+        run = (run[:, None] * share).sum(axis=0)
         stays = run.sum(axis=0) >= least
         entries, starts, stops, run = entries[stays], starts[stays], stops[stays] + 1, run[:, stays]

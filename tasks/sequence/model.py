@@ -499,7 +499,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def lengths_of(self, X: SequencesLike) -> list[int]:
         """The numbers of tokens of sequences."""
-        return self.encoder.transform(read(X), None).lengths.tolist()
+        X = read(X)
+        if isinstance(X, list) and all(isinstance(x, (list, tuple)) for x in X):
+            return list(map(len, X))
+        return self.encoder.transform(X, None).lengths.tolist()
 
     def likely_chunks(self, X: SequencesLike, least: float) -> Chunks:
         """All spans that have at least this probability; ValueError without probabilities."""
@@ -790,6 +793,20 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def shown(self) -> Sequence[Hashable]:
         """The name that users have for each label."""
         return self.labels if self.segments is None else [self.segments.shown(tag) for tag in self.labels]
+
+    def chances_of_labels(self, X: SequencesLike, y: Sequence[Sequence[Hashable]]) -> list[list[float]]:
+        """The probability of each token's label; of whole segments, of any of the tags that the label may be."""
+        columns = {label: self._tags_of(label) for labels in y for label in labels}
+        tables = self.marginals(X)
+        return [
+            [float(row[columns[label]].sum()) for row, label in zip(table, labels, strict=True)]
+            for table, labels in zip(tables, y, strict=True)
+        ]
+
+    def _tags_of(self, label: Hashable) -> list[int]:
+        """The numbers of the tags that a user's label may be."""
+        tags = [label] if self.segments is None else self.segments.in_tags(str(label))
+        return [self.labels.index(tag) for tag in tags if tag in self.labels]
 
     @cached_property
     def shown_array(self) -> NDArray[np.object_]:

@@ -263,6 +263,41 @@ def make_oracle(
             if encoder.min_count > 1
             else "the tokens have no features at all"
         )
+    costs = costs_of(params, labels, label_ids, loss)
+    if segments is not None:
+        oracle = segment_oracle(labels, n_features, segments, loss, costs)
+        if params.constraints is None or is_scheme(params.constraints):
+            return oracle
+        return under(oracle, params.constraints, labels, segments.names_of(labels))
+    allowed = compiled(params.constraints, labels)
+    if is_scheme(params.constraints) and params.broken == "predict":
+        warn_of_scheme(params, labels)
+    transitions, first, last = allowed.masks
+    masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
+    if params.inference == "greedy":
+        check_greedy(params, loss)
+        order = greedy_order(params, encoder, needs_automaton=allowed.language is not None or bool(allowed.rules))
+        return GreedyOracle(
+            len(labels), n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
+        )
+    return ViterbiOracle(
+        len(labels),
+        n_features,
+        n_bigrams=encoder.n_bigrams,
+        order=exact_order(params, encoder),
+        end=features_of(params).end,
+        loss=loss,
+        label_costs=costs,
+        language=allowed.language,
+        rules=allowed.rules,
+        **masks,
+    )
+
+
+def costs_of(
+    params: LabelerParams, labels: Sequence[Hashable], label_ids: Integers, loss: str
+) -> NDArray[np.float64] | None:
+    """The cost of each label; ValueError where the loss has none."""
     costs = label_costs(params.class_weight, labels, label_ids)
     if loss == "zero_one" and costs is not None:
         raise ValueError("class_weight has no meaning with loss='zero_one', which counts sequences; use loss='hamming'")
@@ -270,26 +305,21 @@ def make_oracle(
         raise ValueError(
             "class_weight has no meaning with loss='log', which has no costs; use sample_weight, or a margin"
         )
-    if segments is not None:
-        oracle = segment_oracle(labels, n_features, segments, loss, costs)
-        if params.constraints is None or is_scheme(params.constraints):
-            return oracle
-        return under(oracle, params.constraints, labels, segments.names_of(labels))
-    (transitions, first, last), language, rules = compiled(params.constraints, labels)
-    if is_scheme(params.constraints) and params.broken == "predict":
-        warn_of_scheme(params, labels)
-    masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
-    if params.inference == "greedy":
-        check_greedy(params, loss)
-        if language is not None or rules:
-            raise ValueError(
-                "inference='greedy' takes constraints that speak of neighbouring labels alone (a scheme, masks), and "
-                "these need an automaton: use inference='exact'"
-            )
-        order = (2 if encoder.template_bigram else 0) if params.order is None else params.order
-        return GreedyOracle(
-            len(labels), n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
+    return costs
+
+
+def greedy_order(params: LabelerParams, encoder: FeatureEncoder, *, needs_automaton: bool) -> int:
+    """The order of greedy inference; ValueError for constraints that are no masks."""
+    if needs_automaton:
+        raise ValueError(
+            "inference='greedy' takes constraints that speak of neighbouring labels alone (a scheme, masks), and "
+            "these need an automaton: use inference='exact'"
         )
+    return (2 if encoder.template_bigram else 0) if params.order is None else params.order
+
+
+def exact_order(params: LabelerParams, encoder: FeatureEncoder) -> int:
+    """The order of exact inference; ValueError for templates without transitions, and another order than 1 or 2."""
     order = 1 if params.order is None else params.order
     if not encoder.template_bigram:
         raise ValueError(
@@ -299,18 +329,7 @@ def make_oracle(
         )
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")
-    return ViterbiOracle(
-        len(labels),
-        n_features,
-        n_bigrams=encoder.n_bigrams,
-        order=order,
-        end=features_of(params).end,
-        loss=loss,
-        label_costs=costs,
-        language=language,
-        rules=rules,
-        **masks,
-    )
+    return order
 
 
 def warn_of_scheme(params: LabelerParams, labels: Sequence[Hashable]) -> None:

@@ -21,11 +21,6 @@ from structsvm.tasks import AmbiguousClassifier
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 
 
-@pytest.fixture(scope="module")
-def runtime(tmp_path_factory):
-    return runtime_models.compiled(tmp_path_factory.mktemp("runtime"))
-
-
 def bytes_of(name):
     with tempfile.TemporaryDirectory() as folder:
         export(name, folder)

@@ -24,11 +24,6 @@ SMALL = "words"
 
 
 @pytest.fixture(scope="module")
-def runtime(tmp_path_factory):
-    return runtime_models.compiled(tmp_path_factory.mktemp("runtime"))
-
-
-@pytest.fixture(scope="module")
 def tagger_of(runtime, tmp_path_factory):
     taggers = {}
 

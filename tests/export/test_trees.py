@@ -23,11 +23,6 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 
 
 @pytest.fixture(scope="module")
-def runtime(tmp_path_factory):
-    return runtime_models.compiled(tmp_path_factory.mktemp("runtime"))
-
-
-@pytest.fixture(scope="module")
 def opened(runtime):
     return runtime_models.opener(runtime, fitted)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import runtime_models
 from runtime_models import COMPILER, RUNTIME, arrays_of
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
@@ -82,13 +81,6 @@ def test_units_too_far_apart_for_heads_are_written_as_floats():
 
 def test_rows_that_are_full_stay_dense():
     assert form_of(np.ones((40, N_LABELS), dtype=np.float32) / 3, N_LABELS).number == 0
-
-
-@pytest.fixture(scope="module")
-def runtime(tmp_path_factory):
-    if COMPILER is None:
-        pytest.skip("needs a C compiler")
-    return runtime_models.compiled(tmp_path_factory.mktemp("runtime"))
 
 
 def contents_of(model):

@@ -55,7 +55,7 @@ def same(one, other):
 @pytest.mark.parametrize("formulation", FORMULATIONS, ids=str)
 @pytest.mark.parametrize("order", [1, 2])
 def test_cuts_are_those_of_the_whole_automaton(order, formulation, monkeypatch):
-    monkeypatch.setattr(compiled, "MOST_PROBLEMS", 3)  # problems are made anew
+    monkeypatch.setattr(compiled, "MOST_BYTES", 1 << 10)  # problems are made anew
     n_changed = 0
     for seed in range(3):
         case, lazy, full, tokens, labels = valid_case(seed, order, masks=seed == 2, n_bigrams=seed % 2)
@@ -91,6 +91,22 @@ def test_parts_and_copies_of_a_problem():
         assert same(part.separate(i - 2, w), theirs.separate(i, w)) and same(
             again.separate(i, w), theirs.separate(i, w)
         )
+
+
+@pytest.mark.parametrize(("most", "made_again"), [(0, True), (1 << 28, False)], ids=["no room", "room"])
+def test_true_labellings_are_checked_once_whatever_is_made_anew(most, made_again, monkeypatch):
+    checked, made = [], []
+    broken_at, under = ViterbiOracle.broken_at, ViterbiOracle.under
+    monkeypatch.setattr(ViterbiOracle, "broken_at", lambda *given: checked.append(given) or broken_at(*given))
+    monkeypatch.setattr(ViterbiOracle, "under", lambda self, rules, i: made.append(rules) or under(self, rules, i))
+    monkeypatch.setattr(compiled, "MOST_BYTES", most)
+    _, lazy, _, tokens, labels = valid_case(1)
+    problem = lazy.bind(tokens, labels)
+    for w in np.random.default_rng(0).normal(size=(4, lazy.n_features)).astype(np.float32):
+        for i in range(len(tokens)):
+            problem.most_violated(i, w)
+    assert len(checked) == 1 and len(set(made)) > 5
+    assert (len(made) > len(set(made))) == made_again
 
 
 def test_what_needs_all_rules_at_once_is_refused():

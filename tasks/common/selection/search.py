@@ -282,6 +282,16 @@ class Search:
         return self.model.loss
 
     @property
+    def first_search(self) -> Search:
+        """The search of the first loss: the only one."""
+        return self
+
+    @property
+    def best_search(self) -> Search:
+        """The search of the loss that is chosen: the only one."""
+        return self
+
+    @property
     def scale(self) -> float:
         """Scale of the examples whose weight is not 0."""
         return float(self.model.scale(self.examples.of_weight()))
@@ -444,6 +454,16 @@ class LossSearch:
         self.search = searches[0]
         for search in searches:
             search.seed = self.search.seed
+
+    @property
+    def first_search(self) -> Search:
+        """The search of the first loss."""
+        return self.searches[0]
+
+    @property
+    def best_search(self) -> Search:
+        """The search of the loss that is chosen, or that runs."""
+        return self.search
 
     @property
     def part(self) -> Part | None:

@@ -22,7 +22,6 @@ from structsvm.tasks.common.selection.search import (
     LONGEST,
     LOWEST_OF_LOG,
     Held,
-    LossSearch,
     Part,
     Search,
     difference,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from structsvm.progress import Monitor
     from structsvm.solvers import Solver
     from structsvm.tasks.common.examples import Examples
+    from structsvm.tasks.common.selection.search import LossSearch
 
 # Standard errors of the paired difference by which the 1-norm must be better to be taken. If it is better by less, the
 # parts held out are so many: the others with the values that the first one has chosen.
@@ -121,14 +121,13 @@ class RivalSearch:
         if choice is None:
             return None
         self.search = self.rival
-        first = self.usual.searches[0] if isinstance(self.usual, LossSearch) else self.usual
+        first = self.usual.first_search
         rows = np.arange(len(first.examples))
         other = self.rival.choose_on([np.isin(rows, part.held_out) for part in first.parts], monitor)
         helds = [self.usual.held, self.rival.held]
         gain, error = gained(*helds)
         if 0.0 < gain <= SURELY * error and len(first.parts) == 1:
-            best = self.usual.search if isinstance(self.usual, LossSearch) else self.usual
-            helds = [joined([search.held, more(search, monitor)]) for search in (best, self.rival)]
+            helds = [joined([search.held, more(search, monitor)]) for search in (self.usual.best_search, self.rival)]
             gain, error = gained(*helds)
         is_better = gain > SURELY * error
         scores = [ratio(*held[1:]) for held in helds]

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import get_tags
 
 import structsvm
-from structsvm import LaRank
+from structsvm import LaRank, LatentSVM, Perceptron
 from structsvm.datasets import make_treebank
 from structsvm.estimator import InputsAndOutputs, StructuredModel
 from structsvm.tasks import GrammarParser, SequenceLabeler, TaxonomyClassifier
@@ -138,6 +138,21 @@ def test_parameters_beside_a_solver_object(name):
         ValueError, match=f"The '{name}' parameter is set beside a solver object, .*=LaRank\\({name}=...\\)"
     ):
         SequenceLabeler(solver=LaRank(), **{name: 1 if name != "checkpoint" else "c"}).fit([[{"w": "a"}]], [["A"]])
+
+
+@pytest.mark.parametrize(
+    ("solver", "name", "says"),
+    [
+        (LatentSVM(LaRank()), "C", r"its own; set it there and not here: solver=LatentSVM\(LaRank\(C=\.\.\.\)\)$"),
+        (LatentSVM(LaRank()), "tol", r"solver=LatentSVM\(tol=\.\.\.\)$"),
+        (Perceptron(), "C", "which has no such parameter; leave it out$"),
+        (LatentSVM(Perceptron()), "C", "which has no such parameter; leave it out$"),
+    ],
+    ids=["wrapped", "wrapper", "none", "none wrapped"],
+)
+def test_a_parameter_beside_a_solver_object_belongs_to_it_or_to_the_one_it_wraps(solver, name, says):
+    with pytest.raises(ValueError, match=says):
+        SequenceLabeler(solver=solver, **{name: 1}).fit([[{"w": "a"}]], [["A"]])
 
 
 def test_parameters_without_meaning_for_the_perceptron():
