@@ -25,10 +25,18 @@ from structsvm.tasks.common.likelihood import check_least
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.questions.denied import as_answers
 from structsvm.tasks.common.questions.loop import LearningLoop
+from structsvm.tasks.common.solver import AUTO, solver_of
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of, solver_for
+from structsvm.tasks.sequence.parameters import (
+    RIVAL,
+    USUAL_SOLVER,
+    SequenceLabelerParameters,
+    loss_of,
+    possible_losses,
+    solver_for,
+)
 from structsvm.tasks.sequence.portable.binary import runtime_files
 from structsvm.tasks.sequence.portable.plain import json_files
 from structsvm.tasks.sequence.questions.growth import grown, labels_in
@@ -285,6 +293,13 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
     def _make_solver(self, before: TaskModel[LabeledSequences] | None = None) -> Solver:
         choice = None if before is None else before.choice
         return solver_for(self.get_params(deep=False), loss_of(self, before), choice)
+
+    def _most_passes(self, solver: Solver) -> int:
+        params = self.get_params(deep=False)
+        others = [solver_for(params, loss) for loss in possible_losses(self)]
+        if self.solver in (AUTO, USUAL_SOLVER):
+            others.append(solver_of(params | {"solver": RIVAL}, "log"))
+        return max(solver.n_passes, *(other.n_passes for other in others))
 
     def _prepare(
         self,

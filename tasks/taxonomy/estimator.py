@@ -39,7 +39,7 @@ from structsvm.tasks.common.labels import (
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.questions.given import one_row
 from structsvm.tasks.common.questions.loop import LearningLoop
-from structsvm.tasks.common.solver import is_log, make_solver
+from structsvm.tasks.common.solver import is_auto, is_log, make_solver, solver_of
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS, is_inner, predicts_leaves
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
@@ -265,6 +265,11 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, Learning
                 f"The 'kernel' parameter is None, and {type(solver).__name__} solves problems with kernels"
             )
         return solver
+
+    def _most_passes(self, solver: Solver) -> int:
+        if not is_auto(self.loss) or self.kernel is not None:
+            return super()._most_passes(solver)
+        return max(solver.n_passes, solver_of(self.get_params(deep=False), "log").n_passes)
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *, classes: Iterable[Hashable] | None = None

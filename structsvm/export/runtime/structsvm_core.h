@@ -52,8 +52,7 @@ typedef struct {
     uint32_t n_pages;
     const uint16_t *pages;
     const uint8_t *kinds;
-    const uint32_t *properties;
-    const int32_t *lower;
+    const uint32_t *properties; const int32_t *lower;
 } alphabet;
 
 typedef struct { void *data; uint64_t size; } room;
@@ -236,12 +235,9 @@ int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     structsvm *made = calloc(1, sizeof(structsvm));
     if (made == NULL) return STRUCTSVM_MEMORY;
     int failed = read_model(&r, made);
-    if (failed < 0) {
-        structsvm_close(made);
-        return failed;
-    }
-    *tagger = made;
-    return STRUCTSVM_OK;
+    if (failed < 0) structsvm_close(made);
+    else *tagger = made;
+    return failed < 0 ? failed : STRUCTSVM_OK;
 }
 
 void structsvm_close(structsvm *tagger) {

@@ -384,9 +384,7 @@ static int read_word(model *m, const structsvm_text *text, word *w) {
     GROW(m->letters, 3 * ((uint64_t)text->size + 1) * sizeof(uint32_t));
     w->letters = m->letters.data;
     w->n = decoded(w->text.data, w->text.size, m->letters.data);
-    if (w->n < 0) return STRUCTSVM_UTF8;
-    set_marks(m, w);
-    return STRUCTSVM_OK;
+    return w->n < 0 ? STRUCTSVM_UTF8 : (set_marks(m, w), STRUCTSVM_OK);
 }
 
 /* Bytes that a function writes of a text: a byte becomes a letter of at most four, or the two of a dotted i. */
