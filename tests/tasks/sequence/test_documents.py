@@ -135,7 +135,7 @@ def registry():
 
 
 def test_the_constructor_registers_extensions(monkeypatch):
-    """Of spaCy's classes, if a program has imported it; again, it changes nothing."""
+    """The classes are those of spaCy, if a program has imported it; a second component changes nothing."""
     spacy, tokens = ModuleType("spacy"), ModuleType("spacy.tokens")
     spacy.tokens, tokens.Span, tokens.Token = tokens, registry(), registry()
     monkeypatch.setitem(sys.modules, "spacy", spacy)
