@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from spacy.language import Language
-from spacy.tokens import Span, Token
 
 from structsvm.tasks.sequence.documents import LabelerComponent
 from structsvm.tasks.sequence.estimator import SequenceLabeler
@@ -16,11 +15,5 @@ def make_component(
     nlp: Language, name: str, model: str | None, columns: list[str], target: str, probabilities: bool
 ) -> LabelerComponent:
     """The component of a model file: ``nlp.add_pipe("structsvm", config={"model": PATH})``."""
-    if probabilities and not Span.has_extension("probability"):
-        Span.set_extension("probability", default=None)
-    if probabilities and not Token.has_extension("probability"):
-        Token.set_extension("probability", default=None)
-    if target.startswith("_.") and not Token.has_extension(target[2:]):
-        Token.set_extension(target[2:], default=None)
     labeler = None if model is None else SequenceLabeler.load(model)
     return LabelerComponent(name, labeler, columns, target, probabilities)

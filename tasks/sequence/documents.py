@@ -1,11 +1,15 @@
-"""Labels of documents that have the form of spaCy's: tokens, sentences, spans. spaCy itself is not imported."""
+"""Labels of documents that have the form of spaCy's: tokens, sentences, spans.
+
+spaCy itself is imported only where a program has imported it before, to register extensions.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -47,15 +51,37 @@ class LabelerComponent:
     ) -> None:
         self.name, self.labeler, self.columns, self.target = name, labeler, list(columns), target
         self.probabilities = probabilities
+        self._register()
+
+    def _register(self) -> None:
+        """Let tokens and spans have the extensions that are written; those that are there stay."""
+        if "spacy" not in sys.modules:
+            return
+        from spacy.tokens import Span, Token
+
+        own = [(Span, "probability"), (Token, "probability")] * self.probabilities
+        for kind, extension in [*own, *[(Token, self.target[2:])] * self.target.startswith("_.")]:
+            if not kind.has_extension(extension):
+                kind.set_extension(extension, default=None)
 
     def __call__(self, doc: Doc) -> Doc:
         return next(self.pipe([doc]))
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Label documents, `batch_size` at a time."""
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int | Iterable[int] = 128) -> Iterator[Doc]:
+        """Label documents, `batch_size` at a time, or as many as its items say, one after the other.
+
+        Raises
+        ------
+        ValueError
+            For a size below 1, and for sizes that end before the documents do.
+        """
         stream = iter(stream)
-        while docs := list(islice(stream, batch_size)):
-            yield from self._labelled(docs)
+        sizes = iter(batch_size) if isinstance(batch_size, Iterable) else repeat(batch_size)
+        for first in stream:
+            size = int(next(sizes, 0))
+            if size < 1:
+                raise ValueError("'batch_size' must be at least 1, or sizes that do not end before the documents")
+            yield from self._labelled([first, *islice(stream, size - 1)])
 
     def _labelled(self, docs: list[Doc]) -> list[Doc]:
         if self.labeler is None:

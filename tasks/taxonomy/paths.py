@@ -92,12 +92,24 @@ def _of_paths(y: KnownLabels, classes: list[Any] | None, separator: str, unknown
 
 
 def _check_one_path(labels: Collection[str], separator: str) -> None:
-    """Raise ValueError for a label that lists others: several paths between bars, semicolons or commas."""
+    """Raise ValueError for a label that lists paths between bars, semicolons or commas, one of them a label too.
+
+    A comma before a blank may belong to a level ("Cars, Trucks"): there each other path must begin as some label does.
+    """
     known = {label for label in labels if separator in label}
+    tops = {label.split(separator)[0] for label in known}
     for label, mark in product(labels, LISTING):
-        listed = [path.strip() for path in label.split(mark)] if mark in label and mark not in separator else []
-        if len(listed) > 1 and known.issuperset(listed):
+        if mark not in label or mark in separator:
+            continue
+        listed = [path.strip() for path in label.split(mark) if path.strip()]
+        others = [path for path in listed if path not in known]
+        is_prose = mark == "," and ", " in label and separator != " "
+        if len(others) < len(listed) and all(
+            separator in path and (not is_prose or path.split(separator)[0] in tops) for path in others
+        ):
+            path = next(path for path in listed if path in known)
             raise ValueError(
-                f"the label {label!r:.80} lists several paths that are labels, and a label is one path: keep one, "
-                "or give each a row of its own; a set of paths is one of them, not known which (--partial, with bars)"
+                f"the label {label!r:.80} lists {path!r:.80}, which is a label, beside {mark!r}, and a label is one "
+                "path: keep one, or give each a row of its own; where it is one of several and not known which, y has "
+                "a set of paths (on the command line --partial, with bars between them)"
             )

@@ -303,6 +303,15 @@ def test_names_between_blanks_are_refused():
         '{"id": 3, "text": "a b"}',
         '[{"text": "a b"},',
         '{"a":{',
+        '{"text": null, "label": "A"}',
+        '{"ok": true, "label": "A"}',
+        '["Anna","lives"]',
+        '[["Anna", "lives"], ["PER", "O"]],',
+        '[["Anna", "lives"],',
+        '[\n  {\n    "text": "a b",\n    "label": "A"\n  },',
+        '{\n  "text": "a b",',
+        '[\r\n  "Anna",\r\n  "lives"\r\n]',
+        '[\n  {"text": "a b"},',
     ],
 )
 def test_json_is_refused_by_name(line):
@@ -313,3 +322,19 @@ def test_json_is_refused_by_name(line):
 @pytest.mark.parametrize("line", ["{ O", '{"a" O', '{"a": O', "[{ O", '" O'])
 def test_words_like_json_are_words(line):
     assert table(line + "\n").n_tokens == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id":5}\tO\nok\tB\n',
+        '{"id": 5} O\nok it B\n',
+        '{"a":"b"}\tNN\tO\nok\tNN\tB\n',
+        '["a"]\tO\nok\tB\n',
+        "[1]\nok\n",
+        "[\nsee\n",
+        "{\tO\nx\tB\n",
+    ],
+)
+def test_a_first_word_of_json_is_a_word(text):
+    assert table(text).n_tokens == 2

@@ -5,6 +5,7 @@ Lines that are no tokens are made blank, so that the lines of messages stay thos
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -41,6 +42,9 @@ ASIDE = re.compile(rb"^(?:#+[ \t]|-DOCSTART-(?=\s|\Z))[^\n]*", re.MULTILINE)
 NO_TOKENS = re.compile(rb"-DOCSTART-|#[ \t]+(?:(?:id|sent_id|newdoc|newpar)(?=\s|\Z)|[^\s=]+[ \t]+=(?=\s|\Z))")
 LINE = re.compile(rb"[^\n]+")
 JSON_OBJECT = re.compile(rb'[\s[]*\{\s*"[^"\\]+"\s*:\s*["[{\d]')  # a name and how its value begins
+JSON_OPENING = re.compile(rb"[\s\[{]*[\[{]\s*")  # brackets alone begin JSON that is spread over lines
+JSON_INNER = re.compile(rb'"[^"\\]+"\s*(?::.*|,)', re.DOTALL)  # a name and its value, or a text of a list
+JSON_ENDS = b"}", b"]", b"},", b"],", b"{", b"["
 # The first word of a CoNLL-U file, or a multiword token, or an empty node before it.
 # Columns of the forms of treebanks, and a word's head in them.
 CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
@@ -148,7 +152,7 @@ class Form:
             check_no_treebank(row, name)
         if self.names is None:
             check_no_header(row, name)
-            check_no_json(row, name)
+            check_no_json(row, head, name)
         self.width = width(row) if self.names is None else len(self.names) * bool(row)
         n_tabs = 0 if self.names is not None else row.count(b"\t")
         self.is_tabbed = n_tabs > 0 and self.width != n_tabs + 1 and _is_ragged(head, self.width)
@@ -433,13 +437,37 @@ def check_no_header(row: bytes, name: str) -> None:
         )
 
 
-def check_no_json(row: bytes, name: str) -> None:
-    """Raise ColumnFileError for a first line that is an object of JSON, or begins a list of them."""
-    if JSON_OBJECT.match(row):
+def check_no_json(row: bytes, head: bytes, name: str) -> None:
+    """Raise ColumnFileError for a first line that is JSON, or begins it; a first word of JSON is a word."""
+    if _is_json(row) or (JSON_OPENING.fullmatch(row) and _goes_on(row, head)):
         raise ColumnFileError(
             f"{name}:1: is JSON, and no file of columns: in Python, SequenceLabeler.fit takes lists of words and of "
             "labels, and structsvm.datasets.write_columns makes a column file of them"
         )
+
+
+def _is_json(row: bytes) -> bool:
+    """Whether a line is an object or a list of JSON, or begins a list of them."""
+    row = row.strip()
+    if JSON_OBJECT.match(row) and row.endswith(JSON_ENDS):
+        return True
+    return any(map(_parses, (row, row.removesuffix(b","), row[1:].removesuffix(b",") if row[:1] == b"[" else b"")))
+
+
+def _parses(text: bytes) -> bool:
+    """Whether a text is an object or a list of JSON with a text in it: "[1]" is a word."""
+    try:
+        return b'"' in text and isinstance(json.loads(text), (dict, list))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _goes_on(row: bytes, head: bytes) -> bool:
+    """Whether the first line below an opening bracket that is no bracket goes on as JSON does."""
+    lines = head.split(b"\n")
+    below = (line.strip() for line in lines[lines.index(row) + 1 :])
+    line = next((line for line in below if line and not JSON_OPENING.fullmatch(line)), b"")
+    return JSON_INNER.fullmatch(line) is not None or _is_json(line)
 
 
 def first_row(data: bytes) -> bytes:

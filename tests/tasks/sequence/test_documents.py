@@ -1,6 +1,8 @@
 """Labels of documents that have the form of spaCy's, without spaCy."""
 
-from types import SimpleNamespace
+import sys
+from itertools import count
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -92,3 +94,55 @@ def test_tokens_have_the_probability_of_their_label(target, y, params):
         assert y[2][1] == "B-PER" and chances[2, 1] == pytest.approx(tables[2][1, begins].sum())
     else:
         assert chances == pytest.approx(np.array([table.max(axis=1) for table in tables]))
+
+
+def test_sizes_of_batches_may_be_an_iterator():
+    component, taken = LabelerComponent("names", fitted(), ["text"], "tag_"), []
+    stream = (taken.append(k) or Doc(X[k]) for k in range(6))
+    found, seen = [], []
+    for doc in component.pipe(stream, batch_size=iter([1, np.int64(3), 4.0])):
+        found.append([token.tag_ for token in doc.tokens])
+        seen.append(len(taken))
+    assert found == Y[:6] and seen == [1, 4, 4, 4, 6, 6]
+    assert len(list(component.pipe(map(Doc, X[:3]), batch_size=np.int64(2)))) == 3
+    assert len(list(component.pipe(map(Doc, X[:3]), batch_size=count(1)))) == 3
+
+
+@pytest.mark.parametrize("sizes", [0, [1, 1], [2, 0]])
+def test_no_document_is_left_out_by_sizes(sizes):
+    component = LabelerComponent("names", fitted(), ["text"], "tag_")
+    with pytest.raises(ValueError, match="'batch_size' must be at least 1"):
+        list(component.pipe(map(Doc, X[:3]), batch_size=sizes))
+
+
+def registry():
+    """A class that registers extensions as spaCy's do: a name that is there is refused."""
+
+    class Kind:
+        own = {}
+
+        @classmethod
+        def has_extension(cls, name):
+            return name in cls.own
+
+        @classmethod
+        def set_extension(cls, name, default):
+            if name in cls.own:
+                raise ValueError(name)
+            cls.own[name] = default
+
+    return Kind
+
+
+def test_the_constructor_registers_extensions(monkeypatch):
+    """The classes are those of spaCy, if a program has imported it; a second component changes nothing."""
+    spacy, tokens = ModuleType("spacy"), ModuleType("spacy.tokens")
+    spacy.tokens, tokens.Span, tokens.Token = tokens, registry(), registry()
+    monkeypatch.setitem(sys.modules, "spacy", spacy)
+    monkeypatch.setitem(sys.modules, "spacy.tokens", tokens)
+    LabelerComponent("names", None, ["text"], "ents")
+    assert tokens.Span.own == tokens.Token.own == {}
+    for _ in range(2):
+        LabelerComponent("names", None, ["text"], "_.kind", True)
+    assert tokens.Span.own == {"probability": None}
+    assert tokens.Token.own == {"probability": None, "kind": None}

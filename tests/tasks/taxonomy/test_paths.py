@@ -262,10 +262,45 @@ def test_indicators_of_classes_are_no_levels():
 def test_several_paths_in_one_label(mark):
     """They would be one path, with a level such as "C|A"; the lists of labels that stand nowhere else stay labels."""
     y = ["A/B", "A/C", f"A/B{mark}A/C"]
-    with pytest.raises(ValueError, match=r"lists several paths that are labels.*--partial"):
-        TaxonomyClassifier(taxonomy="/").fit(np.eye(3), y)
-    for other in (f"A/B{mark}D", f"A/B{mark}A/D", f"{mark}A/B"):
+    refused = r"lists 'A/B', which is a label.*y has a set of paths \(on the command line --partial"
+    for several in (y[2], f"A/B{mark}A/D", f"A/D{mark}A/B", f"A/B{mark}", f"{mark}A/B", f"A/B{mark}A/B"):
+        with pytest.raises(ValueError, match=refused):
+            TaxonomyClassifier(taxonomy="/").fit(np.eye(3), [*y[:2], several])
+    for other in (f"A/B{mark}D", f"A/D{mark}A/E", f"D{mark}A/B"):
         TaxonomyClassifier(taxonomy="/", C=1.0).fit(np.eye(3), [*y[:2], other])
     sets = np.empty(3, dtype=object)
     sets[:] = [*y[:2], {"A/B", "A/C"}]
     TaxonomyClassifier(taxonomy="/", C=1.0).fit(np.eye(3), sets)
+
+
+@pytest.mark.parametrize("mark", ["|", ";", ","])
+def test_one_path_of_several_is_a_label(mark):
+    """A level such as "b|c" would be made of them."""
+    with pytest.raises(ValueError, match="lists 'a/b', which is a label"):
+        TaxonomyClassifier(taxonomy="/").fit(np.eye(2), ["a/b", f"a/b{mark}c/d"])
+
+
+def test_a_level_with_a_comma_lists_no_paths():
+    y = ["Vehicles > Cars", "Vehicles > Cars, Trucks & Vans > Parts", "Vehicles > Boats"]
+    model = TaxonomyClassifier(taxonomy=" > ", C=1.0).fit(np.eye(3), y)
+    assert "Vehicles > Cars, Trucks & Vans" in model.taxonomy_.nodes
+
+
+@pytest.mark.parametrize(
+    ("separator", "y"),
+    [
+        (".", ["1.2", "1.3", "1.2,1.3"]),
+        ("-", ["A-B", "A-C", "A-B,A-C"]),
+        (" ", ["red wine", "dry wine", "red wine, dry wine"]),
+        (" ", ["red wine", "dry wine", "red wine, sweet wine"]),
+    ],
+)
+def test_lists_are_refused_with_separators_that_stand_in_words(separator, y):
+    """Both parts are labels, and the path would have a level such as "2,1" or "wine,", which no taxonomy has.
+
+    Whoever means it writes another separator: without that of the paths in it, the label is a name of its own.
+    """
+    with pytest.raises(ValueError, match="which is a label, beside ','"):
+        TaxonomyClassifier(taxonomy=separator).fit(np.eye(3), y)
+    other = [label.replace(separator, "/", 1) for label in y[:2]]
+    TaxonomyClassifier(taxonomy="/", C=1.0).fit(np.eye(3), [*other, y[2]])
