@@ -28,8 +28,6 @@ CONSTANT, FEWEST_ROWS = 0.9, 20
 DISAGREEING = 0.02
 # A term is one leaf if it holds this share of all occurrences of one of its parts, and is in so many meanings.
 TOGETHER, FEWEST_TERMS = 0.9, 5
-# How quotations and numbers begin.
-MARKED = "'\"0123456789"
 # How readily a code expects new symbols.
 NOVELTY = 0.1, 1.0, 10.0, 100.0, 1000.0
 
@@ -128,7 +126,7 @@ class MeaningUnits:
         self.fixed = sorted(terms)
         self.terms = frozenset(map(parse_meaning, self.fixed))
         self.names = wrappers(trees)
-        self.selectors = selectors(trees, self.names, self.terms)
+        self.selectors = selectors(trees, self.names)
         self.lists = lists(trees)
         self.units: list[Unit] = []
         self.number: dict[Unit, int] = {}
@@ -167,10 +165,10 @@ class MeaningUnits:
         """The unit at the root of a tree, and what fills its slots."""
         if isinstance(tree, str):
             return Unit(tree, None), []
-        if is_constant(tree, self.names, self.terms):
+        if tree in self.terms or is_name(tree, self.names):
             return Unit(format_meaning(tree), None), []
         fixed = self.selectors.get(symbol_of(tree), ())
-        is_fixed = [k in fixed and is_constant(part, self.names, self.terms) for k, part in enumerate(tree[1:])]
+        is_fixed = [k in fixed and is_constant(part, self.names) for k, part in enumerate(tree[1:])]
         if fixed and isinstance(tree[-1], str) and all(is_fixed[:-1]):
             return Unit(format_meaning(tree), None), []
         slots: dict[Meaning, int] = {}
@@ -471,9 +469,9 @@ def lists(trees: Iterable[Meaning]) -> set[str]:
     return found
 
 
-def is_constant(tree: Meaning, names: Container[str], terms: frozenset[Meaning] = frozenset()) -> bool:
-    """Whether a tree is a constant, a name with its relation of `names` around it, or one of the `terms`."""
-    return isinstance(tree, str) or is_name(tree, names) or bool(terms and tree in terms)
+def is_constant(tree: Meaning, names: Container[str]) -> bool:
+    """Whether a tree is a constant, or a name with its relation of `names` around it."""
+    return isinstance(tree, str) or is_name(tree, names)
 
 
 def is_name(tree: Meaning, names: Container[str]) -> bool:
@@ -481,27 +479,44 @@ def is_name(tree: Meaning, names: Container[str]) -> bool:
     return not isinstance(tree, str) and tree[0] in names and len(tree) == 2 and isinstance(tree[1], str)
 
 
-def fixed_terms(trees: Iterable[Meaning]) -> set[str]:
+def fixed_terms(trees: Iterable[Meaning], before: MeaningUnits | None = None) -> set[str]:
     """Terms of constants that are one leaf, as ``get(all(recipe),type)``: their parts say nothing by themselves.
 
     A term's parts are constants or such terms; no quotations or numbers, nor names in their relation (see `wrappers`),
     as new ones may come. It is in `FEWEST_TERMS` meanings, and `TOGETHER` of what one of its parts is in are this term.
+
+    With units from `before`, their terms and those of the same relations, where these were met in terms alone: a new
+    ``go(to,away)`` is a leaf beside the leaf ``go(to,home)``. A relation with slots would compete with that leaf.
     """
     trees = list(dict.fromkeys(trees))
     names = wrappers(trees)
-    n_met: Counter[Meaning] = Counter()
-    waiting = trees[:]
-    while waiting:
-        node = waiting.pop()
-        n_met[node] += 1
-        waiting += () if isinstance(node, str) else node[1:]
-    found: set[Meaning] = set()
+    n_met = Counter(chain.from_iterable(map(subtrees, trees)))
+    found: set[Meaning] = set() if before is None else {*before.terms}
+    relations = {term[0] for term in found} - {name for name, _ in (before.alike if before else ())}
     for term in sorted(n_met, key=depth):
         parts = () if isinstance(term, str) or is_name(term, names) else term[1:]
-        is_closed = all(part in found or (isinstance(part, str) and part[0] not in MARKED) for part in parts)
-        if is_closed and n_met[term] >= FEWEST_TERMS and any(n_met[term] >= TOGETHER * n_met[part] for part in parts):
+        if not parts or not all(part in found or (isinstance(part, str) and is_plain(part)) for part in parts):
+            continue
+        is_frequent = n_met[term] >= FEWEST_TERMS and any(n_met[term] >= TOGETHER * n_met[part] for part in parts)
+        if is_frequent if before is None else term[0] in relations:
             found.add(term)
     return {*map(format_meaning, found)}
+
+
+def subtrees(tree: Meaning) -> set[Meaning]:
+    """A tree and all below it, each once."""
+    found, waiting = set(), [tree]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += () if isinstance(node, str) else node[1:]
+    return found
+
+
+def is_plain(constant: str) -> bool:
+    """Whether a constant is no quotation and no number, as ``-1.5``."""
+    return constant[0] not in "'\"" and not constant.lstrip("+-.")[:1].isdigit()
 
 
 def depth(tree: Meaning) -> int:
@@ -519,32 +534,30 @@ def around_text(before: tuple[str, ...]) -> str:
     return format_meaning((*before, "_"))
 
 
-def selectors(
-    trees: Iterable[Meaning], names: Container[str] = (), terms: frozenset[Meaning] = frozenset()
-) -> dict[Symbol, frozenset[int]]:
+def selectors(trees: Iterable[Meaning], names: Container[str] = ()) -> dict[Symbol, frozenset[int]]:
     """From relations to the arguments, by index, that belong to them: constants that select what the others may be.
 
-    Constants are names, too, with the relations `names` around them, and the `terms`. An argument that is the same
-    constant in all of `FEWEST_ROWS` meanings belongs to its relation, as well.
+    Constants are names, too, with the relations `names` around them. An argument that is the same constant in all of
+    `FEWEST_ROWS` meanings belongs to its relation, as well.
     """
     rows: dict[Symbol, list[list[Any]]] = defaultdict(list)
     waiting = list(trees)
     while waiting:
         node = waiting.pop()
-        if not isinstance(node, str) and not (terms and node in terms):
-            rows[symbol_of(node)].append([described(node, k, names, terms) for k in range(1, len(node))])
+        if not isinstance(node, str):
+            rows[symbol_of(node)].append([described(node, k, names) for k in range(1, len(node))])
             waiting += node[1:]
     new = log(1 + len({part for of_symbol in rows.values() for row in of_symbol for part in row}))
     found = {symbol: selecting([*zip(*of_symbol, strict=True)], new) for symbol, of_symbol in rows.items()}
     return {symbol: columns for symbol, columns in found.items() if columns}
 
 
-def described(node: Meaning, k: int, names: Container[str], terms: frozenset[Meaning] = frozenset()) -> Any:
+def described(node: Meaning, k: int, names: Container[str]) -> Any:
     """The k-th argument as `selectors` counts it: a constant's text, another relation, or equal to an earlier one."""
     part, first = node[k], node.index(node[k], 1)
     if first < k:
         return "=", first
-    return format_meaning(part) if is_constant(part, names, terms) else (part[0], None)
+    return format_meaning(part) if is_constant(part, names) else (part[0], None)
 
 
 def selecting(columns: Sequence[Sequence[Any]], new: float) -> frozenset[int]:

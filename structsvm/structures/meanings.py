@@ -30,8 +30,9 @@ SURE_ORDER, FEWEST_ORDERED = 0.9, 20
 _TOKEN = re.compile(
     r"""\s*(?:([(),])|('(?:[^']|'(?!\s*(?:[,)]|$)))*'|"(?:[^"]|"(?!\s*(?:[,)]|$)))*")|([^\s(),'"]+)|(\S))"""
 )
-# In lists, ``(f a "b c")``, quotes have no quotes inside.
-_LIST_TOKEN = re.compile(r"""\s*(?:([()])|('[^']*'|"[^"]*")|([^\s(),'"]+)(\()?|(\S))""")
+# In lists, ``(f a "b c")``, a quote ends before a blank, a bracket or the end; quotes inside stand within a word.
+_LIST_QUOTED = "|".join(rf"{q}(?:[^{q}]|(?<=[^\s{q}]){q}(?=[^\s(){q}]))*{q}(?=[\s()]|$)" for q in ("'", '"'))
+_LIST_TOKEN = re.compile(rf"""\s*(?:([()])|({_LIST_QUOTED})|([^\s(),'"]+)([('"])?|(\S))""")
 _PLAIN = re.compile(r"""[^\s(),'"]+""")
 
 
@@ -53,8 +54,9 @@ def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -
 
     Blanks between its parts are ignored; a name with blanks, brackets or commas is quoted, and the quotes are part of
     it (``'south carolina'``); a quote inside (``'McDonald's'``) is one that no comma or closing bracket follows. Text
-    that begins with a bracket is a list of Lisp, the name of a relation first: ``(pass pink1 (next pink2))``. Raises
-    ValueError, with the position, for unbalanced brackets and other errors.
+    that begins with a bracket is a list of Lisp, the name of a relation first: ``(pass pink1 (next pink2))``; there a
+    quote inside of a quotation stands within a word. Raises ValueError, with the position, for unbalanced brackets and
+    other errors.
 
     Parameters
     ----------
@@ -141,8 +143,8 @@ def _parse_list(text: str) -> Meaning:
             continue
         part: Any = _quoted(quoted) if quoted else plain
         if mark == ")":
-            if len(stack[-1]) <= (len(stack) == 1):
-                raise _wrong(text, place, "an opening bracket without the name of a relation, or without arguments")
+            if not stack[-1]:
+                raise _wrong(text, place, "an opening bracket without the name of a relation")
             part = tuple(stack.pop())
         elif quoted and not stack[-1]:
             raise _wrong(text, place, "a list that begins with a quotation, not with the name of a relation")
@@ -156,7 +158,9 @@ def _parse_list(text: str) -> Meaning:
 
 
 def format_list(tree: Meaning) -> str:
-    """Return the text of a tree as a list of Lisp.
+    """Return the text of a tree as a list of Lisp, as `parse_meaning` reads it.
+
+    Raises ValueError for a quotation that no list can hold: with a quote inside that stands at an end of a word.
 
     Examples
     --------
@@ -164,7 +168,11 @@ def format_list(tree: Meaning) -> str:
     >>> format_list(parse_meaning("pass(pink1,next(pink2))"))
     '(pass pink1 (next pink2))'
     """
-    return tree if isinstance(tree, str) else f"({' '.join([tree[0], *map(format_list, tree[1:])])})"
+    if not isinstance(tree, str):
+        return f"({' '.join([tree[0], *map(format_list, tree[1:])])})"
+    if not (_PLAIN.fullmatch(tree) or re.fullmatch(_LIST_QUOTED, tree)):
+        raise ValueError(f"{tree!r:.80} cannot stand in a list: a quote inside of it is at an end of a word")
+    return tree
 
 
 def _wrong(text: str, place: int, what: str) -> ValueError:

@@ -164,7 +164,8 @@ def found_units(
 
     They are the shares of the units in each bag, and how often sentences spell leaves out, those of `before` too.
     """
-    opened, terms = ((), fixed_terms(meanings)) if before is None else (before.units.opened, before.units.fixed)
+    known = None if before is None else before.units
+    opened, terms = () if known is None else known.opened, fixed_terms(meanings, known)
     units = MeaningUnits(meanings, grammar, opened, terms)
     in_bags = shares(units, bags)
     spelt = spellings(units, sentences, in_bags, None if before is None else before.spelt)

@@ -200,7 +200,10 @@ def test_terms_whose_parts_stand_together_are_fixed():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "fixed"), [("k", True), ("'k'", False), ('"k"', False), ("7", False)])
+@pytest.mark.parametrize(
+    ("part", "fixed"),
+    [("k", True), ("-k", True), *[(part, False) for part in ("'k'", '"k"', "7", "-1.5", ".5", "+7", "٣")]],
+)
 def test_terms_with_what_may_be_a_name_are_not_fixed(part, fixed):
     trees = [parse_meaning(f"ask(in({part},x),a{k})") for k in range(9)]
     assert fixed_terms(trees) == ({f"in({part},x)"} if fixed else set())
@@ -212,6 +215,28 @@ def test_terms_are_fixed_by_what_their_parts_are_in(n_together, n_apart, fixed):
     trees += [parse_meaning(f"ask(on(k,b{n}),on(x,b{n}))") for n in range(n_apart)]
     assert fixed_terms(trees) == ({"in(k,x)"} if fixed else set())
     assert fixed_terms(trees[:1] * 9) == set()  # one meaning
+    assert fixed_terms([parse_meaning(f"ask({','.join(['in(k,x)'] * 9)})")]) == set()
+
+
+def test_terms_are_no_constants_of_other_relations():
+    """A relation of a name and a term has slots for both."""
+    acts = ("go(to,home)", "read(of,books)", "eat(some,bread)", "play(at,chess)")
+    trees = [parse_meaning(f"do(n{k},{act})") for k in range(30) for act in acts]
+    units = MeaningUnits(trees, terms=fixed_terms(trees))
+    assert units.fixed == sorted(acts) and Symbol("do", 2) not in units.selectors
+    assert units.splits(trees[0])[0][1] == ["n0", parse_meaning(acts[0])]
+
+
+def test_relations_met_in_terms_alone_get_more_terms():
+    trees = [parse_meaning(f"do(n{k},{act})") for k in range(9) for act in ("go(to,home)", "read(of,books)")]
+    before = MeaningUnits(trees, terms=fixed_terms(trees))
+    new = [parse_meaning(f"do(n0,{act})") for act in ("go(to,away)", "go(to,'Ash')", "go(to,7)", "eat(some,bread)")]
+    assert fixed_terms(trees + new[1:], before) == {*before.fixed}
+    assert fixed_terms(trees + new[:1], before) == {*before.fixed, "go(to,away)"}
+    # A relation with slots of its own keeps them.
+    trees.append(parse_meaning("do(n0,go(to,'Ash'))"))
+    before = MeaningUnits(trees, terms=fixed_terms(trees))
+    assert fixed_terms(trees + new, before) == {*before.fixed} == {"go(to,home)", "read(of,books)"}
 
 
 def test_a_fixed_term_is_a_leaf_of_its_own_kind():

@@ -47,7 +47,7 @@ def test_text_and_back(tree, blanks):
         ("f(,a)", "an argument that is missing, at character 3"),
         ("f(a,)", "an argument that is missing, at character 5"),
         ("f(a,,b)", "an argument that is missing"),
-        ("(a)", "an opening bracket without the name"),
+        ("( )", "an opening bracket without the name"),
         ("f(a)(b)", "an opening bracket without the name"),
         ("f a", "a name where a comma or a bracket should stand"),
         ("f(a) g", "a name where a comma"),
@@ -56,12 +56,18 @@ def test_text_and_back(tree, blanks):
         ("f(" * (MAX_DEPTH + 1), f"deeper than {MAX_DEPTH}"),
         ("(f a", "the end, with 1 brackets open: they are unbalanced, at character 5"),
         ("()", "an opening bracket without the name"),
-        ("(f ())", "an opening bracket without the name of a relation, or without arguments, at character 5"),
+        ("(f ())", "an opening bracket without the name of a relation, at character 5"),
         ("(f a) b", "something after the last bracket of the list that the text begins with, at character 7"),
         ("(f a))", "something after the last bracket of the list that the text begins with, at character 6"),
         ("(f(a))", "'(' where a list, as in '(f a (g b))', has blanks, at character 3"),
         ("(f a, b)", "',' where a list, as in '(f a (g b))', has blanks, at character 5"),
         ("(f o'clock)", '"\'" where a list'),
+        ("(f don't can't)", "\"'\" where a list, as in '(f a (g b))', has blanks, at character 7"),
+        (r'(f "a \"b\" c")', "where a list, as in '(f a (g b))', has blanks, at character 14"),
+        ("(f 'a'b)", "where a list, as in '(f a (g b))', has blanks, at character 4"),
+        ("(f 'a'b 'c')", "where a list, as in '(f a (g b))', has blanks, at character 4"),
+        ("(f 'a''b')", "where a list, as in '(f a (g b))', has blanks, at character 4"),
+        ("(f'a')", "where a list, as in '(f a (g b))', has blanks, at character 3"),
         ("((f a) b)", "a list that begins with a list, not with the name of a relation, at character 2"),
         ("('f' a)", "a list that begins with a quotation, not with the name of a relation, at character 2"),
         ("(f " * (MAX_DEPTH + 1), f"deeper than {MAX_DEPTH}"),
@@ -75,12 +81,46 @@ def test_text_that_is_no_meaning(text, message):
 @given(TREES, st.integers(0, 3))
 def test_lists_and_back(tree, blanks):
     text = format_list(tree)
-    if isinstance(tree, str) or len(tree) == 1:  # a list as a whole has arguments
-        return
     gap = " " * blanks
     assert parse_meaning(gap + text.replace("(", gap + "(" + gap).replace(")", gap + ")" + gap)) == tree
     assert as_meaning(text) == tree
     assert text.count("(") == format_meaning(tree).count("(") and "," not in text
+
+
+QUOTED = st.tuples(st.sampled_from("'\""), st.text("ab'\" ()", max_size=8)).map(lambda t: t[0] + t[1] + t[0])
+
+
+@given(st.lists(QUOTED, min_size=1, max_size=3))
+def test_lists_of_quotations_are_read_as_they_were_or_refused(names):
+    try:
+        tree = parse_meaning(f"f({','.join(names)})")
+    except ValueError:
+        return
+    if all(re.fullmatch(r"""(["'])((?!\1).|(?<=[ab])\1(?=[ab]))*\1""", part) for part in tree[1:]):
+        assert parse_meaning(format_list(tree)) == tree
+    else:
+        with pytest.raises(ValueError, match="cannot stand in a list"):
+            format_list(tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ballstopped()", "(ballstopped)"),
+        ("f('McDonald's')", "(f 'McDonald's')"),
+        ("f('a'b','c'd',g())", "(f 'a'b' 'c'd' (g))"),
+        ("f('don't','')", "(f 'don't' '')"),
+    ],
+)
+def test_lists_hold_quotes_within_words(text, found):
+    assert format_list(parse_meaning(text)) == found
+    assert parse_meaning(found) == parse_meaning(text)
+
+
+@pytest.mark.parametrize("name", ["'the Smiths' inn'", "'a 'b c'", "'" * 3, "a b"])
+def test_what_lists_cannot_hold_is_refused(name):
+    with pytest.raises(ValueError, match="cannot stand in a list"):
+        format_list(("f", name))
 
 
 def test_lists_as_others_write_them():

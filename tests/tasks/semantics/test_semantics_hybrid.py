@@ -673,6 +673,27 @@ def test_terms_that_stand_together_are_units(tmp_path):
     assert loaded.model_.hybrid.units.fixed == units.fixed and loaded.predict(X[:4]) == [[m] for m in y[:4]]
 
 
+@pytest.mark.parametrize("how", ["teach", "partial_fit"])
+@pytest.mark.parametrize("n_names", [8, 30])
+def test_sentences_with_new_terms_unlearn_no_others(n_names, how):
+    names = [
+        f"{a}{b}" for a in ("ka", "lo", "mi") for b in ("ne", "pu", "ra", "so", "ti", "ve", "wa", "zu", "do", "hi")
+    ]
+    acts = [("goes home", "go(to,home)"), ("reads books", "read(of,books)")]
+    acts += [("eats bread", "eat(some,bread)"), ("plays chess", "play(at,chess)")] * (n_names > 8)
+    X, y = zip(*[(f"{n} {w}", f"do({n},{act})") for n in names[:n_names] for w, act in acts], strict=True)
+    parser = SemanticParser(random_state=0).fit(X, y)
+    assert len(parser.model_.hybrid.units.fixed) == len(acts) and parser.score(X, y) == 1.0
+    more = [f"{names[0]} goes away", f"{names[1]} goes back"]
+    wanted = [f"do({names[0]},go(to,away))", f"do({names[1]},go(to,back))"]
+    if how == "teach":
+        for sentence, meaning in zip(more, wanted, strict=True):
+            parser.teach(sentence, meaning)
+    else:
+        parser.partial_fit(more, wanted)
+    assert parser.score(X, y) == 1.0 and parser.predict(more) == [[meaning] for meaning in wanted]
+
+
 def test_meanings_as_lists_of_lisp_are_the_same():
     X, y = zip(*applications(), strict=True)
     lists = [format_list(parse_meaning(meaning)) for meaning in y]
