@@ -70,10 +70,10 @@ class VoteModel:
     smoothing : float, default=100.0
         Pseudo-votes for each row of a source's matrix, shared as its votes on all labels are at the start; a tenth of
         it for each row of transitions. From 1e-100 to 1e100.
-    anchor : float, default=3.0
+    anchor : float, default=0.5
         How often the votes are counted as they are at the start, beside once as they are expected. 0 suits independent
         sources; it lets dependent ones (a word list copied from another, two taggers of the same corpus) overrule all
-        others. From 0 to 1e100.
+        others, which 3 forbids. From 0 to 1e100.
     chain : bool, default=True
         Whether a label depends on the one before it; False for rows, or sequences without order.
 
@@ -105,7 +105,7 @@ class VoteModel:
     objectives_: list[float]
     # Pickles from before these two were parameters have none of their own.
     outside: Hashable | None = None
-    anchor: float = 3.0
+    anchor: float = 0.5
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class VoteModel:
         max_iter: int = 200,
         tol: float = 1e-5,
         smoothing: float = 100.0,
-        anchor: float = 3.0,
+        anchor: float = 0.5,
         chain: bool = True,
     ) -> None:
         self.labels, self.outside, self.max_iter, self.tol = labels, outside, max_iter, tol
