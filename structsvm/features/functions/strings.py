@@ -81,7 +81,7 @@ def _capital(words: list[str]) -> list[str | None]:
 REMEMBERED = 1 << 14  # words whose forms need not be made anew
 _DIGIT = re.compile(r"\d")
 # Marks before the first letter or digit, and at the end; see `_PartTable`.
-_OPENING, _CLOSING = re.compile("(?:-m*)+(?=a)"), re.compile(r"(?:-m*)+\Z")
+_OPENING = re.compile("(?:-m*)+(?=a)")
 _LONGEST, _LONGEST_RUN = 10, 6  # lengths from these on are one
 
 
@@ -111,8 +111,8 @@ _PARTS = _PartTable()
 def _bounds(word: str) -> tuple[int, int]:
     """Where the marks before a word end, and where those at its end begin; in a word of marks alone both at 0."""
     parts = word.translate(_PARTS)
-    before, behind = _OPENING.match(parts), _CLOSING.search(parts)
-    return before.end() if before else 0, behind.start() if behind else len(word)
+    before, behind = _OPENING.match(parts), parts.find("-", parts.rfind("a") + 1)
+    return before.end() if before else 0, behind if behind >= 0 else len(word)
 
 
 def _opening(words: list[str]) -> list[str | None]:
