@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structsvm.layers import Alignment
-from structsvm.layers.alignment import MODES
+from structsvm.layers.alignment import MODES, _String
 from structsvm.layers.structure import NoOutput
 
 SAMPLES = 20_000
@@ -104,3 +104,11 @@ def test_ties_of_large_scores_are_shared():
     np.testing.assert_allclose(Alignment().marginals(masked, *[-np.inf] * 4)[0], [np.eye(2)])
     np.testing.assert_allclose(Alignment().marginals(np.full((1, 1, 2), 1e17), 0, 0, -7.0, -7.0)[0], [[[0.5, 0.5]]])
     np.testing.assert_allclose(Alignment().marginals(np.full((1, 6, 6), 1e25))[0].sum(), 6.0)
+
+
+def test_the_range_of_scores_does_not_depend_on_the_longest_string():
+    letters = np.random.default_rng(0).normal(size=(100, 13))
+    padded = np.pad(letters, [(0, 0), (0, 20)])
+    lengths = np.full(100, 13)
+    short, long = (_String(part, part, part, lengths).range() for part in (letters, padded))
+    assert short.tolist() == long.tolist()
