@@ -31,6 +31,7 @@ typedef struct {
 /* Flows of 1 over all alignments: of cells, in tables like theirs, and of letters, in arrays like their weights. */
 typedef struct {
     double *P, *X, *Z, *open_x, *extend_x, *open_z, *extend_z, *lead_x, *lead_z, *trail_x, *trail_z, alone;
+    double top, sum; /* all ends: the greatest, and the sum by it; both are made by `ends` */
 } alignment_flow;
 
 static inline int alignment_way(const alignment *s, int64_t way, int is_inner) {
@@ -58,33 +59,54 @@ static int64_t alignment_pick_max(double *terms, int64_t n, double u) {
     return best;
 }
 
+/* Terms of a sum become their shares of a flow. Those of logs are taken from the terms alone: their sum is rounded, by
+ * much more than 1 where scores are large, so that exp(term - sum) is no share. */
+static void alignment_shares_sum(double *terms, int64_t n, double flow) {
+    double sum = 0.0;
+    for (int64_t k = 0; k < n; k++) sum += terms[k];
+    for (int64_t k = 0; k < n; k++) terms[k] = sum > 0.0 ? flow * (terms[k] / sum) : 0.0;
+}
+
+static void alignment_shares_log(double *terms, int64_t n, double flow) {
+    double top = -INFINITY;
+    for (int64_t k = 0; k < n; k++) top = terms[k] > top ? terms[k] : top;
+    for (int64_t k = 0; k < n; k++) terms[k] = terms[k] == -INFINITY ? 0.0 : exp(terms[k] - top);
+    alignment_shares_sum(terms, n, flow);
+}
+
+static void alignment_add_end_sum(alignment_flow *f, double term) { f->sum += term; }
+
+static void alignment_add_end_log(alignment_flow *f, double term) {
+    if (term > f->top) {
+        f->sum = f->sum * exp(f->top - term) + 1.0;
+        f->top = term;
+    } else if (term > -INFINITY) {
+        f->sum += exp(term - f->top);
+    }
+}
+
+static double alignment_end_share_sum(const alignment_flow *f, double term) { return term / f->sum; }
+static double alignment_end_share_log(const alignment_flow *f, double term) { return exp(term - f->top) / f->sum; }
+
 #define NAMED(name) alignment_##name##_sum
 #define ZERO 0.0
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
-#define PER(flow, sum) ((flow) / (sum))
-#define SHARE(per, term) ((per) * (term))
 #include "alignments_of.h"
 #include "alignments_flow.h"
 #undef NAMED
 #undef ZERO
 #undef PLUS
 #undef TIMES
-#undef PER
-#undef SHARE
 
 #define NAMED(name) alignment_##name##_log
 #define ZERO (-INFINITY)
 #define PLUS(a, b) alignment_log_sum(a, b)
 #define TIMES(a, b) ((a) + (b))
-#define PER(flow, sum) (log(flow) - (sum))
-#define SHARE(per, term) exp((per) + (term))
 #include "alignments_of.h"
 #include "alignments_flow.h"
 #undef NAMED
 #undef PLUS
-#undef PER
-#undef SHARE
 
 #define NAMED(name) alignment_##name##_max
 #define PLUS(a, b) fmax(a, b)

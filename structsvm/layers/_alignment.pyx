@@ -46,8 +46,10 @@ cdef extern from "alignments.h" nogil:
     double alignment_fill_sum(const alignment* s, int64_t i, double total)
     double alignment_fill_log(const alignment* s, int64_t i, double total)
     double alignment_fill_max(const alignment* s, int64_t i, double total)
-    void alignment_flow_sum(const alignment* s, int64_t i, double total, alignment_flow* f)
-    void alignment_flow_log(const alignment* s, int64_t i, double total, alignment_flow* f)
+    void alignment_ends_sum(const alignment* s, int64_t i, alignment_flow* f)
+    void alignment_flow_sum(const alignment* s, int64_t i, alignment_flow* f)
+    void alignment_ends_log(const alignment* s, int64_t i, alignment_flow* f)
+    void alignment_flow_log(const alignment* s, int64_t i, alignment_flow* f)
     void alignment_trace_sum(const alignment* s, const double* u, double* terms, int32_t gap, int32_t* y)
     void alignment_trace_log(const alignment* s, const double* u, double* terms, int32_t gap, int32_t* y)
     void alignment_trace_max(const alignment* s, const double* u, double* terms, int32_t gap, int32_t* y)
@@ -286,11 +288,17 @@ cdef class _Room:
         f.open_z, f.extend_z = to[3] + b * self.batch.size_of(2), to[4] + b * self.batch.size_of(3)
         f.lead_x, f.trail_x = to[5] + b * self.batch.size_of(4), to[6] + b * self.batch.size_of(5)
         f.lead_z, f.trail_z = to[7] + b * self.batch.size_of(6), to[8] + b * self.batch.size_of(7)
+        for i in range(s.n + 1):
+            if self.in_logs:
+                alignment_ends_log(s, i, &f)
+            else:
+                alignment_ends_sum(s, i, &f)
+            self.count(s.m)
         for i in range(s.n, -1, -1):
             if self.in_logs:
-                alignment_flow_log(s, i, self.total, &f)
+                alignment_flow_log(s, i, &f)
             else:
-                alignment_flow_sum(s, i, self.total, &f)
+                alignment_flow_sum(s, i, &f)
             self.count(2 * s.m)
         to[LETTERS + 1][b] = f.alone
         for i in range(s.n):

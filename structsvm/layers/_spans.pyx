@@ -227,4 +227,5 @@ cdef class Brackets(Entries):
         return status
 
     cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
+        poll(10 * self.s.n * (self.s.n + self.s.K))
         return KERNELS.bracketing_draw(&self.s, uniforms, step, y)

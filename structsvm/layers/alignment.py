@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -268,7 +268,9 @@ class _String:
     def range(self) -> Values:
         """How far from 0 the sums of an entry's letters are at most: (B,), without those that are masked."""
         sizes = [np.where(np.isneginf(part), 0.0, np.abs(part)) for part in (self.opens, self.extends, self.outside)]
-        return cast(Values, np.maximum(np.maximum(*sizes[:2]), sizes[2]).sum(axis=1))
+        most = np.maximum(np.maximum(*sizes[:2]), sizes[2])
+        # One after the other: the order of `sum` would depend on the longest string of the batch.
+        return np.cumsum(most, axis=1)[:, -1] if most.shape[1] else np.zeros(len(most))
 
     def counts(self, lead: Values, trail: Values, *, pays: bool) -> list[Values]:
         """How often letters open, extend and are outside, by weights (B, n + 1) of `lead` and `trail`."""

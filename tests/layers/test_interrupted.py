@@ -11,6 +11,7 @@ import pytest
 
 from structsvm.layers import Alignment, Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
 from structsvm.layers import structure as structures
+from structsvm.layers._spans import Brackets
 from structsvm.layers._trees import Batch
 
 # Large batches: a structure, and the shapes of its parts.
@@ -83,6 +84,19 @@ def test_trees_do_not_wait_for_the_end_of_a_batch(kind, interrupt):
     with pytest.raises(KeyboardInterrupt):
         interrupt(0.02, summed)
     assert np.isnan(log_z[-1])
+
+
+def test_samples_of_a_short_sentence_do_not_wait_for_the_last_one(interrupt):
+    scores = parts_of([(1, 4, 4, 2)])[0]
+    log_z, y = np.zeros(1), np.empty((1, 400_000, 4, 4), np.int32)
+
+    def drawn():
+        y[:] = -1
+        Brackets(scores, (), np.array([4])).draws(0, 1, [np.random.default_rng(0)], log_z, y)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt(0.1, drawn)
+    assert (y[0, -1] == -1).all()
 
 
 @pytest.mark.parametrize("name", SMALL)

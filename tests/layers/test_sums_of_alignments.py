@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structsvm.layers import Alignment
-from structsvm.layers.alignment import MODES
+from structsvm.layers.alignment import MODES, _String
 from structsvm.layers.structure import NoOutput
 
 SAMPLES = 20_000
@@ -81,3 +81,34 @@ def test_an_entry_without_alignments_is_named_by_samples():
     pairs[1] = -np.inf
     with pytest.raises(NoOutput, match="Batch entry 1 has no output"):
         Alignment().sample(pairs, -np.inf, n_samples=1, seed=0)
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e9, 1e17, 1e30])
+@pytest.mark.parametrize("mode", MODES)
+def test_marginals_of_large_scores_are_shares(mode, scale):
+    rng = np.random.default_rng(5)
+    pairs = np.concatenate([np.ones((1, 5, 5)), rng.integers(-2, 3, (3, 5, 5)), rng.normal(size=(2, 5, 5))]) * scale
+    structure = Alignment(mode)
+    found, open_x, extend_x, *_ = structure.marginals(pairs, *[np.full((6, 5), -7.0)] * 4)
+    of_letters = found.sum(axis=2) + open_x + extend_x
+    assert found.min() >= 0 and of_letters.max() <= 1 + 1e-9
+    assert mode != "global" or of_letters.min() >= 1 - 1e-9
+    entropy = structure.entropy(pairs, -7.0, -7.0, -7.0, -7.0)
+    # No more than of equally probable alignments, but for the rounding of scores.
+    assert entropy.min() >= 0 and entropy.max() < np.log(1683 * 9) + 1e-13 * scale
+
+
+def test_ties_of_large_scores_are_shared():
+    masked = np.full((1, 2, 2), -np.inf)
+    masked[0, 0, 0], masked[0, 1, 1] = 7.0, 1e17
+    np.testing.assert_allclose(Alignment().marginals(masked, *[-np.inf] * 4)[0], [np.eye(2)])
+    np.testing.assert_allclose(Alignment().marginals(np.full((1, 1, 2), 1e17), 0, 0, -7.0, -7.0)[0], [[[0.5, 0.5]]])
+    np.testing.assert_allclose(Alignment().marginals(np.full((1, 6, 6), 1e25))[0].sum(), 6.0)
+
+
+def test_the_range_of_scores_does_not_depend_on_the_longest_string():
+    letters = np.random.default_rng(0).normal(size=(100, 13))
+    padded = np.pad(letters, [(0, 0), (0, 20)])
+    lengths = np.full(100, 13)
+    short, long = (_String(part, part, part, lengths).range() for part in (letters, padded))
+    assert short.tolist() == long.tolist()
