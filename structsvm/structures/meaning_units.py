@@ -167,15 +167,24 @@ class MeaningUnits:
             return Unit(tree, None), []
         if tree in self.terms or is_name(tree, self.names):
             return Unit(format_meaning(tree), None), []
-        fixed = self.selectors.get(symbol_of(tree), ())
-        is_fixed = [k in fixed and is_constant(part, self.names) for k, part in enumerate(tree[1:])]
-        if fixed and isinstance(tree[-1], str) and all(is_fixed[:-1]):
+        if self._selects(tree):
             return Unit(format_meaning(tree), None), []
+        is_fixed = self._are_fixed(tree)
         slots: dict[Meaning, int] = {}
         places = tuple(
             [part if own else slots.setdefault(part, len(slots)) for part, own in zip(tree[1:], is_fixed, strict=True)]
         )
         return Unit(tree[0], places), list(slots)
+
+    def _are_fixed(self, tree: Meaning) -> list[bool]:
+        """Which arguments of a relation are constants that belong to it."""
+        fixed = self.selectors.get(symbol_of(tree), ())
+        return [k in fixed and is_constant(part, self.names) for k, part in enumerate(tree[1:])]
+
+    def _selects(self, tree: Meaning) -> bool:
+        """Whether all arguments but the last, a constant, belong to their relation: the tree is a leaf."""
+        has_own = bool(self.selectors.get(symbol_of(tree)))
+        return has_own and isinstance(tree[-1], str) and all(self._are_fixed(tree)[:-1])
 
     def splits(self, tree: Meaning) -> list[tuple[int, list[Meaning]]]:
         """The ids of all units that may be at the root of a tree, each with what fills its slots.
@@ -361,10 +370,10 @@ class MeaningUnits:
 
         Names of a kind stand in the same relation of `wrappers`, or none, and fill most often one of the same slots; or
         arguments that belong to their relation select them, and new ones keep coming or they are `opened`. The terms
-        are no names.
+        are no names, unless they are so selected.
         """
         leaves = {number for number, unit in enumerate(self.units) if unit.places is None and unit.words}
-        leaves -= {number for number in leaves if self.units[number].tree in self.terms}
+        leaves -= {k for k in leaves if self.units[k].tree in self.terms and not self._selects(self.units[k].tree)}
         taken = {slot: frozenset(units) & leaves for slot, units in self.fillers.items()}
         group = {slot: min([slot, *others]) for slot, others in similar_slots(taken).items()}
         for slot in sorted(group):
