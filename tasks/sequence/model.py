@@ -318,7 +318,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def _kind_of_search(self, examples: LabeledSequences, solver: Solver) -> type[Search]:
         if solver.leaves_zeros:
             return SparseSearch
-        return LargestSearch if is_log(self.loss) and len(examples) < FEW_SEQUENCES else Search
+        return LargestSearch if is_log(self.loss) and len(examples.of_weight()) < FEW_SEQUENCES else Search
 
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""

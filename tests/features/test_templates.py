@@ -145,3 +145,9 @@ def test_functions_by_example():
         None,
     ]
     assert [of("length", w) for w in ("a", "a" * 9, "a" * 10, "a" * 50)] == ["1", "9", "10+", "10+"]
+
+
+def test_marks_before_a_letter_are_read_once():
+    """A ruled line that is glued to a word: time is linear in its length."""
+    word = "-\u0301" * 40_000 + "a"
+    assert FUNCTIONS["closing"]([word]) == [None]

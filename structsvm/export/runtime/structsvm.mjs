@@ -244,7 +244,7 @@ export class Classifier {
     checkArray(rows, "rows", "arrays of numbers");
     for (const [i, row] of rows.entries()) {
       const isRow = (Array.isArray(row) || ArrayBuffer.isView(row)) && row.length === this.nNumbers;
-      if (!isRow || !Array.prototype.every.call(row, (x) => typeof x === "number")) {
+      if (!isRow || !Array.from(row).every((x) => typeof x === "number")) {
         throw new TypeError(`row ${i} must be an array of ${this.nNumbers} numbers`);
       }
     }
@@ -318,19 +318,19 @@ function checkCount(k) {
 
 function addColumns(token, t, nColumns, texts) {
   const cells = typeof token === "string" ? [token] : token;
-  if (!Array.isArray(cells) || cells.length !== nColumns || !cells.every((cell) => typeof cell === "string")) {
+  if (!Array.isArray(cells) || cells.length !== nColumns || !Array.from(cells).every((cell) => typeof cell === "string")) {
     throw new TypeError(`token ${t} must be a string, or an array of strings: the model reads ${nColumns}`);
   }
   texts.push(...cells);
 }
 
-// Whether features are an object's properties: not of a Map, whose entries are elsewhere.
+// Whether features are an object's properties: not of a Map, a Date, a Promise, whose contents are elsewhere.
 function isRecord(value) {
-  return value !== null && typeof value === "object" && !(Symbol.iterator in value) && !(value instanceof Date);
+  return Object.prototype.toString.call(value) === "[object Object]" && !(Symbol.iterator in value);
 }
 
 function addAttributes(token, t, texts, values) {
-  if (Array.isArray(token) && token.every((name) => typeof name === "string")) {
+  if (Array.isArray(token) && Array.from(token).every((name) => typeof name === "string")) {
     for (const name of token) texts.push(name), values.push(1);
   } else if (isRecord(token)) {
     for (const [name, value] of Object.entries(token)) addFeature(name, value, t, texts, values, 0);
@@ -347,7 +347,7 @@ function addFeature(name, value, t, texts, values, depth) {
     if (!Number.isFinite(Math.fround(Number(value)))) throw new RangeError(`token ${t}: feature ${name} must be finite`);
     texts.push(name), values.push(Number(value));
   } else if (Array.isArray(value)) {
-    value.forEach((inner, i) =>
+    Array.from(value).forEach((inner, i) =>
       addFeature(typeof inner === "string" ? name : `${name}[${i}]`, inner, t, texts, values, depth + 1));
   } else if (isRecord(value)) {
     for (const [key, inner] of Object.entries(value)) addFeature(`${name}:${key}`, inner, t, texts, values, depth + 1);

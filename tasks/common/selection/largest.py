@@ -56,7 +56,8 @@ class LargestSearch(Search):
         return self.choice.C == last.C and (self.choice.is_at_edge or self._is_blank(last))
 
     def _first(self) -> float:
-        return ABOVE * super()._first()
+        weight = self.examples.of_weight().weight
+        return ABOVE * super()._first() / (1.0 if weight is None else float(weight.mean()))
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         row = super().tried(parts, C, monitor)
