@@ -177,7 +177,7 @@ class MeaningUnits:
         return Unit(tree[0], places), list(slots)
 
     def _are_fixed(self, tree: Meaning) -> list[bool]:
-        """Which arguments of a relation are constants that belong to it."""
+        """For each argument of a relation, whether it is a constant that belongs to it."""
         fixed = self.selectors.get(symbol_of(tree), ())
         return [k in fixed and is_constant(part, self.names) for k, part in enumerate(tree[1:])]
 
