@@ -267,7 +267,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, Learning
         return solver
 
     def _most_passes(self, solver: Solver) -> int:
-        if not is_auto(self.loss) or self.kernel is not None:
+        if not is_auto(self.loss) or self.solver != "larank" or self.kernel is not None:
             return super()._most_passes(solver)
         return max(solver.n_passes, solver_of(self.get_params(deep=False), "log").n_passes)
 
