@@ -91,7 +91,9 @@ def compacted(
         most = ratio(*held[1:])[1] if tolerance is None else tolerance
         chosen = last_that(lambda k: change(k)[0] <= most, 0, len(SHARES))
         if tolerance is None:
-            chosen = next((k for k in range(chosen, 0, -1) if is_by_chance(*change(k))), 0)
+            # Both models err on the same examples: the error of the fall is far smaller than that of a score.
+            falls = ((k, *change(k)) for k in range(chosen, 0, -1))
+            chosen = next((k for k, worse, error in falls if worse <= error), 0)
     if examples is not None:
         report["score"] = ratio(*small(chosen).output_scores(examples)[1:])[0]
     found = small(chosen).narrowed_by_weights()
@@ -105,15 +107,6 @@ def fall(before: Held, after: Held) -> tuple[float, float]:
     """How far the score of the same examples falls (a loss: rises), and the standard error of that."""
     change, error = difference(before, after)
     return (change if is_loss(before.metric) else -change), error
-
-
-def is_by_chance(worse: float, error: float) -> bool:
-    """Whether a score falls by no more than the standard error of its fall.
-
-    Two models err on the same examples, so that this is far smaller than the standard error of a score: a fifth, where
-    a fall by the latter is plainly one.
-    """
-    return worse <= error
 
 
 def size_of(model: TaskModel) -> int:
