@@ -167,9 +167,9 @@ class MeaningUnits:
             return Unit(tree, None), []
         if tree in self.terms or is_name(tree, self.names):
             return Unit(format_meaning(tree), None), []
-        if self._selects(tree):
-            return Unit(format_meaning(tree), None), []
         is_fixed = self._are_fixed(tree)
+        if self._selects(tree, is_fixed):
+            return Unit(format_meaning(tree), None), []
         slots: dict[Meaning, int] = {}
         places = tuple(
             [part if own else slots.setdefault(part, len(slots)) for part, own in zip(tree[1:], is_fixed, strict=True)]
@@ -181,10 +181,9 @@ class MeaningUnits:
         fixed = self.selectors.get(symbol_of(tree), ())
         return [k in fixed and is_constant(part, self.names) for k, part in enumerate(tree[1:])]
 
-    def _selects(self, tree: Meaning) -> bool:
+    def _selects(self, tree: Meaning, is_fixed: Sequence[bool]) -> bool:
         """Whether all arguments but the last, a constant, belong to their relation: the tree is a leaf."""
-        has_own = bool(self.selectors.get(symbol_of(tree)))
-        return has_own and isinstance(tree[-1], str) and all(self._are_fixed(tree)[:-1])
+        return symbol_of(tree) in self.selectors and isinstance(tree[-1], str) and all(is_fixed[:-1])
 
     def splits(self, tree: Meaning) -> list[tuple[int, list[Meaning]]]:
         """The ids of all units that may be at the root of a tree, each with what fills its slots.
@@ -373,7 +372,8 @@ class MeaningUnits:
         are no names, unless they are so selected.
         """
         leaves = {number for number, unit in enumerate(self.units) if unit.places is None and unit.words}
-        leaves -= {k for k in leaves if self.units[k].tree in self.terms and not self._selects(self.units[k].tree)}
+        terms = {k: self.units[k].tree for k in leaves if self.units[k].tree in self.terms}
+        leaves -= {k for k, term in terms.items() if not self._selects(term, self._are_fixed(term))}
         taken = {slot: frozenset(units) & leaves for slot, units in self.fillers.items()}
         group = {slot: min([slot, *others]) for slot, others in similar_slots(taken).items()}
         for slot in sorted(group):
