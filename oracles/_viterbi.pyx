@@ -368,7 +368,8 @@ cdef class ChainProblem(LabelProblem):
 
     cdef Py_ssize_t chart_bytes(self):
         """Bytes of what grows with the longest sequence and the labels."""
-        return sizeof(float) * (self.decoder.V.shape[0] + self.chart.shape[0] + self.lattice.shape[0])
+        cdef Py_ssize_t counted = self.chart.shape[0] if self.counting else 0
+        return sizeof(float) * (self.decoder.V.shape[0] + counted + self.lattice.shape[0])
 
     # ---- the most violated labelling ------------------------------------------------------------
 
