@@ -218,7 +218,8 @@ class LabelChain(Oracle):
     ) -> Self:
         """The same oracle, which allows other labellings: those of masks, of a smallest automaton, or of rules."""
         oracle, n = copy.copy(self), self.n_labels
-        vars(oracle).pop("fixed_rows", None)
+        for cached in ("fixed_rows", "n_joint_rules"):
+            vars(oracle).pop(cached, None)
         transitions, first, last = allowed
         oracle.allowed = (
             _checked_mask("allowed_transitions", transitions, (n, n)),

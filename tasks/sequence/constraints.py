@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.sources import load_text, numbered_lines
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._schemes import BIOES, SCHEMES, TAGGED, Runs, Scheme, scheme_for, scheme_name, scheme_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from structsvm.features.tokens import Tokens
     from structsvm.oracles.chain import LabelChain
+    from structsvm.oracles.viterbi import ViterbiOracle
     from structsvm.tasks.sequence.examples import AllowedLike, Masks
 
     # A scheme, rule or expression; masks (transitions, first, last); or several.
@@ -244,6 +246,18 @@ def under(
             "these need an automaton"
         )
     return oracle.within(*found)
+
+
+def warn_of_relaxed(relaxed: NDArray[np.bool_], lengths: NDArray[np.int64], oracle: ViterbiOracle) -> None:
+    """Say which sequences training has compared with labellings that break rules."""
+    i = int(relaxed.argmax())
+    warn(
+        f"labellings of {relaxed.sum()} of {len(relaxed)} sequences (the first: sequence {i}, of length {lengths[i]}) "
+        f"break so many of the {len(oracle.rules)} rules of the constraints in turn that no automaton holds them: "
+        f"training has compared these sequences with labellings that keep the first {oracle.n_joint_rules} rules "
+        "alone, and the gap is that of this relaxed problem. Predictions keep all rules",
+        AdviceWarning,
+    )
 
 
 def stored_constraints(constraints: ConstraintsLike) -> Any:

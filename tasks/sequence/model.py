@@ -89,6 +89,7 @@ from structsvm.tasks.sequence.constraints import (
     scheme_among,
     stored_constraints,
     under,
+    warn_of_relaxed,
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
     from structsvm.tasks.common.selection.search import LossSearch
+    from structsvm.tasks.common.training import Job
     from structsvm.tasks.sequence.constraints import ConstraintsLike, TagNames
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.parameters import LabelerParams
@@ -333,6 +335,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if weight is not None and problem.groups is not None:
             weight = np.repeat(weight, np.diff(problem.groups))
         return problem, weight
+
+    def finish(self, job: Job[LabeledSequences]) -> None:
+        if job.problem.inference == "relaxed":
+            warn_of_relaxed(job.problem.relaxed, job.problem.chain.tokens.lengths, self.oracle)
 
     def _checked(self, examples: LabeledSequences) -> LabelChain:
         """The oracle that trains; ValueError if the constraints do not allow what is known of the labels."""

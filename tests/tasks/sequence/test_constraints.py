@@ -3,15 +3,17 @@
 import io
 import itertools
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 import structsvm
+from structsvm import AdviceWarning
 from structsvm.datasets import make_sequences
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.risk import ConformalSpans, LossController
-from structsvm.structures.languages import Automaton, at_most_once, before, exactly_one, max_length
+from structsvm.structures.languages import Automaton, at_most_once, automaton, before, exactly_one, max_length
 from structsvm.structures.languages.automaton import MOST_STATES
 from structsvm.tasks import SequenceLabeler
 
@@ -205,9 +207,46 @@ def test_rules_that_are_too_many():
     first = next(k for k, row in enumerate(y) if not is_once(row))
     with pytest.raises(ValueError, match=rf"sequence {first}: the rule at_most_once\(\d+\) does not allow its label"):
         SequenceLabeler(constraints=rule, **ONCE).fit(X, y)
-    model = SequenceLabeler(**ONCE).fit(X, y)
-    with pytest.raises(ValueError, match=r"sequence 1: labellings break \d+ of the 20 rules"):
-        model.predict([X[0], [["w0"], ["w1"]] + 2 * [[f"w{k}"] for k in MANY]], constraints=at_most_once(*MANY))
+
+
+@pytest.mark.parametrize("options", [{"C": "auto"}, {"C": 1.0, "solver": "cutting_plane", "order": 2}], ids=str)
+def test_records_that_break_too_many_rules_at_once(options, monkeypatch):
+    """They are trained with a warning, and a certificate that says so; predictions keep all rules."""
+    monkeypatch.setattr(automaton, "MOST_STATES", 64)
+    rng = np.random.default_rng(0)
+    runs = [[f"L{k}" for k in rng.permutation(8).repeat(2)] for _ in range(24)]
+    tokens = [[[f"w{k}"] for k in rng.permutation(np.arange(8).repeat(2))] for _ in runs]
+    rule = at_most_once(*[f"L{k}" for k in range(8)])
+    labeler = SequenceLabeler(constraints=rule, random_state=0, **options)
+    with pytest.warns(AdviceWarning) as said:
+        labeler.fit(tokens, runs)
+    words = (
+        r"of 24 sequences \(the first: sequence \d+, of length 16\) break so many of the 8 rules .* the first 4 rules"
+    )
+    assert any(re.search(words, str(own.message)) for own in said)
+    assert "of the relaxed problem" in labeler.result_.certificate() and labeler.result_.gap >= 0.0
+    found = []
+    for model in (labeler, structsvm.load(saved(labeler)), structsvm.load(saved(labeler), predictor=True)):
+        with pytest.warns(AdviceWarning, match=r"of 24 sequences break so many of the 8 rules"):
+            found.append(model.predict(tokens))
+    assert all(map(is_once, found[0])) and found[0] == found[1] == found[2]
+
+
+def test_long_records_under_rules_for_predictions(monkeypatch):
+    """Whole segments, too, and rows of numbers."""
+    monkeypatch.setattr(automaton, "MOST_STATES", 64)
+    rng = np.random.default_rng(0)
+    y = [[f"L{k}" for k in rng.integers(8, size=12)] for _ in range(20)]
+    rows = [np.eye(8)[[int(label[1]) for label in row]] + rng.normal(size=(12, 8)) / 9.0 for row in y]
+    rule = at_most_once(*[f"L{k}" for k in range(8)])
+    for model in (
+        SequenceLabeler(C=1.0, random_state=0).fit(rows, y),
+        SequenceLabeler(C=1.0, segments=True, random_state=0).fit([[[label] for label in row] for row in y], y),
+    ):
+        X = rows if model.model_.segments is None else [[[label] for label in row] for row in y]
+        with pytest.warns(AdviceWarning, match=r"of 20 sequences break so many of the 8 rules"):
+            found = model.predict(X, constraints=rule)
+        assert all(map(is_once, found))
 
 
 def test_probabilities_under_rules_that_are_too_many():
