@@ -721,7 +721,8 @@ cdef class LazyProblem(ChainProblem):
         self.following = np.ascontiguousarray(np.concatenate([rule.following for rule in rules]), dtype=np.int32)
         self.accepting = np.concatenate([rule.accepting for rule in rules]).astype(np.uint8)
         self.starts = np.cumsum([0, *(rule.n_states for rule in rules)])
-        self.marks = np.zeros(self.n_samples, dtype=np.uint8) if marks is None else marks
+        marks = np.zeros(self.n_samples, dtype=np.uint8) if marks is None else marks
+        self.marks = np.require(marks, requirements="W")    # joblib maps arrays for its processes to read
         self.problems, self.room = {}, MOST_BYTES
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):

@@ -17,6 +17,7 @@ from structsvm.features.tokens import Tokens, narrowed
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
 from structsvm.structures.languages import Automaton
+from structsvm.structures.languages.automaton import NoLabelling
 from structsvm.structures.languages.nodes import Nodes, nodes_of
 
 if TYPE_CHECKING:
@@ -253,10 +254,18 @@ class LabelChain(Oracle):
             n, others = int(lengths[i]), np.flatnonzero(possible[1:]) + 1
             number = i if numbers is None else int(numbers[i])
             near = [*others[others < n][-1:].tolist(), *others[others > n][:1].tolist()]
-            raise ValueError(
-                f"sequence {number}: the constraints allow no labelling of length {n}, the number of its tokens (the "
-                f"nearest: {' and '.join(map(str, near))}). Loosen the constraints, or leave the sequence out"
+            raise NoLabelling(
+                f"the constraints allow no labelling of length {n}, the number of its tokens (the nearest: "
+                f"{' and '.join(map(str, near))}). Loosen the constraints, or leave the sequence out",
+                number,
             )
+
+    def check_length(self, i: int, length: int) -> None:
+        """Raise ValueError, naming sequence i, if masks or language have no labelling of its length."""
+        language = self.language or Automaton.of_masks(*self.allowed, n_labels=self.n_labels)
+        oracle = copy.copy(self)
+        oracle.language = language
+        oracle.check_lengths(np.array([0, length]), np.array([i]))
 
     def of_seen(self) -> Self:
         """The same oracle, whose problems leave weights of a feature and a label at 0 that no token has together."""

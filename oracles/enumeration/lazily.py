@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.oracles.enumeration.by_groups import first_kept, groups_of, improved
-from structsvm.structures.languages.automaton import MOST_STATES, Automaton, TooLarge
+from structsvm.structures.languages.automaton import MOST_STATES, Automaton, NoLabelling, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,10 +67,11 @@ class LazyChain:
                         labels[own], gap = self._by_groups(start + i, labels[own], w, mask, scores)
                         gaps += [gap] * (gap > 0.0)
         if gaps:
+            n_rules = len(self.oracle.rules)
             warn(
-                f"the labellings of {len(gaps)} of {stop - start} sequences break so many of the "
-                f"{len(self.oracle.rules)} rules of the constraints in turn that no automaton holds them: their labels keep all rules, but need "
-                f"not be the best that do: these have a score that is higher by up to {max(gaps):.4g}",
+                f"the labellings of {len(gaps)} of {stop - start} sequences break so many of the {n_rules} rules of "
+                "the constraints in turn that no automaton holds them: their labels keep all rules, but need not be "
+                f"the best that do: these have a score that is higher by up to {max(gaps):.4g}",
                 AdviceWarning,
             )
         return labels
@@ -108,10 +109,11 @@ class LazyChain:
 
         first = first_kept([masks, *oracle.rules], labels, may)
         if first is None:
-            raise ValueError(
-                f"sequence {i}: its labellings break so many of the {len(oracle.rules)} rules of the constraints in "
-                f"turn that their automaton has more than {MOST_STATES} states, and no labelling of its {len(labels)} "
-                "tokens that keeps all of them was found: divide the sequence, or leave out rules"
+            raise NoLabelling(
+                f"its labellings break so many of the {len(oracle.rules)} rules of the constraints in turn that their "
+                f"automaton has more than {MOST_STATES} states, and no labelling of its {len(labels)} tokens that "
+                "keeps all of them was found: divide the sequence, or leave out rules",
+                i,
             )
         found, reached = improved(first, oracle.rules, groups_of(masks, oracle.rules), may, best)
         gap = score(labels) - reached

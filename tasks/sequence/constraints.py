@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -193,7 +194,7 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
         return [(f"the scheme {part!r}", Automaton.of_masks(*allowed, n_labels=len(names)))]
     rule = rule_of(part) if isinstance(part, str) else part
     if isinstance(rule, Rule):
-        return [(f"the rule {one}", one.automaton(names, roles)) for one in rule.each()]
+        return [_named(f"the rule {one}", partial(one.automaton, names, roles)) for one in rule.each()]
     if not isinstance(part, str):
         raise ValueError(
             f"a constraint is a scheme, a rule, an expression, an Automaton or three masks, got {type(part).__name__}"
@@ -203,9 +204,13 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
             f"{part!r} is no scheme (there are {', '.join(SCHEMES)}, and other orders of their letters), and none of "
             f"the labels {', '.join(names):.300}"
         )
-    words = f"the expression {part!r:.200}"
+    return [_named(f"the expression {part!r:.200}", lambda: automaton_of(parse(part, names), len(names)))]
+
+
+def _named(words: str, make: Callable[[], Automaton]) -> tuple[str, Automaton]:
+    """A rule in words and as automaton, whose errors of size begin with the words."""
     try:
-        return [(words, automaton_of(parse(part, names), len(names)))]
+        return words, make()
     except TooLarge as error:
         raise TooLarge(f"{words}: {error}") from None
 

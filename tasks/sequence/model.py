@@ -73,6 +73,8 @@ from structsvm.tasks.sequence.chains import (
     allowed_of,
     chain_of,
     check_fits,
+    decoded,
+    decoder_of,
     marginals_of,
     nothing_left,
     texts_of,
@@ -457,7 +459,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         weights = ranking_weights(self, probabilities=probabilities)
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
-        decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
+        decoder, found, place = decoder_of(self.oracle, tokens), list[Any](), 0
         for i, length in enumerate(tokens.lengths.tolist()):
             if not length:
                 found.append([([], 1.0 if probabilities else 0.0)])
@@ -465,7 +467,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             mask = None if allowed is None else allowed[i]
             paths, scores = decoder.kbest(weights, place, k, mask)
             if not len(paths):
-                raise nothing_left(i)
+                raise nothing_left(self.oracle, i, length)
             if length > LONG:
                 labellings = np.eye(len(self.labels), dtype=bool)
                 scores = np.array([decoder.expect(weights, place, labellings[path])[0] for path in paths])
@@ -497,7 +499,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
-        decoder, places = self.oracle.chain(tokens.without_empty()), count()
+        decoder, places = decoder_of(self.oracle, tokens), count()
         return [
             self.with_chances(decoder, weights, next(places), n, spans) if n else []
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
@@ -521,7 +523,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if self.segments is None and is_markov(self.oracle):
             full = likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least)
             return dataclasses.replace(full, offsets=full.offsets[np.append(0, np.cumsum(tokens.lengths > 0))])
-        decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
+        decoder, found, place = decoder_of(self.oracle, tokens), list[Any](), 0
         for n, marginals in zip(tokens.lengths.tolist(), marginals_of(self.oracle, weights, tokens), strict=True):
             likely = self._chances(decoder, weights, place, n).likely(marginals, least) if n else ()
             found.append(sorted(likely, key=lambda span: (*span[:2], str(span[2]))))
@@ -667,7 +669,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         check_allowed(allowed, tokens)
         if allowed is not None:
             allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
-        return self.oracle.chain(tokens.without_empty()).decode(self.weights, allowed=allowed)
+        return decoded(self.oracle, tokens, self.weights, allowed)
 
     def predict(
         self,
@@ -698,8 +700,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if allowed is None and not isinstance(X, Tokens):
             found = self.scored(X, lengths)
             if found is not None:
-                chain = self.oracle.chain(found[0].without_empty())
-                return self.split(chain.decode(self.weights, scores=found[1]), found[0].offsets)
+                return self.split(decoded(self.oracle, found[0], self.weights, scores=found[1]), found[0].offsets)
         tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
         return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
 

@@ -353,3 +353,32 @@ def test_forged_files(tmp_path):
             for options in ({}, {"predictor": True}):
                 with pytest.raises(ModelFileError, match="n: not a sound sequence model"):
                     structsvm.load(tmp_path / "n", **options)
+
+
+@pytest.mark.parametrize("language", ["(s | t) c", "t{2} | c s c s"], ids=["masks", "an automaton"])
+def test_lengths_that_are_impossible_are_said_of_the_right_sequence(language):
+    """Sequences without tokens count; whether the constraints are masks makes no difference."""
+    x, y = [["a", "b", "c"], ["b", "c"]] * 4, [["s", "t", "c"], ["t", "c"]] * 4
+    model = SequenceLabeler(C=1.0, random_state=0).fit(x, y)
+    asked = [[], ["a", "b"], [], ["a", "b", "c"], ["a", "b"]]
+    one = r"sequence 3: the constraints allow no labelling of length 3, the number of its tokens \(the nearest: 2"
+    rows = SequenceLabeler(C=1.0, constraints=None, random_state=0).fit([np.eye(3), np.eye(3)[:2]] * 4, y)
+    for verb in (
+        model.predict,
+        lambda X, **given: model.predict_kbest(X, 2, **given),
+        model.predict_marginals,
+        lambda X, **given: rows.predict([np.eye(3)[: len(own)] for own in X], **given),
+        model.set_params(n_jobs=2).predict,
+    ):
+        with pytest.raises(ValueError, match=one):
+            verb(asked, constraints=language)
+    kept = SequenceLabeler(C=1.0, constraints="(s | t)* c", random_state=0).fit(x, y)
+    for own in (kept, structsvm.load(saved(kept)), structsvm.load(saved(kept), predictor=True)):
+        assert own.predict([[], ["a"]])[0] == []
+    with pytest.raises(ValueError, match=r"sequence 1: the masks leave no labelling"):
+        kept.predict([[], ["a"]], allowed=[None, [["s"]]])
+
+
+def test_rules_of_too_many_repetitions_are_named():
+    with pytest.raises(ValueError, match=r"constraints: the rule max_length\(\S+, 100000\): it has more than"):
+        SequenceLabeler(constraints=max_length(KIND, 100000), **ONCE).fit(X, Y)
