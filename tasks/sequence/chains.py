@@ -6,7 +6,7 @@ It imports neither the metrics nor what trains, which take longer to import than
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Floats, Integers
     from structsvm.features.tokens import Tokens
+    from structsvm.oracles._viterbi import Chain
     from structsvm.oracles.chain import ExactChain, LabelChain
-    from structsvm.structures._labels import LabelLattice
+    from structsvm.oracles.semi_markov import SegmentDecoder
     from structsvm.tasks.sequence.examples import Masks
 
 
@@ -176,9 +177,9 @@ def decoded(
         raise error.among(tokens.lengths) from None
 
 
-def decoder_of(oracle: ExactChain, tokens: Tokens) -> LabelLattice:
+def decoder_of(oracle: ExactChain, tokens: Tokens) -> Chain | SegmentDecoder:
     """The decoder of the sequences that have tokens."""
     try:
-        return oracle.chain(tokens.without_empty())
+        return cast("Chain | SegmentDecoder", oracle.chain(tokens.without_empty()))
     except NoLabelling as error:
         raise error.among(tokens.lengths) from None
