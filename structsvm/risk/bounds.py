@@ -218,7 +218,7 @@ def controlled_step(losses: NDArray[np.float64], alpha: float, weights: Floats |
         -1 if there is none.
     """
     own, total = np.ones(len(losses)) if weights is None else weights, np.zeros(losses.shape[1])
-    for first in range(0, len(losses), BLOCK):  # which stay in the processor's cache
+    for first in range(0, len(losses), BLOCK):  # a block stays in the cache of a processor
         rows = slice(first, first + BLOCK)
         total += own[rows] @ np.maximum.accumulate(losses[rows], axis=1)
     bound = (total + own.max()) / (own.sum() + own.max())
