@@ -32,6 +32,7 @@ from structsvm.structures._labels cimport Conjoined, LabelLattice, LabelProblem
 from structsvm._problem import rebuild
 from structsvm.arrays import checksum
 from structsvm.protocol import UnsupportedFormulation
+from structsvm.structures.languages.automaton import TooLarge
 
 cdef extern from "chain.h" nogil:
     ctypedef struct chain_rules:
@@ -698,22 +699,43 @@ cdef class LazyProblem(ChainProblem):
     The most violated labelling is found without the rules. Those that it breaks are added, as one automaton, and it is
     found anew, until it breaks none: it is then the most violated one of a larger set, belongs to the smaller one, and
     so is the most violated one that the rules allow.
+
+    Where those that are broken in turn are too many, the labelling keeps to the first rules alone, as many as one
+    automaton holds. If it breaks another one, the sequence is `relaxed`: from then on its labellings keep to the first
+    rules alone. Its cuts, those from before included, are among these, so that the dual stays below the primal; both
+    are those of the relaxed problem, and `inference` says so. Shards share the marks; a cut that comes back from
+    elsewhere, or from a file, sets the mark of its sequence (`c_valid`).
     """
 
     cdef const void* weights
     cdef const int32_t[:, ::1] following    # the tables of the rules, one after the other
     cdef const uint8_t[::1] accepting
     cdef const int64_t[::1] starts
+    cdef uint8_t[::1] marks                 # the sequences that are relaxed
     cdef dict problems                      # by rules, those asked for last at the end
     cdef Py_ssize_t room                    # bytes that the charts of others may take
 
-    def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
+    def __init__(self, structure, tokens, labels, known=None, marks=None, *, rescaling="margin", penalty="linear"):
         super().__init__(structure, tokens, labels, known, rescaling=rescaling, penalty=penalty)
         rules = structure.rules
         self.following = np.ascontiguousarray(np.concatenate([rule.following for rule in rules]), dtype=np.int32)
         self.accepting = np.concatenate([rule.accepting for rule in rules]).astype(np.uint8)
         self.starts = np.cumsum([0, *(rule.n_states for rule in rules)])
+        marks = np.zeros(self.n_samples, dtype=np.uint8) if marks is None else marks
+        self.marks = np.require(marks, requirements="W")    # joblib maps arrays for its processes to read
         self.problems, self.room = {}, MOST_BYTES
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        return *ChainProblem.examples(self, start, stop), np.asarray(self.marks)[start:stop]
+
+    @property
+    def inference(self):
+        return "relaxed" if np.any(self.marks) else "exact"
+
+    @property
+    def relaxed(self):
+        """The sequences of which margins are those of a larger set of labellings: bool array (n_samples,)."""
+        return np.asarray(self.marks, dtype=bool)
 
     cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
         self.weights = weights
@@ -729,6 +751,18 @@ cdef class LazyProblem(ChainProblem):
                 break
         return 0
 
+    cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, k
+        if not ChainProblem.c_valid(self, i, cut):
+            return False
+        memcpy(&self.chain.path[0], &self.gold[first], T * sizeof(int32_t))
+        for k in range(cut.n_words // 2):
+            self.chain.path[cut.words[2 * k]] = cut.words[2 * k + 1]
+        for k in range(self.starts.shape[0] - 1):
+            if self.breaks(i, k):
+                self.marks[i] = True
+        return True
+
     cdef bint breaks(self, Py_ssize_t i, Py_ssize_t k) noexcept nogil:
         """Whether the labelling that was found breaks rule k."""
         cdef Py_ssize_t T = self.chain.offsets[i + 1] - self.chain.offsets[i], t
@@ -739,29 +773,39 @@ cdef class LazyProblem(ChainProblem):
                 return True
         return not self.accepting[first + state]
 
+    cdef frozenset broken(self, Py_ssize_t i):
+        """The rules that the labelling breaks, of those that sequence i keeps."""
+        cdef Py_ssize_t k, n = self.chain.structure.n_joint_rules if self.marks[i] else self.starts.shape[0] - 1
+        return frozenset([k for k in range(n) if self.breaks(i, k)])
+
     cdef int obey(self, Py_ssize_t i) except -1:
         """Find the labelling under the rules that it breaks, until it breaks none."""
-        cdef Cut cut
-        cdef double violation
-        cdef ChainProblem other
-        cdef Py_ssize_t T = self.chain.offsets[i + 1] - self.chain.offsets[i], k
         rules = frozenset()
-        while True:
-            broken = frozenset([k for k in range(self.starts.shape[0] - 1) if self.breaks(i, k)])
-            if not broken:
-                return 0
+        while broken := self.broken(i):
             if broken <= rules:     # a labelling under them breaks none
                 raise ValueError(f"example {self.first + i}: its scores overflow; scale the features down")
             rules |= broken
-            other = self.under(rules, i)
-            other.c_separate(i, self.weights, &cut, &violation)
-            memcpy(&self.chain.path[0], &other.chain.path[0], T * sizeof(int32_t))
+            try:
+                self.find(i, self.under(rules))
+            except TooLarge:
+                self.find(i, self.under(frozenset(range(self.chain.structure.n_joint_rules))))
+                self.marks[i] = bool(self.broken(i))
+                return 0
+        return 0
 
-    cdef ChainProblem under(self, rules, Py_ssize_t i):
-        """The problem under some rules; those asked for long ago make room for new ones."""
+    cdef int find(self, Py_ssize_t i, ChainProblem other) except -1:
+        """The most violated labelling of another problem, in place of that which was found."""
+        cdef Cut cut
+        cdef double violation
+        other.c_separate(i, self.weights, &cut, &violation)
+        memcpy(&self.chain.path[0], &other.chain.path[0], other.chain.length(i) * sizeof(int32_t))
+        return 0
+
+    cdef ChainProblem under(self, rules):
+        """The problem under some rules; those asked for long ago make room for new ones. Raises TooLarge."""
         cdef ChainProblem found = self.problems.pop(rules, None)
         if found is None:
-            oracle = self.chain.structure.under(rules, self.first + i)
+            oracle = self.chain.structure.under(rules)
             found = rebuild(ChainProblem, (oracle, self.chain.tokens, self.labels, None), self.formulation, self.first)
             self.room -= found.chart_bytes()
             while self.room < 0 and self.problems:

@@ -17,6 +17,7 @@ from structsvm.features.tokens import Tokens, narrowed
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
 from structsvm.structures.languages import Automaton
+from structsvm.structures.languages.automaton import NoLabelling
 from structsvm.structures.languages.nodes import Nodes, nodes_of
 
 if TYPE_CHECKING:
@@ -218,7 +219,8 @@ class LabelChain(Oracle):
     ) -> Self:
         """The same oracle, which allows other labellings: those of masks, of a smallest automaton, or of rules."""
         oracle, n = copy.copy(self), self.n_labels
-        vars(oracle).pop("fixed_rows", None)
+        for cached in ("fixed_rows", "n_joint_rules"):
+            vars(oracle).pop(cached, None)
         transitions, first, last = allowed
         oracle.allowed = (
             _checked_mask("allowed_transitions", transitions, (n, n)),
@@ -252,10 +254,18 @@ class LabelChain(Oracle):
             n, others = int(lengths[i]), np.flatnonzero(possible[1:]) + 1
             number = i if numbers is None else int(numbers[i])
             near = [*others[others < n][-1:].tolist(), *others[others > n][:1].tolist()]
-            raise ValueError(
-                f"sequence {number}: the constraints allow no labelling of length {n}, the number of its tokens (the "
-                f"nearest: {' and '.join(map(str, near))}). Loosen the constraints, or leave the sequence out"
+            raise NoLabelling(
+                f"the constraints allow no labelling of length {n}, the number of its tokens (the nearest: "
+                f"{' and '.join(map(str, near))}). Loosen the constraints, or leave the sequence out",
+                number,
             )
+
+    def check_length(self, i: int, length: int) -> None:
+        """Raise ValueError, naming sequence i, if masks or language have no labelling of its length."""
+        language = self.language or Automaton.of_masks(*self.allowed, n_labels=self.n_labels)
+        oracle = copy.copy(self)
+        oracle.language = language
+        oracle.check_lengths(np.array([0, length]), np.array([i]))
 
     def of_seen(self) -> Self:
         """The same oracle, whose problems leave weights of a feature and a label at 0 that no token has together."""

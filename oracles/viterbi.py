@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._viterbi import Chain, ChainProblem, LazyProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
-from structsvm.oracles.enumeration.lazily import LazyChain, check_few, no_sums, under
+from structsvm.oracles.enumeration.lazily import LazyChain, check_few, joint, no_sums, under
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures._labels import LabelLattice
 from structsvm.structures.languages import Automaton
@@ -205,9 +206,14 @@ class ViterbiOracle(ExactChain):
         kind = LazyProblem if self.rules else ChainProblem
         return kind(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
 
-    def under(self, rules: frozenset[int], i: int) -> ExactChain:
-        """The same oracle under some of its rules; ValueError, naming sequence i, if these alone are too many."""
-        return under(self, rules, i)
+    @cached_property
+    def n_joint_rules(self) -> int:
+        """How many of the rules, the first ones, one automaton holds."""
+        return joint(Automaton.of_masks(*self.allowed, n_labels=self.n_labels), self.rules)[1]
+
+    def under(self, rules: frozenset[int]) -> ExactChain:
+        """The same oracle under some of its rules; TooLarge if these alone are too many."""
+        return under(self, rules)
 
     def refuse_sums(self) -> NoReturn:
         """Raise ValueError: sums over labellings need all rules at once."""

@@ -2,7 +2,9 @@
 
 A sequence is labelled without the rules; those that its labelling breaks are added, as one automaton, and it is
 labelled anew, until it breaks none. The labelling is then the best of a larger set and belongs to the smaller one, and
-so is the best that the rules allow. Sums over all labellings need all rules at once, and are refused.
+so is the best that the rules allow. Where it breaks more in turn than one automaton holds, `by_groups` finds one that
+breaks none, and a warning says how far it may be from the best. Sums over all labellings need all rules at once, and
+are refused.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.structures.languages.automaton import MOST_STATES, Automaton, TooLarge
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.oracles.enumeration.by_groups import first_kept, groups_of, improved
+from structsvm.structures.languages.automaton import MOST_STATES, Automaton, NoLabelling, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +48,7 @@ class LazyChain:
         stop = len(self.tokens) if stop is None else stop
         offsets = self.tokens.offsets[start : stop + 1] - self.tokens.offsets[start]
         active: list[frozenset[int]] = [frozenset()] * (stop - start)
-        pending = np.arange(stop - start)
+        pending, gaps = np.arange(stop - start), list[float]()
         while len(pending):
             rows = rows_of(offsets, pending)
             bounds = np.concatenate([[0], np.cumsum(np.diff(offsets)[pending])])
@@ -55,8 +59,65 @@ class LazyChain:
             for rules in {active[i] for i in pending.tolist()}:
                 group = np.array([i for i in pending.tolist() if active[i] == rules])
                 some = None if allowed is None else [allowed[i] for i in group.tolist()]
-                labels[rows_of(offsets, group)] = self._under(rules, start + group, w, some, scores)
+                try:
+                    labels[rows_of(offsets, group)] = self._under(rules, start + group, w, some, scores)
+                except TooLarge:
+                    for i in group.tolist():
+                        own, mask = slice(offsets[i], offsets[i + 1]), None if allowed is None else allowed[i]
+                        labels[own], gap = self._by_groups(start + i, labels[own], w, mask, scores)
+                        gaps += [gap] * (gap > 0.0)
+        if gaps:
+            n_rules = len(self.oracle.rules)
+            warn(
+                f"the labellings of {len(gaps)} of {stop - start} sequences break so many of the {n_rules} rules of "
+                "the constraints in turn that no automaton holds them: their labels keep all rules, but need not be "
+                f"the best that do: these have a score that is higher by up to {max(gaps):.4g}",
+                AdviceWarning,
+            )
         return labels
+
+    def _by_groups(
+        self,
+        i: int,
+        labels: NDArray[np.int32],
+        w: ArrayLike,
+        allowed: NDArray[np.bool_] | None,
+        scores: NDArray[np.float32] | None,
+    ) -> tuple[NDArray[np.int32], float]:
+        """The labels of a sequence under all rules, where those given are the best under some; see `by_groups`.
+
+        And the most by which the best score under all rules is higher than theirs; 0: it is not.
+        """
+        oracle, tokens, weights = self.oracle, self.tokens[i : i + 1], np.asarray(w, dtype=np.float64)
+        masks = Automaton.of_masks(*oracle.allowed, n_labels=oracle.n_labels)
+        may = np.ones((len(labels), oracle.n_labels), dtype=bool) if allowed is None else allowed
+        more = None if scores is None or not len(scores) else scores[rows_of(self.tokens.offsets, np.array([i]))]
+
+        def score(found: NDArray[np.int32]) -> float:
+            own = 0.0 if more is None else float(more[np.arange(len(found)), found].sum(dtype=np.float64))
+            return float(oracle.joint_feature(tokens, found) @ weights) + own
+
+        def best(language: Automaton, may: NDArray[np.bool_]) -> tuple[NDArray[np.int32], float]:
+            some = oracle.within((None, None, None), language)
+            chain = some.chain(tokens)
+            if more is None:
+                found = chain.decode(w, allowed=[may])
+            else:
+                inside = np.pad(may, ((0, 0), (0, more.shape[1] - may.shape[1])))
+                found = chain.decode(w, scores=np.where(inside, more, np.float32(-np.inf)))
+            return found, score(found)
+
+        first = first_kept([masks, *oracle.rules], labels, may)
+        if first is None:
+            raise NoLabelling(
+                f"its labellings break so many of the {len(oracle.rules)} rules of the constraints in turn that their "
+                f"automaton has more than {MOST_STATES} states, and no labelling of its {len(labels)} tokens that "
+                "keeps all of them was found: divide the sequence, or leave out rules",
+                i,
+            )
+        found, reached = improved(first, oracle.rules, groups_of(masks, oracle.rules), may, best)
+        gap = score(labels) - reached
+        return found, gap if gap > 1e-5 * abs(reached) else 0.0
 
     def _under(
         self,
@@ -66,9 +127,9 @@ class LazyChain:
         allowed: Sequence[NDArray[np.bool_] | None] | None,
         scores: NDArray[np.float32] | None,
     ) -> NDArray[np.int32]:
-        """The labels of some sequences under some rules."""
+        """The labels of some sequences under some rules. Raises TooLarge."""
         if rules not in self.oracles:
-            self.oracles[rules] = under(self.oracle, rules, int(group[0]))
+            self.oracles[rules] = under(self.oracle, rules)
         oracle, chosen = self.oracles[rules], np.zeros(len(self.tokens), dtype=bool)
         chosen[group] = True
         tokens = self.tokens.take(chosen)
@@ -83,17 +144,10 @@ class LazyChain:
     kbest = expect = max_marginals = refuse
 
 
-def under(oracle: ExactChain, rules: frozenset[int], i: int) -> ExactChain:
-    """The same oracle under some of its rules; ValueError, naming sequence i, if these alone are too many."""
+def under(oracle: ExactChain, rules: frozenset[int]) -> ExactChain:
+    """The same oracle under some of its rules; TooLarge if these alone are too many."""
     masks = Automaton.of_masks(*oracle.allowed, n_labels=oracle.n_labels)
-    try:
-        language = reduce(and_, (oracle.rules[k] for k in sorted(rules)), masks)
-    except TooLarge:
-        raise ValueError(
-            f"sequence {i}: labellings break {len(rules)} of the {len(oracle.rules)} rules of the constraints in turn, "
-            f"whose automaton has more than {MOST_STATES} states: divide the sequence, leave out rules, or train "
-            "without them (broken='predict')"
-        ) from None
+    language = reduce(and_, (oracle.rules[k] for k in sorted(rules)), masks)
     some = oracle.within((None, None, None), language)
     some.is_checked = True  # by the problem of all rules
     return some
@@ -116,16 +170,20 @@ def check_few(rules: Sequence[Automaton], training: str) -> None:
         )
 
 
+def joint(language: Automaton, rules: Sequence[Automaton]) -> tuple[Automaton, int]:
+    """The automaton of a language and of the first rules, as many as it holds; and their number."""
+    for n, rule in enumerate(rules):
+        try:
+            language &= rule
+        except TooLarge:
+            return language, n
+    return language, len(rules)
+
+
 def fitting(rules: Sequence[Automaton]) -> str:
     """How many of the rules, in their order, have a common automaton that is small enough, and how large it is."""
-    both, n = rules[0], 1
-    while n < len(rules):
-        try:
-            both = both & rules[n]
-        except TooLarge:
-            break
-        n += 1
-    return f"the first {n} together have {both.n_states} states"
+    both, n = joint(rules[0], rules[1:])
+    return f"the first {n + 1} together have {both.n_states} states"
 
 
 def rows_of(offsets: NDArray[np.int64], sequences: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.model_file import ModelFileError, name_of, whole
 from structsvm.parameters import Constraints, Interval, seed_from, validate
 from structsvm.risk.files import opened, saved
-from structsvm.risk.outputs import n_inputs, sentences_of, unwrapped
+from structsvm.risk.outputs import inner_of, n_inputs, sentences_of, unwrapped
 from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 
@@ -66,7 +66,7 @@ class Promise(BaseEstimator, ABC):
         -------
         self
         """
-        validate(self, self._constraints)
+        self._check_wrapped()
         X, y = at_hand(X), None if y is None else at_hand(y)
         n = n_inputs(X)
         if n < 2:
@@ -109,10 +109,22 @@ class Promise(BaseEstimator, ABC):
         NotFittedError
             If the estimator is not fitted; `fit` would train it.
         """
-        validate(self, self._constraints)
+        self._check_wrapped()
         estimator = self._trained()
         self._store(self._calibrate(estimator, *self._read(estimator, X, y, sample_weight)), estimator)
         return self
+
+    def _check_wrapped(self) -> None:
+        """ValueError for parameters out of range, TypeError for a promise about a promise."""
+        validate(self, self._constraints)
+        last: object = self.estimator
+        while (inner := inner_of(last)) is not None:
+            last = inner
+        if isinstance(last, Promise):
+            raise TypeError(
+                f"{type(self).__name__} wraps an estimator, and {type(last).__name__} is a promise itself: wrap the "
+                "estimator that is within"
+            )
 
     def _trained(self) -> Estimator:
         """The estimator that `fit` has trained of `estimator`, or `estimator` itself."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,23 +18,34 @@ if TYPE_CHECKING:
 Safe: TypeAlias = Literal["all", "none"] | None
 
 
-class Counts(NamedTuple):
-    """Numbers of parts of outputs by steps of a threshold.
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of parts of outputs by steps of a threshold, each counted when a loss asks for it.
 
     Attributes
     ----------
-    right, found : int64 array (n_outputs, n_steps)
-        How many of the parts that are found at each step are true, and how many are found.
+    along : callable
+        ``along(is_true)``: how many parts of each output, the true ones or all, are found at each step: int64 array
+        (n_outputs, n_steps).
     true : int64 array (n_outputs, 1)
         How many parts are true.
     most : int
         The largest number of parts by which two outputs can differ; 0: there is no bound.
     """
 
-    right: NDArray[np.int64]
-    found: NDArray[np.int64]
+    along: Callable[[bool], NDArray[np.int64]]
     true: NDArray[np.int64]
     most: int
+
+    @cached_property
+    def right(self) -> NDArray[np.int64]:
+        """How many of the parts that are found at each step are true."""
+        return self.along(True)
+
+    @cached_property
+    def found(self) -> NDArray[np.int64]:
+        """How many parts are found at each step."""
+        return self.along(False)
 
 
 def missed(counts: Counts) -> Floats:

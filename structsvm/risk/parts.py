@@ -16,11 +16,10 @@ import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.risk.outputs import kind_of, known_classes, listed, predicts_classes
-from structsvm.risk.strangeness import numbers, true_heads, true_members, true_nodes, true_rows
+from structsvm.risk.strangeness import numbers, true_heads, true_members, true_nodes, true_rows, without_nan
 from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, names_alone, nodes, spans, table_of
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
-from structsvm.tasks.multilabel.sets import without_unseen
 from structsvm.tasks.sequence.chances import INSIDE, OPEN, parts_by
 from structsvm.tasks.sequence.likely import Chunks
 from structsvm.tasks.sequence.segments import part_of
@@ -156,8 +155,7 @@ def likely_nodes(estimator: Estimator, X: Inputs) -> PartTable:
 
 def likely_members(estimator: Estimator, X: Inputs) -> PartTable:
     """Labels of sets, and classes."""
-    proba = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    return likely_of(proba[:, None], class_names(estimator), names_alone)
+    return likely_of(without_nan(estimator, "predict_proba", X)[:, None], class_names(estimator), names_alone)
 
 
 def class_names(estimator: Estimator) -> list[Hashable]:
@@ -205,13 +203,8 @@ def true_labels(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
 
 
 def true_sets(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
-    """Labels of sets; what the model does not know is one more."""
-    y, is_unseen = without_unseen(y, estimator.model_.labels)
-    pairs = true_members(estimator, X, y)
-    more = np.broadcast_to(is_unseen, len(pairs)).tolist()
-    one = np.array([[0, UNSEEN]])
-    every = (np.concatenate([own, one]) if unseen else own for own, unseen in zip(pairs, more, strict=True))
-    return named(every, class_names(estimator), names_alone)
+    """Labels of sets."""
+    return named(true_members(estimator, X, y), class_names(estimator), names_alone)
 
 
 def true_classes(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.parameters import FLAG, NONE, RANDOM_STATE, Constraints, Interval, Options, declared, parameter, validate
+from structsvm.parameters import FLAG, NONE, RANDOM_STATE, Constraints, Interval, Options, declared, parameter
 from structsvm.risk.base import SHARE, Promise, at_hand, chosen, fresh, generator, trained_on
 from structsvm.risk.bounds import check_weights, conformal_quantile, conformal_rank, mean_quantile, needed_for_quantile
 from structsvm.risk.outputs import kind_of, n_inputs, unwrapped
@@ -115,7 +115,7 @@ class ConformalSets(Promise):
         """
         if self.cv is None:
             return super().fit(X, y, sample_weight)
-        validate(self, self._constraints)
+        self._check_wrapped()
         if sample_weight is not None or self.by_label or self.cover == "unit":
             raise ValueError("cv goes without sample_weight, by_label and cover='unit'")
         X, y = at_hand(X), None if y is None else at_hand(y)
@@ -173,7 +173,7 @@ class ConformalSets(Promise):
             For fewer outputs, in a group or of a class, than are needed (the message says how many), for unknown ones,
             and if the estimator knows the labels of too few.
         """
-        validate(self, self._constraints)
+        self._check_wrapped()
         estimator = self._trained()
         X, y, weight = self._read(estimator, X, y, sample_weight)
         self._store(self._calibrate(estimator, X, y, weight, groups), estimator)
@@ -192,11 +192,13 @@ class ConformalSets(Promise):
             quantile: float | dict[Hashable, float] = self._quantile(values, weight)
         else:
             quantile = {}
-            for name in dict.fromkeys(names):
-                part = np.array([own == name for own in names])
+            places: dict[Hashable, list[int]] = {}
+            for i, name in enumerate(names):
+                places.setdefault(name, []).append(i)
+            for name, part in places.items():
                 own = None if weight is None else weight[part]
                 try:
-                    quantile[name] = self._quantile([values[i] for i in np.flatnonzero(part)], own)
+                    quantile[name] = self._quantile([values[i] for i in part], own)
                 except ValueError as error:
                     raise ValueError(f"{'class' if self.by_label else 'group'} {name!r}: {error}") from None
         return {"quantile_": quantile, "n_calibration_": n}

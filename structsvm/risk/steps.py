@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from structsvm.risk.bounds import BLOCK
 from structsvm.risk.losses import Counts
 from structsvm.risk.tables import places_in, renumbered
 
@@ -28,8 +29,6 @@ OwnLoss: TypeAlias = "Callable[[frozenset[Hashable], frozenset[Hashable]], float
 GRID = np.append(np.inf, 1.0 / (1.0 + np.exp(-np.linspace(14.0, -7.0, 421))))
 # Prices of a false part, in true ones, along which a path by labels goes.
 PRICES = np.logspace(4.0, -4.0, 81)
-# Outputs whose parts are counted at a time: each count along the grid takes 1.7 MB.
-BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +73,13 @@ def counts_of(steps: Steps, likely: PartTable, true: PartTable, most: int = 0) -
     place, output, n = steps.first(likely), likely.output, len(steps)
     is_true = is_among(likely, true)
 
-    def along(part: NDArray[np.bool_]) -> NDArray[np.int64]:
-        at = (output * (n + 1) + place)[part]
+    def along(only_true: bool) -> NDArray[np.int64]:
+        at = output * (n + 1) + place
+        at = at[is_true] if only_true else at
         each = np.bincount(at, minlength=len(likely) * (n + 1)).reshape(len(likely), n + 1)
         return np.cumsum(each[:, :n], axis=1)
 
-    return Counts(along(is_true), along(np.ones_like(is_true)), true.sizes[:, None], most)
+    return Counts(along, true.sizes[:, None], most)
 
 
 def is_among(likely: PartTable, true: PartTable) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from structsvm.metrics._graphs import by_node
 from structsvm.risk.outputs import kind_of, known_arcs, known_classes, predicts_classes
 from structsvm.risk.tables import UNSEEN
 from structsvm.tasks.common.inspection.confidence import has_probabilities
-from structsvm.tasks.multilabel.sets import read_sets
+from structsvm.tasks.multilabel.sets import read_sets, without_unseen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,8 +34,8 @@ Pairs: TypeAlias = "list[NDArray[np.int64]]"
 def of_rows(estimator: Estimator, X: Inputs) -> Strange:
     """Classes of rows."""
     if hasattr(estimator, "predict_proba") and has_probabilities(estimator):
-        return list(1.0 - np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, None])
-    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        return list(1.0 - without_nan(estimator, "predict_proba", X)[:, None])
+    scores = without_nan(estimator, "decision_function", X)
     if scores.ndim == 1:
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     return list((scores.max(axis=1, keepdims=True) - scores)[:, None])
@@ -46,6 +46,15 @@ def of_members(estimator: Estimator, X: Inputs) -> Strange:
     if has_probabilities(estimator):
         return list(1.0 - estimator.predict_proba(X)[:, None])
     return list(-np.asarray(estimator.decision_function(X), dtype=np.float64)[:, None])
+
+
+def without_nan(estimator: Estimator, verb: str, X: Inputs) -> Floats:
+    """Numbers of rows that an estimator returns; ValueError for one that is none."""
+    found = np.asarray(getattr(estimator, verb)(X), dtype=np.float64)
+    if (bad := np.isnan(found)).any():
+        i = int(np.argmax(bad.reshape(len(found), -1).any(axis=1)))
+        raise ValueError(f"{verb} of {type(estimator).__name__} returns nan for input {i}")
+    return found
 
 
 def of_tokens(estimator: Estimator, X: Inputs) -> Strange:
@@ -119,11 +128,14 @@ def true_rows(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
 
 
 def true_members(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
-    """The labels of each row's set."""
+    """The labels of each row's set; what the model does not know is one more."""
+    y, is_unseen = without_unseen(y, estimator.model_.labels)
     truth = read_sets(y, list(estimator.model_.labels), unknown=estimator.unknown)[2]
     if (truth < 0).any():
         raise ValueError(f"y: row {int(np.argmax((truth < 0).any(axis=1)))} is not known, or in part: leave it out")
-    return [np.stack([np.zeros_like(own), own], axis=1) for own in map(np.flatnonzero, truth)]
+    members = [np.stack([np.zeros_like(own), own], axis=1) for own in map(np.flatnonzero, truth)]
+    more = np.broadcast_to(is_unseen, len(members)).tolist()
+    return [np.append(own, [[0, UNSEEN]], axis=0) if unseen else own for own, unseen in zip(members, more, strict=True)]
 
 
 def true_tokens(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:

@@ -117,6 +117,8 @@ class PartTable:
 
     def take(self, outputs: NDArray[np.bool_]) -> PartTable:
         """Some of the outputs, with all their parts."""
+        if outputs.all():
+            return self
         return self.at(np.repeat(outputs, self.sizes), np.append(0, np.cumsum(self.sizes[outputs])))
 
     def frozen(self) -> list[frozenset[Hashable]]:

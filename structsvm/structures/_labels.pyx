@@ -21,6 +21,7 @@ from structsvm.execution._stop cimport poll
 
 from structsvm.adapter import offers_of
 from structsvm.features._tokens import steps
+from structsvm.structures.languages.automaton import NoLabelling
 
 cdef extern from "labels.h" nogil:
     ctypedef struct labels_kernels:
@@ -130,8 +131,8 @@ cdef class LabelDecoder:
                 token = self.label(i, pointer, &init[0, 0], init_step, out + self.offsets[i] - self.offsets[start])
             i += 1
         if token >= 0:
-            raise ValueError(f"sequence {i - 1}: the masks leave no labelling from token {token} on, or its scores "
-                             "overflow")
+            self.structure.check_length(i - 1, self.length(i - 1))
+            raise NoLabelling(f"the masks leave no labelling from token {token} on, or its scores overflow", i - 1)
         return labels
 
 

@@ -6,7 +6,7 @@ It imports neither the metrics nor what trains, which take longer to import than
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, Count, Flag, Matrix, OneOf, Part, Record, Stored, Text, matrix_of
 from structsvm.structures.languages import Automaton
+from structsvm.structures.languages.automaton import NoLabelling
 from structsvm.tasks.common.stored_labels import Labels
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Floats, Integers
     from structsvm.features.tokens import Tokens
+    from structsvm.oracles._viterbi import Chain
     from structsvm.oracles.chain import ExactChain, LabelChain
+    from structsvm.oracles.semi_markov import SegmentDecoder
     from structsvm.tasks.sequence.examples import Masks
 
 
@@ -134,14 +137,14 @@ def marginals_of(
     oracle: ExactChain, weights: Floats, tokens: Tokens, allowed: Masks | None = None
 ) -> list[NDArray[np.float64]]:
     """For each sequence an array (length, n_labels): the probability of each label at each token."""
-    decoder, found, place = oracle.chain(tokens.without_empty()), [], 0
+    decoder, found, place = decoder_of(oracle, tokens), [], 0
     for i, length in enumerate(tokens.lengths.tolist()):
         if not length:
             found.append(np.empty((0, oracle.n_labels)))
             continue
         log_sum, labels, _ = decoder.expect(weights, place, None if allowed is None else allowed[i])
         if log_sum == -np.inf:
-            raise nothing_left(i)
+            raise nothing_left(oracle, i, length)
         found.append(labels)
         place += 1
     return found
@@ -154,6 +157,29 @@ def texts_of(labels: Sequence[Hashable], label_ids: Integers) -> tuple[list[str]
     return list(number), np.array([number[text] for text in texts], dtype=np.int32)[label_ids]
 
 
-def nothing_left(i: int) -> ValueError:
-    """The error of a sequence without any labelling."""
-    return ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")
+def nothing_left(oracle: LabelChain, i: int, length: int) -> NoLabelling:
+    """The error of a sequence without any labelling. Raises it where already its length has none."""
+    oracle.check_length(i, length)
+    return NoLabelling("the masks leave no labelling, or its scores overflow", i)
+
+
+def decoded(
+    oracle: LabelChain,
+    tokens: Tokens,
+    weights: Floats,
+    allowed: Masks | None = None,
+    scores: NDArray[np.float32] | None = None,
+) -> NDArray[np.int32]:
+    """The labels of all tokens; `allowed` are those of the sequences that have some."""
+    try:
+        return oracle.chain(tokens.without_empty()).decode(weights, allowed=allowed, scores=scores)
+    except NoLabelling as error:
+        raise error.among(tokens.lengths) from None
+
+
+def decoder_of(oracle: ExactChain, tokens: Tokens) -> Chain | SegmentDecoder:
+    """The decoder of the sequences that have tokens."""
+    try:
+        return cast("Chain | SegmentDecoder", oracle.chain(tokens.without_empty()))
+    except NoLabelling as error:
+        raise error.among(tokens.lengths) from None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.features.sources import load_text, numbered_lines
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.metrics._schemes import BIOES, SCHEMES, TAGGED, Runs, Scheme, scheme_for, scheme_name, scheme_of
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from structsvm.features.tokens import Tokens
     from structsvm.oracles.chain import LabelChain
+    from structsvm.oracles.viterbi import ViterbiOracle
     from structsvm.tasks.sequence.examples import AllowedLike, Masks
 
     # A scheme, rule or expression; masks (transitions, first, last); or several.
@@ -191,7 +194,7 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
         return [(f"the scheme {part!r}", Automaton.of_masks(*allowed, n_labels=len(names)))]
     rule = rule_of(part) if isinstance(part, str) else part
     if isinstance(rule, Rule):
-        return [(f"the rule {one}", one.automaton(names, roles)) for one in rule.each()]
+        return [_named(f"the rule {one}", partial(one.automaton, names, roles)) for one in rule.each()]
     if not isinstance(part, str):
         raise ValueError(
             f"a constraint is a scheme, a rule, an expression, an Automaton or three masks, got {type(part).__name__}"
@@ -201,9 +204,13 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
             f"{part!r} is no scheme (there are {', '.join(SCHEMES)}, and other orders of their letters), and none of "
             f"the labels {', '.join(names):.300}"
         )
-    words = f"the expression {part!r:.200}"
+    return [_named(f"the expression {part!r:.200}", lambda: automaton_of(parse(part, names), len(names)))]
+
+
+def _named(words: str, make: Callable[[], Automaton]) -> tuple[str, Automaton]:
+    """A rule in words and as automaton, whose errors of size begin with the words."""
     try:
-        return [(words, automaton_of(parse(part, names), len(names)))]
+        return words, make()
     except TooLarge as error:
         raise TooLarge(f"{words}: {error}") from None
 
@@ -244,6 +251,18 @@ def under(
             "these need an automaton"
         )
     return oracle.within(*found)
+
+
+def warn_of_relaxed(relaxed: NDArray[np.bool_], lengths: NDArray[np.int64], oracle: ViterbiOracle) -> None:
+    """Say which sequences training has compared with labellings that break rules."""
+    i = int(relaxed.argmax())
+    warn(
+        f"labellings of {relaxed.sum()} of {len(relaxed)} sequences (the first: sequence {i}, of length {lengths[i]}) "
+        f"break so many of the {len(oracle.rules)} rules of the constraints in turn that no automaton holds them: "
+        f"training has compared these sequences with labellings that keep the first {oracle.n_joint_rules} rules "
+        "alone, and the gap is that of this relaxed problem. Predictions keep all rules",
+        AdviceWarning,
+    )
 
 
 def stored_constraints(constraints: ConstraintsLike) -> Any:

@@ -26,6 +26,7 @@ from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.questions.denied import as_answers
 from structsvm.tasks.common.questions.loop import LearningLoop
 from structsvm.tasks.common.solver import AUTO, solver_of
+from structsvm.tasks.sequence.chains import decoder_of
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
 from structsvm.tasks.sequence.model import SequenceModel, prepare
@@ -500,7 +501,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
             scores -= scores.max(axis=1, keepdims=True, initial=-np.inf)
             return [scores[a:b] for a, b in pairwise(tokens.offsets.tolist())]
         tokens = model.encode(X, lengths)
-        chain, places = model.oracle.chain(tokens.without_empty()), count()
+        chain, places = decoder_of(model.oracle, tokens), count()
         nothing = np.empty((0, len(model.labels)), dtype=np.float32)
         margins = [chain.max_marginals(model.weights, next(places)) if n else nothing for n in tokens.lengths.tolist()]
         return [m - m.max(axis=1, keepdims=True) if len(m) else m for m in margins]

@@ -73,6 +73,8 @@ from structsvm.tasks.sequence.chains import (
     allowed_of,
     chain_of,
     check_fits,
+    decoded,
+    decoder_of,
     marginals_of,
     nothing_left,
     texts_of,
@@ -89,6 +91,7 @@ from structsvm.tasks.sequence.constraints import (
     scheme_among,
     stored_constraints,
     under,
+    warn_of_relaxed,
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
@@ -140,6 +143,7 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
     from structsvm.tasks.common.selection.search import LossSearch
+    from structsvm.tasks.common.training import Job
     from structsvm.tasks.sequence.constraints import ConstraintsLike, TagNames
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.parameters import LabelerParams
@@ -334,6 +338,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
             weight = np.repeat(weight, np.diff(problem.groups))
         return problem, weight
 
+    def finish(self, job: Job[LabeledSequences]) -> None:
+        if job.problem.inference == "relaxed":
+            warn_of_relaxed(job.problem.relaxed, job.problem.chain.tokens.lengths, self.oracle)
+
     def _checked(self, examples: LabeledSequences) -> LabelChain:
         """The oracle that trains; ValueError if the constraints do not allow what is known of the labels."""
         if self.params.get("broken") == "predict":
@@ -451,7 +459,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         weights = ranking_weights(self, probabilities=probabilities)
         tokens = self.encode(X, lengths)
         check_allowed(allowed, tokens)
-        decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
+        decoder, found, place = decoder_of(self.oracle, tokens), list[Any](), 0
         for i, length in enumerate(tokens.lengths.tolist()):
             if not length:
                 found.append([([], 1.0 if probabilities else 0.0)])
@@ -459,7 +467,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             mask = None if allowed is None else allowed[i]
             paths, scores = decoder.kbest(weights, place, k, mask)
             if not len(paths):
-                raise nothing_left(i)
+                raise nothing_left(self.oracle, i, length)
             if length > LONG:
                 labellings = np.eye(len(self.labels), dtype=bool)
                 scores = np.array([decoder.expect(weights, place, labellings[path])[0] for path in paths])
@@ -491,7 +499,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
-        decoder, places = self.oracle.chain(tokens.without_empty()), count()
+        decoder, places = decoder_of(self.oracle, tokens), count()
         return [
             self.with_chances(decoder, weights, next(places), n, spans) if n else []
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
@@ -515,7 +523,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if self.segments is None and is_markov(self.oracle):
             full = likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least)
             return dataclasses.replace(full, offsets=full.offsets[np.append(0, np.cumsum(tokens.lengths > 0))])
-        decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
+        decoder, found, place = decoder_of(self.oracle, tokens), list[Any](), 0
         for n, marginals in zip(tokens.lengths.tolist(), marginals_of(self.oracle, weights, tokens), strict=True):
             likely = self._chances(decoder, weights, place, n).likely(marginals, least) if n else ()
             found.append(sorted(likely, key=lambda span: (*span[:2], str(span[2]))))
@@ -661,7 +669,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         check_allowed(allowed, tokens)
         if allowed is not None:
             allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
-        return self.oracle.chain(tokens.without_empty()).decode(self.weights, allowed=allowed)
+        return decoded(self.oracle, tokens, self.weights, allowed)
 
     def predict(
         self,
@@ -692,8 +700,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if allowed is None and not isinstance(X, Tokens):
             found = self.scored(X, lengths)
             if found is not None:
-                chain = self.oracle.chain(found[0].without_empty())
-                return self.split(chain.decode(self.weights, scores=found[1]), found[0].offsets)
+                return self.split(decoded(self.oracle, found[0], self.weights, scores=found[1]), found[0].offsets)
         tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
         return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
 

@@ -14,7 +14,15 @@ from structsvm.model_file import name_of, read_model, unsound
 from structsvm.oracles.enumeration.lazily import no_sums
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.stored_values import Number, Record, Value
-from structsvm.tasks.sequence.chains import CHAIN, chain_of, check_fits, marginals_of, texts_of, weights_of
+from structsvm.tasks.sequence.chains import (
+    CHAIN,
+    chain_of,
+    check_fits,
+    decoded,
+    marginals_of,
+    texts_of,
+    weights_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -140,7 +148,7 @@ class Predictor:
 
     def predict_tokens(self, tokens: Tokens) -> NDArray[np.int32]:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
-        return self._oracle.chain(tokens.without_empty()).decode(self._weights)
+        return decoded(self._oracle, tokens, self._weights)
 
     def shown_tokens(self, label_ids: Integers, offsets: Integers) -> tuple[list[str], Integers]:
         """Return ``(names, ids)``: the texts of labels, and the index of each token's."""

@@ -1,6 +1,7 @@
 """Margins under rules that are too many for one automaton: the same cuts as under the automaton of all."""
 
 import pickle
+import warnings
 from functools import reduce
 from operator import and_
 
@@ -9,10 +10,10 @@ import pytest
 from structures_table import Chains
 
 import structsvm.oracles._viterbi as compiled
-from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.structures.languages import Automaton, at_least_one, at_most_once
+from structsvm.structures.languages import Automaton, at_least_one, at_most_once, automaton
 
 K, LABELS = 5, list("abcde")
 FORMULATIONS = [
@@ -98,7 +99,7 @@ def test_true_labellings_are_checked_once_whatever_is_made_anew(most, made_again
     checked, made = [], []
     broken_at, under = ViterbiOracle.broken_at, ViterbiOracle.under
     monkeypatch.setattr(ViterbiOracle, "broken_at", lambda *given: checked.append(given) or broken_at(*given))
-    monkeypatch.setattr(ViterbiOracle, "under", lambda self, rules, i: made.append(rules) or under(self, rules, i))
+    monkeypatch.setattr(ViterbiOracle, "under", lambda self, rules: made.append(rules) or under(self, rules))
     monkeypatch.setattr(compiled, "MOST_BYTES", most)
     _, lazy, _, tokens, labels = valid_case(1)
     problem = lazy.bind(tokens, labels)
@@ -122,19 +123,76 @@ def test_what_needs_all_rules_at_once_is_refused():
         ConditionalLikelihood(C=1.0).solve(problem)
 
 
-def test_labellings_that_break_too_many_at_once():
-    """Each of 16 labels twice, apart: the true labelling has it in one run."""
-    names = [f"L{k}" for k in range(16)]
-    rules = tuple(at_most_once(name).automaton(names, [None] * 16) for name in names)
-    oracle = ViterbiOracle(16, 16).within((None, None, None), None, rules)
-    x = [np.zeros((1, 16)), np.eye(16)[np.arange(32) % 16]]
-    problem, w = oracle.bind(x, [np.array([0]), np.arange(32) // 2]), np.zeros(oracle.n_features)
-    assert problem.separate(0, w)[0] == 1.0
-    w.reshape(-1, oracle.stride)[:16, :16] = 9.0 * np.eye(16)
-    with pytest.raises(
-        ValueError, match=r"sequence 1: labellings break 16 of the 16 rules of the constraints in turn, whose"
-    ):
-        problem.separate(1, w)
+MOST = 8
+NAMES = [f"L{k}" for k in range(MOST)]
+OF_MANY = tuple(at_most_once(name).automaton(NAMES, [None] * MOST) for name in NAMES)
+EVERY = reduce(and_, OF_MANY)
+JOINT = 4  # so many have 48 states together, five 112
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Automata of few states alone."""
+    monkeypatch.setattr(automaton, "MOST_STATES", 64)
+
+
+def many_case(n=6, seed=0):
+    """Sequences that have each label twice, apart, by their tokens; their true labels have one run of each."""
+    rng = np.random.default_rng(seed)
+    oracle = ViterbiOracle(MOST, MOST).within((None, None, None), None, OF_MANY)
+    gold = [rng.permutation(MOST)[np.arange(2 * MOST) // 2] for _ in range(n)]
+    x = [np.eye(MOST)[rng.permutation(np.repeat(np.arange(MOST), 2))] for _ in range(n)]
+    short = rng.permutation(MOST)[:2]
+    return oracle, [*x, np.eye(MOST)[short]], [*gold, short]
+
+
+def violation(problem, i, w):
+    b, psi = problem.separate(i, w)
+    return b - psi @ w
+
+
+def valid(labels, n=MOST):
+    ids = np.asarray(labels, dtype=np.int32)
+    return all(rule.breaks(np.array([0, len(ids)]), ids)[0] < 0 for rule in OF_MANY[:n])
+
+
+def test_labellings_that_break_too_many_at_once_keep_to_the_first_rules(small):
+    oracle, x, y = many_case()
+    assert oracle.n_joint_rules == JOINT
+    problem, w = oracle.bind(x, y), np.zeros(oracle.n_features)
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 9.0 * np.eye(MOST)
+    assert problem.inference == "exact" and not problem.relaxed.any()
+    found = problem.most_violated(0, w)
+    assert valid(found, JOINT) and not valid(found)
+    assert valid(problem.most_violated(len(x) - 1, w))
+    assert problem.inference == "relaxed" and problem.relaxed.tolist() == [True] + [False] * (len(x) - 1)
+    theirs = oracle.within((None, None, None), reduce(and_, OF_MANY[:JOINT])).bind(x, y)
+    assert same(problem.separate(0, w), theirs.separate(0, w))
+    # From now on sequence 0 is relaxed, also where a labelling breaks few rules.
+    for seed in range(20):
+        weak = np.random.default_rng(seed).normal(size=oracle.n_features).astype(np.float32) / 9.0
+        assert violation(problem, 0, weak) == pytest.approx(violation(theirs, 0, weak), rel=1e-5)
+    shard = problem.shard(0, 2)
+    shard.most_violated(1, w)
+    assert problem.relaxed.tolist() == [True, True] + [False] * (len(x) - 2)  # shards share the marks
+    assert pickle.loads(pickle.dumps(problem)).relaxed.tolist() == problem.relaxed.tolist()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("solver", [LaRank, FrankWolfe, CuttingPlane])
+def test_certificates_of_relaxed_sequences(solver, n_jobs, small):
+    """The dual never passes the primal, which bounds that of all rules; a run that is restored, as cuts of other
+    processes are, knows the sequences."""
+    oracle, x, y = many_case()
+    problem = oracle.bind(x, y)
+    ours = solver(C=1.0, tol=1e-2, max_iter=300, n_jobs=n_jobs).solve(problem)
+    result = ours.result()
+    assert problem.relaxed.any() and result.inference == "relaxed" and "of the relaxed problem" in result.certificate()
+    assert -1e-6 * result.primal <= result.gap <= 1e-2 * result.primal
+    again = oracle.bind(x, y)
+    run = solver(C=1.0, tol=1e-2, max_iter=300).start(again)
+    run.set_state(ours.get_state())
+    assert again.relaxed.any() and not (again.relaxed & ~problem.relaxed).any()
 
 
 def test_scores_that_overflow_end_the_search():
@@ -147,3 +205,59 @@ def test_scores_that_overflow_end_the_search():
     for value in (-1e10, np.nan):
         with pytest.raises(ValueError, match=r"example 0: its scores overflow"):
             problem.separate(0, np.full(oracle.n_features, value, dtype=np.float32))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_best_labelling_found_keeps_all_rules_and_says_how_far_it_may_be(order, small):
+    """Beside the best one by the automaton of all: never invalid, never said to be nearer than it is."""
+    every = EVERY
+    n_best = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x = [rng.normal(size=(n, MOST)) for n in (3, 9, 12)]
+        oracle = ViterbiOracle(MOST, MOST, order=order, end=True)
+        w = rng.normal(size=oracle.n_features).astype(np.float32)
+        w.reshape(-1, oracle.stride)[:, MOST:] = 0.0
+        lazy, full = oracle.within((None, None, None), None, OF_MANY), oracle.within((None, None, None), every)
+        scores = [
+            [own.joint_feature(one, labels) @ w for one, labels in zip(x, found, strict=True)]
+            for own in (lazy, full)
+            for found in [np.split(decoded(own, x, w), [3, 12])]
+        ]
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = np.split(lazy.chain(x).decode(w), [3, 12])
+        assert all(map(valid, found))
+        below = np.subtract(scores[1], scores[0])
+        assert (below >= -1e-4).all()
+        bound = max([float(str(own.message).rsplit(" ", 1)[1]) for own in said], default=0.0)
+        assert below.max() <= bound * (1.0 + 1e-3) + 1e-4
+        n_best += int((below < 1e-4).sum())
+    assert n_best >= 18  # 36 there are
+
+
+def decoded(oracle, x, w):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return oracle.chain(x).decode(w)
+
+
+def test_labels_that_may_stand_are_kept(small):
+    """Masks and scores of tokens hold in the search beyond one automaton, too; where nothing was found, it is said."""
+    oracle = ViterbiOracle(MOST, MOST).within((None, None, None), None, OF_MANY)
+    x, w = [np.zeros((12, MOST))], np.zeros(oracle.n_features, dtype=np.float32)
+    scores = np.full((12, oracle.stride), -np.inf, dtype=np.float32)
+    scores[:, :MOST] = 5.0 * np.eye(MOST)[np.arange(12) % 6] + 0.1 * np.eye(MOST)[7]
+    with pytest.warns(AdviceWarning, match=r"1 of 1 sequences break so many of the 8 rules"):
+        found = oracle.chain(x).decode(w, scores=scores)
+    assert valid(found) and scores[np.arange(12), found].sum() >= 20.0
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 5.0 * np.eye(MOST)
+    may = np.ones((12, MOST), dtype=bool)
+    may[3] = np.arange(MOST) == 7
+    tokens = [np.eye(MOST)[np.arange(12) % 6]]
+    with pytest.warns(AdviceWarning, match=r"their labels keep all rules"):
+        found = oracle.chain(tokens).decode(w, allowed=[may])
+    assert valid(found) and found[3] == 7
+    may[:] = np.eye(MOST, dtype=bool)[np.arange(12) % 6]
+    with pytest.raises(ValueError, match=r"sequence 0: .* leave"):
+        oracle.chain(tokens).decode(w, allowed=[may])

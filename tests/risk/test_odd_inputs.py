@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from structsvm import AdviceWarning
 from structsvm.datasets import make_sequences
 from structsvm.risk import ConformalOutputs, ConformalSets, ConformalSpans, LossController, RiskController
 from structsvm.tasks import MultilabelClassifier, SequenceLabeler
@@ -218,3 +219,67 @@ def test_confidence_without_bounds(classifier):
         assert careful.calibrate(ROWS[100:], CLASSES[100:]).coverage_ == 1.0
         assert careful.predict(ROWS[:3]) == classifier.predict(ROWS[:3]).tolist()
         assert careful.score(ROWS[100:], CLASSES[100:]) == pytest.approx(1.0 - careful.risk_)
+
+
+class Unsure(LogisticRegression):
+    """Its numbers are none from some input on."""
+
+    def predict_proba(self, X):
+        return np.where(np.arange(len(X))[:, None] < 7, super().predict_proba(X), np.nan)
+
+    def decision_function(self, X):
+        return np.where(np.arange(len(X))[:, None] < 7, super().decision_function(X), np.nan)
+
+
+def test_numbers_that_are_none_are_named():
+    unsure = Unsure().fit(ROWS[:100], CLASSES[:100])
+    for promise in (ConformalSets(unsure, alpha=0.3), LossController(unsure, alpha=0.3)):
+        with pytest.raises(ValueError, match="predict_proba of Unsure returns nan for input 7"):
+            promise.calibrate(ROWS[100:], CLASSES[100:])
+    with pytest.raises(ValueError, match=r"confidence must return a number for each of 300 inputs, .* with nan"):
+        RiskController(unsure, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_promises_about_promises_are_refused(classifier, kind):
+    careful = RiskController(classifier, alpha=0.6).calibrate(ROWS[100:250], CLASSES[100:250])
+    for outer in (careful, make_pipeline(StandardScaler(), careful)):
+        for verb in (kind(outer).calibrate, kind(outer).fit):
+            with pytest.raises(TypeError, match=f"{kind.__name__} wraps an estimator, and RiskController is a promise"):
+                verb(ROWS[250:], CLASSES[250:])
+
+
+def test_labels_of_sets_that_the_model_does_not_know_are_never_in_a_set():
+    y = [{"x"} if row[0] > 0.0 else {"y", "z"} for row in ROWS]
+    model = MultilabelClassifier(C=1.0, random_state=0).fit(ROWS[:100], y[:100])
+    few = [own | {"new"} if i < 20 else own for i, own in enumerate(y[100:])]
+    with pytest.warns(AdviceWarning, match=r"20 labels of rows have a label that training never saw \('new'\)"):
+        sets = ConformalSets(model, alpha=0.3).calibrate(ROWS[100:], few)
+    known = ConformalSets(model, alpha=0.3).calibrate(ROWS[100:], y[100:])
+    assert sets.quantile_ >= known.quantile_
+    with pytest.warns(AdviceWarning, match="20 labels of rows"):
+        assert sets.score(ROWS[100:], few) <= 280 / 300
+    many = [own | {"new"} for own in y[100:]]
+    with (
+        pytest.warns(AdviceWarning, match="300 labels of rows"),
+        pytest.raises(ValueError, match=r"the estimator knows all labels of only 0 of 300 held-out outputs"),
+    ):
+        ConformalSets(model, alpha=0.3).calibrate(ROWS[100:], many)
+
+
+def test_many_groups_are_compared_once(classifier):
+    """A group for each three inputs: no input is compared with the names of all groups."""
+    calls = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other):
+            calls.append(1)
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    groups = [Name(f"g{i // 3}") for i in range(300)]
+    careful = ConformalSets(classifier, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:], groups=groups)
+    assert len(careful.quantile_) == 100 and len(calls) < 3000

@@ -19,6 +19,18 @@ __all__ = ["Automaton"]
 MOST_STATES = 1 << 12
 
 
+class NoLabelling(ValueError):
+    """A sequence that has no labelling: why, and its number."""
+
+    def __init__(self, why: str, number: int | None = None) -> None:
+        super().__init__(why if number is None else f"sequence {number}: {why}")
+        self.why, self.number = why, number
+
+    def among(self, lengths: Integers) -> NoLabelling:
+        """The same error with the number among all sequences, where only those with tokens were numbered."""
+        return self if self.number is None else NoLabelling(self.why, int(np.flatnonzero(lengths)[self.number]))
+
+
 class TooLarge(ValueError):
     """An automaton with more states than `MOST_STATES`."""
 

@@ -3,15 +3,17 @@
 import io
 import itertools
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 import structsvm
+from structsvm import AdviceWarning
 from structsvm.datasets import make_sequences
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.risk import ConformalSpans, LossController
-from structsvm.structures.languages import Automaton, at_most_once, before, exactly_one, max_length
+from structsvm.structures.languages import Automaton, at_most_once, automaton, before, exactly_one, max_length
 from structsvm.structures.languages.automaton import MOST_STATES
 from structsvm.tasks import SequenceLabeler
 
@@ -205,9 +207,46 @@ def test_rules_that_are_too_many():
     first = next(k for k, row in enumerate(y) if not is_once(row))
     with pytest.raises(ValueError, match=rf"sequence {first}: the rule at_most_once\(\d+\) does not allow its label"):
         SequenceLabeler(constraints=rule, **ONCE).fit(X, y)
-    model = SequenceLabeler(**ONCE).fit(X, y)
-    with pytest.raises(ValueError, match=r"sequence 1: labellings break \d+ of the 20 rules"):
-        model.predict([X[0], [["w0"], ["w1"]] + 2 * [[f"w{k}"] for k in MANY]], constraints=at_most_once(*MANY))
+
+
+@pytest.mark.parametrize("options", [{"C": "auto"}, {"C": 1.0, "solver": "cutting_plane", "order": 2}], ids=str)
+def test_records_that_break_too_many_rules_at_once(options, monkeypatch):
+    """They are trained with a warning, and a certificate that says so; predictions keep all rules."""
+    monkeypatch.setattr(automaton, "MOST_STATES", 64)
+    rng = np.random.default_rng(0)
+    runs = [[f"L{k}" for k in rng.permutation(8).repeat(2)] for _ in range(24)]
+    tokens = [[[f"w{k}"] for k in rng.permutation(np.arange(8).repeat(2))] for _ in runs]
+    rule = at_most_once(*[f"L{k}" for k in range(8)])
+    labeler = SequenceLabeler(constraints=rule, random_state=0, **options)
+    with pytest.warns(AdviceWarning) as said:
+        labeler.fit(tokens, runs)
+    words = (
+        r"of 24 sequences \(the first: sequence \d+, of length 16\) break so many of the 8 rules .* the first 4 rules"
+    )
+    assert any(re.search(words, str(own.message)) for own in said)
+    assert "of the relaxed problem" in labeler.result_.certificate() and labeler.result_.gap >= 0.0
+    found = []
+    for model in (labeler, structsvm.load(saved(labeler)), structsvm.load(saved(labeler), predictor=True)):
+        with pytest.warns(AdviceWarning, match=r"of 24 sequences break so many of the 8 rules"):
+            found.append(model.predict(tokens))
+    assert all(map(is_once, found[0])) and found[0] == found[1] == found[2]
+
+
+def test_long_records_under_rules_for_predictions(monkeypatch):
+    """Whole segments, too, and rows of numbers."""
+    monkeypatch.setattr(automaton, "MOST_STATES", 64)
+    rng = np.random.default_rng(0)
+    y = [[f"L{k}" for k in rng.integers(8, size=12)] for _ in range(20)]
+    rows = [np.eye(8)[[int(label[1]) for label in row]] + rng.normal(size=(12, 8)) / 9.0 for row in y]
+    rule = at_most_once(*[f"L{k}" for k in range(8)])
+    for model in (
+        SequenceLabeler(C=1.0, random_state=0).fit(rows, y),
+        SequenceLabeler(C=1.0, segments=True, random_state=0).fit([[[label] for label in row] for row in y], y),
+    ):
+        X = rows if model.model_.segments is None else [[[label] for label in row] for row in y]
+        with pytest.warns(AdviceWarning, match=r"of 20 sequences break so many of the 8 rules"):
+            found = model.predict(X, constraints=rule)
+        assert all(map(is_once, found))
 
 
 def test_probabilities_under_rules_that_are_too_many():
@@ -314,3 +353,32 @@ def test_forged_files(tmp_path):
             for options in ({}, {"predictor": True}):
                 with pytest.raises(ModelFileError, match="n: not a sound sequence model"):
                     structsvm.load(tmp_path / "n", **options)
+
+
+@pytest.mark.parametrize("language", ["(s | t) c", "t{2} | c s c s"], ids=["masks", "an automaton"])
+def test_lengths_that_are_impossible_are_said_of_the_right_sequence(language):
+    """Sequences without tokens count; whether the constraints are masks makes no difference."""
+    x, y = [["a", "b", "c"], ["b", "c"]] * 4, [["s", "t", "c"], ["t", "c"]] * 4
+    model = SequenceLabeler(C=1.0, random_state=0).fit(x, y)
+    asked = [[], ["a", "b"], [], ["a", "b", "c"], ["a", "b"]]
+    one = r"sequence 3: the constraints allow no labelling of length 3, the number of its tokens \(the nearest: 2"
+    rows = SequenceLabeler(C=1.0, constraints=None, random_state=0).fit([np.eye(3), np.eye(3)[:2]] * 4, y)
+    for verb in (
+        model.predict,
+        lambda X, **given: model.predict_kbest(X, 2, **given),
+        model.predict_marginals,
+        lambda X, **given: rows.predict([np.eye(3)[: len(own)] for own in X], **given),
+        model.set_params(n_jobs=2).predict,
+    ):
+        with pytest.raises(ValueError, match=one):
+            verb(asked, constraints=language)
+    kept = SequenceLabeler(C=1.0, constraints="(s | t)* c", random_state=0).fit(x, y)
+    for own in (kept, structsvm.load(saved(kept)), structsvm.load(saved(kept), predictor=True)):
+        assert own.predict([[], ["a"]])[0] == []
+    with pytest.raises(ValueError, match=r"sequence 1: the masks leave no labelling"):
+        kept.predict([[], ["a"]], allowed=[None, [["s"]]])
+
+
+def test_rules_of_too_many_repetitions_are_named():
+    with pytest.raises(ValueError, match=r"constraints: the rule max_length\(\S+, 100000\): it has more than"):
+        SequenceLabeler(constraints=max_length(KIND, 100000), **ONCE).fit(X, Y)
