@@ -4,6 +4,7 @@ pip install '.[docs]' && .ci/run site
 """
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -95,6 +96,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "project/used",
     "doc_module": ("structsvm",),
     "abort_on_example_error": True,
+    "parallel": True,  # in processes of their own: JAX's threads do not outlive a fork, and pages are read by forks
 }
 
 
@@ -214,6 +216,23 @@ def run_program(text, drawing=None, stem=None):
     return vars(page), printed
 
 
+def link_results(_app, name, source):
+    """Links to the kept tables, which stand outside docs/, lead to the copies that `copy_pages` makes."""
+    up = "../" * name.count("/")
+    source[0] = re.sub(r"\]\((?:\.\./)+benchmarks/results/", f"]({up}benchmarks/", source[0])
+
+
+def fold_side_bar(_app, _name, _template, context, _tree):
+    """List in the side bar the pages around this one alone: with all public names it was half of each page."""
+    if "toctree" in context:
+        context["toctree"] = functools.partial(folded, context["toctree"])
+
+
+def folded(toctree, **options):
+    """The table of contents, with the branch of the present page unfolded."""
+    return toctree(**options | {"collapse": True})
+
+
 def show_demo(_app, name, source):
     """On the site the start page has the picture; in the repository there is none."""
     if name == "index":
@@ -280,8 +299,10 @@ def setup(app):
     app.connect("config-inited", lambda app, _config: copy_pages(app))
     app.connect("config-inited", lambda app, _config: draw_pictures(app))  # before the gallery, which shows some
     app.connect("builder-inited", draw_demo)
+    app.connect("source-read", link_results)
     app.connect("source-read", show_demo)
     app.connect("source-read", show_run)
     app.connect("source-read", show_live)
     app.connect("source-read", show_pictures)
+    app.connect("html-page-context", fold_side_bar, priority=100)  # before the theme's own
     app.connect("build-finished", make_accessible)

@@ -156,6 +156,14 @@ def test_links_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_pages_that_are_linked_are_on_the_site(page):
+    """Outside of docs/ these are the kept tables alone, to whose copies ``docs/conf.py`` leads."""
+    for target in re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", BLOCK.sub("", page.read_text(encoding="utf-8"))):
+        linked = (page.parent / target).resolve()
+        assert linked.is_relative_to(DOCS) or linked.parent == ROOT / "benchmarks" / "results", target
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
 def test_pages_are_short(page):
     assert len(page.read_text(encoding="utf-8")) <= LONGER.get(name_of(page), LONGEST)
 
