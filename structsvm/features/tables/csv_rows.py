@@ -16,7 +16,7 @@ WORD_NAMES = frozenset({"word", "words", "token", "tokens", "form", "text"})
 LABEL_NAMES = frozenset(
     {"label", "labels", "tag", "tags", "ner", "ner_tag", "ner_tags", "pos", "pos_tag", "upos", "iob"}
 )
-# Of the columns that name sequences, where it is not the first.
+# Names of a column that names sequences, where it is not the first.
 SEQUENCE_NAMES = frozenset({"sentence", "sentence #", "sentence_id", "sent", "sent_id", "sequence", "sequence_id"})
 # Rows that tell whether a column names sequences, and the bytes in which they are searched.
 LOOK, HEAD = 1000, 1 << 20
