@@ -27,7 +27,9 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 BUILT = {"benchmarks", "gallery", "project", "reference"}  # folders that the site's build makes
 WRITTEN = [page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in BUILT]
-PAGES = [*WRITTEN, ROOT / "README.md"]
+INDEX = ROOT / "build-aux" / "package-index.md"  # shown where the package is installed from
+SITE = "https://structsvm.github.io/structsvm/"
+PAGES = [*WRITTEN, ROOT / "README.md", INDEX]
 spec = importlib.util.spec_from_file_location("tables_of_structures", DOCS / "tables.py")
 tables = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tables)
@@ -153,6 +155,14 @@ def test_links_lead_somewhere(page):
     text = BLOCK.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_page_of_the_package_index_leads_to_the_site():
+    """It stands alone: each link is whole, and leads to a page that the site has."""
+    targets = re.findall(r"\]\(([^)#]+)", INDEX.read_text(encoding="utf-8"))
+    pages = [target.removeprefix(SITE).removesuffix(".html") for target in targets if target.startswith(SITE)]
+    assert len(pages) == len(targets) > 5
+    assert [page for page in pages if not (DOCS / f"{page}.md").exists()] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
