@@ -275,6 +275,8 @@ ACCESSIBLE = {
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
     '<div class="highlight"><pre>': '<div class="highlight"><pre tabindex="0">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<div id="search-results">': '<h1>Search</h1>\n<div id="search-results">',
 }
 
 
@@ -282,7 +284,7 @@ EMPTY_HEADING = re.compile(r'<th class="head([^"]*)"><p></p></th>')  # above a c
 
 
 def make_accessible(app, error):
-    """Levels of headings, names of the two side bars, programs that scroll by the keyboard, headings with words."""
+    """Levels and words of headings, names of the side bars, programs and tables that scroll by the keyboard."""
     for path in Path(app.outdir).rglob("*.html") if error is None else ():
         text = path.read_text(encoding="utf-8")
         for before, after in ACCESSIBLE.items():

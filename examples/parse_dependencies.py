@@ -21,7 +21,7 @@ from structsvm.tasks import DependencyParser
 def trees():
     if len(sys.argv) == 3:
         return (read_conllu(path) for path in sys.argv[1:])
-    return (make_dependency_trees(300, crossing=0.05, random_state=seed) for seed in range(2))
+    return (make_dependency_trees(300, crossing=0.05, english=True, random_state=seed) for seed in range(2))
 
 
 def main():
