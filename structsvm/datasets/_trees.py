@@ -212,7 +212,7 @@ def make_treebank(
     >>> len(trees), trees[0].label
     (100, 'TOP')
     >>> " ".join(make_treebank(1, english=True, random_state=0)[0].leaves())
-    'every small student knit book .'
+    'every small fire spread stone .'
     """
     check_arguments("make_treebank", locals(), n_trees=COUNT, max_length=Interval(Integral, 5))
     rng = np.random.default_rng(random_state)
