@@ -33,7 +33,7 @@ def main():
     print(parser.result_.certificate())
     for arcs, score in parser.predict_kbest(test[:1], 2)[0]:
         print(f"{score:.3f}\n{test[0].with_arcs(arcs).pretty()}")
-    DependencyDisplay.from_estimator(parser, test[0])
+    DependencyDisplay.from_estimator(parser, next(tree for tree in test if 8 <= len(tree) <= 12))
 
 
 if __name__ == "__main__":
