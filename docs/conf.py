@@ -4,6 +4,7 @@ pip install '.[docs]' && .ci/run site
 """
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -95,6 +96,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "project/used",
     "doc_module": ("structsvm",),
     "abort_on_example_error": True,
+    "parallel": True,  # in processes of their own: JAX's threads do not outlive a fork, and pages are read by forks
 }
 
 
@@ -214,6 +216,23 @@ def run_program(text, drawing=None, stem=None):
     return vars(page), printed
 
 
+def link_results(_app, name, source):
+    """Links to the kept tables, which stand outside docs/, lead to the copies that `copy_pages` makes."""
+    up = "../" * name.count("/")
+    source[0] = re.sub(r"\]\((?:\.\./)+benchmarks/results/", f"]({up}benchmarks/", source[0])
+
+
+def fold_side_bar(_app, _name, _template, context, _tree):
+    """List in the side bar the pages around this one alone: with all public names it was half of each page."""
+    if "toctree" in context:
+        context["toctree"] = functools.partial(folded, context["toctree"])
+
+
+def folded(toctree, **options):
+    """The table of contents, with the branch of the present page unfolded."""
+    return toctree(**options | {"collapse": True})
+
+
 def show_demo(_app, name, source):
     """On the site the start page has the picture; in the repository there is none."""
     if name == "index":
@@ -256,6 +275,8 @@ ACCESSIBLE = {
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
     '<div class="highlight"><pre>': '<div class="highlight"><pre tabindex="0">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<div id="search-results">': '<h1>Search</h1>\n<div id="search-results">',
 }
 
 
@@ -263,7 +284,7 @@ EMPTY_HEADING = re.compile(r'<th class="head([^"]*)"><p></p></th>')  # above a c
 
 
 def make_accessible(app, error):
-    """Levels of headings, names of the two side bars, programs that scroll by the keyboard, headings with words."""
+    """Levels and words of headings, names of the side bars, programs and tables that scroll by the keyboard."""
     for path in Path(app.outdir).rglob("*.html") if error is None else ():
         text = path.read_text(encoding="utf-8")
         for before, after in ACCESSIBLE.items():
@@ -280,8 +301,10 @@ def setup(app):
     app.connect("config-inited", lambda app, _config: copy_pages(app))
     app.connect("config-inited", lambda app, _config: draw_pictures(app))  # before the gallery, which shows some
     app.connect("builder-inited", draw_demo)
+    app.connect("source-read", link_results)
     app.connect("source-read", show_demo)
     app.connect("source-read", show_run)
     app.connect("source-read", show_live)
     app.connect("source-read", show_pictures)
+    app.connect("html-page-context", fold_side_bar, priority=100)  # before the theme's own
     app.connect("build-finished", make_accessible)

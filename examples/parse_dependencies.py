@@ -21,7 +21,7 @@ from structsvm.tasks import DependencyParser
 def trees():
     if len(sys.argv) == 3:
         return (read_conllu(path) for path in sys.argv[1:])
-    return (make_dependency_trees(300, crossing=0.05, random_state=seed) for seed in range(2))
+    return (make_dependency_trees(300, crossing=0.05, english=True, random_state=seed) for seed in range(2))
 
 
 def main():
@@ -33,7 +33,7 @@ def main():
     print(parser.result_.certificate())
     for arcs, score in parser.predict_kbest(test[:1], 2)[0]:
         print(f"{score:.3f}\n{test[0].with_arcs(arcs).pretty()}")
-    DependencyDisplay.from_estimator(parser, test[0])
+    DependencyDisplay.from_estimator(parser, next(tree for tree in test if 8 <= len(tree) <= 12))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from structsvm.tasks import GrammarParser, SpanFeatures, TreebankGrammar
 def trees():
     if len(sys.argv) == 3:
         return ([clean_tree(tree) for tree in read_trees(path)] for path in sys.argv[1:])
-    return make_treebank(300, random_state=0), make_treebank(100, random_state=1)
+    return (make_treebank(n, english=True, random_state=seed) for seed, n in enumerate((300, 100)))
 
 
 def main():

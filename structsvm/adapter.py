@@ -80,6 +80,8 @@ def feature_arrays(
     Raises `OracleError`, beginning with `where` (a callable that returns text), unless it has one of the three
     forms of the protocol. Whether it is finite and in range is checked when it is read.
     """
+    if psi is None:
+        raise OracleError(f"{where()} returned None, expected an array of {n_features} numbers; is a return missing?")
     if isinstance(psi, tuple):
         if len(psi) != 2:
             raise OracleError(f"{where()} returned a tuple of {len(psi)}, expected (indices, values)")

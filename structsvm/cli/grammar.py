@@ -98,7 +98,7 @@ def demo(seed: int) -> Any:
     from structsvm.tasks import GrammarParser
 
     click.echo("simulating 500 trees, and 200 to test on")
-    trees, test = (make_treebank(n, random_state=seed + k) for k, n in enumerate((500, 200)))
+    trees, test = (make_treebank(n, english=True, random_state=seed + k) for k, n in enumerate((500, 200)))
     usual: dict[str, Any] = {"C": 0.1, "random_state": seed}
     parsers = {
         "generative grammar": GrammarParser.from_counts(trees),

@@ -11,6 +11,7 @@ import numpy as np
 
 from structsvm.datasets._draws import COUNT, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, fetch
+from structsvm.datasets.english._sentences import spoken
 from structsvm.parameters import Interval
 from structsvm.structures.dependencies import DependencyTree, Word, read_conllu
 from structsvm.structures.trees import Tree, read_trees
@@ -183,7 +184,9 @@ _WORDS = {"DT": 4, "NN": 200, "NNP": 100, "JJ": 60, "VB": 80, "MD": 5, "PRP": 6,
 _WORDS |= {".": 1, ",": 1}
 
 
-def make_treebank(n_trees: int = 1000, *, max_length: int = 20, random_state: RandomState = None) -> list[Tree]:
+def make_treebank(
+    n_trees: int = 1000, *, max_length: int = 20, english: bool = False, random_state: RandomState = None
+) -> list[Tree]:
     """Draw trees of a small English-like grammar in which a phrase's shape depends on where it stands.
 
     Parameters
@@ -192,12 +195,15 @@ def make_treebank(n_trees: int = 1000, *, max_length: int = 20, random_state: Ra
         At least 1.
     max_length : int
         Longest sentence, in words; at least 5. Longer ones are drawn again.
+    english : bool
+        Words of English, two to three dozen per tag at most, in the same trees.
     random_state : int, numpy.random.Generator or None
 
     Returns
     -------
     list of Tree
-        Words are ``nn17``, say, for a tag ``NN``; their frequencies are those of Zipf, 1 / rank.
+        Words are ``nn17``, say, for a tag ``NN``, unless they are `english`; their frequencies are those of Zipf,
+        1 / rank.
 
     Examples
     --------
@@ -205,6 +211,8 @@ def make_treebank(n_trees: int = 1000, *, max_length: int = 20, random_state: Ra
     >>> trees = make_treebank(100, random_state=0)
     >>> len(trees), trees[0].label
     (100, 'TOP')
+    >>> " ".join(make_treebank(1, english=True, random_state=0)[0].leaves())
+    'every small fire spread stone .'
     """
     check_arguments("make_treebank", locals(), n_trees=COUNT, max_length=Interval(Integral, 5))
     rng = np.random.default_rng(random_state)
@@ -212,7 +220,7 @@ def make_treebank(n_trees: int = 1000, *, max_length: int = 20, random_state: Ra
     while len(trees) < n_trees:
         tree = _draw_tree(rng, max_length)
         if tree is not None:
-            trees.append(tree)
+            trees.append(spoken(tree) if english else tree)
     return trees
 
 
@@ -259,7 +267,12 @@ _UPOS = {
 
 
 def make_dependency_trees(
-    n_trees: int = 1000, *, max_length: int = 20, crossing: float = 0.0, random_state: RandomState = None
+    n_trees: int = 1000,
+    *,
+    max_length: int = 20,
+    crossing: float = 0.0,
+    english: bool = False,
+    random_state: RandomState = None,
 ) -> list[DependencyTree]:
     """Draw trees as :func:`make_treebank` does, as dependencies between the heads of phrases.
 
@@ -272,6 +285,8 @@ def make_dependency_trees(
     crossing : float
         Share of the sentences in which a word without others below it has moved to the end, so that its arc may cross
         others.
+    english : bool
+        Words of English in place of codes.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -294,7 +309,7 @@ def make_dependency_trees(
     }
     check_arguments("make_dependency_trees", locals(), **possible)
     rng = np.random.default_rng(random_state)
-    trees = make_treebank(n_trees, max_length=max_length, random_state=rng)
+    trees = make_treebank(n_trees, max_length=max_length, english=english, random_state=rng)
     made = [_dependencies(tree) for tree in trees]
     return [_moved(tree, rng) if crossing and rng.random() < crossing else tree for tree in made]
 

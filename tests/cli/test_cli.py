@@ -484,7 +484,7 @@ def test_data_that_breaks_the_constraints(work):
 def test_files_that_do_not_fit_the_model(work):
     (work / "four.txt").write_text("a b c d\n")
     _, err = run(work, "predict", "chunk.model", "four.txt", status=1)
-    assert "has 4 columns; the model was trained on 2 and a label" in err
+    assert "has 4 columns; the model was trained on 2 and a label: a line is one token, and an empty line" in err
     (work / "two.txt").write_text("a N\n")
     _, err = run(work, "evaluate", "chunk.model", "two.txt", status=1)
     assert "no labels to compare with, or a column of training is missing" in err

@@ -1,9 +1,11 @@
 """Data sets: the real files where STRUCTSVM_DATA has them, the mechanics with made-up ones."""
 
 import dataclasses
+import functools
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import sys
 import zipfile
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from structsvm import datasets
 from structsvm.datasets import DatasetUnavailableError, _fetch, _sources, make_sequences, write_columns
 from structsvm.features.columns import read_columns
+from structsvm.structures.trees import Tree
 
 FETCHERS = {
     "conll2000": datasets.fetch_conll2000,
@@ -142,6 +145,25 @@ def test_treebank_sample(real_data, offline):
     ]
     assert {tree.label for tree in data.train} == {"TOP"} and data.test_path.is_relative_to(real_data)
     assert repr(data) == "Treebank(n_train=3396, n_test=518)"
+
+
+def test_sentences_of_treebanks_in_english():
+    """The same trees; no code is left, and a code has one word."""
+    options = {"max_length": 12, "random_state": 0}
+    words = {}
+    for make in (datasets.make_treebank, functools.partial(datasets.make_dependency_trees, crossing=0.3)):
+        for coded, english in zip(make(300, **options), make(300, english=True, **options), strict=True):
+            if isinstance(coded, Tree):
+                assert [tag for _, tag in coded.tokens()] == [tag for _, tag in english.tokens()]
+                assert re.sub(r" [^()]+\)", ")", str(coded)) == re.sub(r" [^()]+\)", ")", str(english))
+                pairs = zip(coded.leaves(), english.leaves(), strict=True)
+            else:
+                assert coded.arcs == english.arcs
+                assert [word.xpos for word in coded.words] == [word.xpos for word in english.words]
+                pairs = zip(str(coded).split(), str(english).split(), strict=True)
+            for code, word in pairs:
+                assert words.setdefault(code, word) == word and re.fullmatch(r"[A-Z]?[a-z]*|[.,]", word)
+    assert words["dt0"] == "the" and len(set(words.values())) > 80
 
 
 def test_make_treebank():

@@ -33,6 +33,25 @@ def test_runs_of_the_first_column_are_sequences(separator, end):
     assert list(columns) == [[("12", "number"), ("Mill", "street")], [("Ashford", "city")]]
 
 
+@pytest.mark.parametrize("name", ["sentence", "Sentence #", "sequence_id"])
+def test_another_column_that_is_called_so_names_sequences(name):
+    """Anywhere in the table, where the first column is of words or comes again; and named as the file is read again."""
+    rows = [("a", 7, "X"), ("b", 7, "Y"), ("a", 9, "X")]
+    wanted = [[("a", "X"), ("b", "Y")], [("a", "X")]]
+    for head, order in ((f"word,{name},label", (0, 1, 2)), (f"label,{name},word", (2, 1, 0))):
+        text = "\n".join([head, *(",".join(str(row[k]) for k in order) for row in rows)]) + "\n"
+        assert list(table(text)) == wanted
+        _, form = read_form(io.StringIO(text), Reading())
+        assert form.settled().sequence == name.lower() and form.describe().endswith(
+            f"{name.lower()} names the sequence"
+        )
+    # The name alone does not decide: these numbers begin again in each document, and are a feature.
+    text = f"word,{name},label\na,1,X\nb,2,Y\na,1,X\nb,2,Y\n"
+    assert len(table(text)) == 1 and table(text)[0][0] == ("a", "1", "X")
+    # So does a choice: words may be called so.
+    assert table(f"word,{name},label\na,b,X\nc,b,Y\n", columns=[name])[0] == [("b", "X"), ("b", "Y")]
+
+
 def test_it_is_read_as_pandas_writes_it():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"id": [1, 1, 2, 2], "token": ["a", ",", '"', "NA"], "ner": ["O", "B-X", "O", "O"]})

@@ -172,6 +172,25 @@ def test_treebanks_whose_last_column_is_no_label(line, said):
     assert columns[0][0] == ("w", "NOUN" if label == "4" else "N")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(TOP (S (NP (DT the) (NN dog)) (VP (VB barks))))\n",
+        "(S (DT the) (NN dog))\n",
+        "( (S (NP (NN dogs)) (VP (VB bark))) )\n",
+        "( (S \n    (NP (NN dogs))\n",
+    ],
+)
+def test_trees_in_brackets_are_no_columns(text):
+    with pytest.raises(ColumnFileError, match=r":1: begins a tree in brackets, .* train grammar"):
+        read_columns(io.StringIO(text * 3))
+
+
+@pytest.mark.parametrize("row", ["( -LRB- O", "( ( O", "(S (NP* O", "(S (NP", "( (S* O", "( (S*", "(a (b) O"])
+def test_brackets_are_words_and_labels_of_columns(row):
+    assert read_columns(io.StringIO(f"{row}\n" * 2))[0] == [tuple(row.split())] * 2
+
+
 def test_ten_columns_of_their_own():
     """The last one is the label, as of any file."""
     assert read_columns(io.BytesIO(rows_of("w{} a b c d e {} f g B-X")))[0][0][-1] == "B-X"

@@ -67,6 +67,7 @@ def test_a_parser_from_a_treebank(tmp_path):
 
 
 def test_gap_costs_learnt_from_aligned_fasta(tmp_path):
+    pytest.importorskip("Bio", reason="FASTA is read with Biopython")
     for name, seed in (("train.fasta", 0), ("test.fasta", 1)):
         data = make_alignment(40, random_state=seed)
         lines = [f">{i}{side}\n{row}\n" for i, rows in enumerate(data.y) for side, row in zip("ab", rows, strict=True)]

@@ -101,5 +101,8 @@ def columns_of_features(model: Any, columns: Any, form: Any) -> Any:
     """The columns that the model's features need, without the label column."""
     n = n_columns(model)
     if columns.n_columns - form.has_label != n:
-        raise ValueError(f"{form.name}: has {columns.n_columns} columns; the model was trained on {n} and a label")
+        raise ValueError(
+            f"{form.name}: has {columns.n_columns} columns; the model was trained on {n} and a label: a line is one "
+            "token, and an empty line ends a sequence"
+        )
     return columns.drop_last() if form.has_label else columns

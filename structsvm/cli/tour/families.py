@@ -79,7 +79,9 @@ def grammar(seed: int) -> Family:
     from structsvm.plotting import TreeDisplay
     from structsvm.tasks import GrammarParser
 
-    trees, test = (make_treebank(n, max_length=10, random_state=seed + k) for k, n in enumerate((150, 80)))
+    trees, test = (
+        make_treebank(n, max_length=10, english=True, random_state=seed + k) for k, n in enumerate((150, 80))
+    )
     parser = GrammarParser(**SETTINGS, probability=False, random_state=seed).fit(trees)
     shown = next(tree for tree in test if 5 <= len(tree.leaves()) <= 8)
     (found,) = parser.predict([shown.tokens()])
@@ -95,7 +97,9 @@ def dependency(seed: int) -> Family:
     from structsvm.plotting import DependencyDisplay
     from structsvm.tasks import DependencyParser
 
-    trees, test = (make_dependency_trees(n, max_length=12, random_state=seed + k) for k, n in enumerate((100, 60)))
+    trees, test = (
+        make_dependency_trees(n, max_length=12, english=True, random_state=seed + k) for k, n in enumerate((100, 60))
+    )
     parser = DependencyParser(**SETTINGS, random_state=seed).fit(trees)
     predicted = [tree.with_arcs(arcs) for tree, arcs in zip(test, parser.predict(test))]
     shown = next(tree for tree in predicted if 5 <= len(tree) <= 8)

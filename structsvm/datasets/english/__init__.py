@@ -1,1 +1,1 @@
-"""Simulated English: addresses, recipe lines, citations and product titles, which a reader understands."""
+"""Simulated English: addresses, recipe lines, citations, product titles and sentences, which a reader understands."""

@@ -16,7 +16,9 @@ WORD_NAMES = frozenset({"word", "words", "token", "tokens", "form", "text"})
 LABEL_NAMES = frozenset(
     {"label", "labels", "tag", "tags", "ner", "ner_tag", "ner_tags", "pos", "pos_tag", "upos", "iob"}
 )
-# Rows that tell whether the first column names sequences, and the bytes in which they are searched.
+# Names of a column that names sequences, where it is not the first.
+SEQUENCE_NAMES = frozenset({"sentence", "sentence #", "sentence_id", "sent", "sent_id", "sequence", "sequence_id"})
+# Rows that tell whether a column names sequences, and the bytes in which they are searched.
 LOOK, HEAD = 1000, 1 << 20
 QUOTED = re.compile(r'"(?:[^"]|"")+"')  # as spreadsheets write a value with a quotation mark in it
 IS_CSV = re.compile(r"\.csv(\.\w+)?\Z", re.IGNORECASE)
@@ -169,17 +171,18 @@ def check_words(sequences: list[list[list[str]]], place: int, column: str, name:
         )
 
 
-def may_name_sequences(table: Table) -> bool:
-    """Whether the first column is one of several, and called neither words nor labels."""
-    return len(table.names) > 1 and table.names[0] not in WORD_NAMES | LABEL_NAMES
+def sequence_places(table: Table) -> list[int]:
+    """Columns that may name sequences: of several the first, unless it is called words or labels; those called so."""
+    if len(table.names) == 1:
+        return []
+    first = [0] if table.names[0] not in WORD_NAMES | LABEL_NAMES else []
+    return first + [j for j, name in enumerate(table.names) if j > 0 and name in SEQUENCE_NAMES]
 
 
-def names_sequences(head: bytes, table: Table, name: str) -> bool:
-    """Whether the first column names sequences: its values come in runs, and none comes again after another."""
-    if not may_name_sequences(table):
-        return False
+def names_sequences(head: bytes, table: Table, name: str, place: int) -> bool:
+    """Whether a column names sequences: its values come in runs, and none comes again after another."""
     text = head[:HEAD].decode("utf-8", "replace")
     rows = [row for rows in table_rows(text[: text.rfind("\n") + 1], table, name) for row in rows]
-    values = [row[0] for row in islice(rows, LOOK)]
+    values = [row[place] for row in islice(rows, LOOK)]
     runs = [value for before, value in pairwise(["", *values]) if value not in ("", before)]
     return len(set(runs)) == len(runs) < len(values)

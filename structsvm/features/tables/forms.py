@@ -24,8 +24,8 @@ from structsvm.features.tables.csv_rows import (
     check_words,
     filled,
     line_of,
-    may_name_sequences,
     names_sequences,
+    sequence_places,
     table_of,
     table_rows,
 )
@@ -49,6 +49,8 @@ JSON_ENDS = b"}", b"]", b"},", b"],", b"{", b"["
 # Columns of the forms of treebanks, and a word's head in them.
 CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
 CONLLU_ROW = re.compile(rb"(?:0\.1|1(?:-[1-9][0-9]*)?)\t(?:[^\t]+\t){8}[^\t]+\Z")
+# Brackets of trees with their labels; "(" is a word, and "(S*" a label of columns.
+BRACKETS = re.compile(rb"\(\s*\(?[^\s()*]+\s+\([^\s()*]+\s+\S|\(\s+\([^\s()*]+\s*\Z")
 LOOK = 1000  # words whose tags tell whether a column has any
 ASIDES = "id", ""  # names of columns that are no tokens' unless they are chosen; data frames write their index without
 TAGS = ("upos", "xpos")  # labels of CoNLL-U by default: the first that has values
@@ -70,7 +72,7 @@ class Reading:
         whose name means labels (``label``, ``tag``, ``ner``, ...).
     sequence : str or int, optional
         The column whose value names the sequence of a token: a run of equal values is one. None: none; of tables the
-        first one, if its values come in runs.
+        first one, or one called ``sentence`` or ``sequence``, if its values come in runs.
     sentence_end : tuple of str
         Tokens, in the first of `columns`, after which a sequence ends.
     left_out : tuple of str
@@ -150,6 +152,7 @@ class Form:
         self.names = names_of(head, row, name) if self.table is None else self.table.names
         if self.names is None and reading.label is None and reading.columns is None and n_features is None:
             check_no_treebank(row, name)
+            check_no_brackets(row, name)
         if self.names is None:
             check_no_header(row, name)
             check_no_json(row, head, name)
@@ -173,9 +176,10 @@ class Form:
         if self.table is not None and self.may_lack and named is not None and named.lower() not in self.table.names:
             reading = replace(reading, sequence=None)
         self.sequence = None if reading.sequence is None else self.place(reading.sequence)
-        if self.table is not None and may_name_sequences(self.table) and self._may_name_sequences(reading):
+        if self.table is not None and (free := self._free_for_sequences(self.table, reading)):
             self.is_doubtful = True
-            self.sequence = 0 if names_sequences(head, self.table, self.name) else None
+            table, name = self.table, self.name
+            self.sequence = next((j for j in free if names_sequences(head, table, name, j)), None)
         own = [
             j for j in range(self.width) if j != self.sequence and (self.names is None or self.names[j] not in ASIDES)
         ]
@@ -198,13 +202,13 @@ class Form:
         self.places = places if label is None else [*places, label]
         self.ends = {word.encode("utf-8", "surrogatepass") for word in reading.sentence_end}
 
-    def _may_name_sequences(self, reading: Reading) -> bool:
-        """Whether the first column may: no other is said to, and it is said to be nothing else."""
-        if self.names is not None and self.names[0] in reading.left_out:
-            return False
+    def _free_for_sequences(self, table: Table, reading: Reading) -> list[int]:
+        """Columns that may name sequences: no other is said to, and they are said to be nothing else."""
+        if reading.sequence is not None:
+            return []
         label = [] if reading.label is None or self.may_lack else [reading.label]
-        given = [*(reading.columns or ()), *label]
-        return reading.sequence is None and 0 not in map(self.place, given)
+        given = {self.place(column) for column in (*(reading.columns or ()), *label)}
+        return [j for j in sequence_places(table) if j not in given and table.names[j] not in reading.left_out]
 
     def _nothing_left(self) -> ColumnFileError:
         why = "has no column of words" if self.sequence is None else "its only column names sequences"
@@ -425,6 +429,12 @@ def check_no_treebank(row: bytes, name: str) -> None:
         f'{name}: looks like {what}: columns=["2"], label="{tag}" of read_columns (--columns 2 --label {tag}) are its '
         "words and tags"
     )
+
+
+def check_no_brackets(row: bytes, name: str) -> None:
+    """Raise ColumnFileError for a tree in brackets, or the line on which one begins: its last word is no label."""
+    if BRACKETS.match(row):
+        raise ColumnFileError(f"{name}:1: begins a tree in brackets, and no columns: trees are for train grammar")
 
 
 def check_no_header(row: bytes, name: str) -> None:
