@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -66,9 +67,15 @@ def compacted(
         other.report = report | {"least_weight": SHARES[k] * top}
         return other
 
+    @cache
+    def scores(k: int) -> Held | None:
+        """The scores of examples, once per size; None without any."""
+        return None if examples is None else small(k).output_scores(examples)
+
     def change(k: int) -> tuple[float, float]:
         """How far the score falls, and the standard error of that."""
-        return (0.0, 0.0) if examples is None else fall(held, small(k).output_scores(examples))
+        after = scores(k)
+        return (0.0, 0.0) if after is None else fall(held, after)
 
     chosen = 0
     if budget is not None:
@@ -94,8 +101,8 @@ def compacted(
             # Both models err on the same examples: the error of the fall is far smaller than that of a score.
             falls = ((k, *change(k)) for k in range(chosen, 0, -1))
             chosen = next((k for k, worse, error in falls if worse <= error), 0)
-    if examples is not None:
-        report["score"] = ratio(*small(chosen).output_scores(examples)[1:])[0]
+    if (after := scores(chosen)) is not None:
+        report["score"] = ratio(*after[1:])[0]
     found = small(chosen).narrowed_by_weights()
     for _ in range(3):  # the number of bytes is itself in the file, and may end on another digit
         found.report = report | {"least_weight": SHARES[chosen] * top}
