@@ -186,9 +186,11 @@ def compared(rows):
     of_c = [row for row in rows if row.get("program") == C]
     theirs = next(row for row in rows if row["model"] == "python-crfsuite")
     verdicts = [smaller(of_c, theirs), below_a_megabyte([row for row in rows if row.get("program") in (PYTHON, C)])]
-    speeds = [row["speed"] for row in rows if row.get("program") == NODE]
+    speeds = [row["speed"] for row in rows if row.get("program") == NODE and row["model"] in MODELS]
     if speeds:
-        verdicts.append(verdict("200,000 tokens a second in Node", f"{min(speeds):,.0f}", min(speeds) >= 200_000))
+        verdicts.append(
+            verdict("200,000 tokens a second from words in Node", f"{min(speeds):,.0f}", min(speeds) >= 200_000)
+        )
     return verdicts
 
 
