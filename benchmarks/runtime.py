@@ -10,7 +10,12 @@ where they are not found, CRF++ if it is neither on the PATH nor named by CRF_LE
 CRF++ are kept and reused, unless --fresh.
 """
 
-from common.parts import main
+import sys
+from pathlib import Path
+
+sys.path[:0] = [folder for folder in [str(Path(__file__).resolve().parent)] if folder not in sys.path]
+
+from common.parts import main  # noqa: E402
 
 PARTS = ("equal", "tagging-addresses", "tagging-citations", "tagging-chunks", "tagging-entities")
 

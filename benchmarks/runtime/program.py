@@ -13,7 +13,7 @@ from installed.program import as_columns
 def main():
     model, path = sys.argv[1:]
     with open(path, encoding="utf-8") as file:
-        X = [[as_columns(token) for token in x] for x in json.load(file)]
+        X = [[as_columns(token) if isinstance(token, list) else token for token in x] for x in json.load(file)]
     before, begin = peak(), time.process_time()
     import structsvm
 

@@ -32,10 +32,24 @@ def made(folder):
 
 
 def written(folder, X):
-    """Write sentences for programs: a line per token, its columns between tabs, and an empty one behind each; JSON."""
-    lines = ["".join("\t".join([token] if isinstance(token, str) else token) + "\n" for token in x) for x in X]
+    """Write sentences for programs: a line per token, its texts between tabs, and an empty one behind each; JSON."""
+    lines = ["".join("\t".join(texts_of(token)) + "\n" for token in x) for x in X]
     (folder / "words").write_text("\n".join([*lines, ""]), encoding="utf-8")
     (folder / "words.json").write_text(json.dumps(X), encoding="utf-8")
+
+
+def texts_of(token):
+    """Texts of a token that the program in C reads: the word, its columns, or of a dict the names of its features."""
+    if isinstance(token, dict):
+        return [name for key, value in token.items() for name in names_of(key, value)]
+    return [token] if isinstance(token, str) else token
+
+
+def names_of(key, value):
+    """The names of a feature, as Python has them: those of a dict within it, none of a false one."""
+    if isinstance(value, dict):
+        return [f"{key}:{name}" for inner, own in value.items() for name in names_of(inner, own)]
+    return [f"{key}:{value}" if isinstance(value, str) else key] if value is not False else []
 
 
 def measured(program, folder):

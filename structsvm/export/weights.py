@@ -19,6 +19,7 @@ FLOATS = 1  # the number of float32 among forms; behind it those of integers of 
 INTEGERS = ((2, 8, "i1"), (3, 16, "<i2"))
 LARGEST_EXPONENT = 111
 ROWS = 32  # rows of sparse weights whose start is stored
+MOST_LABELS = 1 << 16  # as in structsvm_core.h
 
 
 class Form(NamedTuple):
@@ -29,7 +30,17 @@ class Form(NamedTuple):
 
 
 def form_of(weights: Floats, n_labels: int) -> Form:
-    """The smallest form of rows of weights."""
+    """The smallest form of rows of weights.
+
+    Raises
+    ------
+    ValueError
+        For more labels than the runtime has.
+    """
+    if n_labels > MOST_LABELS:
+        raise ValueError(
+            f"a model of {n_labels:,} labels cannot be exported: the runtime supports no more than {MOST_LABELS:,}"
+        )
     rows, columns = np.nonzero(weights)
     sizes = np.bincount(rows, minlength=len(weights))
     entries = ("u1" if n_labels <= 256 else "<u2", columns)

@@ -1,15 +1,18 @@
 """The programs that measure the runtime: what they count, and one rule of how often."""
 
+import importlib
 import json
 import re
 import shutil
 import subprocess
 import sys
+from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
 
 from structsvm.datasets import make_addresses
+from structsvm.metrics import field_f1
 from structsvm.tasks import SequenceLabeler
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -44,3 +47,37 @@ def test_programs_are_run_equally_often():
     fewest, most, seconds = map(float, own)
     assert c == {"FEWEST_RUNS": fewest, "MOST_RUNS": most, "LEAST": seconds}
     assert mjs == {"FEWEST_RUNS": fewest, "MOST_RUNS": most, "LEAST": 1e3 * seconds}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux") or shutil.which("cc") is None, reason="needs Linux and cc")
+def test_features_of_dicts_are_labelled_as_in_python(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.delitem(sys.modules, "runtime", raising=False)
+    programs = importlib.import_module("runtime.programs")
+    X, y = make_addresses(60, random_state=0)
+    features = [
+        [{"word": word, "digits": any(map(str.isdigit, word)), "next": {"word": after, "is last": not after}}
+         for word, after in pairwise([*x, ""])]
+        for x in X
+    ]  # fmt: skip
+    labeler = SequenceLabeler(C=1.0, random_state=0).fit(features, y)
+    labeler.export(tmp_path)
+    programs.written(tmp_path, features)
+    source = [str(BENCHMARKS / "runtime" / "tag.c"), str(RUNTIME / "structsvm_sequences.c"), "-I", str(RUNTIME)]
+    subprocess.run(["cc", *programs.C_OPTIONS, *source, "-lm", "-o", str(tmp_path / "tag")], check=True)
+    assert programs.measured("C", tmp_path)["labels"] == [*chain.from_iterable(labeler.predict(features))]
+    assert programs.texts_of(features[0][-1])[1:] == ["next:word:", "next:is last"]
+
+
+def test_a_fall_of_f1_is_that_of_the_metric(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.delitem(sys.modules, "runtime", raising=False)
+    paired = importlib.import_module("runtime.paired")
+    for gold, before, after in (
+        ([["B-A", "I-A", "O"], ["B-A"]], [["B-A", "I-A", "O"], ["B-A"]], [["B-A", "O", "O"], ["B-A"]]),
+        ([["x", "x", "y"], ["z"]], [["x", "x", "y"], ["y"]], [["x", "y", "y"], ["z"]]),
+    ):
+        worse, error = paired.fall(gold, before, after)
+        assert worse == pytest.approx(100.0 * (field_f1(gold, before) - field_f1(gold, after)))
+        assert error > 0.0
+        assert paired.fall(gold, before, before) == (0.0, 0.0)

@@ -40,6 +40,17 @@ def test_a_long_row_costs_its_own_weights(longest, is_whole):
     assert sum(np.asarray(array, dtype=dtype).nbytes for dtype, array in form.arrays) < weights.nbytes // 10
 
 
+def test_the_last_label_that_a_column_holds_and_one_more():
+    most = 1 << 16
+    weights = np.zeros((2, most + 1), dtype=np.float32)
+    weights[1, most - 1] = 0.3
+    columns = form_of(weights[:, :-1], most).arrays[-2]
+    assert np.asarray(columns[1], dtype=columns[0]).tolist() == [most - 1]
+    assert f"MOST_LABELS = 1 << {most.bit_length() - 1}," in (RUNTIME / "structsvm_core.h").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a model of 65,537 labels cannot be exported: .* no more than 65,536"):
+        form_of(weights, most + 1)
+
+
 def parts_of(layout, heads):
     """Sizes of rows, and exponents of their units."""
     size_bits, base = layout.astype(np.int32).tolist()

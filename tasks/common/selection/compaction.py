@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -18,8 +19,14 @@ if TYPE_CHECKING:
 
     Model = TypeVar("Model", bound=TaskModel)
 
-# Sizes below which weights become 0, as shares of the largest: powers of the fourth root of 2.
-SHARES = [0.0, *(2.0 ** np.arange(-20.0, 0.125, 0.25)).tolist()]
+
+def shares(step: float) -> list[float]:
+    """Sizes below which weights become 0, as shares of the largest: 2 to every multiple of a step from -20 to 0."""
+    return [0.0, *(2.0 ** np.arange(-20.0, step / 2.0, step)).tolist()]
+
+
+# Scores are noisy, and each takes a prediction; a file is to use the bytes that it may have.
+OF_SCORES, OF_BYTES = shares(1 / 4), shares(1 / 16)
 
 
 def _is_count(value: object) -> bool:
@@ -50,6 +57,7 @@ def compacted(
     Both bytes and score fall as the size below which weights are 0 rises, the score but for noise.
     """
     top, bytes_before = float(np.abs(model.weights).max(initial=0.0)), size_of(model)
+    sizes = [top * share for share in (OF_SCORES if budget is None else OF_BYTES)]
     report: dict[str, float | str] = {"bytes": bytes_before, "bytes_before": bytes_before, "bits": bits}
     if examples is not None:
         held = model.output_scores(examples)
@@ -62,20 +70,26 @@ def compacted(
 
     def small(k: int) -> Model:
         """The model with all of its features."""
-        other = model.in_few_bits(SHARES[k] * top, bits)
-        other.report = report | {"least_weight": SHARES[k] * top}
+        other = model.in_few_bits(sizes[k], bits)
+        other.report = report | {"least_weight": sizes[k]}
         return other
+
+    @cache
+    def scores(k: int) -> Held | None:
+        """The scores of examples, once per size; None without any."""
+        return None if examples is None else small(k).output_scores(examples)
 
     def change(k: int) -> tuple[float, float]:
         """How far the score falls, and the standard error of that."""
-        return (0.0, 0.0) if examples is None else fall(held, small(k).output_scores(examples))
+        after = scores(k)
+        return (0.0, 0.0) if after is None else fall(held, after)
 
     chosen = 0
     if budget is not None:
         if size_of(small(0).narrowed_by_weights()) > budget:
-            chosen = 1 + last_that(lambda k: size_of(small(k).narrowed_by_weights()) > budget, 0, len(SHARES))
-        if chosen == len(SHARES):
-            smallest = size_of(small(len(SHARES) - 1).narrowed_by_weights())
+            chosen = 1 + last_that(lambda k: size_of(small(k).narrowed_by_weights()) > budget, 0, len(sizes))
+        if chosen == len(sizes):
+            smallest = size_of(small(len(sizes) - 1).narrowed_by_weights())
             raise ValueError(f"budget={budget} is less than what the smallest file takes, {smallest} bytes")
         if chosen > 0 and bytes_before <= budget:
             raise ValueError(
@@ -89,16 +103,16 @@ def compacted(
             )
     elif examples is not None:
         most = ratio(*held[1:])[1] if tolerance is None else tolerance
-        chosen = last_that(lambda k: change(k)[0] <= most, 0, len(SHARES))
+        chosen = last_that(lambda k: change(k)[0] <= most, 0, len(sizes))
         if tolerance is None:
             # Both models err on the same examples: the error of the fall is far smaller than that of a score.
             falls = ((k, *change(k)) for k in range(chosen, 0, -1))
             chosen = next((k for k, worse, error in falls if worse <= error), 0)
-    if examples is not None:
-        report["score"] = ratio(*small(chosen).output_scores(examples)[1:])[0]
+    if (after := scores(chosen)) is not None:
+        report["score"] = ratio(*after[1:])[0]
     found = small(chosen).narrowed_by_weights()
     for _ in range(3):  # the number of bytes is itself in the file, and may end on another digit
-        found.report = report | {"least_weight": SHARES[chosen] * top}
+        found.report = report | {"least_weight": sizes[chosen]}
         report["bytes"] = size_of(found)
     return found
 

@@ -76,6 +76,20 @@ def fitted(request):
     return model.fit(part(X, 0, n), part(y, 0, n)), (questions, y_new), questions
 
 
+def test_each_size_is_scored_once(monkeypatch):
+    labeler = SequenceLabeler(C=0.1, max_iter=4, random_state=0).fit([["a", "b"], ["b", "c"]] * 9, [["A", "B"]] * 18)
+    score, scored = type(labeler.model_).output_scores, []
+
+    def counted(model, examples):
+        scored.append(None if model.report is None else model.report["least_weight"])
+        return score(model, examples)
+
+    monkeypatch.setattr(type(labeler.model_), "output_scores", counted)
+    chosen = labeler.compact(data=([["a", "b"]] * 3 + [["b", "a"]], [["A", "B"]] * 4)).compact_["least_weight"]
+    assert len(scored) == len({*scored}) > 3
+    assert scored[0] is None and chosen in scored
+
+
 @pytest.mark.parametrize("bits", [32, 16, 8])
 def test_a_compact_model_is_smaller_and_like_any_other(fitted, bits):
     model, data, questions = fitted
