@@ -475,7 +475,7 @@ class TaskModel(ABC, Generic[E]):
         TypeError
             For what a file cannot hold, such as labels that are not strings, numbers or tuples. No file is touched.
         """
-        write_model(path, self.kind, *self.contents(training_state=training_state))
+        write_model(path, self.kind, *self.contents(training_state=training_state), deflated=True)
 
     def contents(self, *, training_state: bool | None = None) -> tuple[dict[str, object], dict[str, AnyArray]]:
         """Header and arrays of the model file.
