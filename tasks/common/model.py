@@ -27,6 +27,7 @@ from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection.choice import Choice
 from structsvm.tasks.common.selection.compaction import report_from
+from structsvm.tasks.common.selection.pruning import BITS, is_fine
 from structsvm.tasks.common.selection.search import Held, LossSearch, Search
 from structsvm.tasks.common.solver import named, solver_of
 
@@ -328,6 +329,13 @@ class TaskModel(ABC, Generic[E]):
     def pruned(self, size: float) -> Floats:
         """The weights, with 0 for those below a size."""
         return np.where(np.abs(self.weights) < size, self.weights.dtype.type(0.0), self.weights)
+
+    def without_unfelt(self, size: float) -> Floats:
+        """The weights, with 0 for those below a size that no output feels, in 16 bits where these change far less."""
+        weights, lengths = self.pruned(size), self.weight_rows()
+        if lengths is None or not is_fine(weights, size):
+            return weights
+        return in_few_bits(weights, lengths, BITS)
 
     # ---- compact models: see `structsvm.tasks.common.selection.compaction` --------------------------
 
