@@ -15,6 +15,6 @@ if __name__ == "__main__":
         "scale",
         PARTS,
         __doc__,
-        only="of streams and plan, tables with this text in their titles, of headers, rows; what they need is taken from "
-        "the kept ones",
+        only="of streams and plan, tables with this text in their titles, of headers, rows; what they need is taken "
+        "from the kept ones",
     )
