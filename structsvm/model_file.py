@@ -11,7 +11,8 @@ Layout (every number little-endian)::
 
 The header is an object: ``schema`` (integer), ``version`` (of the library that wrote it),
 ``kind``, ``meta``, and ``arrays``, a list of objects with ``name``, ``dtype`` (NumPy's code,
-``"<f8"``), ``shape``, ``offset`` (from the start of the data) and ``crc32``.
+``"<f8"``), ``shape``, ``offset`` (from the start of the data) and ``crc32`` of its bytes in the file. Since schema 2
+an array may be deflated (zlib, RFC 1950): ``deflated`` is then the number of its bytes in the file.
 
 Evolution: readers ignore unknown keys and keep unknown arrays, so adding either needs no new
 schema. A change that an old reader would misunderstand increments ``SCHEMA``, and the new
@@ -64,19 +65,23 @@ __all__ = [
 Destination: TypeAlias = str | os.PathLike[str] | BinaryIO
 Origin: TypeAlias = str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview
 
-SCHEMA = 1
+SCHEMA = 2  # with a deflated array; a file without one has schema 1
 MAGIC = b"\x89SVM\r\n\x1a\n"
 ALIGN = 64
 # A parsed header takes up to 28 times its length in memory (measured): at most 460 MB.
 MAX_HEADER = 1 << 24
 MAX_DIMENSIONS = 32  # the limit of NumPy 1
 MAX_NBYTES = sys.maxsize  # the limit of NumPy's addresses
+# A deflated array is at most so many times as large as its bytes in the file: a forged file takes no more memory.
+# Larger arrays are not deflated: what is mapped of them stays in the file, and is there at once.
+MOST_INFLATED, MOST_DEFLATED = 64, 1 << 22
 
 _PREFIX = struct.Struct("<8sII")
 _NUMERIC = frozenset({
     "|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2",
     "<u4", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16",
 })  # fmt: skip
+_SMALL = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2"})
 _BYTES = re.compile(r"\|S[1-9][0-9]{0,8}")
 
 
@@ -160,6 +165,12 @@ class _Block(NamedTuple):
     offset: int
     end: int
     crc32: int
+    is_deflated: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array in memory."""
+        return self.dtype.itemsize * math.prod(self.shape)
 
 
 # --- writing ---------------------------------------------------------------------------
@@ -170,6 +181,8 @@ def write_model(
     kind: str,
     meta: dict[str, Any],
     arrays: dict[str, np.ndarray],
+    *,
+    deflated: bool = False,
 ) -> None:
     """Write a model file in one step: `path` holds the old file or the new one, whole.
 
@@ -189,6 +202,9 @@ def write_model(
         Bool, integer, float, complex or fixed-width bytes (``S``) of any shape and memory
         order. They come back little-endian or native, in C order. They must not change
         while they are written.
+    deflated : bool, default=False
+        Whether to deflate arrays of bool and of integers of one or two bytes where that makes them smaller: those of at
+        most 4 MiB, and to a 64th at least.
 
     Raises
     ------
@@ -203,7 +219,7 @@ def write_model(
     """
     if isinstance(path, io.TextIOBase):
         raise TypeError(f"{name_of(path)} is open for text: open it with mode 'wb'")
-    chunks = _encode(kind, meta, arrays)
+    chunks = _encode(kind, meta, arrays, deflated)
     if hasattr(path, "write"):
         for chunk in chunks:
             path.write(memoryview(chunk))
@@ -215,7 +231,7 @@ def write_model(
         raise ModelFileError(str(error)) from error
 
 
-def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[Any]:
+def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray], deflated: bool = False) -> list[Any]:
     """Return the file as a list of buffers; arrays in C order are not copied."""
     if not isinstance(kind, str):
         raise TypeError(f"kind must be a str. Got {reprlib.repr(kind)} instead.")
@@ -231,6 +247,8 @@ def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> l
     for name, value in arrays.items():
         array = _on_disk(name, value)
         raw = array.reshape(-1).view(np.uint8)
+        packed = _deflated(raw) if deflated and array.dtype.str in _SMALL else None
+        stored = raw.data if packed is None else packed
         offset = _round_up(end)
         table.append(
             {
@@ -238,12 +256,21 @@ def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> l
                 "dtype": array.dtype.str,
                 "shape": array.shape,
                 "offset": offset,
-                "crc32": zlib.crc32(raw.data),
+                "crc32": zlib.crc32(stored),
+                **({} if packed is None else {"deflated": len(packed)}),
             }
         )
-        chunks += [bytes(offset - end), raw]
-        end = offset + raw.size
+        chunks += [bytes(offset - end), raw if packed is None else packed]
+        end = offset + len(stored)
     return [_encode_header(kind, meta, table), *chunks]
+
+
+def _deflated(raw: np.ndarray) -> bytes | None:
+    """The bytes of an array, deflated; None where they are as few, or fewer than a reader takes."""
+    if raw.size > MOST_DEFLATED:
+        return None
+    packed = zlib.compress(raw.data)
+    return packed if len(packed) < raw.size <= MOST_INFLATED * len(packed) else None
 
 
 def _on_disk(name: str, value: np.ndarray) -> np.ndarray:
@@ -268,7 +295,7 @@ def _on_disk(name: str, value: np.ndarray) -> np.ndarray:
 
 def _encode_header(kind: str, meta: dict[str, Any], table: list[dict[str, Any]]) -> bytes:
     header = {
-        "schema": SCHEMA,
+        "schema": SCHEMA if any("deflated" in entry for entry in table) else 1,
         "version": str(getattr(sys.modules.get("structsvm"), "__version__", "unknown")),
         "kind": kind,
         "meta": meta,
@@ -339,7 +366,7 @@ def read_model(
             data = _map(file, start, size) if is_file else _load(file, size - start)
         if verify or (verify is None and not mmap):
             _verify(data, blocks)
-        model.arrays.update((block.name, _view(data, block)) for block in blocks)
+        model.arrays.update((block.name, _view(_raw(data, block), block)) for block in blocks)
     except ModelFileError as error:
         raise ModelFileError(f"{name_of(path)}: {error}") from None
     return model
@@ -469,10 +496,11 @@ def _decode_table(header: dict[str, Any]) -> list[_Block]:
     blocks: list[_Block] = []
     names: set[str] = set()
     end = 0
+    may_be_deflated = header["schema"] > 1
     for entry in _field(header, "arrays", list):
         if not isinstance(entry, dict):
             raise ModelFileError("has a table of arrays with an entry that is not an object")
-        block = _decode_entry(entry)
+        block = _decode_entry(entry, may_be_deflated)
         if block.name in names:
             raise ModelFileError(f"has two arrays of the name {reprlib.repr(block.name)}")
         # The only valid place is right after the previous array: no overlap, nothing hidden.
@@ -484,7 +512,7 @@ def _decode_table(header: dict[str, Any]) -> list[_Block]:
     return blocks
 
 
-def _decode_entry(entry: dict[str, Any]) -> _Block:
+def _decode_entry(entry: dict[str, Any], may_be_deflated: bool) -> _Block:
     name = _field(entry, "name", str)
     shown = reprlib.repr(name)
     code = _field(entry, "dtype", str)
@@ -498,8 +526,13 @@ def _decode_entry(entry: dict[str, Any]) -> _Block:
     if dtype.itemsize * math.prod(n or 1 for n in shape) > MAX_NBYTES:
         raise ModelFileError(f"has array {shown} of impossible shape {reprlib.repr(shape)}")
     offset = _field(entry, "offset", int)
-    end = offset + dtype.itemsize * math.prod(shape)
-    return _Block(name, dtype, tuple(shape), offset, end, _field(entry, "crc32", int))
+    crc32, nbytes = _field(entry, "crc32", int), dtype.itemsize * math.prod(shape)
+    if not may_be_deflated or "deflated" not in entry:
+        return _Block(name, dtype, tuple(shape), offset, offset + nbytes, crc32, False)
+    size = _field(entry, "deflated", int)
+    if not 0 < size < nbytes <= MOST_INFLATED * size:
+        raise ModelFileError(f"has array {shown} of {nbytes} bytes, deflated to {reprlib.repr(size)}")
+    return _Block(name, dtype, tuple(shape), offset, offset + size, crc32, True)
 
 
 def _field(record: dict[str, Any], key: str, wanted: type) -> Any:
@@ -543,8 +576,24 @@ def _verify(data: np.ndarray, blocks: list[_Block]) -> None:
         end = block.end
 
 
-def _view(data: np.ndarray, block: _Block) -> np.ndarray:
+def _raw(data: np.ndarray, block: _Block) -> np.ndarray:
+    """The bytes of an array, inflated if they are deflated."""
     raw = data[block.offset : block.end]
+    if not block.is_deflated:
+        return raw
+    found, inflater = np.empty(block.nbytes + ALIGN, np.uint8), zlib.decompressobj()
+    found = found[(first := -found.ctypes.data % ALIGN) : first + block.nbytes]
+    try:
+        text = inflater.decompress(raw.data, block.nbytes + 1)
+    except zlib.error as error:
+        raise ModelFileError(f"is damaged: array {reprlib.repr(block.name)} cannot be inflated ({error})") from None
+    if len(text) != block.nbytes or not inflater.eof or inflater.unused_data:
+        raise ModelFileError(f"is damaged: array {reprlib.repr(block.name)} has not the bytes of its shape")
+    found[:] = np.frombuffer(text, np.uint8)
+    return found
+
+
+def _view(raw: np.ndarray, block: _Block) -> np.ndarray:
     # Compiled loops rely on truth values being 0 or 1 (they count by adding).
     if block.dtype.kind == "b" and raw.size and raw.max() > 1:
         raise ModelFileError(f"has bool array {reprlib.repr(block.name)} with other values")

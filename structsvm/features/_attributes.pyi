@@ -16,7 +16,9 @@ class KnownNames:
 
 @final
 class AttributeBuffer(TokenBuffer):
-    def __init__(self, names: dict[str, int] | KnownNames, grow: bool = False, hash_bits: int = 0) -> None: ...
+    def __init__(
+        self, names: dict[str, int] | KnownNames, grow: bool = False, hash_bits: int = 0, first: int = 0
+    ) -> None: ...
     numbers: set[int]
 
     def counted(self) -> NDArray[np.int64]: ...

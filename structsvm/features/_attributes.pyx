@@ -6,9 +6,11 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from cpython.set cimport PySet_Add
-from cpython.unicode cimport PyUnicode_CheckExact, PyUnicode_Concat, PyUnicode_FindChar, PyUnicode_Substring
+from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_CheckExact, PyUnicode_Concat, PyUnicode_FindChar
+from cpython.unicode cimport PyUnicode_GET_LENGTH, PyUnicode_Substring
 from libc.math cimport isfinite
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
@@ -17,18 +19,36 @@ cimport cython
 
 import numpy as np
 
-from structsvm.features._strings cimport Asked, NameTable, SPELLED, ascii_of, copied, hash_bytes, reserve, spell, utf8
+from structsvm.features._strings cimport Asked, NameTable, SPELLED, ascii_of, copied, hash_bytes, is_compact_ascii
+from structsvm.features._strings cimport reserve, spell, utf8
 from structsvm.features._tokens cimport TokenBuffer, not_finite
 
 cdef extern from "Python.h":
     double PyLong_AsDouble(object x) except? -1.0
     long PyLong_AsLong(PyObject *x) except? -1
     bint PyLong_Check(object x)
+    PyObject *item "PyList_GET_ITEM"(object x, Py_ssize_t n)
 
 cdef enum:
     MAX_DEPTH = 64              # nesting of feature dicts
     MANY_BEGINNINGS = 4096      # beginnings of names that are remembered
-    MOST_ASKED = 64             # names that are looked up together
+    TOGETHER = 64               # names that are looked up together
+    ENOUGH = 1 << 13            # names that are gathered before they are looked up
+    MANY = 1 << 10              # names whose look-up is worth the release of the GIL
+
+
+cdef struct Head:
+    const char *text    # the beginning of a name, in UTF-8
+    int64_t size
+    uint64_t spelled    # its hash
+
+
+cdef struct Gathered:
+    const Head *head    # a name in two parts
+    const char *rest
+    int64_t size
+    PyObject *owner     # a reference to the object with the letters of `rest`
+    float value
 
 
 @cython.final
@@ -39,7 +59,7 @@ cdef class Beginning:
     """
     cdef str text
     cdef bytes coded            # in UTF-8
-    cdef uint64_t spelled       # its hash
+    cdef Head head
     cdef str key                # the last key, without the colon
     cdef Py_ssize_t place       # among those of the same level; -1: it is not remembered
     cdef list longer            # in the order of arrival
@@ -49,14 +69,9 @@ cdef class Beginning:
     def __cinit__(self, str text, str key=""):
         self.text, self.key = text, key
         self.coded = utf8(text)
-        self.spelled = spell(SPELLED, PyBytes_AS_STRING(self.coded), PyBytes_GET_SIZE(self.coded))
+        self.head.text, self.head.size = PyBytes_AS_STRING(self.coded), PyBytes_GET_SIZE(self.coded)
+        self.head.spelled = spell(SPELLED, self.head.text, self.head.size)
         self.place, self.longer, self.by_key, self.ids = -1, [], {}, {}
-
-
-cdef inline void describe(Asked *asked, Beginning at, const char *rest, int64_t n_rest) noexcept:
-    """The name of two parts, as a table of names is asked for it."""
-    asked.head, asked.n_head = PyBytes_AS_STRING(at.coded), PyBytes_GET_SIZE(at.coded)
-    asked.rest, asked.n_rest, asked.h = rest, n_rest, spell(at.spelled, rest, n_rest)
 
 
 @cython.final
@@ -88,8 +103,8 @@ cdef class KnownNames:
 cdef class AttributeBuffer(TokenBuffer):
     """Tokens given as dicts of features or collections of attribute strings.
 
-    Known names are looked up some at a time. Until then their letters are those of the token's own strings: nothing
-    that could run a user's code, or free a string, may stand between `ask` and `answer`.
+    Known names are gathered first, as places of their letters in the tokens' own strings, to which the buffer holds
+    references. Some thousands are then looked up without the GIL, so that another thread gathers meanwhile.
 
     Parameters
     ----------
@@ -98,6 +113,8 @@ cdef class AttributeBuffer(TokenBuffer):
     grow : bool
     hash_bits : int
         0: vocabulary. k: 2**k buckets.
+    first : int
+        The number of the first sequence, in messages.
     """
     cdef dict names                 # None: `known` has them
     cdef KnownNames known
@@ -107,14 +124,16 @@ cdef class AttributeBuffer(TokenBuffer):
     cdef readonly set numbers       # features that have had a number other than 1
     cdef bint grow
     cdef int hash_bits
+    cdef int64_t first
     cdef int64_t *counts
     cdef int64_t counts_capacity
     cdef int64_t token              # within the sequence, for messages
-    cdef Asked asked[MOST_ASKED]
-    cdef float values_asked[MOST_ASKED]
-    cdef int64_t n_asked
+    cdef Gathered *gathered
+    cdef int64_t *ends              # ends of tokens, among what is gathered
+    cdef int64_t gathered_capacity, ends_capacity
+    cdef int64_t n_gathered, n_ends
 
-    def __init__(self, names, bint grow=False, int hash_bits=0):
+    def __init__(self, names, bint grow=False, int hash_bits=0, int64_t first=0):
         cdef Py_ssize_t n, n_counted = len(names) if grow else 0
         if not 0 <= hash_bits <= 30:
             raise ValueError("hash_bits must be between 1 and 30")
@@ -132,8 +151,12 @@ cdef class AttributeBuffer(TokenBuffer):
         self.numbers = set()
         self.grow = grow
         self.hash_bits = hash_bits
+        self.first = first
 
     def __dealloc__(self):
+        self.forget(0)
+        free(self.gathered)
+        free(self.ends)
         free(self.counts)
 
     def counted(self):
@@ -141,7 +164,7 @@ cdef class AttributeBuffer(TokenBuffer):
         return copied(self.counts, len(self.names), np.int64, sizeof(int64_t))
 
     cdef where(self):
-        return f"sequence {self.n_sequences}, token {self.token}"
+        return f"sequence {self.first + self.n_sequences}, token {self.token}"
 
     cdef int64_t find(self, Beginning at, object rest) except -2:
         """The id of a feature by the beginning and the rest of its name, an exact str; -1 unknown.
@@ -150,12 +173,6 @@ cdef class AttributeBuffer(TokenBuffer):
         """
         cdef PyObject *hit
         cdef int64_t id_
-        cdef Asked asked
-        cdef bytes coded
-        if self.table is not None:
-            coded = utf8(rest)
-            describe(&asked, at, PyBytes_AS_STRING(coded), PyBytes_GET_SIZE(coded))
-            return self.table.find(&asked)
         if self.hash_bits:
             return self.hashed(PyUnicode_Concat(at.text, rest))
         hit = PyDict_GetItemWithError(at.ids, rest)
@@ -203,7 +220,6 @@ cdef class AttributeBuffer(TokenBuffer):
             found = <Beginning>hit
             found.key, place[0] = key, found.place + 1
             return found
-        self.answer()
         found = Beginning(PyUnicode_Concat(PyUnicode_Concat(at.text, key), ":"), key)
         if self.known.n_beginnings < MANY_BEGINNINGS:
             self.known.n_beginnings += 1
@@ -212,32 +228,95 @@ cdef class AttributeBuffer(TokenBuffer):
         return found
 
     cdef inline int add_feature(self, Beginning at, object rest, float value) except -1:
-        """Add a feature by the two parts of its name; `rest` is an exact str that the token keeps until `answer`."""
+        """Add a feature by the two parts of its name; `rest` is an exact str."""
         cdef int64_t size
-        cdef const char *s = ascii_of(rest, &size)
-        cdef Asked *asked
-        if self.table is None or s == NULL or at.place < 0:
-            self.answer()
+        cdef const char *s
+        if self.table is None:
             return self.record(self.find(at, rest), value)
-        if self.n_asked == MOST_ASKED:
-            self.answer()
-        asked = &self.asked[self.n_asked]
-        describe(asked, at, s, size)
-        self.table.expect(asked.h)
-        self.values_asked[self.n_asked] = value
-        self.n_asked += 1
+        s = ascii_of(rest, &size)
+        if s != NULL and at.place >= 0:
+            return self.gather(&at.head, s, size, <PyObject *>rest, value)
+        return self.add_coded(at, utf8(rest), value)
+
+    cdef int add_coded(self, Beginning at, bytes rest, float value) except -1:
+        """Gather a name whose rest is in UTF-8, as a whole if nothing else keeps its beginning."""
+        if at.place < 0:
+            at, rest = self.top, at.coded + rest
+        return self.gather(&at.head, PyBytes_AS_STRING(rest), PyBytes_GET_SIZE(rest), <PyObject *>rest, value)
+
+    cdef inline int gather(self, const Head *head, const char *rest, int64_t size, PyObject *owner,
+                           float value) except -1:
+        cdef Gathered *one
+        if self.n_gathered == self.gathered_capacity and reserve(
+                <void **>&self.gathered, &self.gathered_capacity, self.n_gathered + 1, sizeof(Gathered)) < 0:
+            raise MemoryError
+        one = &self.gathered[self.n_gathered]
+        one.head, one.rest, one.size, one.owner, one.value = head, rest, size, owner, value
+        Py_INCREF(<object>owner)
+        self.n_gathered += 1
         return 0
 
-    cdef int answer(self) except -1:
-        """Record the features that were asked for."""
-        cdef int32_t ids[MOST_ASKED]
-        cdef int64_t k, n = self.n_asked
-        self.n_asked = 0
-        if n:
-            self.table.find_all(self.asked, n, ids)
-        for k in range(n):
-            self.record(ids[k], self.values_asked[k])
+    cdef int finish_token(self) except -1:
+        """End a token: at once, or once its names are looked up."""
+        if self.table is None:
+            if self.end_token() < 0:
+                raise MemoryError
+            return 0
+        if reserve(<void **>&self.ends, &self.ends_capacity, self.n_ends + 1, sizeof(int64_t)) < 0:
+            raise MemoryError
+        self.ends[self.n_ends] = self.n_gathered
+        self.n_ends += 1
+        return self.settle() if self.n_gathered >= ENOUGH else 0
+
+    cdef int settle(self) except -1:
+        """Record what is gathered."""
+        cdef int status
+        if self.n_gathered >= MANY:
+            with nogil:
+                status = self.look_up()
+        else:
+            status = self.look_up()
+        if status < 0:
+            raise MemoryError
+        self.forget(0)
+        self.n_ends = 0
         return 0
+
+    cdef int look_up(self) noexcept nogil:
+        """Record the features and the tokens that are gathered."""
+        cdef Asked asked[TOGETHER]
+        cdef int32_t ids[TOGETHER]
+        cdef const Gathered *one
+        cdef int64_t k, n, begin = 0, ended = 0
+        cdef int status = 0
+        while begin < self.n_gathered:
+            n = min(<int64_t>TOGETHER, self.n_gathered - begin)
+            for k in range(n):
+                one = &self.gathered[begin + k]
+                asked[k].head, asked[k].n_head, asked[k].rest = one.head.text, one.head.size, one.rest
+                asked[k].n_rest, asked[k].h = one.size, spell(one.head.spelled, one.rest, one.size)
+                self.table.expect(asked[k].h)
+            self.table.find_all(asked, n, ids)
+            for k in range(n):
+                while ended < self.n_ends and self.ends[ended] == begin + k:
+                    status |= self.end_token()
+                    ended += 1
+                if ids[k] >= 0:
+                    status |= self.push(ids[k], self.gathered[begin + k].value)
+            if status < 0:
+                return -1
+            begin += n
+        while ended < self.n_ends:
+            status |= self.end_token()
+            ended += 1
+        return status
+
+    cdef void forget(self, int64_t kept) noexcept:
+        """Give back the references to gathered names but the first ones."""
+        cdef int64_t k
+        for k in range(kept, self.n_gathered):
+            Py_DECREF(<object>self.gathered[k].owner)
+        self.n_gathered = kept
 
     cdef inline int record(self, int64_t id_, float value) except -1:
         if id_ >= 0:
@@ -246,6 +325,17 @@ cdef class AttributeBuffer(TokenBuffer):
             if self.push(<int32_t>id_, value) < 0:
                 raise MemoryError
         return 0
+
+    cdef int add_number(self, Beginning at, str key, float number) except -1:
+        cdef int64_t id_
+        if number == 0.0:
+            return 0
+        if self.table is not None:
+            return self.add_feature(at, key, number)
+        id_ = self.find(at, key)
+        if number != 1.0 and id_ >= 0 and (self.grow or self.hash_bits):
+            self.numbers.add(id_)
+        return self.record(id_, number)
 
     cdef str text(self, object name):
         """A name as an exact str. bytes are UTF-8, as in python-crfsuite."""
@@ -280,67 +370,62 @@ cdef class AttributeBuffer(TokenBuffer):
                 f"{self.where()}: feature {at.text + key!r} has a value of type {type(value).__name__}; "
                 "wanted a string, a number, a dict of them, a list or array of either, or a set of strings") from None
         except OverflowError:
-            raise not_finite(self.n_sequences, self.token, at.text + key, "too large") from None
+            raise not_finite(self.first + self.n_sequences, self.token, at.text + key, "too large") from None
         narrow = <float>x
         if not isfinite(narrow):
-            raise not_finite(self.n_sequences, self.token, at.text + key, x)
+            raise not_finite(self.first + self.n_sequences, self.token, at.text + key, x)
         return narrow
 
     cdef int add_item(self, Beginning at, object key, object value, Py_ssize_t *place, int depth) except -1:
         """One key and value of a dict, whose keys go on after `at`; `place` is where the key is expected there."""
-        cdef float number
-        cdef int64_t id_
-        cdef object name
         if not PyUnicode_CheckExact(key):
-            self.answer()
-            name = self.text(key)  # kept until it is looked up
-            self.add_item(at, name, value, place, depth)
-            return self.answer()
+            return self.add_item(at, self.text(key), value, place, depth)
         if value is False:
             return 0
         if PyUnicode_CheckExact(value):
             return self.add_feature(self.below(at, key, place), value, 1.0)
         if value is True:
             return self.add_feature(at, key, 1.0)
-        if type(value) is dict:
-            return self.add_nested(self.below(at, key, place), value, depth + 1)
-        self.answer()
         if PyFloat_CheckExact(value) or PyLong_Check(value):
-            number = self.number(at, key, value)
-        elif isinstance(value, (str, bytes)):
-            return self.record(self.find(self.below(at, key, place), self.text(value)), 1.0)
-        elif isinstance(value, (dict, list, tuple, set, frozenset)):
+            return self.add_number(at, key, self.number(at, key, value))
+        if isinstance(value, (str, bytes)):
+            return self.add_feature(self.below(at, key, place), self.text(value), 1.0)
+        if isinstance(value, (dict, list, tuple, set, frozenset)):
             return self.add_nested(self.below(at, key, place), value, depth + 1)
-        elif getattr(value, "shape", ()) != () and hasattr(value, "tolist"):
-            name = value.tolist()
-            self.add_nested(self.below(at, key, place), name, depth + 1)
-            return self.answer()
-        else:
-            number = self.number(at, key, value)
-        if number != 0.0:
-            id_ = self.find(at, key)
-            self.record(id_, number)
-            if number != 1.0 and id_ >= 0 and (self.grow or self.hash_bits):
-                self.numbers.add(id_)
-        return 0
+        if getattr(value, "shape", ()) != () and hasattr(value, "tolist"):
+            return self.add_nested(self.below(at, key, place), value.tolist(), depth + 1)
+        return self.add_number(at, key, self.number(at, key, value))
 
     cdef int add_dict(self, dict features, Beginning at, int depth) except -1:
         cdef Py_ssize_t k = 0, place = 0
         cdef PyObject *key
         cdef PyObject *value
+        cdef const Head *head
         cdef object name, inner     # a value's own methods may change the dict
         while PyDict_Next(features, &k, &key, &value):
+            head = self.expected(at, key, place)
+            if head != NULL and PyUnicode_CheckExact(<object>value) and is_compact_ascii(<object>value):
+                place += 1
+                self.gather(head, <const char *>PyUnicode_1BYTE_DATA(<object>value),
+                            PyUnicode_GET_LENGTH(<object>value), value, 1.0)
+                continue
             name, inner = <object>key, <object>value
             self.add_item(at, name, inner, &place, depth)
         return 0
 
+    cdef inline const Head *expected(self, Beginning at, PyObject *key, Py_ssize_t place) noexcept:
+        """The beginning of a known name, if its key is the one that mostly stands there; NULL: ask `below`."""
+        cdef PyObject *found
+        if self.table is None or place >= PyList_GET_SIZE(at.longer):
+            return NULL
+        found = item(at.longer, place)
+        return &(<Beginning>found).head if <PyObject *>(<Beginning>found).key == key else NULL
+
     cdef int add_items(self, object features, Beginning at, int depth) except -1:
         """Keys and values of another mapping, which may end with the loop."""
         cdef Py_ssize_t place = 0
-        self.answer()
         for key, value in features.items():
             self.add_item(at, key, value, &place, depth)
-            self.answer()
         return 0
 
     cdef int add_nested(self, Beginning at, object value, int depth) except -1:
@@ -354,13 +439,12 @@ cdef class AttributeBuffer(TokenBuffer):
         if isinstance(value, (list, tuple)):
             for n, inner in enumerate(value):
                 if isinstance(inner, (str, bytes)):
-                    self.record(self.find(at, self.text(inner)), 1.0)
+                    self.add_feature(at, self.text(inner), 1.0)
                 else:
                     self.add_item(self.top, self.name_of_place(at.text[:-1], n), inner, &place, depth)
-                    self.answer()
         else:
             for key in self.in_order(value):
-                self.record(self.find(at, self.text(key)), 1.0)
+                self.add_feature(at, self.text(key), 1.0)
         return 0
 
     cdef str name_of_place(self, str key, Py_ssize_t place):
@@ -392,37 +476,39 @@ cdef class AttributeBuffer(TokenBuffer):
         elif isinstance(token, (list, tuple, set, frozenset)):
             for name in self.in_order(token):
                 self.add_name(name)
-                self.answer()
         elif isinstance(token, dict) or (hasattr(token, "items") and hasattr(token, "keys")):
             self.add_items(token, self.top, 0)
         else:
             raise TypeError(
                 f"{self.where()}: a token must be a dict of features or a list of attribute "
                 f"strings, got {token!r:.40} of type {type(token).__name__}")
-        return self.answer()
+        return 0
 
     cdef int add_name(self, object name) except -1:
         """An attribute string, without a prefix."""
-        if PyUnicode_CheckExact(name):
-            return self.add_feature(self.top, name, 1.0)
-        self.answer()
-        return self.record(self.find(self.top, self.text(name)), 1.0)
+        return self.add_feature(self.top, self.text(name), 1.0)
 
     def add(self, sequence):
         """Add one sequence of tokens."""
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
             hint = "; text.split() makes one, and X of one alone is [tokens]" if isinstance(sequence, str) else ""
-            raise TypeError(f"sequence {self.n_sequences} must be a list of tokens, got "
+            raise TypeError(f"sequence {self.first + self.n_sequences} must be a list of tokens, got "
                             f"{type(sequence).__name__}{hint}")
-        self.token = self.n_asked = 0
+        self.token = 0
+        self.forget(self.ends[self.n_ends - 1] if self.n_ends else 0)  # the rest of a token that has failed
         for token in sequence:
             self.add_token(token)
-            if self.end_token() < 0:
-                raise MemoryError
+            self.finish_token()
             self.token += 1
             if self.token & 4095 == 0:
                 PyErr_CheckSignals()
         self.end_sequence()
+        self.offsets[self.n_sequences] += self.n_ends
+
+    def finish(self, remap=None):
+        """See `TokenBuffer.finish`."""
+        self.settle()
+        return TokenBuffer.finish(self, remap)
 
 
 # ---- columns of tokens --------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, S
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray, Integers
+    from structsvm.features.attributes import Spread
 
 __all__ = ["FeatureEncoder"]
 
@@ -239,8 +240,10 @@ class FeatureEncoder:
         self.__dict__.update(fresh.__dict__)
         return self
 
-    def transform(self, X: Any, lengths: Any = None) -> Tokens:
+    def transform(self, X: Any, lengths: Any = None, spread: Spread | None = None) -> Tokens:
         """Encode data of the kind that it was fitted on; unknown features are dropped, and sequences may be empty.
+
+        `spread` is that of `AttributeVocabulary.transform`.
 
         Raises
         ------
@@ -252,7 +255,7 @@ class FeatureEncoder:
             if self.hash_bits is not None:
                 return self.fit_transform(X, lengths)
             raise ValueError("this FeatureEncoder is not fitted yet; call fit_transform first")
-        return self._encode(X, lengths, False)
+        return self._encode(X, lengths, False, spread)
 
     @property
     def kinds(self) -> str:
@@ -488,12 +491,12 @@ class FeatureEncoder:
 
     # ------------------------------------------------------------------- dispatch
 
-    def _encode(self, X: Any, lengths: Any, fit: bool) -> Tokens:
+    def _encode(self, X: Any, lengths: Any, fit: bool, spread: Spread | None = None) -> Tokens:
         if isinstance(X, Columns):
             return self._encode_columns(X, fit)
         if self.kind == "attributes" and not fit and lengths is None and _begins_with_dicts(X):
             self._look_at(X, fit)
-            return self._encode_attributes(X, fit)
+            return self._encode_attributes(X, fit, spread)
         if type(X) is not list:
             X = _sequences_of(X, has_lengths=lengths is not None)
         if lengths is not None:
@@ -552,7 +555,7 @@ class FeatureEncoder:
         tokens = encode_rows(sequences, None if fit else self.n_features)
         return self._conjoin(tokens, [str(j) for j in range(tokens.n_features)] if fit and self.bigrams else None)
 
-    def _encode_attributes(self, sequences: Iterable[Any], fit: bool) -> Tokens:
+    def _encode_attributes(self, sequences: Iterable[Any], fit: bool, spread: Spread | None = None) -> Tokens:
         self._become("attributes", fit)
         if self.hash_bits is not None:
             tokens, numbers = hash_attributes(sequences, self.hash_bits)
@@ -561,7 +564,7 @@ class FeatureEncoder:
         if fit:
             self._vocabulary, tokens, self.numbers = AttributeVocabulary.fit(sequences, self.min_count)
             return self._conjoin(tokens, self._vocabulary.names if self.bigrams else None)
-        return self._conjoin(cast(AttributeVocabulary, self._vocabulary).transform(sequences))
+        return self._conjoin(cast(AttributeVocabulary, self._vocabulary).transform(sequences, spread))
 
     def _conjoin(self, tokens: Tokens, names: list[str] | None = None) -> Tokens:
         """The tokens with the attributes that `bigrams` names; these are chosen from `names`, if given."""

@@ -128,13 +128,13 @@ def saved(promise: Promised, path: Destination, training_state: bool | None) -> 
             "the whole"
         )
     header, arrays = estimator.contents(training_state=training_state)
-    write_model(path, entry.kind, header | {KEY: part_of(promise)}, arrays)
+    write_model(path, entry.kind, header | {KEY: part_of(promise)}, arrays, deflated=True)
 
 
 def with_promise(path: Origin, output: Destination, promise: Promised) -> None:
     """Write a model file with a promise of its estimator's, and all else as it is."""
     file = read_model(path)
-    write_model(output, file.kind, file.meta | {KEY: part_of(promise)}, file.arrays)
+    write_model(output, file.kind, file.meta | {KEY: part_of(promise)}, file.arrays, deflated=True)
 
 
 def part_of(promise: Promised) -> dict[str, object]:

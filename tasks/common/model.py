@@ -27,6 +27,7 @@ from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection.choice import Choice
 from structsvm.tasks.common.selection.compaction import report_from
+from structsvm.tasks.common.selection.pruning import BITS, is_fine
 from structsvm.tasks.common.selection.search import Held, LossSearch, Search
 from structsvm.tasks.common.solver import named, solver_of
 
@@ -329,6 +330,13 @@ class TaskModel(ABC, Generic[E]):
         """The weights, with 0 for those below a size."""
         return np.where(np.abs(self.weights) < size, self.weights.dtype.type(0.0), self.weights)
 
+    def without_unfelt(self, size: float) -> Floats:
+        """The weights, with 0 for those below a size that no output feels, in 16 bits where these change far less."""
+        weights, lengths = self.pruned(size), self.weight_rows()
+        if lengths is None or not is_fine(weights, size):
+            return weights
+        return in_few_bits(weights, lengths, BITS)
+
     # ---- compact models: see `structsvm.tasks.common.selection.compaction` --------------------------
 
     def weight_rows(self) -> Integers | None:
@@ -475,7 +483,7 @@ class TaskModel(ABC, Generic[E]):
         TypeError
             For what a file cannot hold, such as labels that are not strings, numbers or tuples. No file is touched.
         """
-        write_model(path, self.kind, *self.contents(training_state=training_state))
+        write_model(path, self.kind, *self.contents(training_state=training_state), deflated=True)
 
     def contents(self, *, training_state: bool | None = None) -> tuple[dict[str, object], dict[str, AnyArray]]:
         """Header and arrays of the model file.

@@ -376,11 +376,11 @@ def add(job: Job, other: Job | None, wait: Callable[[], object]) -> None:
 
 
 def prune(job: Job) -> None:
-    """Set weights that no output feels to 0, where held-out examples have told which."""
+    """Set weights that no output feels to 0, and round others by less, where held-out examples have told which."""
     model = job.model
     least = None if job.passes is not None or model.choice is None else model.choice.get(ChosenLeast)
     if least is not None:
-        model.weights = model.pruned(least.least_weight)
+        model.weights = model.without_unfelt(least.least_weight)
 
 
 def calibrate(job: Job) -> None:

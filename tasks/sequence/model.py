@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.dual.parallel import renumbered_parts
+from structsvm.dual.parallel import mapped_parts, renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
@@ -624,10 +624,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def encode(self, X: SequencesLike, lengths: ArrayLike | None = None) -> Tokens:
+    def encode(self, X: SequencesLike, lengths: ArrayLike | None = None, n_jobs: int = 1) -> Tokens:
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         X = X if self.segments is None else read(X)
-        tokens = self.encoder.transform(X, lengths)
+        tokens = self.encoder.transform(X, lengths, partial(mapped_parts, n_threads=n_jobs) if n_jobs > 1 else None)
         n_bare = steps(tokens.indptr)[2]
         if n_bare and not self.encoder.has_numbers:
             warn_of_unknown(n_bare, tokens.n_tokens, "tokens")
@@ -684,7 +684,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         `allowed` is a list, per sequence None or a boolean array (length, n_labels).
         """
         if n_jobs > 1 and (not isinstance(X, Columns) or lengths is not None or allowed is not None):
-            X, lengths = self.encode(X, lengths), None  # it is made of Python objects, which one thread reads fastest
+            X, lengths = self.encode(X, lengths, n_jobs), None  # Python objects, which one thread at a time reads
             check_allowed(allowed, X)
         if n_jobs == 1 or len(X) < 2 * n_jobs or (isinstance(X, Tokens) and n_sums(X, len(self.labels)) < LEAST_SHARED):
             return self._predict_part(X, allowed, lengths)

@@ -219,7 +219,7 @@ class TaggedParser(BaseEstimator):
             For a tagger that is not a `SequenceLabeler`, another parser, and what their own files cannot contain. No
             file is changed.
         """
-        write_model(path, KIND, *self.contents(training_state=training_state))
+        write_model(path, KIND, *self.contents(training_state=training_state), deflated=True)
 
     def contents(self, *, training_state: bool | None = None) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Header and arrays of the file that `save` writes; raises as `save` does."""

@@ -236,7 +236,7 @@ def test_a_name_is_found_by_any_two_parts_of_it():
 
 
 def test_strings_that_a_value_frees_while_they_are_read():
-    """Names are looked up some at a time, but before a user's code runs."""
+    """Names are looked up long after they were read: until then the buffer keeps them."""
     token = {f"k{i}": f"v{i * i}" for i in range(100)}
     names = [*(f"{key}:{value}" for key, value in token.items()), "f"]
 
@@ -265,6 +265,65 @@ def test_strings_that_end_with_the_loop_over_a_mapping():
         buffer = AttributeBuffer(KnownNames(wanted))
         buffer.add([token])
         assert buffer.finish()[2].tolist() == list(range(100))
+
+
+def test_what_is_gathered_is_given_back():
+    """Strings that tokens share, and one of a token that ends with an error."""
+    names = ["a:long name", "long name"]
+    word, other = names[0][2:], names[0][2:8]
+
+    class Failing:
+        def __float__(self):
+            raise ZeroDivisionError("mine")
+
+    before = sys.getrefcount(word), sys.getrefcount(other)
+    buffer = AttributeBuffer(KnownNames(names))
+    buffer.add([{"a": word}, [word, "é"], {}])
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        buffer.add([{"a": word}, {"a": word, "b": other, "c": Failing()}])
+    assert sys.getrefcount(word) == before[0] + 4 and sys.getrefcount(other) == before[1] + 1
+    buffer.add([{"a": word}])
+    assert sys.getrefcount(other) == before[1]
+    _, indptr, indices, _ = buffer.finish()
+    assert indptr.tolist() == [0, 1, 2, 2, 3, 4] and indices.tolist() == [0, 1, 0, 0]
+    assert (sys.getrefcount(word), sys.getrefcount(other)) == before
+    buffer.add([{"a": word}] * 3)
+    del buffer
+    assert sys.getrefcount(word) == before[0]
+
+
+def test_more_names_than_are_looked_up_together():
+    """Tokens and sequences end where they did, also empty ones; a token may have more names than the buffer holds."""
+    sizes = [0, 1, 5000, 0, 20000, 7, 0, 3, 9000, 0]
+    names = [f"w{k}" for k in range(max(sizes))]
+    buffer = AttributeBuffer(KnownNames(names[::2]))
+    for cut in (slice(0, 3), slice(3, 3), slice(3, 10)):
+        buffer.add([names[:size] for size in sizes[cut]])
+    offsets, indptr, indices, values = buffer.finish()
+    assert offsets.tolist() == [0, 3, 3, 10] and values is None
+    assert np.diff(indptr).tolist() == [(size + 1) // 2 for size in sizes]
+    assert all(indices[a:b].tolist() == list(range(b - a)) for a, b in itertools.pairwise(indptr.tolist()))
+
+
+def test_parts_that_are_encoded_side_by_side():
+    X = [[{"w": f"w{k % 7}", "n": float(k % 3), "bag": {"x", f"y{k}"}}, [f"w:w{k % 5}", "é"]] for k in range(100)]
+    vocabulary = FeatureEncoder().fit(X)._vocabulary
+    X.append([])
+    asked = []
+
+    def spread(function, n):
+        asked.append(n)
+        return [function(0, 40), function(40, 40), function(40, n)]
+
+    vocabulary.transform(X, spread)
+    assert asked == []  # they are few
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("structsvm.features.attributes.LEAST_SPREAD", 200)
+        assert same(vocabulary.transform(X, spread), vocabulary.transform(X))
+        vocabulary.transform(iter(X), spread)
+        assert asked == [101]
+        with pytest.raises(TypeError, match="sequence 60, token 1: names of features must be strings"):
+            vocabulary.transform([*X[:60], [["a"], [3]], *X[60:]], spread)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -317,6 +317,96 @@ def test_bad_entries(tmp_path, message, mmap):
     assert message in refusal(tmp_path / "x", content, mmap=mmap)
 
 
+# ---- deflated arrays ---------------------------------------------------------------------------
+
+COUNTS = {"counts": np.repeat(np.arange(9, dtype=np.uint16), 50).reshape(9, 50), "is_odd": np.arange(90) % 2 == 1}
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_small_numbers_are_deflated_where_that_is_smaller(tmp_path, mmap):
+    others = {
+        "few": np.arange(3, dtype=np.uint8),
+        "noise": np.random.default_rng(0).integers(0, 256, 500, dtype=np.uint8),
+        "wide": np.zeros(500, dtype=np.int32),
+        "floats": np.zeros(500, dtype=np.float32),
+        "same": np.zeros(1 << 16, dtype=np.int8),  # to less than a 64th: no file says that of its arrays
+        "large": np.arange((1 << 22) + 1, dtype=np.int64).astype(np.int8),
+        "none": np.zeros(0, dtype=np.int8),
+    }
+    write_model(tmp_path / "x", "k", META, {**COUNTS, **others}, deflated=True)
+    header = json.loads((tmp_path / "x").read_bytes()[16:].partition(b"    ")[0])
+    assert header["schema"] == 2
+    assert {array["name"] for array in header["arrays"] if "deflated" in array} == set(COUNTS)
+    found = read_model(tmp_path / "x", mmap=mmap, verify=True)
+    assert all(same_bits(found.arrays[name], array) for name, array in {**COUNTS, **others}.items())
+    assert all(array.ctypes.data % 64 == 0 for array in found.arrays.values() if array.size)
+    write_model(tmp_path / "y", "k", META, {**COUNTS, **others})
+    assert (tmp_path / "y").stat().st_size > (tmp_path / "x").stat().st_size + 500
+    assert b'"schema":1,' in (tmp_path / "y").read_bytes()[:40]
+
+
+def deflated_entry(raw, packed, **changes):
+    return {
+        "name": "a",
+        "dtype": "|u1",
+        "shape": [len(raw)],
+        "offset": 0,
+        "crc32": zlib.crc32(packed),
+        "deflated": len(packed),
+    } | changes
+
+
+RAW = bytes(range(10)) * 10
+PACKED = zlib.compress(RAW)
+BAD_DEFLATED = {
+    "100 bytes, deflated to 0": ({"deflated": 0}, b""),
+    "100 bytes, deflated to 100": ({"deflated": 100}, bytes(100)),
+    "6401 bytes, deflated to 100": ({"deflated": 100, "shape": [6401]}, bytes(100)),
+    "'deflated' must be of type int, not True": ({"deflated": True}, PACKED),
+    "'deflated' must be of type int, not 1.5": ({"deflated": 1.5}, PACKED),
+    "'a' cannot be inflated": ({}, b"\0" * len(PACKED)),
+    "has not the bytes of its shape": ({"shape": [99]}, PACKED),
+    "'a' has not the bytes of its shape": ({"shape": [101]}, PACKED),
+    "damaged: array 'a' has not the bytes": ({"deflated": len(PACKED) - 1}, PACKED[:-1]),
+    "array 'a' has not the bytes": ({"deflated": len(PACKED) + 1}, PACKED + b"\0"),
+    "'a' with other values": ({"dtype": "|b1"}, PACKED),
+    "is truncated": ({"deflated": len(PACKED) + 1}, PACKED),
+}
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("message", BAD_DEFLATED)
+def test_bad_deflated_arrays(tmp_path, message, mmap):
+    changes, packed = BAD_DEFLATED[message]
+    content = forge(header(deflated_entry(RAW, packed, **changes), schema=2), packed)
+    assert message in refusal(tmp_path / "x", content, mmap=mmap)
+
+
+def test_schema_1_knows_no_deflated_arrays(tmp_path):
+    (tmp_path / "x").write_bytes(forge(header(deflated_entry(RAW, RAW, deflated=5)), RAW))
+    assert read_model(tmp_path / "x").arrays["a"].tobytes() == RAW
+
+
+def test_an_array_that_inflates_without_end_takes_no_memory(tmp_path):
+    bomb = zlib.compress(bytes(1 << 26))
+    content = forge(header(deflated_entry(bytes(len(bomb) * 64), bomb), schema=2), bomb)
+    tracemalloc.start()
+    try:
+        assert "has not the bytes of its shape" in refusal(tmp_path / "x", content)
+        assert tracemalloc.get_traced_memory()[1] < 4 * 64 * len(bomb) + (1 << 20)
+    finally:
+        tracemalloc.stop()
+
+
+def test_every_flipped_byte_of_a_deflated_array_is_noticed(tmp_path):
+    write_model(tmp_path / "x", "k", {}, COUNTS, deflated=True)
+    content = (tmp_path / "x").read_bytes()
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 0x10
+        refusal(tmp_path / "y", bytes(changed))
+
+
 def test_names_and_places_are_taken_once(tmp_path):
     data = bytes(80)
     content = forge(header(entry(), entry(offset=64)), data)
@@ -369,9 +459,9 @@ def test_header_length_is_bounded(tmp_path):
 def test_another_task_and_a_newer_schema(model, tmp_path):
     with pytest.raises(ModelFileError, match="for the task 'sequence', but one for 'gra"):
         read_model(model, kind="grammar")
-    later = forge({"schema": 2, "version": "3.1"})
+    later = forge({"schema": 3, "version": "3.1"})
     message = refusal(tmp_path / "x", later, kind="sequence")
-    assert "by structsvm '3.1' in schema 2" in message
+    assert "by structsvm '3.1' in schema 3" in message
     assert "upgrade structsvm" in message
 
 

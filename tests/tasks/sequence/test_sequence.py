@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import structsvm
 from structsvm import AdviceWarning, LaRank, PassiveAggressive, Perceptron
 from structsvm.datasets import make_sequences
+from structsvm.features.attributes import LEAST_SPREAD
 from structsvm.features.columns import Columns
 from structsvm.metrics import Scheme, chunk_f1, chunk_scores, token_accuracy
 from structsvm.solvers.run import Run
@@ -813,6 +814,7 @@ def test_sixteen_threads_share_one_model(form, params, tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_n_jobs_changes_nothing(form, shared_from, monkeypatch):
     monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_SHARED", shared_from)
+    monkeypatch.setattr("structsvm.features.attributes.LEAST_SPREAD", shared_from)
     data = FORMS[form](X_test)
     model = fitted(FORMS[form](X))
     serial = model.predict(data)
@@ -832,12 +834,19 @@ def test_threads_begin_where_there_is_work_for_them(more, n_threads, monkeypatch
     assert len(threads) == n_threads
 
 
-def test_errors_in_threads_count_sequences_from_the_first():
+@pytest.mark.parametrize("least", [0, LEAST_SPREAD])
+def test_errors_in_threads_count_sequences_from_the_first(least, monkeypatch):
+    monkeypatch.setattr("structsvm.features.attributes.LEAST_SPREAD", least)
     model = fitted(names(X), n_jobs=4)
-    broken = names(X_test)
-    broken[17] = [{"w": np.nan}]
-    with pytest.raises(ValueError, match="sequence 17, token 0: "):
-        model.predict(broken)
+    for wrong, error, message in (
+        ([{"w": np.nan}], ValueError, "sequence 17, token 0: "),
+        ([{}, {1: "a"}], TypeError, "sequence 17, token 1: "),
+        ("text", TypeError, "sequence 17 must be a list of tokens"),
+    ):
+        broken = names(X_test)
+        broken[17] = wrong
+        with pytest.raises(error, match=message):
+            model.predict(broken)
 
 
 # ---- bad input ---------------------------------------------------------------------------------

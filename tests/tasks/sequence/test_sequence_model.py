@@ -432,10 +432,10 @@ def test_files_of_another_task_or_version(sound, tmp_path):
         SequenceLabeler.load(tmp_path / "other")
     whole = path.read_bytes()
     length = struct.unpack("<I", whole[8:12])[0]
-    text = whole[16 : 16 + length].replace(b'"schema":1', b'"schema":9')
+    text = whole[16 : 16 + length].replace(b'"schema":2', b'"schema":9')
     crc = zlib.crc32(text, zlib.crc32(struct.pack("<I", len(text))))
     (tmp_path / "new").write_bytes(whole[:8] + struct.pack("<II", len(text), crc) + text + whole[16 + length :])
-    with pytest.raises(ModelFileError, match="schema 9; this version reads up to schema 1: upgrade"):
+    with pytest.raises(ModelFileError, match="schema 9; this version reads up to schema 2: upgrade"):
         structsvm.load(tmp_path / "new")
     (tmp_path / "text").write_text("He PRP B-NP\n")
     with pytest.raises(ModelFileError, match="not a structsvm model file"):

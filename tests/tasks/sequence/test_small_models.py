@@ -12,10 +12,11 @@ from structsvm import AdviceWarning
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.model_file import ModelFileError, read_model, write_model
-from structsvm.stored_values import Matrix, Record, matrix_of
+from structsvm.stored_values import Matrix, Record, matrix_of, units_of_rows
 from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.common.selection.choice import Choice, ChosenLeast
-from structsvm.tasks.common.selection.pruning import MOST_CHANGED, SAFETY, least_weight, n_counted
+from structsvm.tasks.common.selection.pruning import BITS, FINE, MOST_CHANGED, SAFETY, is_fine, least_weight, n_counted
+from structsvm.tasks.sequence.model import SequenceModel
 
 X, Y = make_sequences(400, n_labels=5, n_words=300, mean_length=8.0, random_state=0)
 X_NEW, Y_NEW = make_sequences(200, n_labels=5, n_words=300, mean_length=8.0, random_state=1)
@@ -91,6 +92,26 @@ def test_weights_that_no_output_feels_are_0():
     assert least_weight(held_out, most_changed=0.0) <= size <= least_weight(held_out, most_changed=0.1)
 
 
+def test_other_weights_have_16_bits(monkeypatch):
+    """Whole multiples of a power of 2 per feature, each closer to what was learnt than an eighth of the size."""
+    model, given = trained(Columns.from_sequences, loss="log"), trained(Columns.from_sequences, loss="log", C=0.01)
+    file = read_model(contents(model))
+    assert file.arrays["weights.data"].dtype == np.int16
+    table = model.model_.weights.reshape(model.model_.oracle.n_rows, -1)
+    units = units_of_rows(table, BITS)
+    assert units is not None and units_of_rows(given.model_.weights.reshape(table.shape), BITS) is None
+    assert 0.0 < 2.0 ** units.max() <= FINE * model.validation_["least_weight"]
+    monkeypatch.setattr(SequenceModel, "without_unfelt", SequenceModel.pruned)
+    change = np.abs(model.model_.weights - trained(Columns.from_sequences, loss="log").model_.weights)
+    assert 0.0 < change.max() <= FINE / 2.0 * model.validation_["least_weight"]
+
+
+def test_weights_keep_their_digits_where_the_size_is_small():
+    weights = np.array([1.0, 1e-3, 3e-5], dtype=np.float32)
+    assert is_fine(weights, 1e-3) and not is_fine(weights, 1e-4) and not is_fine(weights, 0.0)
+    assert is_fine(0.0 * weights, 1e-3)
+
+
 def test_weights_of_transitions_stay():
     model = trained(Columns.from_sequences, C=0.1).model_
     table, oracle = model.pruned(np.inf).reshape(-1, model.oracle.stride), model.oracle
@@ -149,17 +170,20 @@ def test_matrices_are_whole_or_sparse_and_always_the_same(n_columns, share):
     np.testing.assert_array_equal(matrix_of(stored, "weights", matrix.shape), matrix)
 
 
-@pytest.fixture(scope="module")
-def small():
+@pytest.fixture(scope="module", params=[1.0, 1.1], ids=["16 bits", "floats"])
+def small(request):
     model = trained(Columns.from_sequences)
     model.model_.weights = model.model_.pruned(0.3 * float(np.abs(model.model_.weights).max()))
+    model.model_.weights *= np.float32(request.param)
     return contents(model)
 
 
 def test_forged_sparse_weights_are_refused(small, tmp_path):
     file, table = read_model(small), Matrix("n_rows", "stride").table_of("weights")
     parts = [name for name in file.arrays if name.startswith("weights")]
-    assert parts == ["weights.data", "weights.indices", "weights.counts"]
+    kinds = {"weights.data", "weights.indices", "weights.counts"}
+    is_float = file.arrays["weights.data"].dtype.kind == "f"
+    assert set(parts) == kinds | (set() if is_float else {"weights.exponents"})
     for name in parts:
         array = file.arrays[name]
         backwards = [array[::-1].copy()] if name == "weights.indices" else []
