@@ -141,8 +141,15 @@ class HybridTrees(Oracle):
         Whether the slots of relations of one name with several numbers of arguments (``and``) share their features. The
         arguments of those of `MeaningUnits.lists` then stand in any order: two orders are one meaning, whose
         derivations fill the slots from left to right.
+    by_name : bool, default=False
+        Whether relations to which constants belong share by name as well, as in model files without `has_own_slots`.
     spelt : dict, optional
         How often training's sentences spell leaves out, see `spellings`: kept for later sentences.
+
+    Attributes
+    ----------
+    has_own_slots : bool
+        Whether slots have rows of their own that would be shared `by_name`.
 
     Notes
     -----
@@ -173,6 +180,7 @@ class HybridTrees(Oracle):
         loss: str = "hamming",
         columns: Mapping[int, Sequence[int]] | None = None,
         shared: bool = True,
+        by_name: bool = False,
         spelt: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         self.spelt = dict(spelt or {})
@@ -184,7 +192,10 @@ class HybridTrees(Oracle):
             raise ValueError("attributes of single words must come first")
         rows, names = rows_of_kinds(units)
         of_names = None if columns is None else flat([columns.get(u, ()) for u in names])
-        self.slot_rows = rows_of_slots(units) if shared else [*range(len(units.slots))]
+        own, of_names_alone = (rows_of_slots(units, by_name=by) for by in (False, True))
+        self.by_name = by_name and own != of_names_alone
+        self.has_own_slots = shared and not by_name and own != of_names_alone
+        self.slot_rows = [*range(len(units.slots))] if not shared else of_names_alone if by_name else own
         self.layout = Layout(rows, len({*self.slot_rows}), len(attributes), n_present, len(borders), inside, of_names)
         self.n_features = self.layout.n_features
         if self.layout.n_features > MOST_FEATURES:
@@ -277,7 +288,7 @@ class HybridTrees(Oracle):
         return found
 
     def __reduce__(self) -> Any:
-        options: Any = {"columns": self.columns, "shared": self.may_share}
+        options: Any = {"columns": self.columns, "shared": self.may_share, "by_name": self.by_name}
         make = partial(HybridTrees, inside=self.inside, loss=self.loss_name, **options)
         return make, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth)
 
@@ -887,15 +898,21 @@ def rows_of_kinds(units: MeaningUnits) -> tuple[NDArray[np.int64], list[int]]:
     return rows, np.flatnonzero(is_name).tolist()
 
 
-def rows_of_slots(units: MeaningUnits) -> list[int]:
-    """Rows of features of slots: of relations of one name with several numbers of arguments, one for all of theirs."""
+def rows_of_slots(units: MeaningUnits, *, by_name: bool = False) -> list[int]:
+    """Rows of features of slots: of relations of one name with several numbers of arguments, one for all of theirs.
+
+    Where constants belong to a relation, as in ``call(filter,_1,_2)``, its name says too little: each slot has its own
+    row, unless `by_name`.
+    """
     arities: dict[str, set[int]] = defaultdict(set)
-    for unit in units.units:
-        if unit.n_slots:
+    is_plain = [by_name or unit.label == unit.name for unit in units.units]
+    for unit, may in zip(units.units, is_plain, strict=True):
+        if unit.n_slots and may:
             arities[unit.name].add(len(unit.places or ()))
     rows: dict[Any, int] = {}
     owners = [(units.units[u].name, u, s) for u, s in units.slots]
-    return [rows.setdefault(name if len(arities[name]) > 1 else (u, s), len(rows)) for name, u, s in owners]
+    may_share = [is_plain[u] and len(arities[name]) > 1 for name, u, _ in owners]
+    return [rows.setdefault(o[0] if share else o[1:], len(rows)) for o, share in zip(owners, may_share, strict=True)]
 
 
 def word_attributes(around: Sequence[str], t: int, known: Any, shapes: bool = False) -> list[str]:

@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.functions.strings import is_combining
 from structsvm.stored_values import Array, Count, Field, Record, Stored, Value
 
 LONGEST_SHAPE = 6
@@ -23,11 +24,11 @@ def code(text: str) -> int:
 
 
 def shape(form: str) -> str:
-    """The kinds of a word's letters, runs of one kind as one: ``Xx-d`` of *Boeing-747*."""
+    """The kinds of a word's letters but combining ones, runs of one kind as one: ``Xx-d`` of *Boeing-747*."""
     found: list[str] = []
     for letter in form:
         kind = "X" if letter.isupper() else "x" if letter.isalpha() else "d" if letter.isdigit() else letter
-        if not found or found[-1] != kind:
+        if (not found or found[-1] != kind) and not is_combining(kind):
             found.append(kind)
             if len(found) == LONGEST_SHAPE:
                 break

@@ -122,6 +122,7 @@ RECORD = Record({
     ),
     "follows": Value(follows_from, needed=False, of=lambda model: model.follows or None),
     "shared": Flag(needed=False, of="hybrid.may_share"),
+    "own_slots": Flag(needed=False, of=lambda model: model.hybrid.has_own_slots or None),
     "attributes": Names(of="hybrid.attributes"),
     "borders": Names(of="hybrid.borders"),
     "indices": Array(
@@ -435,6 +436,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         found = stored.arrays(n_features=size_in_files(units, attributes, len(borders), inside=inside))
         columns = stored_columns(units, len(attributes), found["features"])
         options: Any = {"inside": inside, "columns": columns, "shared": bool(stored.shared), "spelt": stored.spelt}
+        options["by_name"] = not stored.own_slots
         model.hybrid = HybridTrees(units, lexicon, attributes, borders, **options)
         model.follows = stored.follows or {}
         model._set_order()

@@ -129,9 +129,17 @@ def hybrid_trees(
         for number, of_name in before.columns_in(units, known).items():
             columns[number] |= of_name
     of_names = {number: sorted(of_name) for number, of_name in columns.items()}
-    inside, shared = "inside" in features, before is None or before.may_share
+    shared, by_name = (True, False) if before is None else (before.may_share, before.by_name)
     return HybridTrees(
-        units, lexicon, attributes, [*of_borders], inside=inside, columns=of_names, shared=shared, spelt=spelt
+        units,
+        lexicon,
+        attributes,
+        [*of_borders],
+        inside="inside" in features,
+        columns=of_names,
+        shared=shared,
+        by_name=by_name,
+        spelt=spelt,
     )
 
 

@@ -232,11 +232,11 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
             many sequences as one shard may have.
         y : list of label lists
             In place of a label, None (any label; so are -100 and the mark `unknown`), or a set or list of labels that
-            contains the token's. With ``loss="log"``, which "auto" then
-            chooses if possible, training maximises the likelihood of what is known, C is chosen by the known tokens
-            of held-out sequences, and a dict from labels to weights (such as votes of annotators) is accepted; with a
-            margin, such sequences are completed and trained on in turn (`structsvm.LatentSVM`), and C is chosen on the
-            runs of known tokens.
+            contains the token's. With ``loss="log"`` training maximises the likelihood of what is known, C is chosen by
+            the known tokens of held-out sequences, and a dict from labels to weights (such as votes of annotators) is
+            accepted; with a margin, such sequences are completed and trained on in turn (`structsvm.LatentSVM`), and C
+            is chosen on the runs of known tokens. "auto" adds both from 300 sequences with known labels on, and is
+            the log loss for fewer, for weights and with `segments`.
         sample_weight : array-like of shape (n_sequences,), optional
             Factor on each sequence's C.
         lengths : array-like of int, optional

@@ -89,6 +89,12 @@ class LabeledSequences(Examples):
         return bool(len(self.sets) and (self.label_ids >= self.sets.shape[1]).any())
 
     @property
+    def n_with_known(self) -> int:
+        """The number of sequences with a token whose label is known."""
+        known = np.flatnonzero(self.label_ids < self.sets.shape[1])
+        return len(np.unique(np.searchsorted(self.tokens.offsets, known, side="right")))
+
+    @property
     def n_unknown(self) -> int:
         n_labels = self.sets.shape[1]
         says_nothing = np.append(np.zeros(n_labels, dtype=bool), (self.sets == 1.0).all(axis=1))

@@ -34,6 +34,7 @@ from structsvm.oracles.enumeration.lazily import no_sums
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
+from structsvm.solvers import LatentSVM
 from structsvm.stored_values import (
     Count,
     Group,
@@ -58,9 +59,9 @@ from structsvm.tasks.common.likelihood import (
 )
 from structsvm.tasks.common.model import MARGIN, TaskModel
 from structsvm.tasks.common.parameters import check_settled
-from structsvm.tasks.common.selection.choice import ChosenLeast
+from structsvm.tasks.common.selection.choice import ChosenLeast, ChosenSum
 from structsvm.tasks.common.selection.largest import LargestSearch
-from structsvm.tasks.common.selection.search import Held, Search, total_variance
+from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES, Held, Search, total_variance
 from structsvm.tasks.common.selection.sparse import RivalSearch, SparseSearch
 from structsvm.tasks.common.selection.sums import MOST_MOMENTS, SumSearch
 from structsvm.tasks.common.solver import AUTO, RECORDS, Settings, is_auto, is_log, solver_of
@@ -306,7 +307,18 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def losses_to_compare(self, examples: LabeledSequences) -> tuple[str, ...]:
         losses = self.possible_losses(examples)
-        return () if len(losses) < 2 or examples.has_unknown else losses
+        return () if len(losses) < 2 or (examples.has_unknown and not self._may_complete(examples)) else losses
+
+    def _may_complete(self, examples: LabeledSequences) -> bool:
+        """Whether a margin is added to the likelihood of labels known in part: of enough sequences, without weights."""
+        are_sets = self.segments is None and examples.sets.dtype == bool
+        return are_sets and examples.n_with_known >= ENOUGH_EXAMPLES
+
+    def adapted(self, solver: Any, examples: LabeledSequences) -> Solver:
+        """As for all models; the margin of a sum is first completed by a likelihood, as the other part is one."""
+        found = super().adapted(solver, examples)
+        is_of_sum = found is not solver and self.choice is not None and self.choice.get(ChosenSum) is not None
+        return LatentSVM(solver, start="soft") if is_of_sum else found
 
     def adopt_loss(self, other: Self) -> None:
         self.oracle = other.oracle

@@ -208,13 +208,14 @@ static int32_t code_of_letters(model *m, const uint32_t *x, int64_t n) {
     return code_of(m, to, size);
 }
 
-/* Kinds of letters, runs of one kind as one. */
+/* Kinds of letters, runs of one kind as one, without combining ones. */
 static int32_t shape_of(model *m, const uint32_t *x, int64_t n) {
     uint32_t kinds[N_SHAPE];
     int size = 0;
     for (int64_t i = 0; i < n && size < N_SHAPE; i++) {
         uint32_t has = properties_of(&m->abc, x[i]);
         uint32_t kind = has & UPPER ? 'X' : has & ALPHA ? 'x' : has & DIGIT ? 'd' : x[i];
+        if (has & COMBINING) continue;
         if (size == 0 || kinds[size - 1] != kind) kinds[size++] = kind;
     }
     return code_of_letters(m, kinds, size);

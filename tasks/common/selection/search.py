@@ -258,12 +258,15 @@ class Search:
         Per split of the examples, the model at the best value.
     states : sequence of dict
         Per split, the state of the training with the best value, if it was left early.
+    whole : Search or None
+        The search of whole examples that these are parts of, by their groups: they are held out as the whole ones are.
     """
 
     lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
     turns, repeats = 1, 1
     others: tuple[Chosen, ...] = ()
     states: Sequence[dict[str, NDArray[Any]]] = ()
+    whole: Search | None = None
     model: Any
     examples: Any
 
@@ -411,6 +414,9 @@ class Search:
         """
         examples = self.examples
         group, label = examples.groups, examples.strata
+        if self.whole is not None:
+            yield from (held_out[group] for held_out in self.whole.divisions())
+            return
         group = np.arange(len(examples)) if group is None else group
         if examples.weight is not None:
             group = np.where(examples.weight > 0.0, group, -1)

@@ -38,6 +38,8 @@ class SumSearch(LossSearch):
     def __init__(self, searches: Sequence[Search], n_jobs: int | None = None) -> None:
         super().__init__(searches, n_jobs)
         for search in searches:
+            if search.examples.groups is not None and self.search.examples.groups is None:
+                search.whole = self.search
             if is_log(search.model.loss):
                 search.lowest, search.patience = LOWEST_OF_LOG, 1
 

@@ -896,6 +896,49 @@ def test_words_and_units_that_go_together():
     assert len(says) < found.size / 2
 
 
+def calls():
+    """Questions whose meanings are all of one relation, whose first argument says what is called."""
+    pairs = [(noun, value) for noun in "abcde" for value in "vwxyz"]
+    X = [f"{noun} with {value}" for noun, value in pairs]
+    return X, [f"call(list,call(filter,all({noun}),{value}))" for noun, value in pairs]
+
+
+def slots_by_pattern(hybrid):
+    """The rows of the slots of each unit."""
+    units = hybrid.units
+    return {unit.pattern: [hybrid.slot_rows[slot] for slot in units.slots_of(u)] for u, unit in enumerate(units.units)}
+
+
+def test_slots_of_relations_with_constants_share_nothing(tmp_path):
+    X, y = calls()
+    parser = SemanticParser(max_iter=2, random_state=0).fit(X, y)
+    hybrid = parser.model_.hybrid
+    named = slots_by_pattern(hybrid)
+    own = [*named["call(filter,_1,_2)"], *named["call(list,_1)"]]
+    assert len({*own}) == len(own) == 3 and hybrid.has_own_slots and not hybrid.by_name
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert slots_by_pattern(loaded.model_.hybrid) == named
+    assert loaded.predict_kbest(X, 2) == parser.predict_kbest(X, 2)
+    assert slots_by_pattern(pickle.loads(pickle.dumps(hybrid))) == named
+
+
+def test_files_from_before_share_by_name(tmp_path, monkeypatch):
+    X, y = calls()
+    make = likelihood.HybridTrees
+    with monkeypatch.context() as patch:
+        patch.setattr(likelihood, "HybridTrees", lambda *args, **params: make(*args, **params | {"by_name": True}))
+        parser = SemanticParser(max_iter=2, random_state=0).fit(X, y)
+    parser.save(tmp_path / "m")
+    assert "own_slots" not in read_model(tmp_path / "m").meta
+    loaded = structsvm.load(tmp_path / "m")
+    named = slots_by_pattern(loaded.model_.hybrid)
+    assert len({*named["call(filter,_1,_2)"], *named["call(list,_1)"]}) == 1
+    assert loaded.predict_kbest(X, 2) == parser.predict_kbest(X, 2)
+    loaded.partial_fit(["a with v, w"], ["call(list,call(either,all(a),v,w))"])
+    assert loaded.model_.hybrid.by_name
+
+
 def test_slots_of_lists_share_features(tmp_path):
     """A filler of a slot of `and` weighs the same whatever the number of arguments; files from before share nothing."""
     X = ["a", "a b", "b c a", "c d", "e of a"]

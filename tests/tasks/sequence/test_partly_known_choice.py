@@ -1,9 +1,16 @@
-"""The choice of C where labels are known in part: by the labels of chunks, which are few beside those outside."""
+"""The choice of C where labels are known in part: by the labels of chunks, which are few beside those outside.
+
+Of enough sequences the log loss of what is known and a margin on what that completes are added.
+"""
 
 import numpy as np
 import pytest
 
+import structsvm
+from structsvm.solvers import LatentSVM
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES
+from structsvm.tasks.common.selection.sums import SumSearch
 
 
 def sentences(n, seed, hidden=0.5):
@@ -45,3 +52,50 @@ def test_accuracy_without_chunks():
     X, y = sentences(80, 2)
     y = [[label and {"B-PER": "name", "O": "word"}[label] for label in labels] for labels in y]
     assert SequenceLabeler(random_state=0, probability=False).fit(X, y).validation_["metric"] == "accuracy"
+
+
+def test_a_margin_is_added_to_the_likelihood_of_what_is_known(tmp_path):
+    X, y = sentences(ENOUGH_EXAMPLES + 60, 3)
+    model = SequenceLabeler(random_state=0).fit(X, y)
+    table = model.validation_
+    assert table["losses"].keys() == table["scales"].keys() == model.results_.keys() == {"log", "hamming"}
+    assert model.loss_ == "log" and model.results_["log"] is model.result_
+    # The margin is completed by a likelihood first, then by itself.
+    margin = SequenceLabeler(
+        loss="hamming",
+        C=None,
+        solver=LatentSVM(structsvm.LaRank(table["losses"]["hamming"][0], random_state=0), start="soft"),
+    ).fit(X, y)
+    assert margin.result_.dual == model.results_["hamming"].dual
+    likelihood = SequenceLabeler(loss="log", C=model.C_, random_state=0).fit(X, y)
+    parts = {"log": likelihood, "hamming": margin}
+    total = sum(table["scales"][loss] * part.emission_ for loss, part in parts.items())
+    np.testing.assert_allclose(model.emission_, total, atol=0.1 * np.abs(total).max())  # gaps of 1 %
+    model.save(tmp_path / "m")
+    again = structsvm.load(tmp_path / "m")
+    assert again.predict(X) == model.predict(X) and again.results_.keys() == model.results_.keys()
+
+
+@pytest.mark.parametrize(
+    ("n", "weigh"), [(ENOUGH_EXAMPLES - 1, False), (ENOUGH_EXAMPLES, True)], ids=["few", "weights"]
+)
+def test_nothing_is_added_for_few_sequences_and_weights_of_labels(n, weigh):
+    X, y = sentences(n, 4)
+    if weigh:
+        y = [[{"B-PER": 0.5, "O": 0.5} if label is None else label for label in labels] for labels in y]
+    model = SequenceLabeler(random_state=0).fit(X, y)
+    assert model.results_.keys() == {"log"} and "losses" not in model.validation_
+
+
+def test_runs_of_known_labels_are_held_out_with_their_sequences(monkeypatch):
+    seen, choose = [], SumSearch.choose
+    monkeypatch.setattr(SumSearch, "choose", lambda self, monitor: seen.append(self) or choose(self, monitor))
+    X, y = sentences(ENOUGH_EXAMPLES + 60, 5)
+    y[7] = [None] * len(y[7])
+    SequenceLabeler(random_state=0).fit(X, y)
+    ((of_log, of_margin),) = [search.searches for search in seen]
+    origin = of_margin.examples.origin
+    assert len(origin) > len(X) and 7 not in origin
+    for whole, runs in zip(of_log.parts, of_margin.parts, strict=True):
+        assert {*origin[runs.held_out].tolist()} == {*whole.held_out.tolist()} - {7}
+        assert {*origin[runs.rows].tolist()} == {*whole.rows.tolist()} - {7}
