@@ -16,7 +16,7 @@ def fitted():
 
 
 def test_long_texts_have_a_bound_of_the_probability(monkeypatch):
-    """Of chains of order 2, a pass over the text per span."""
+    """Chains of order 2 take a pass over the text per span."""
     estimator = SequenceLabeler(C=1.0, loss="log", order=2, random_state=0).fit(X, Y)
     few = [X[0], X[1] * 3, X[2]]
     exact = estimator.predict_spans(few, probabilities=True)
