@@ -16,6 +16,10 @@
  *     H = sum_t (log sum_t + sum_q p_t(q) (max e_t - e_t(q))) + sum_t sum_{a, q} P(a, q at t) (max d - d(a, q)).
  * A chunk's probability is a product along its tokens (tasks/sequence/likely.py), from P(q | a) = P(a, q) / p(a).
  *
+ * Scores of tokens follow the weights: s' = s + x change, once per feature that has changed. Each such sum is wrong by at
+ * most u (2 |x change| + |s'|): rounding of the change, of the product and of the sum. With z, the sum of all |x change| of
+ * a token so far, |s'| <= z, and the error grows by u (2 |x change| + z).
+ *
  * Where more may be lost to underflow than DOUBTS_LEAST, or scores of moves are further apart than DOUBTS_RANGE, there is
  * no value: it is not a number.
  */
@@ -30,8 +34,8 @@
 #define DOUBTS_UNIT 6e-8    /* u, and a little more for products of roundings */
 
 /* The value of a sequence: 1 - P(best labelling); the entropy; the expected number of wrong labels of the best labelling,
- * or of one whose labels have max-marginals within `near` of it; the greatest probability that a chunk of it is wrong, of
- * a labelling without chunks that a label is. */
+ * or of one whose labels have max-marginals within `near` of it; the greatest probability that a chunk of it, or of one of
+ * these, is wrong, of a labelling without chunks that a label is. */
 enum { DOUBTS_NONE, DOUBTS_CONFIDENCE, DOUBTS_ENTROPY, DOUBTS_RISK, DOUBTS_SPAN };
 
 /* Scores of K labels in rows of `stride`: of all tokens; of moves, from row to column; of beginnings and ends. Token t has
@@ -72,14 +76,14 @@ typedef struct {
     void (*prepare)(const doubts_chain *c, doubts_room *r);
     int (*of)(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double *near, double *margin,
               double *value);
-    int (*add)(float *scores, int32_t *n_sums, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
+    int (*add)(float *scores, float *sizes, int64_t n_tokens, int64_t stride, const int64_t *starts, const int64_t *tokens,
                const float *values, const int64_t *features, int64_t n, const float *changes, int64_t *at);
 } doubts_kernels;
 
 KERNELS_OF(doubts);
 
 typedef double doubts_part __attribute__((vector_size(8 * DOUBLES), aligned(8), may_alias));
-enum { DOUBTS_TERMS = 9, DOUBTS_BLOCK = 2048 };
+enum { DOUBTS_TERMS = 9, DOUBTS_BLOCK = 2048, DOUBTS_CHUNKS = 64 };
 
 /* Count work; once it is to stop, so is all that follows: loops end, and `doubts_of` says so. */
 static int doubts_stops(doubts_room *r, int64_t more) {
@@ -438,6 +442,81 @@ static double doubts_span(const doubts_chain *c, doubts_room *r, int64_t first, 
     return found ? worst : of_labels;
 }
 
+static int doubts_joins(const doubts_chain *c, int64_t a, int64_t b) {
+    return c->kind[a] >= 0 && c->kind[a] == c->kind[b] && c->goes_on_after[a] && c->goes_on_with[b];
+}
+
+/* Labels of token t that labellings near the best one may have, a byte each; returns whether one is outside of chunks. */
+static int doubts_may_have(const doubts_chain *c, const doubts_room *r, int64_t t, double near, uint8_t *may) {
+    const float *mu = r->mu + t * c->stride;
+    const double least = mu[doubts_best(mu, c->K)] - near;
+    int is_outside = 0;
+    for (int64_t q = 0; q < c->K; q++) {
+        may[q] = mu[q] >= least;
+        is_outside |= may[q] && c->kind[q] < 0;
+    }
+    return is_outside;
+}
+
+/* Labels of a kind that a chunk may begin with, after one of `before` (NULL: at the first token); returns their number. */
+static int64_t doubts_begin(const doubts_chain *c, const uint8_t *before, const uint8_t *may, int64_t kind, uint8_t *open) {
+    int64_t n = 0;
+    for (int64_t b = 0; b < c->K; b++) {
+        open[b] = before == NULL && may[b] && c->kind[b] == kind;
+        for (int64_t a = 0; a < c->K && before != NULL && may[b] && c->kind[b] == kind && !open[b]; a++)
+            open[b] = before[a] && !doubts_joins(c, a, b);
+        n += open[b];
+    }
+    return n;
+}
+
+/* The labels that a chunk with one of `open` goes on with, in place; returns whether it may also end before one of `may`. */
+static int doubts_go_on(const doubts_chain *c, const uint8_t *may, uint8_t *open, uint8_t *after) {
+    int may_end = 0;
+    memset(after, 0, c->K);
+    for (int64_t a = 0; a < c->K; a++)
+        for (int64_t b = 0; b < c->K && open[a]; b++) {
+            if (may[b] && doubts_joins(c, a, b)) after[b] = 1;
+            else may_end |= may[b];
+        }
+    memcpy(open, after, c->K);
+    return may_end;
+}
+
+/* As `doubts_span`, of all labellings that have labels near the best one; 1, which is never too small, where these have more
+ * than `left` chunks. */
+static double doubts_spans(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, double near, int64_t left) {
+    int64_t K = c->K, W = doubts_wide(K);
+    uint8_t *before = (uint8_t *)(r->room + 2 * W), *may = before + W, *open = may + W, *next = open + W, *after = next + W;
+    double worst = 0.0, of_labels = 0.0;
+    int is_outside = 1;
+    for (int64_t t = 0; t < T && !doubts_stops(r, 4 * K); t++) {
+        is_outside &= doubts_may_have(c, r, t, near, may);
+        for (int64_t q = 0; q < K && is_outside; q++) {
+            double wrong = may[q] && c->kind[q] < 0 ? doubts_wrong(r->p + t * W, K, q) : 0.0;
+            of_labels = wrong > of_labels ? wrong : of_labels;
+        }
+        for (int64_t q = 0; q < K; q++) {
+            if (c->kind[q] < 0 || c->members[c->member_starts[c->kind[q]]] != q) continue; /* the first of each kind */
+            int64_t n_open = doubts_begin(c, t > 0 ? before : NULL, may, c->kind[q], open);
+            for (int64_t stop = t; stop < T && n_open > 0 && !doubts_stops(r, 4 * K); stop++) {
+                int may_end = stop == T - 1;
+                if (!may_end) {
+                    doubts_may_have(c, r, stop + 1, near, next);
+                    may_end = doubts_go_on(c, next, open, after);
+                    n_open = memchr(open, 1, K) != NULL;
+                }
+                if (!may_end) continue;
+                if (--left < 0) return 1.0;
+                double wrong = 1.0 - doubts_chunk(c, r, first, T, t, stop, c->kind[q]);
+                worst = wrong > worst ? wrong : worst;
+            }
+        }
+        memcpy(before, may, K);
+    }
+    return is_outside && of_labels > worst ? of_labels : worst;
+}
+
 /* Write the margin and the value; `near`, how far apart the rounding of scores may put two labellings that are equal, has
  * the rounding of their sums added. */
 static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64_t T, int what, double *near,
@@ -454,7 +533,8 @@ static int doubts_of(const doubts_chain *c, doubts_room *r, int64_t first, int64
     if (what == DOUBTS_CONFIDENCE) *value = doubts_confidence(c, r, first, T);
     if (what == DOUBTS_ENTROPY) *value = doubts_entropy(c, r, first, T);
     if (what == DOUBTS_RISK) *value = doubts_risk(c, r, T, *near);
-    if (what == DOUBTS_SPAN) *value = doubts_span(c, r, first, T);
+    if (what == DOUBTS_SPAN)
+        *value = *margin > *near ? doubts_span(c, r, first, T) : doubts_spans(c, r, first, T, *near, DOUBTS_CHUNKS + 4 * T);
     return r->is_stopped ? -1 : 0;
 }
 
@@ -469,21 +549,24 @@ static void doubts_prepare(const doubts_chain *c, doubts_room *r) {
 
 /* ---- changes of scores ---- */
 
-/* scores[token] += value change, for the entries p .. of a feature whose tokens come before `end`; returns the next one. */
-static int64_t doubts_add_until(float *scores, int32_t *n_sums, int64_t stride, const int64_t *tokens,
-                                const float *values, int64_t p, int64_t stop, int64_t end, const float *change) {
+/* scores[token] += value change, for the entries p .. of a feature whose tokens come before `end`; returns the next one.
+ * `top` is the greatest size of the change. */
+static int64_t doubts_add_until(float *scores, float *sizes, int64_t stride, const int64_t *tokens, const float *values,
+                                int64_t p, int64_t stop, int64_t end, const float *change, float top) {
     for (; p < stop && tokens[p] < end; p++) {
         float *row = scores + tokens[p] * stride, x = values == NULL ? 1.0f : values[p];
         for (int64_t q = 0; q < stride; q += PART) *(rows_part *)(row + q) += x * *(const rows_part *)(change + q);
-        n_sums[tokens[p]]++;
+        float *size = sizes + 2 * tokens[p], own = fabsf(x) * top;
+        size[0] += own;
+        size[1] += size[0] + 2.0f * own;
     }
     return p;
 }
 
 /* scores[token] += value changes[i], for the tokens that have feature i: block after block, each of which stays in the
- * cache; n_sums counts them for each token. Features with fewer tokens than there are blocks, of which there may be many, at once. `at` has room for 2 n
- * numbers. */
-static int doubts_add(float *scores, int32_t *n_sums, int64_t n_tokens, int64_t stride, const int64_t *starts,
+ * cache. Features with fewer tokens than there are blocks, of which there may be many, at once. `sizes` has z of each token
+ * and its error in units of u, brought up to date; `at` has room for 2 n numbers. */
+static int doubts_add(float *scores, float *sizes, int64_t n_tokens, int64_t stride, const int64_t *starts,
                       const int64_t *tokens, const float *values, const int64_t *features, int64_t n, const float *changes,
                       int64_t *at) {
     int64_t done = 0, n_often = 0, *often = at + n;
@@ -494,13 +577,15 @@ static int doubts_add(float *scores, int32_t *n_sums, int64_t n_tokens, int64_t 
             often[n_often++] = i;
             continue;
         }
-        doubts_add_until(scores, n_sums, stride, tokens, values, p, stop, n_tokens, changes + i * stride);
+        doubts_add_until(scores, sizes, stride, tokens, values, p, stop, n_tokens, changes + i * stride,
+                         doubts_widest(changes + i * stride, stride));
         if (stop_count(&done, 1 + (stop - p) * stride / 4) < 0) return -1;
     }
     for (int64_t end = DOUBTS_BLOCK; end < n_tokens + DOUBTS_BLOCK && n_often > 0; end += DOUBTS_BLOCK)
         for (int64_t j = 0; j < n_often; j++) {
             int64_t i = often[j], p = at[j], stop = starts[features[i] + 1];
-            at[j] = doubts_add_until(scores, n_sums, stride, tokens, values, p, stop, end, changes + i * stride);
+            at[j] = doubts_add_until(scores, sizes, stride, tokens, values, p, stop, end, changes + i * stride,
+                                     doubts_widest(changes + i * stride, stride));
             if (stop_count(&done, 1 + (at[j] - p) * stride / 4) < 0) return -1;
         }
     return 0;

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, checked_span_label, scheme_of_tags
 from structsvm.features.columns import read_columns
 from structsvm.features.sources import load_bytes
+from structsvm.features.tables.csv_rows import rows_of
 from structsvm.features.text.encodings import Encoded, NotTextError, not_utf8
 from structsvm.features.text.words import word_spans
 from structsvm.files.strict_json import parse_json
 from structsvm.metrics._schemes import Scheme
+from structsvm.serve.values import HALVES
 
 TASKS = ("sequence", "taxonomy", "pairs")
 ENDINGS = {
@@ -158,6 +160,8 @@ def read_inputs(
     if not found:
         raise ValueError(f"{path}: has no text to label")
     for line, item in found:
+        if half := HALVES.search(f"{item.text} {item.other or ''}"):
+            raise ValueError(f"{path}:{line}: half a character of UTF-16, {half[0]!r}, which no page can show")
         if len(item.text) + len(item.other or "") > MAX_CHARACTERS:
             raise ValueError(f"{path}:{line}: a text of more than {MAX_CHARACTERS} characters; split it")
     labels = sorted({label for _, item in found if item.known is not None for label in item.known.labels})
@@ -174,10 +178,10 @@ def _text_of(path: str, encoding: str | None) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, with their numbers."""
-    for number, line in enumerate(text.split("\n"), 1):
+    """Lines that are not blank, with their numbers; they may end as on any system."""
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
         if line.strip():
-            yield number, line.removesuffix("\r")
+            yield number, line
 
 
 def _line_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
@@ -193,34 +197,42 @@ def _line_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
         yield number, Item(parts[0], parts[1])
 
 
+def _rows(text: str, path: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table, with the line on which each begins."""
+    begins = 1
+    try:
+        for values, last in rows_of(text, "\t" if path.lower().endswith(".tsv") else ",", strict=True):
+            yield begins, values
+            begins = last + 1
+    except csv.Error as error:
+        raise ValueError(f"{path}:{begins}: {error}") from None
+
+
 def _table_items(text: str, path: str, task: str, columns: Sequence[str]) -> Iterator[tuple[int, Item]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if path.lower().endswith(".tsv") else ",")
-    head = next(reader, [])
-    wanted = 2 if task == "pairs" else 1
+    rows = _rows(text, path)
+    first = next(rows, (1, list[str]()))
+    head, wanted = first[1], 2 if task == "pairs" else 1
     if len(columns) != wanted:
         raise ValueError(
             f"--column names {'two columns' if wanted == 2 else 'one column'} of {path}: {', '.join(head)}"
         )
     places = [_place_of(name, head, path) for name in columns]
     if any(name.isdigit() and name not in head for name in columns):
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=reader.dialect.delimiter)
-    before = reader.line_num
-    try:
-        for row in reader:
-            number, before = before + 1, reader.line_num
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) <= max(places):
-                raise ValueError(f"{path}:{number}: {len(row)} columns, and column {max(places) + 1} is the text")
-            cells = [row[k].strip() for k in places]
-            if all(cells):
-                yield number, Item(cells[0], cells[1] if task == "pairs" else None)
-    except csv.Error as error:
-        raise ValueError(f"{path}:{reader.line_num}: {error}") from None
+        rows = chain([first], rows)
+    for number, row in rows:
+        if not any(row):
+            continue
+        if len(row) <= max(places):
+            raise ValueError(f"{path}:{number}: {len(row)} columns, and column {max(places) + 1} is the text")
+        cells = [row[k] for k in places]
+        if all(cells):
+            yield number, Item(cells[0], cells[1] if task == "pairs" else None)
 
 
 def _place_of(name: str, head: Sequence[str], path: str) -> int:
     """The index of a column, by its name in the first row, or its number from 1 in a table without one."""
+    if head.count(name) > 1:
+        raise ValueError(f"--column {name}: {path} has {head.count(name)} columns of this name")
     if name in head:
         return head.index(name)
     if name.isdigit() and 1 <= int(name) <= len(head):

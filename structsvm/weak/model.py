@@ -11,12 +11,17 @@ parameters that maximise the expected log-likelihood plus the log of a Dirichlet
 The prior comes from the start, the shares of the votes as labels. Two dangers make it: a matrix has a row for each
 label, and rows of rare labels fit anything, so each gets pseudo-votes of the source's average quality; and sources that
 copy one another look like a label of their own, which the likelihood prefers to the true one, so the votes of the start
-are counted again.
+are counted again: twice as often where two sources agree more than any true labels explain.
+
+Where most sources know but some spans, one vote is enough at the start. Then a list with a common word in it, alone
+with it a thousand times, starts as always right and stays so: a maximum like any other. A second start judges each
+source by the votes of all others, as if it had not voted; what one source alone knows starts as wrong. Where the two
+end in different maxima, the likelihood chooses.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -25,7 +30,7 @@ import numpy as np
 
 from structsvm._warnings import warn
 from structsvm.layers.chain import Chain
-from structsvm.parameters import FLAG, Interval, validate
+from structsvm.parameters import FLAG, NONE, Interval, validate
 from structsvm.result import ConvergenceWarning
 from structsvm.weak.votes import VoteTable, shares, table_of
 
@@ -42,12 +47,14 @@ __all__ = ["VoteModel"]
 # Tokens of the sequences whose sums are taken at a time, with those beyond the ends of shorter ones.
 AT_ONCE = 1 << 14
 MOVES = 0.1  # pseudo-counts of a row of transitions, per pseudo-vote of a row of a source
+FREE, HELD = 0.5, 1.0  # how often the votes of the start count again, without and with dependent sources
+MOST_ERRORS = 6.0  # standard errors by which sources that are independent may agree too often
 MOST = 1e100  # sums of more pseudo-votes, and logs of fewer than its inverse, may not be finite
 CONSTRAINTS = {
     "max_iter": (Interval(Integral, 1),),
     "tol": (Interval(Real, 0),),
     "smoothing": (Interval(Real, 1.0 / MOST, MOST, closed="both"),),
-    "anchor": (Interval(Real, 0, MOST, closed="both"),),
+    "anchor": (Interval(Real, 0, MOST, closed="both"), NONE),
     "chain": (FLAG,),
 }
 
@@ -70,10 +77,11 @@ class VoteModel:
     smoothing : float, default=100.0
         Pseudo-votes for each row of a source's matrix, shared as its votes on all labels are at the start; a tenth of
         it for each row of transitions. From 1e-100 to 1e100.
-    anchor : float, default=0.5
+    anchor : float, optional
         How often the votes are counted as they are at the start, beside once as they are expected. 0 suits independent
         sources; it lets dependent ones (a word list copied from another, two taggers of the same corpus) overrule all
-        others, which 3 forbids. From 0 to 1e100.
+        others, which 3 forbids. From 0 to 1e100. None: 0.5, and 1 where two sources then agree far more often than
+        their matrices say.
     chain : bool, default=True
         Whether a label depends on the one before it; False for rows, or sequences without order.
 
@@ -105,7 +113,7 @@ class VoteModel:
     objectives_: list[float]
     # Pickles from before these two were parameters have none of their own.
     outside: Hashable | None = None
-    anchor: float = 0.5
+    anchor: float | None = None
 
     def __init__(
         self,
@@ -115,7 +123,7 @@ class VoteModel:
         max_iter: int = 200,
         tol: float = 1e-5,
         smoothing: float = 100.0,
-        anchor: float = 0.5,
+        anchor: float | None = None,
         chain: bool = True,
     ) -> None:
         self.labels, self.outside, self.max_iter, self.tol = labels, outside, max_iter, tol
@@ -150,18 +158,11 @@ class VoteModel:
         labels, table = table_of(votes, self.labels, lengths, self.outside)
         if not table.n_votes:
             raise ValueError("all sources abstain everywhere: there are no votes")
-        n_votes = int((table.votes >= 0).sum())
-        counts = Counts.of_shares(table)
-        prior = prior_of(counts, self.smoothing, self.anchor, table.outside)
-        found = maximum(counts, prior, is_chain=self.chain)
-        objectives: list[float] = []
-        for _ in range(self.max_iter):
-            expected = Expected(found, table)
-            objectives.append(expected.log_likelihood + found.log_density(prior))
-            found = maximum(expected.counts, prior, is_chain=self.chain)
-            if len(objectives) > 1 and objectives[-1] - objectives[-2] < self.tol * n_votes:
-                break
-        else:
+        run = self._likeliest(table, FREE if self.anchor is None else self.anchor)
+        if self.anchor is None and excess(run.found, table) > MOST_ERRORS:
+            run = self._likeliest(table, HELD)
+        found, objectives, _, is_done = run
+        if not is_done:
             warn(
                 f"VoteModel stopped after {self.max_iter} steps, and the last gained more than tol={self.tol} per "
                 "vote: set max_iter for more of them",
@@ -170,6 +171,27 @@ class VoteModel:
         self.labels_, self.objectives_ = labels, objectives
         self.confusions_, self.transitions_, self.start_ = found.confusions, found.transitions, found.start
         return self
+
+    def _likeliest(self, table: VoteTable, anchor: float) -> Run:
+        """The run from all starts that ends with the greatest likelihood."""
+        starts = [Counts.of_shares(table)]
+        if table.outside is not None and table.votes.shape[1] > 1:
+            starts.append(starts[0]._replace(votes=votes_by_others(table)))
+        return max((self._run(table, start, anchor) for start in starts), key=lambda run: run.log_likelihood)
+
+    def _run(self, table: VoteTable, counts: Counts, anchor: float) -> Run:
+        """Expectation-maximisation from one start."""
+        least = self.tol * int((table.votes >= 0).sum())
+        prior = prior_of(counts, self.smoothing, anchor, table.outside)
+        found = maximum(counts, prior, is_chain=self.chain)
+        objectives: list[float] = []
+        for _ in range(self.max_iter):
+            expected = Expected(found, table)
+            objectives.append(expected.log_likelihood + found.log_density(prior))
+            found = maximum(expected.counts, prior, is_chain=self.chain)
+            if len(objectives) > 1 and objectives[-1] - objectives[-2] < least:
+                return Run(found, objectives, expected.log_likelihood, is_done=True)
+        return Run(found, objectives, expected.log_likelihood, is_done=False)
 
     def predict_marginals(self, votes: Votes, *, lengths: Sequence[int] | None = None) -> list[NDArray[np.float64]]:
         """Return per sequence an array (length, n_labels) of the probability of each label at each token.
@@ -254,6 +276,15 @@ class Counts(NamedTuple):
         return cls(counted(p, table), p[:-1][inside].T @ p[1:][inside], p[starts].sum(axis=0))
 
 
+class Run(NamedTuple):
+    """Expectation-maximisation from one start: parameters, objectives before each step, and the last log-likelihood."""
+
+    found: Parameters
+    objectives: list[float]
+    log_likelihood: float
+    is_done: bool
+
+
 class Expected:
     """Expected labels and pairs of labels under parameters.
 
@@ -312,6 +343,33 @@ def counted(labels: Floats, table: VoteTable) -> NDArray[np.float64]:
         for v in range(table.n_symbols):
             of_source[:, v] = labels[votes == v].sum(axis=0)
     return counts
+
+
+def votes_by_others(table: VoteTable) -> NDArray[np.float64]:
+    """The counts of each source's votes, by the labels that all other sources give; none where no other has read."""
+    counts = []
+    for s in range(table.votes.shape[1]):
+        votes = np.delete(table.votes, s, axis=1)
+        p = shares(table._replace(votes=votes))
+        p[(votes < 0).all(axis=1)] = 0.0
+        counts.append(counted(p, table._replace(votes=table.votes[:, [s]]))[0])
+    return np.array(counts)
+
+
+def excess(found: Parameters, table: VoteTable) -> float:
+    """How many standard errors more often than their matrices say the two sources agree that do so most.
+
+    Votes for `outside`, and abstentions, are no agreement.
+    """
+    labels, most = Expected(found, table).labels, 0.0
+    real = np.delete(np.arange(table.n_labels), [] if table.outside is None else table.outside)
+    for i, j in combinations(range(table.votes.shape[1]), 2):
+        a, b = table.votes[:, i], table.votes[:, j]
+        agrees = (a == b) & np.isin(a, real)
+        chances = (found.confusions[i][:, real] * found.confusions[j][:, real]).sum(axis=1)
+        expected = float(labels[(a >= 0) & (b >= 0)].sum(axis=0) @ chances)
+        most = max(most, (int(agrees.sum()) - expected) / (expected + 1.0) ** 0.5)
+    return most
 
 
 def prior_of(start: Counts, smoothing: float, anchor: float, outside: int | None) -> Counts:

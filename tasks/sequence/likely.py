@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from structsvm.arrays import Floats
     from structsvm.features.tokens import Tokens
     from structsvm.metrics._schemes import Part
+    from structsvm.oracles.chain import LabelChain
     from structsvm.oracles.viterbi import ViterbiOracle
+    from structsvm.tasks.sequence.examples import Span
 
 # Numbers of pairs of labels, of the tokens of sequences side by side.
 MOST_PAIRS = 1 << 20
@@ -80,6 +82,11 @@ def is_markov(oracle: object) -> bool:
     """Whether a chain has scores of single labels and of neighbouring ones alone, and masks at most."""
     has_more = getattr(oracle, "language", None) is not None or bool(getattr(oracle, "rules", ()))
     return getattr(oracle, "order", 0) == 1 and hasattr(oracle, "padding_row") and not has_more
+
+
+def has_room(oracle: LabelChain, longest: int) -> bool:
+    """Whether the pairs of labels of the longest sequence are few enough to be kept."""
+    return longest * oracle.n_labels**2 <= MOST_PAIRS
 
 
 def summed(rows: Floats, tokens: Tokens) -> NDArray[np.float64]:
@@ -190,6 +197,24 @@ def marginals_of(
         marginals = Chain().marginals(*scores, start, end, lengths=lengths)
         labels, pairs = (np.asarray(part, dtype=np.float64) for part in marginals[:2])
         yield chosen, lengths, labels, pairs
+
+
+def chances_of(
+    oracle: ViterbiOracle, weights: Floats, tokens: Tokens, parts: Sequence[Part], spans: Sequence[Sequence[Span]]
+) -> list[list[tuple[int, int, str, float]]]:
+    """Chunks of sequences, none of them empty, with their probabilities: in time linear in the length.
+
+    Parameters
+    ----------
+    oracle, weights, tokens, parts : see `likely_chunks`
+    spans : list, per sequence of chunks ``(start, stop, type)``
+    """
+    kinds, found = labels_of_kinds(parts), list[list[tuple[int, int, str, float]]]([[] for _ in spans])
+    for chosen, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
+        for i, (at, n) in enumerate(zip(chosen.tolist(), lengths.tolist(), strict=True)):
+            own = labels[i, :n], pairs[i, : n - 1]
+            found[at] = [(*span, chance_of(*own, *span[:2], *kinds[span[2]])) for span in spans[at]]
+    return found
 
 
 def labels_of_kinds(parts: Sequence[Part]) -> dict[str, tuple[NDArray[np.intp], NDArray[np.bool_]]]:

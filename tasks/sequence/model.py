@@ -96,7 +96,7 @@ from structsvm.tasks.sequence.constraints import (
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
-from structsvm.tasks.sequence.likely import Chunks, is_markov, likely_chunks
+from structsvm.tasks.sequence.likely import Chunks, chances_of, has_room, is_markov, likely_chunks
 from structsvm.tasks.sequence.parameters import (
     FEW,
     RIVAL,
@@ -511,11 +511,19 @@ class SequenceModel(TaskModel[LabeledSequences]):
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
         if not probabilities:
             return found
+        if self.has_quick_chances(int(tokens.lengths.max(initial=0))):
+            own = [spans for n, spans in zip(tokens.lengths.tolist(), found, strict=True) if n]
+            chances = iter(chances_of(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, own))
+            return [next(chances) if n else [] for n in tokens.lengths.tolist()]
         decoder, places = decoder_of(self.oracle, tokens), count()
         return [
             self.with_chances(decoder, weights, next(places), n, spans) if n else []
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
         ]
+
+    def has_quick_chances(self, longest: int) -> bool:
+        """Whether probabilities of chunks of sequences up to a length take one pass, and not one per chunk."""
+        return self.segments is None and is_markov(self.oracle) and has_room(self.oracle, longest)
 
     def lengths_of(self, X: SequencesLike) -> list[int]:
         """The numbers of tokens of sequences."""

@@ -114,6 +114,9 @@ def test_a_foreign_field_wrong_says_nothing(tmp_path, wrong):
         ("a.jsonl", '{"text": "a b", "labels": ["O"]}\n', {}, "labels must be a list of 2 texts"),
         ("a.conll", "a B-x\n\nb O\nc B-O\n", {}, r"a\.conll:3: word 2 has the tag 'B-O': O is what stands outside"),
         ("a.jsonl", '{"text": "a", "labels": ["B-O"]}\n', {}, r"a\.jsonl:1: word 1 has the tag 'B-O': O is what"),
+        ("a.jsonl", '{"text": "a"}\n{"text": "b\\ud800"}\n', {}, r"a\.jsonl:2: half a character of UTF-16"),
+        ("a.csv", 'text\na\n"b\nc\nd\n', {"columns": ["text"]}, r"a\.csv:3: unexpected end of data"),
+        ("a.csv", "text,text\na,b\n", {"columns": ["text"]}, "has 2 columns of this name"),
         ("a.conll", "a B-x\n", {"task": "taxonomy"}, "which is the task sequence, not taxonomy"),
     ],
     ids=lambda value: None,
@@ -121,6 +124,24 @@ def test_a_foreign_field_wrong_says_nothing(tmp_path, wrong):
 def test_errors_name_the_place(tmp_path, name, text, how, message):
     with pytest.raises(ValueError, match=message):
         read_inputs(written(tmp_path, name, text), **how)
+
+
+def test_lines_end_as_on_any_system(tmp_path):
+    for end in ("\n", "\r\n", "\r"):
+        found = read_inputs(written(tmp_path, "a.txt", f"one{end}{end}two three{end}"))
+        assert [item.text for item in found.items] == ["one", "two three"] and list(found.lines) == [1, 3]
+
+
+def test_a_table_of_tabs_has_marks_as_they_are(tmp_path):
+    found = read_inputs(written(tmp_path, "a.tsv", 'id\ttext\n1\t"a\n2\t"b" c\n3\t"d"\n'), columns=["text"])
+    assert [item.text for item in found.items] == ['"a', '"b" c', "d"]
+
+
+def test_comments_between_lines_with_tabs(tmp_path):
+    """With as many words as lines have columns, but no tab; a token with a tab stays one."""
+    found = read_inputs(written(tmp_path, "a.conll", "# comment\nA\tB-x\nB\tO\n\n# two\nC\tO\n\n#\tO\nD\tO\n"))
+    assert [item.given for item in found.items] == [("A", "B"), ("C",), ("#", "D")]
+    assert list(found.labels) == ["x"]
 
 
 @pytest.mark.parametrize(

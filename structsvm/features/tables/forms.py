@@ -498,16 +498,17 @@ def without_asides(data: bytes, n_columns: int) -> bytes:
     """Data in which comments and document marks are blank lines.
 
     A line that begins with ``#`` and a blank, at the start of a sequence, is a comment unless it has as many columns as
-    tokens have; ``# id`` and ``# key = value`` are comments anywhere.
+    tokens have, and tabs if they do; ``# id`` and ``# key = value`` are comments anywhere.
     """
     if not data.startswith(b"#") and b"\n#" not in data and b"-DOCSTART-" not in data:
         return data
-    parts, done = list[bytes](), 0
+    parts, done, has_tabs = list[bytes](), 0, b"\t" in first_row(data)
     for found in ASIDE.finditer(data):
         start = found.start()
         before = data[data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]
         begins = not width(before) or start == done + 1
-        if NO_TOKENS.match(found[0]) or (begins and width(found[0]) != n_columns):
+        is_other = width(found[0]) != n_columns or (has_tabs and b"\t" not in found[0])
+        if NO_TOKENS.match(found[0]) or (begins and is_other):
             parts.append(data[done:start])
             done = found.end()
     return b"".join([*parts, data[done:]])

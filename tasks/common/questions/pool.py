@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.questions.loop import LearningLoop
     from structsvm.tasks.common.questions.reading import Reader
 
-# Inputs that are read at a time, at least and at most; and those that `diversity` chooses among, per one asked for.
-AT_ONCE, MOST_AT_ONCE, AMONG, FEWEST_AMONG = 16, 1024, 4, 50
+# Inputs that are read at first, and twice as many each time that these do not settle it; the most that are in memory at
+# a time; and those that `diversity` chooses among, per one asked for.
+AT_ONCE, MOST_AT_ONCE, AMONG, FEWEST_AMONG = 4, 1024, 4, 50
 
 Strategy = Literal["margin", "confidence", "entropy", "span", "risk", "random"]
 
@@ -180,6 +181,7 @@ class Pool:
             self._read_again(left[waiting], strategy)
             worth[waiting] = self._values[left[waiting]] - price[left[waiting]]
             is_read[waiting] = True
+            at_once *= 2
 
     def _read_again(self, chosen: Integers, strategy: str) -> None:
         """Read some inputs, not all of a large pool in one piece of memory."""

@@ -13,7 +13,7 @@ KINDS: dict[str, int]
 
 def add_rows(
     scores: _Scores,
-    n_sums: NDArray[np.int32],
+    sizes: NDArray[np.float32],
     starts: _Ids,
     tokens: _Ids,
     values: _Scores | None,

@@ -1,6 +1,6 @@
 """Margins and doubts of the sequences of a pool, and changes of their scores: loops around oracles/simd/doubts.h."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from structsvm.execution._processor cimport kernel_set
@@ -45,7 +45,7 @@ cdef extern from "doubts.h" nogil:
         void (*prepare)(const doubts_chain* c, doubts_room* r) noexcept nogil
         int (*of)(const doubts_chain* c, doubts_room* r, int64_t first, int64_t T, int what, double* near,
                   double* margin, double* value) except -1 nogil
-        int (*add)(float* scores, int32_t* n_sums, int64_t n_tokens, int64_t stride, const int64_t* starts,
+        int (*add)(float* scores, float* sizes, int64_t n_tokens, int64_t stride, const int64_t* starts,
                    const int64_t* tokens, const float* values, const int64_t* features, int64_t n,
                    const float* changes, int64_t* at) except -1 nogil
     const doubts_kernels* doubts_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
@@ -67,7 +67,7 @@ cdef int same(str name, int64_t found, int64_t wanted) except -1:
     return 0
 
 
-def add_rows(float[:, ::1] scores, int32_t[::1] n_sums, const int64_t[::1] starts, const int64_t[::1] tokens,
+def add_rows(float[:, ::1] scores, float[:, ::1] sizes, const int64_t[::1] starts, const int64_t[::1] tokens,
              const float[::1] values, const int64_t[::1] features, const float[:, ::1] changes):
     """Add to the scores of tokens what the weights of some of their features have changed by.
 
@@ -75,8 +75,8 @@ def add_rows(float[:, ::1] scores, int32_t[::1] n_sums, const int64_t[::1] start
     ----------
     scores : float32 array of shape (n_tokens, stride)
         Changed in place.
-    n_sums : int32 array of shape (n_tokens,)
-        How often the scores of a token were added to: counted on.
+    sizes : float32 array of shape (n_tokens, 2)
+        Per token the sizes of all that was added to its scores, and their error in units of 2^-24: added to.
     starts : int64 array of shape (n_features + 1,)
         Feature f has the entries ``starts[f]:starts[f + 1]``.
     tokens : int64 array of shape (n_entries,)
@@ -87,7 +87,7 @@ def add_rows(float[:, ::1] scores, int32_t[::1] n_sums, const int64_t[::1] start
     changes : float32 array of shape (n, stride)
     """
     cdef int64_t n = len(features), n_tokens = scores.shape[0], stride = scores.shape[1]
-    same("n_sums", len(n_sums), n_tokens)
+    same("sizes", sizes.shape[0] * sizes.shape[1], 2 * n_tokens)
     same("changes", changes.shape[0], n)
     same("rows of changes", changes.shape[1], stride)
     if values is not None:
@@ -100,7 +100,7 @@ def add_rows(float[:, ::1] scores, int32_t[::1] n_sums, const int64_t[::1] start
         raise MemoryError("scores of a pool")
     try:
         with nogil:
-            KERNELS.add(&scores[0, 0], &n_sums[0], n_tokens, stride, &starts[0], &tokens[0], x, &features[0], n,
+            KERNELS.add(&scores[0, 0], &sizes[0, 0], n_tokens, stride, &starts[0], &tokens[0], x, &features[0], n,
                         &changes[0, 0], at)
     finally:
         free(at)

@@ -55,15 +55,19 @@ class Index(NamedTuple):
     def add(
         self,
         scores: NDArray[np.float32],
-        n_sums: NDArray[np.int32],
+        sizes: NDArray[np.float32],
         changes: NDArray[np.float32],
         places: NDArray[np.int64] | None,
-    ) -> None:
-        """Add to the scores of tokens the changes of rows of weights; `places` are the rows of features, or -1."""
+    ) -> int:
+        """Add to the scores of tokens the changes of rows of weights; `places` are the rows of features, or -1.
+
+        Returns the number of sums; for `sizes` see `add_rows`.
+        """
         changed: NDArray[np.bool_] = np.any(changes != 0.0, axis=1)
         places = np.arange(len(changed)) if places is None else places
         features = np.flatnonzero((places >= 0) & changed[places])
-        add_rows(scores, n_sums, self.starts, self.tokens, self.values, features, changes[places[features]])
+        add_rows(scores, sizes, self.starts, self.tokens, self.values, features, changes[places[features]])
+        return int((self.starts[features + 1] - self.starts[features]).sum())
 
 
 def can_score(model: SequenceModel) -> bool:
@@ -87,26 +91,25 @@ class ChainScores:
         self.tokens, self.index, self.n_changes = tokens, index, 0
         self.scores = np.zeros((0, 0), dtype=np.float32)
         self.weights = np.zeros((0, 0), dtype=np.float32)
-        self.n_sums, self.size = np.zeros(tokens.n_tokens, dtype=np.int32), 0.0
-        self.sizes = [sizes_of(own) for own in (tokens, tokens.bigrams) if own is not None]
+        self.sizes, self.n_sums = np.zeros((0, 2), dtype=np.float32), 0
+        self.of_pairs = None if tokens.bigrams is None else sizes_of(tokens.bigrams)
 
     def follow(self, model: SequenceModel, places: NDArray[np.int64] | None, *, is_same: bool) -> None:
         """Bring the scores to the weights of a model; `is_same`: it is the one of the last call, with more features."""
         oracle = model.oracle
         now = model.weights.reshape(-1, oracle.stride)[: oracle.n_token_features]
-        before, n_changes, size = self.weights, self.n_changes, self.size
+        before, n_changes, n_sums = self.weights, self.n_changes, self.n_sums
         self.n_changes = MOST_CHANGES  # whoever is interrupted from here on starts anew
-        is_blurred = n_changes == MOST_CHANGES or self.n_sums.sum() > MOST_SUMS * self.tokens.n_entries
+        is_blurred = n_changes == MOST_CHANGES or n_sums > MOST_SUMS * self.tokens.n_entries
         if not is_same or is_blurred or self.scores.shape[1] != oracle.stride:
             self.scores = np.zeros((self.tokens.n_tokens, oracle.stride), dtype=np.float32)
             self.scores += oracle.padding_row
-            before, n_changes = np.zeros((0, oracle.stride), dtype=np.float32), 0
-            self.n_sums, size = np.zeros(self.tokens.n_tokens, dtype=np.int32), 0.0
+            self.sizes = np.zeros((self.tokens.n_tokens, 2), dtype=np.float32)
+            before, n_changes, n_sums = np.zeros((0, oracle.stride), dtype=np.float32), 0, 0
         n = len(before)
         changes = np.concatenate([now[:n] - before, now[n:]])
-        self.index.add(self.scores, self.n_sums, changes, places)
-        self.weights, self.size = now.copy(), max(size, float(np.abs(now).max(initial=0.0)))
-        self.n_changes = n_changes + 1
+        self.n_sums = n_sums + self.index.add(self.scores, self.sizes, changes, places)
+        self.weights, self.n_changes = now.copy(), n_changes + 1
 
     def doubts(
         self, model: SequenceModel, strategy: str, chunks: ChunkTables, pairs: NDArray[np.int64] | None
@@ -137,17 +140,19 @@ class ChainScores:
     def rounding(self, model: SequenceModel) -> Floats:
         """The error of the scores of tokens and of moves to them, summed over a sequence: at most, with the decoder's.
 
-        With weights of at most W, u for `UNIT`, and features x of a token, m sums of changes are wrong by
-        ``u W m (|x|_1 + 4 max |x|)``, where 4 is for the rounding of the changes, of up to 2 W, and of their products.
-        The decoder sums each feature once.
+        `add_rows` says how far the scores of a token are wrong. With u for `UNIT`, and z for the sizes of all its
+        changes, which its weights do not exceed, the decoder, which sums each of m features once, is wrong by
+        ``u (m + 1) z``. Moves have weights of at most W; features x of pairs are summed to
+        ``u W m (|x|_1 + 4 max |x|)``.
         """
-        size = max(self.size, float(np.abs(model.weights).max(initial=0.0)))
-        each = 4.0 + (np.diff(self.tokens.indptr) + self.n_sums) * self.sizes[0]
+        size = float(np.abs(model.weights).max(initial=0.0))
+        sizes, errors = self.sizes.T.astype(np.float64)
+        each = 4.0 * size + errors + (np.diff(self.tokens.indptr) + 1) * sizes
         bigrams = self._bigrams(model)
-        if bigrams is not None:  # tables of moves are summed anew, by the decoder and here
-            each += 2.0 * (np.diff(bigrams.indptr) + 1) * (self.sizes[1] + 1.0)
+        if bigrams is not None and self.of_pairs is not None:  # summed anew, by the decoder and here
+            each += 2.0 * size * (np.diff(bigrams.indptr) + 1) * (self.of_pairs + 1.0)
         sums: Floats = np.add.reduceat(each, self.tokens.offsets[:-1])
-        return UNIT * size * sums
+        return UNIT * sums
 
     def _bigrams(self, model: SequenceModel) -> Tokens | None:
         bigrams = self.tokens.bigrams

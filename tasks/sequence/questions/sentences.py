@@ -191,7 +191,7 @@ class SentenceReader(Reader["SequenceModel"]):
         values, margins, near = self.scores.doubts(model, strategy, chunks, pairs)
         if strategy == "margin":
             with np.errstate(invalid="ignore"):  # not a number: the pool reads it
-                return near - margins
+                return np.minimum(near - margins, 0.0)
         if np.isneginf(margins).any():  # no labelling: whoever reads it says so
             return None
         logs = 4.0 * UNIT * np.log(model.oracle.n_labels) * self.parts**2
@@ -200,9 +200,7 @@ class SentenceReader(Reader["SequenceModel"]):
             upper = np.logaddexp(log_of(values) + spread, np.log(spread))
         if strategy in ("confidence", "span"):
             upper = np.minimum(upper, log_of(1.0 - (1.0 - values) * np.exp(-spread)))
-        # Where the best two come near to each other, the decoder may take the chunks of the other one.
-        is_known = np.isfinite(near) & ((margins > near) | (strategy != "span"))
-        return np.where(is_known & ~np.isnan(upper), upper, np.inf)
+        return np.where(np.isfinite(near) & ~np.isnan(upper), upper, np.inf)
 
 
 def has_grown(encoder: FeatureEncoder, before: FeatureEncoder) -> bool:

@@ -11,7 +11,7 @@ from structsvm.execution._stop import look_every
 from structsvm.metrics._schemes import Part
 from structsvm.tasks.sequence.chances import INSIDE, OPEN
 from structsvm.tasks.sequence.questions._margins import KINDS, add_rows, doubts
-from structsvm.tasks.sequence.questions.scores import chunk_tables
+from structsvm.tasks.sequence.questions.scores import UNIT, chunk_tables
 
 PARTS = [Part("O", ""), Part("B", "x"), Part("I", "x"), Part("E", "y"), Part("I", "y"), Part("S", "x")]
 
@@ -145,6 +145,61 @@ def test_risk_is_none_too_small_where_the_best_come_near():
     assert n > 20
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([0.0, 0.3, 1.0]), st.booleans())
+def test_chunks_are_those_of_all_labellings_near_the_best_one(seed, K, near, is_tied):
+    """No smaller than for each labelling within the tolerance; with none but the best one, its own."""
+    small = Small(seed, K, masks=0.1)
+    if is_tied:
+        small.scores = np.where(small.scores > -np.inf, np.round(small.scores), -np.inf).astype(np.float32)
+        small.moves = np.where(small.moves > -np.inf, 0.0, -np.inf).astype(np.float32)
+        small.pairs = small.pairs[0], np.full_like(small.pairs[1], -1), *small.pairs[2:]
+    _, values = small.found("span", near=near + 1e-4)
+    for i in range(6):
+        every, scores = small.labellings(i)
+        if not every:
+            continue
+        p = np.exp(scores - scores[0])
+        p /= p.sum()
+        found = [small.chunks(y) for y in every]
+        worst = []
+        for y, chunks in [(y, c) for y, c, s in zip(every, found, scores, strict=True) if s >= scores[0] - near]:
+            shares = [sum(own for own, spans in zip(p, found, strict=True) if chunk in spans) for chunk in chunks]
+            wrong = [sum(own for own, other in zip(p, every, strict=True) if other[t] != k) for t, k in enumerate(y)]
+            worst.append(1.0 - min(shares) if chunks else max(wrong))
+        assert max(worst) - 1e-6 <= values[i] <= 1.0
+        if len(scores) < 2 or scores[1] < scores[0] - near - 1e-3:
+            assert values[i] == pytest.approx(worst[0], abs=1e-6)
+
+
+def test_chunks_of_long_sequences_that_tell_nothing_are_not_all_tried():
+    """All labellings are equal: the value is 1, after work that grows with the length and not with its square."""
+    parts, looked = [Part("B", "x"), Part("I", "x"), Part("O", "")], []
+    row = np.array([0.0] * 3 + [-np.inf] * 5, dtype=np.float32)
+    for T in (200, 2000):
+        scores, moves, value = np.tile(row, (T, 1)), np.tile(row, (3, 1)), np.empty(1)
+        look_every(1, lambda: looked[-1].append(1))
+        looked.append([])
+        try:
+            doubts(
+                scores,
+                np.array([0, T]),
+                moves,
+                row,
+                row,
+                np.empty(1),
+                value,
+                "span",
+                1.0,
+                np.zeros(1),
+                chunk_tables(parts),
+            )
+        finally:
+            look_every()
+        assert value[0] == 1.0
+    assert len(looked[1]) <= 400 * max(len(looked[0]), 1)
+
+
 def test_scores_too_far_apart_have_no_value():
     small = Small(1, 4, size=1.0, masks=0.0)
     small.moves[0, 1] = -1000.0
@@ -174,11 +229,34 @@ def test_changes_are_added_block_after_block(has_values):
         np.add.at(
             expected, tokens[of], np.outer(1.0 if values is None else values[of], change) + np.zeros((len(lists[f]), S))
         )
-    n_sums = np.zeros(n, dtype=np.int32)
-    add_rows(scores, n_sums, starts, tokens, values, features, changes)
+    sizes = np.zeros((n, 2), dtype=np.float32)
+    add_rows(scores, sizes, starts, tokens, values, features, changes)
     added = np.concatenate([lists[f] for f in features])
-    np.testing.assert_array_equal(n_sums, np.bincount(added, minlength=n))
+    tops = np.repeat(np.abs(changes).max(axis=1), [len(lists[f]) for f in features])
+    if has_values:
+        tops = tops * np.abs(np.concatenate([values[starts[f] : starts[f + 1]] for f in features]))
+    np.testing.assert_array_equal(sizes[:, 0], np.bincount(added, tops, minlength=n))
     np.testing.assert_array_equal(scores, expected)
+
+
+def test_errors_of_sums_are_none_too_small():
+    """Changes that come and go again leave their rounding behind: against sums in double precision."""
+    rng = np.random.default_rng(0)
+    n, S, n_features = 50, 8, 30
+    lists = [np.sort(rng.integers(n, size=20)) for _ in range(n_features)]
+    starts, tokens = np.arange(n_features + 1) * 20, np.concatenate(lists)
+    values = rng.normal(size=len(tokens)).astype(np.float32)
+    scores, sizes = np.zeros((n, S), dtype=np.float32), np.zeros((n, 2), dtype=np.float32)
+    before = np.zeros((n_features, S), dtype=np.float32)
+    for scale in (1.0, 1000.0, 0.01, 30.0):
+        now = (scale * rng.normal(size=(n_features, S))).astype(np.float32)
+        add_rows(scores, sizes, starts, tokens, values, np.arange(n_features), now - before)
+        expected = np.zeros((n, S))
+        np.add.at(expected, tokens, values[:, None] * now.astype(np.float64)[np.arange(n_features).repeat(20)])
+        errors, bounds = np.abs(scores - expected).max(axis=1), UNIT * sizes[:, 1]
+        assert (errors <= bounds).all() and (sizes[:, 0] >= np.abs(expected).max(axis=1)).all()
+        before = now
+    assert np.median(bounds / errors) < 300.0
 
 
 def test_rare_features_cost_their_tokens_alone():
@@ -189,7 +267,7 @@ def test_rare_features_cost_their_tokens_alone():
     looked = []
     look_every(1, lambda: looked.append(1))
     try:
-        add_rows(scores, np.zeros(n, dtype=np.int32), starts, tokens, None, np.arange(n), changes)
+        add_rows(scores, np.zeros((n, 2), dtype=np.float32), starts, tokens, None, np.arange(n), changes)
     finally:
         look_every()
     assert (scores == 1.0).all()
@@ -272,7 +350,7 @@ def test_arrays_of_other_kinds_are_refused(name, change):
 def test_changes_of_other_kinds_are_refused():
     arrays = [
         np.zeros((3, 8), dtype=np.float32),
-        np.zeros(3, dtype=np.int32),
+        np.zeros((3, 2), dtype=np.float32),
         np.array([0, 1, 3]),
         np.array([0, 1, 2]),
         None,
