@@ -3,8 +3,9 @@
 Each entry is computed by itself, so that the bits do not depend on how the batch is split among threads.
 """
 
+from cython cimport floating
 from libc.math cimport INFINITY, exp
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 import numpy as np
 
@@ -30,6 +31,7 @@ cdef extern from "spans.h" nogil:
         const double* rules
         double* chart
         double* tables
+        void* terms
         int32_t* labels
     ctypedef struct spans_kernels:
         int (*segment_sums)(const segments* s, double* log_z, void* parts, double* pairs) except -1 nogil
@@ -207,12 +209,13 @@ cdef class Brackets(Entries):
         self.s.m, self.s.K, self.s.is_double = self.scores.shape[1], self.scores.shape[3], self.is_double
         self.s.S = self.s.K if self.shared else 1
         cdef Py_ssize_t n = longest, S = self.s.S
-        chart = np.empty(n * n * (3 * S + 2) + 32 * n)
+        chart = np.empty(n * n * (3 * S + 2) + 32 * n + 8)
         tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K)
         labels = np.empty(n * n + 3 * n, np.int32)
+        terms = np.empty(0 if self.shared else n * n * self.s.K + 16, self.scores.dtype)
         self.s.chart, self.s.tables = <double*> array_data(chart), <double*> array_data(tables)
-        self.s.labels = <int32_t*> array_data(labels)
-        return chart, tables, labels
+        self.s.labels, self.s.terms = <int32_t*> array_data(labels), array_data(terms)
+        return chart, tables, labels, terms
 
     cdef int run(self, Py_ssize_t b, double* value, void* parts, double* counts, int32_t* y) except -1:
         cdef brackets* s = &self.s
@@ -229,3 +232,105 @@ cdef class Brackets(Entries):
     cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
         poll(10 * self.s.n * (self.s.n + self.s.K))
         return KERNELS.bracketing_draw(&self.s, uniforms, step, y)
+
+
+def known_trees(y, lengths, int32_t n_labels, checked):
+    """Copy labels of spans with -1 beyond the lengths; returns whether all are those of whole trees.
+
+    Parameters
+    ----------
+    y : int32 array (B, n, n)
+    lengths : int64 array (B,)
+    checked : int32 array (B, n, n)
+    """
+    cdef const int32_t* label = <const int32_t*> array_data(y)
+    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
+    cdef int32_t* out = <int32_t*> array_data(checked)
+    cdef Py_ssize_t b, n = len(y), width = y.shape[1]
+    room = np.empty(4 * width + 2, np.int32)
+    cdef int32_t* stack = <int32_t*> array_data(room)
+    cdef bint known = True
+    with nogil:
+        for b in range(n):
+            known = copy_tree(label, sizes[b], width, n_labels, out) and is_tree(out, sizes[b], width, stack)
+            if not known:
+                break
+            poll(2 * width * width)
+            label, out = label + width * width, out + width * width
+    return known
+
+
+cdef bint copy_tree(const int32_t* y, int64_t n, int64_t width, int32_t n_labels, int32_t* out) noexcept nogil:
+    """Copy a table of labels; returns whether it has 2 n - 1 of them, each in its range and of a span within."""
+    cdef int64_t i, j, found = 0, faults = 0
+    for i in range(width):
+        for j in range(width):
+            out[i * width + j] = -1
+    for i in range(n):
+        for j in range(i):
+            faults |= y[i * width + j] != -1
+        for j in range(i, n):
+            faults |= <uint32_t> y[i * width + j] + 1 > <uint32_t> n_labels
+            found += y[i * width + j] >= 0
+            out[i * width + j] = y[i * width + j]
+    return not faults and found == max(2 * n - 1, 0)
+
+
+cdef bint is_tree(const int32_t* y, int64_t n, int64_t width, int32_t* stack) noexcept nogil:
+    """Whether 2 n - 1 labelled spans are a binary tree: the longest one that begins a span leaves another one."""
+    cdef int64_t i, j, m, held = 0
+    if n == 0:
+        return True
+    stack[0], stack[1], held = 0, <int32_t> (n - 1), 2
+    while held:
+        i, j, held = stack[held - 2], stack[held - 1], held - 2
+        if y[i * width + j] < 0:
+            return False
+        if i == j:
+            continue
+        m = j - 1
+        while m >= i and y[i * width + m] < 0:
+            m -= 1
+        if m < i:
+            return False
+        stack[held], stack[held + 1] = <int32_t> i, <int32_t> m
+        stack[held + 2], stack[held + 3], held = <int32_t> (m + 1), <int32_t> j, held + 4
+    return True
+
+
+def less_trees(y, lengths, spans, chances, values):
+    """Write the scores of trees without rules, and take their indicators off probabilities of spans.
+
+    Parameters
+    ----------
+    y : int32 array (B, n, n)
+    lengths : int64 array (B,)
+    spans, chances : float32 or float64 arrays (B, n, n, K)
+    values : float64 array (B,)
+    """
+    cdef const int32_t* label = <const int32_t*> array_data(y)
+    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
+    cdef double* out = <double*> array_data(values)
+    cdef const void* scores = array_data(spans)
+    cdef void* taken = array_data(chances)
+    cdef Py_ssize_t b, i, j, at, n = len(y), width = y.shape[1], K = spans.shape[3]
+    cdef bint is_double = spans.itemsize == 8
+    with nogil:
+        for b in range(n):
+            out[b] = 0.0
+            for i in range(sizes[b]):
+                for j in range(i, sizes[b]):
+                    at = (b * width + i) * width + j
+                    if label[at] >= 0:
+                        at = at * K + label[at]
+                        if is_double:
+                            out[b] += less(<const double*> scores + at, <double*> taken + at)
+                        else:
+                            out[b] += less(<const float*> scores + at, <float*> taken + at)
+            poll(width * width)
+
+
+cdef double less(const floating* score, floating* chance) noexcept nogil:
+    """A score; 1 is taken off the probability."""
+    chance[0] -= 1
+    return score[0]
