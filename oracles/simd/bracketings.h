@@ -47,16 +47,6 @@ ROWS_INLINE void doubles_put(double *x, doubles part) { memcpy(x, &part, sizeof 
 
 /* ---- sums over the labels of spans: floats in floats, a vector of them at a time ---- */
 
-#if defined(__AVX__)
-#define PART_TURNED(x, l) ROWS_PICK(rows_part_bits, x, x, l, l + 1, l + 2, l + 3, l + 4, l + 5, l + 6, l + 7)
-#define PART_REDUCED(x, f) (x = f(x, PART_TURNED(x, 4)), x = f(x, PART_TURNED(x, 2)), f(x, PART_TURNED(x, 1)))
-#else
-#define PART_TURNED(x, l) ROWS_PICK(rows_part_bits, x, x, l, l + 1, l + 2, l + 3)
-#define PART_REDUCED(x, f) (x = f(x, PART_TURNED(x, 2)), f(x, PART_TURNED(x, 1)))
-#endif
-
-ROWS_INLINE rows_part part_sum(rows_part a, rows_part b) { return a + b; }
-
 #define BRACKETINGS_NEAR 1e-6f      /* sums over labels that are less, after the greatest score of a row, are taken by themselves */
 
 /* A vector of scores of which `many` are there; -inf behind them. */
@@ -84,8 +74,8 @@ ROWS_INLINE float bracketings_sum(const float *x, int64_t n, rows_part_bits last
     return PART_REDUCED(sum, part_sum)[0];
 }
 
-/* Of the spans from word i on: `terms` exp(score - what is greatest), their sums, and what is greatest: of the row, where
- * floats are exact enough for it. */
+/* Write `terms` exp(score - greatest) of the spans from word i on, their sums, and the greatest score: the row's, where floats
+ * are exact enough for it. */
 static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t i) {
     const int64_t K = s->K, n = s->n - i;
     const float *x = (const float *)s->scores + (i * s->m + i) * K;
@@ -100,7 +90,7 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
     for (int64_t w = 0; w < n; w++) {
         if (h->sums[w * h->stride + i] >= BRACKETINGS_NEAR) continue;
         float own[PART];
-        memcpy(own, to + (w + 1) * K, sizeof own);     /* of the next span, for what is written behind the end */
+        memcpy(own, to + (w + 1) * K, sizeof own);     /* the next span's, for what is written behind the end */
         h->e[w * h->stride + i] = bracketings_exponentials(x + w * K, K, to + w * K);
         memcpy(to + (w + 1) * K, own, sizeof own);
         h->sums[w * h->stride + i] = bracketings_sum(to + w * K, K, last);

@@ -44,6 +44,7 @@ typedef struct {
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);
     int (*best[2])(const potentials *s, int32_t *states);
     int (*beside)(const potentials *s, double *log_z, float *const *nodes, float *const *pairs);
+    int (*within[2])(const void *numbers, int64_t n, double most);
 } potentials_kernels;
 
 KERNELS_OF(potentials);

@@ -25,9 +25,11 @@ cdef extern from "tree_sums.h" nogil:
         int lanes
         int (*sums)(const trees* s, double* log_z, void* arcs) except -1 nogil
         int (*beside)(const trees* s, double* log_z, float** arcs) except -1 nogil
+        int (*alone)(const trees* s, double* log_z, float* arcs) except -1 nogil
         int (*table)(const trees* s, float* table) noexcept nogil
     int64_t trees_size(int64_t n)
     int64_t trees_beside_size(int lanes, int64_t n)
+    int64_t trees_alone_size(int lanes, int64_t n)
     const tree_sums_kernels* tree_sums_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const tree_sums_kernels* KERNELS = tree_sums_kernels_of(kernel_set(), poll)
@@ -81,9 +83,14 @@ cdef class Batch:
         cdef char* to = NULL if chances is None else <char*> array_data(chances)
         cdef Py_ssize_t group, place, stop, b, longest = self.lengths[self.order[first * self.together]]
         cdef int lane, alone
+        cdef bint narrow
         cdef uintptr_t place_of_room
         cdef trees scores = self.scores
-        wide = trees_beside_size(KERNELS.lanes, min(longest, LANES_LONGEST)) if self.together > 1 else 0
+        cdef int64_t n = min(longest, LANES_LONGEST), wide = 0
+        if self.together > 1:
+            wide = trees_alone_size(KERNELS.lanes, n)
+            if self.n - first * self.together >= LEAST_BESIDE:
+                wide = max(wide, trees_beside_size(KERNELS.lanes, n))
         room = np.empty(max(8 * trees_size(longest), 4 * wide) + LINE, np.uint8)
         place_of_room = (<uintptr_t> array_data(room) + LINE - 1) // LINE * LINE
         scores.memory = <double*> place_of_room
@@ -100,7 +107,8 @@ cdef class Batch:
                     alone &= self.beside(&scores, place, stop, values, to)
             for lane in range(stop - place):
                 b = self.order[place + lane]
-                if alone >> lane & 1 and self.by_itself(&scores, b, values, to) == TREES_IN_LOGS:
+                narrow = self.together > 1 and stop - place < LEAST_BESIDE and self.lengths[b] <= LANES_LONGEST
+                if alone >> lane & 1 and self.by_itself(&scores, b, narrow, values, to) == TREES_IN_LOGS:
                     in_logs.append(b)
         return in_logs
 
@@ -148,10 +156,12 @@ cdef class Batch:
             values[self.order[place + lane]] = log_z[lane]
         return alone
 
-    cdef int by_itself(self, const trees* scores, Py_ssize_t b, double* values, char* to) except -1:
-        """The sums of an entry; TREES_IN_LOGS where there is another way only."""
+    cdef int by_itself(
+        self, const trees* scores, Py_ssize_t b, bint narrow, double* values, char* to
+    ) except -1:
+        """The sums of an entry, in narrow numbers if these do; TREES_IN_LOGS where there is another way only."""
         cdef trees s = scores[0]
-        cdef int status
+        cdef int status = TREES_IN_LOGS
         s.n, s.scores = self.lengths[b], self.arcs + b * self.step
         values[b] = 0.0
         if to != NULL:
@@ -159,7 +169,10 @@ cdef class Batch:
         if s.n == 0:
             return 0
         with nogil:
-            status = KERNELS.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
+            if narrow:
+                status = KERNELS.alone(&s, values + b, NULL if to == NULL else <float*> (to + b * self.step))
+            if status == TREES_IN_LOGS:
+                status = KERNELS.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
         if to != NULL and status == TREES_IN_LOGS:
             memset(to + b * self.step, 0, self.step)
         return status

@@ -20,7 +20,6 @@ from structsvm.layers.places import MaskedPlaces
 from structsvm.layers.structure import (
     Generators,
     Labels,
-    NoOutput,
     Parts,
     Scores,
     Values,
@@ -139,7 +138,7 @@ class Spans(MaskedPlaces):
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         n, (spans, *shared), log_z = len(scores.lengths), scores.parts, np.empty(len(scores.lengths))
-        parts = np.empty_like(spans) if marginals else None  # of which trees without rules write all
+        parts = np.empty_like(spans) if marginals else None  # trees without rules write all of it
         if parts is not None and (shared or not scores.lengths.all()):
             parts[:] = 0
         rules = np.zeros((n, *shared[0].shape[1:]) if shared else (n, 1, 1, 1)) if marginals else None
@@ -155,14 +154,12 @@ class Spans(MaskedPlaces):
                     parts[entry, :size, :size], rules[entry] = found
         if parts is None or rules is None:
             return log_z, ()
-        for entry in np.flatnonzero(np.isneginf(log_z))[:1].tolist():
-            raise NoOutput(entry)
+        possible(log_z)
         return log_z, (parts, rules.astype(spans.dtype)) if shared else (parts,)
 
     def best(self, scores: Scores) -> Labels:
         y, values = self._best(scores)
-        for entry in np.flatnonzero(np.isneginf(values))[:1].tolist():
-            raise NoOutput(entry)
+        possible(values)
         return y
 
     def restrict(self, scores: Scores, y: Labels) -> Scores:
