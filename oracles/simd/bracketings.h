@@ -82,6 +82,7 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
     float *to = (float *)h->terms + (i * s->n + i) * K, top = bracketings_exponentials(x, n * K, to);
     rows_part_bits last;
     for (int l = 0; l < PART; l++) last[l] = l <= (K - 1) % PART ? -1 : 0;
+    s->tables[3 * K + i] = top;
     for (int64_t w = 0; w < n; w++) {
         float sum = bracketings_sum(to + w * K, K, last);
         h->e[w * h->stride + i] = top;
@@ -98,6 +99,7 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
 }
 
 static void bracketings_wide(const brackets *s, const bracketings *h, int64_t i) {
+    s->tables[3 * s->K + i] = -INFINITY;    /* of no span: each has its own */
     for (int64_t w = 0, K = s->K; i + w < s->n; w++) {
         const double *x = (const double *)s->scores + (i * s->m + i + w) * K;
         double *to = (double *)h->terms + (i * s->n + i + w) * K, top = spans_top(x, K);
@@ -129,46 +131,50 @@ ROWS_INLINE void bracketings_part(const brackets *s, const bracketings *h, int64
 
 /* Whether all numbers of a row that are not 0 are in the range; the greatest. */
 static int bracketings_fit(const double *row, int64_t n, double *greatest) {
-    double low = BRACKETINGS_LEAST, high = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        low = row[i] < low && row[i] > 0 ? row[i] : low;
-        high = row[i] > high ? row[i] : high;
+    const doubles none = {0}, least = none + BRACKETINGS_LEAST;
+    doubles low = least, high = none;
+    for (int64_t i = 0; i < n; i += DOUBLES) {
+        const doubles x = doubles_at(row + i);
+        const doubles_bits zero = (doubles_bits)(x <= none);
+        high = doubles_max(x, high);
+        low = -doubles_max(-(doubles)(((doubles_bits)x & ~zero) | ((doubles_bits)least & zero)), -low);
     }
-    *greatest = high;
-    return low >= BRACKETINGS_LEAST && high <= 1 / BRACKETINGS_LEAST;
+    *greatest = spans_top((const double *)&high, DOUBLES);
+    for (int l = 0; l < DOUBLES; l++)
+        if (!(low[l] >= BRACKETINGS_LEAST)) return 0;
+    return *greatest <= 1 / BRACKETINGS_LEAST;
 }
 
-/* e, of which rows have the logs, over exp(shift). 0 where a number is out of range. */
+/* The greatest score of all spans, which `shift` gets, is 1 in e: its rows have the greatest scores of spans. Most of these
+ * are those of the spans from the same word on, `tops`, whose exponentials `factors` get. 0 where a number is out of range. */
 static int bracketings_weights(const brackets *s, const bracketings *h, double *shift) {
-    double greatest;
+    const double *tops = s->tables + 3 * s->K;
+    double *factors = s->tables + 3 * s->K + s->n;
+    doubles_bits bad = {0};
     *shift = -INFINITY;
     for (int64_t w = 1; w < s->n; w++) {
         double top = spans_top(h->e + w * h->stride, s->n - w);
         *shift = top > *shift ? top : *shift;
     }
     if (*shift == -INFINITY) *shift = 0.0;
-    for (int64_t w = 1; w < s->n; w++) {
-        double *row = h->e + w * h->stride;
-        for (int64_t i = 0; i < s->n - w; i++)
-            if (row[i] > -INFINITY && row[i] < *shift - 300.0) return 0;
-        spans_exponentials(row, *shift, s->n - w, s->is_double, row);
-        for (int64_t i = 0; i < s->n - w; i++) row[i] *= h->sums[w * h->stride + i];
-        if (!bracketings_fit(row, s->n - w, &greatest)) return 0;
-    }
+    spans_exponentials(tops, *shift, s->n, s->is_double, factors);
+    for (int64_t w = 1; w < s->n; w++)
+        for (int64_t i = 0; i < s->n - w; i += DOUBLES) {
+            double *row = h->e + w * h->stride + i;
+            const doubles top = doubles_at(row), sums = doubles_at(h->sums + w * h->stride + i);
+            const doubles_bits there = (doubles_bits)(sums > (doubles){0});
+            const doubles_bits own = (doubles_bits)(top != doubles_at(tops + i)) & there;
+            doubles by = doubles_at(factors + i);
+            int64_t any = 0;
+            for (int l = 0; l < DOUBLES; l++) any |= own[l];
+            if (any && s->is_double) by = doubles_exp(top - *shift, 13);
+            else if (any) by = doubles_exp(top - *shift, 8);
+            bad |= (doubles_bits)(top < (doubles){0} + (*shift - 300.0)) & there;
+            doubles_put(row, (doubles)((doubles_bits)(by * sums) & there));
+        }
+    for (int l = 0; l < DOUBLES; l++)
+        if (bad[l]) return 0;
     return 1;
-}
-
-/* Sums of products along rows: from a place on of the first row, which moves by `step` from row to row, and of the second
- * by `turn`. */
-ROWS_INLINE doubles bracketings_products(const double *x, int64_t step, const double *y, int64_t turn, int64_t n) {
-    doubles even = {0}, odd = {0};
-    int64_t m = 0;
-    for (; m + 1 < n; m += 2) {
-        even += doubles_at(x + m * step) * doubles_at(y + m * turn);
-        odd += doubles_at(x + (m + 1) * step) * doubles_at(y + (m + 1) * turn);
-    }
-    if (m < n) even += doubles_at(x + m * step) * doubles_at(y + m * turn);
-    return even + odd;
 }
 
 /* All P, and the log of the scale of a node; 0 where a number is out of range. */
@@ -179,9 +185,17 @@ static int bracketings_inside(const brackets *s, const bracketings *h, double *s
     for (int64_t i = 0; i < n; i++) h->P[i] = h->e[i] > -INFINITY;
     for (int64_t w = 1; w < n; w++) {
         double *row = h->P + w * stride;
-        for (int64_t i = 0; i < n - w; i += DOUBLES)
-            doubles_put(row + i, doubles_at(h->e + w * stride + i) *
-                        bracketings_products(h->P + i, stride, h->P + (w - 1) * stride + i + 1, 1 - stride, w));
+        for (int64_t i = 0; i < n - w; i += DOUBLES) {
+            const double *left = h->P + i, *right = h->P + (w - 1) * stride + i + 1;
+            doubles sum = {0}, other = sum;   /* in two turns, for their latency */
+            int64_t m = w - 1;
+            for (; m > 0; m -= 2) {     /* the row that was written last comes last */
+                sum += doubles_at(left + m * stride) * doubles_at(right - m * (stride - 1));
+                other += doubles_at(left + (m - 1) * stride) * doubles_at(right - (m - 1) * (stride - 1));
+            }
+            if (m == 0) sum += doubles_at(left) * doubles_at(right);
+            doubles_put(row + i, doubles_at(h->e + w * stride + i) * (sum + other));
+        }
         if (!bracketings_fit(row, n - w, &greatest)) return 0;
         if (greatest > 0 && (greatest < BRACKETINGS_CALM || greatest > 1 / BRACKETINGS_CALM)) {
             double by = log(greatest) / (double)w;
@@ -205,8 +219,12 @@ static int bracketings_outside(const brackets *s, const bracketings *h) {
     for (int64_t w = n - 1; w >= 0; w--) {
         for (int64_t i = 0; i < n - w; i += DOUBLES) {
             const double *q = h->q + (w + 1) * stride + i, *P = h->P + i;
-            doubles G = bracketings_products(q, stride, P + w + 1, stride, n - 1 - w) +
-                        bracketings_products(q - 1, stride - 1, P - 1, stride - 1, n - 1 - w);
+            doubles G = {0}, other = G;
+            for (int64_t m = n - 2 - w; m >= 0; m--) {     /* the row that was written last comes last */
+                G += doubles_at(q + m * stride) * doubles_at(P + w + 1 + m * stride);
+                other += doubles_at(q - 1 + m * (stride - 1)) * doubles_at(P - 1 + m * (stride - 1));
+            }
+            G += other;
             if (w == n - 1) G[0] = 1.0 / h->P[w * stride];
             const doubles own = doubles_at(h->P + w * stride + i);
             const doubles_bits there = (doubles_bits)(own > (doubles){0});
@@ -217,6 +235,21 @@ static int bracketings_outside(const brackets *s, const bracketings *h) {
         if (stop_count(&done, (n - w) * (n - w) + n) < 0) return -1;
     }
     return 0;
+}
+
+/* Copy labels of spans, with -1 behind a sentence; returns whether they are 2 n - 1, of spans within it. */
+static int bracketing_copy(const int32_t *y, int64_t n, int64_t m, int32_t K, int32_t *restrict out) {
+    int32_t found = 0, faults = 0;
+    memset(out, -1, m * m * sizeof(int32_t));
+    for (int64_t i = 0; i < n; i++, y += m, out += m) {
+        for (int64_t j = 0; j < i; j++) faults |= y[j] != -1;
+        for (int64_t j = i; j < n; j++) {
+            faults |= (uint32_t)y[j] + 1 > (uint32_t)K;
+            found += y[j] >= 0;
+            out[j] = y[j];
+        }
+    }
+    return !faults && found == (n > 0 ? 2 * n - 1 : 0);
 }
 
 /* ---- logs ---- */

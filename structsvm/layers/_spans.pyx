@@ -39,6 +39,7 @@ cdef extern from "spans.h" nogil:
         int (*bracket_sums)(const brackets* s, double* log_z, void* parts, double* rules) except -1 nogil
         int (*bracket_best)(const brackets* s, double* value, int32_t* y) except -1 nogil
         int (*bracketing_draw)(const brackets* s, const double* u, int64_t step, int32_t* y) except -1 nogil
+        bint (*bracketing_copy)(const int32_t* y, int64_t n, int64_t m, int32_t K, int32_t* out) noexcept nogil
     const spans_kernels* spans_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef extern from "drawn.h" nogil:
@@ -210,7 +211,7 @@ cdef class Brackets(Entries):
         self.s.S = self.s.K if self.shared else 1
         cdef Py_ssize_t n = longest, S = self.s.S
         chart = np.empty(n * n * (3 * S + 2) + 32 * n + 8)
-        tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K)
+        tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K + 4)
         labels = np.empty(n * n + 3 * n, np.int32)
         terms = np.empty(0 if self.shared else n * n * self.s.K + 16, self.scores.dtype)
         self.s.chart, self.s.tables = <double*> array_data(chart), <double*> array_data(tables)
@@ -252,28 +253,12 @@ def known_trees(y, lengths, int32_t n_labels, checked):
     cdef bint known = True
     with nogil:
         for b in range(n):
-            known = copy_tree(label, sizes[b], width, n_labels, out) and is_tree(out, sizes[b], width, stack)
+            known = KERNELS.bracketing_copy(label, sizes[b], width, n_labels, out) and is_tree(out, sizes[b], width, stack)
             if not known:
                 break
             poll(2 * width * width)
             label, out = label + width * width, out + width * width
     return known
-
-
-cdef bint copy_tree(const int32_t* y, int64_t n, int64_t width, int32_t n_labels, int32_t* out) noexcept nogil:
-    """Copy a table of labels; returns whether it has 2 n - 1 of them, each in its range and of a span within."""
-    cdef int64_t i, j, found = 0, faults = 0
-    for i in range(width):
-        for j in range(width):
-            out[i * width + j] = -1
-    for i in range(n):
-        for j in range(i):
-            faults |= y[i * width + j] != -1
-        for j in range(i, n):
-            faults |= <uint32_t> y[i * width + j] + 1 > <uint32_t> n_labels
-            found += y[i * width + j] >= 0
-            out[i * width + j] = y[i * width + j]
-    return not faults and found == max(2 * n - 1, 0)
 
 
 cdef bint is_tree(const int32_t* y, int64_t n, int64_t width, int32_t* stack) noexcept nogil:
@@ -301,6 +286,8 @@ cdef bint is_tree(const int32_t* y, int64_t n, int64_t width, int32_t* stack) no
 def less_trees(y, lengths, spans, chances, values):
     """Write the scores of trees without rules, and take their indicators off probabilities of spans.
 
+    Returns whether all are whole trees; nothing is written otherwise.
+
     Parameters
     ----------
     y : int32 array (B, n, n)
@@ -313,21 +300,29 @@ def less_trees(y, lengths, spans, chances, values):
     cdef double* out = <double*> array_data(values)
     cdef const void* scores = array_data(spans)
     cdef void* taken = array_data(chances)
-    cdef Py_ssize_t b, i, j, at, n = len(y), width = y.shape[1], K = spans.shape[3]
+    cdef Py_ssize_t b, i, j, at, n = len(y), width = y.shape[1], K = spans.shape[3], found = 0, wanted = 0
     cdef bint is_double = spans.itemsize == 8
+    places = np.empty(2 * width * n, np.int64)
+    cdef int64_t* place = <int64_t*> array_data(places)
     with nogil:
         for b in range(n):
-            out[b] = 0.0
+            wanted += max(2 * sizes[b] - 1, 0)
             for i in range(sizes[b]):
-                for j in range(i, sizes[b]):
-                    at = (b * width + i) * width + j
-                    if label[at] >= 0:
-                        at = at * K + label[at]
-                        if is_double:
-                            out[b] += less(<const double*> scores + at, <double*> taken + at)
-                        else:
-                            out[b] += less(<const float*> scores + at, <float*> taken + at)
+                at = (b * width + i) * width
+                for j in range(at + i, at + sizes[b]):
+                    if label[j] >= 0 and found < wanted:
+                        place[found] = j
+                        found += 1
             poll(width * width)
+        for b in range(n if found == wanted else 0):
+            out[b] = 0.0
+        for i in range(found if found == wanted else 0):
+            b, at = place[i] // (width * width), place[i] * K + label[place[i]]
+            if is_double:
+                out[b] += less(<const double*> scores + at, <double*> taken + at)
+            else:
+                out[b] += less(<const float*> scores + at, <float*> taken + at)
+    return found == wanted
 
 
 cdef double less(const floating* score, floating* chance) noexcept nogil:

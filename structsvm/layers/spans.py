@@ -130,11 +130,10 @@ class Spans(MaskedPlaces):
 
     def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
         """In place, at the true spans alone, where all of them are known."""
-        if len(scores.parts) > 1 or not self.is_known(y, scores):
-            return super().less_agreeing(scores, y, marginals)
         values = np.empty(len(y))
-        less_trees(y, scores.lengths, scores.parts[0], marginals[0], values)
-        return possible(values)
+        if len(scores.parts) == 1 and less_trees(y, scores.lengths, scores.parts[0], marginals[0], values):
+            return possible(values)
+        return super().less_agreeing(scores, y, marginals)
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         n, (spans, *shared), log_z = len(scores.lengths), scores.parts, np.empty(len(scores.lengths))
