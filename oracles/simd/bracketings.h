@@ -99,7 +99,7 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
 }
 
 static void bracketings_wide(const brackets *s, const bracketings *h, int64_t i) {
-    s->tables[3 * s->K + i] = -INFINITY;    /* of no span: each has its own */
+    s->tables[3 * s->K + i] = -INFINITY;    /* no span has this one: each has its own */
     for (int64_t w = 0, K = s->K; i + w < s->n; w++) {
         const double *x = (const double *)s->scores + (i * s->m + i + w) * K;
         double *to = (double *)h->terms + (i * s->n + i + w) * K, top = spans_top(x, K);

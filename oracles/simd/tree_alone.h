@@ -75,7 +75,8 @@ ROWS_INLINE float alone_take(float *X, int64_t S, int64_t k, float sum) {
 /* Write the derivatives of the row and the column of word k. */
 ROWS_INLINE void alone_give(const float *X, float *G, float *T, int64_t S, int64_t k, float sum) {
     rows_part rest = part_all(0.0f);
-    for (int64_t i = 0; i < k; i += PART) {
+    int64_t i = 0;
+    for (; i < k; i += PART) {
         rows_part g[2] = {part_all(0.0f), part_all(0.0f)}, d[2] = {g[0], g[0]};
         int64_t j = 0;
         for (; j + 1 < k; j += 2) {
@@ -94,8 +95,9 @@ ROWS_INLINE void alone_give(const float *X, float *G, float *T, int64_t S, int64
         *(rows_part *)(G + k * S + i) = g[0] * (1.0f / sum);
         *(rows_part *)(T + k * S + i) = d[0] + d[1];
     }
+    for (; i < S; i += PART) *(rows_part *)(G + k * S + i) = *(rows_part *)(T + k * S + i) = part_all(0.0f);
     rest = (part_all(1.0f) - PART_REDUCED(rest, part_sum)) * (1.0f / sum);
-    for (int64_t i = 0; i < k; i += PART) *(rows_part *)(T + k * S + i) += lanes_only(alone_columns(i, 1, k), rest);
+    for (i = 0; i < k; i += PART) *(rows_part *)(T + k * S + i) += lanes_only(alone_columns(i, 1, k), rest);
     for (int64_t j = 0; j < k; j++) {
         G[j * S + k] = T[k * S + j];
         T[j * S + k] = G[k * S + j];
@@ -122,7 +124,8 @@ static int trees_alone(const trees *s, double *log_z, float *arcs) {
         if (stop_count(&work, k * k / PART + 8 * k) < 0) return -1;
     }
     if (arcs == NULL) return TREES_OK;
-    memset(G, 0, 2 * N * S * sizeof(float));
+    memset(G, 0, 2 * S * sizeof(float));
+    memset(T, 0, 2 * S * sizeof(float));
     G[1] = T[S] = 1.0f / X[1];
     for (int64_t k = 2; k <= words; k++) {
         alone_give(X, G, T, S, k, sums[k]);

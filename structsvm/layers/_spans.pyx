@@ -5,7 +5,7 @@ Each entry is computed by itself, so that the bits do not depend on how the batc
 
 from cython cimport floating
 from libc.math cimport INFINITY, exp
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
@@ -253,8 +253,9 @@ def known_trees(y, lengths, int32_t n_labels, checked):
     cdef bint known = True
     with nogil:
         for b in range(n):
-            known = KERNELS.bracketing_copy(label, sizes[b], width, n_labels, out) and is_tree(out, sizes[b], width, stack)
-            if not known:
+            known = KERNELS.bracketing_copy(label, sizes[b], width, n_labels, out)
+            if not known or not is_tree(out, sizes[b], width, stack):
+                known = False
                 break
             poll(2 * width * width)
             label, out = label + width * width, out + width * width

@@ -56,13 +56,17 @@ cdef class Batch:
         self.arcs, self.lengths = <const char*> array_data(arcs), <const int64_t*> array_data(lengths)
         for b in range(1, len(lengths)):
             ascents += self.lengths[b] > self.lengths[b - 1]
-        order = np.argsort(-lengths, kind="stable") if ascents else np.arange(len(lengths))
+        order = np.argsort(-lengths, kind="stable") if ascents else None
         self.arrays = arcs, lengths, order
-        self.order = <int64_t*> array_data(order)
+        self.order = NULL if order is None else <int64_t*> array_data(order)
         self.n, self.step = len(lengths), arcs.shape[1] * arcs.shape[1] * arcs.itemsize
         self.scores.m, self.scores.is_double = arcs.shape[1], arcs.itemsize == 8
         self.scores.projective, self.scores.several = projective, several
         self.together = 1 if projective or self.scores.is_double else KERNELS.lanes
+
+    cdef Py_ssize_t at(self, Py_ssize_t place) noexcept nogil:
+        """The entry at a place in the order of lengths."""
+        return place if self.order == NULL else self.order[place]
 
     @property
     def n_groups(self):
@@ -81,7 +85,7 @@ cdef class Batch:
         """
         cdef double* values = <double*> array_data(log_z)
         cdef char* to = NULL if chances is None else <char*> array_data(chances)
-        cdef Py_ssize_t group, place, stop, b, longest = self.lengths[self.order[first * self.together]]
+        cdef Py_ssize_t group, place, stop, b, longest = self.lengths[self.at(first * self.together)]
         cdef int lane, alone
         cdef bint narrow
         cdef uintptr_t place_of_room
@@ -96,17 +100,17 @@ cdef class Batch:
         scores.memory = <double*> place_of_room
         in_logs = []
         for place in range(first * self.together, min(last * self.together, self.n)):
-            b = self.order[place]
+            b = self.at(place)
             if to != NULL and (self.lengths[b] < scores.m - 1 or self.lengths[b] == 0):
                 memset(to + b * self.step, 0, self.step)
         for group in range(first, last):
             place, stop = group * self.together, min((group + 1) * self.together, self.n)
             alone = (1 << (stop - place)) - 1
-            if stop - place >= LEAST_BESIDE and self.lengths[self.order[place]] <= LANES_LONGEST:
+            if stop - place >= LEAST_BESIDE and self.lengths[self.at(place)] <= LANES_LONGEST:
                 with nogil:
                     alone &= self.beside(&scores, place, stop, values, to)
             for lane in range(stop - place):
-                b = self.order[place + lane]
+                b = self.at(place + lane)
                 narrow = self.together > 1 and stop - place < LEAST_BESIDE and self.lengths[b] <= LANES_LONGEST
                 if alone >> lane & 1 and self.by_itself(&scores, b, narrow, values, to) == TREES_IN_LOGS:
                     in_logs.append(b)
@@ -145,7 +149,7 @@ cdef class Batch:
         cdef Py_ssize_t b
         cdef int lane, alone
         for lane in range(self.together):
-            b = self.order[min(place + lane, stop - 1)]
+            b = self.at(min(place + lane, stop - 1))
             s[lane] = scores[0]
             s[lane].n, s[lane].scores = self.lengths[b], self.arcs + b * self.step
             if place + lane >= stop:
@@ -153,7 +157,7 @@ cdef class Batch:
             arcs[lane] = NULL if to == NULL else <float*> (to + b * self.step)
         alone = KERNELS.beside(s, log_z, NULL if to == NULL else arcs)
         for lane in range(stop - place):
-            values[self.order[place + lane]] = log_z[lane]
+            values[self.at(place + lane)] = log_z[lane]
         return alone
 
     cdef int by_itself(
@@ -164,13 +168,15 @@ cdef class Batch:
         cdef int status = TREES_IN_LOGS
         s.n, s.scores = self.lengths[b], self.arcs + b * self.step
         values[b] = 0.0
-        if to != NULL:
+        if to != NULL and not (narrow and s.n == s.m - 1):      # all is written then
             memset(to + b * self.step, 0, self.step)
         if s.n == 0:
             return 0
         with nogil:
             if narrow:
                 status = KERNELS.alone(&s, values + b, NULL if to == NULL else <float*> (to + b * self.step))
+                if status == TREES_IN_LOGS and to != NULL:
+                    memset(to + b * self.step, 0, self.step)
             if status == TREES_IN_LOGS:
                 status = KERNELS.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
         if to != NULL and status == TREES_IN_LOGS:

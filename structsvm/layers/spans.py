@@ -23,6 +23,7 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    as_narrow,
     as_outputs,
     as_parts,
     batched,
@@ -91,8 +92,7 @@ class Spans(MaskedPlaces):
         if found.shape != (n, longest, longest) or found.dtype.kind not in "iu":
             wanted = (n, longest, longest)
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
-        whole, narrow = np.empty(found.shape, np.int32), np.ascontiguousarray(found, np.int32)
-        is_narrow = found.dtype == np.int32 or np.array_equal(narrow, found)
+        whole, (narrow, is_narrow) = np.empty(found.shape, np.int32), as_narrow(found)
         if is_narrow and known_trees(narrow, scores.lengths, K, whole):
             return whole
         inside = _inside(longest, scores.lengths)

@@ -41,12 +41,15 @@ Generators = list[np.random.Generator]
 MASKED = float("-inf")
 
 # Scores of a type are less, so that their sums do not overflow.
-GREATEST = {np.dtype(kind): np.finfo(kind).max / 8 for kind in (np.float32, np.float64)}
+GREATEST = {np.dtype(kind): float(np.finfo(kind).max / 8) for kind in (np.float32, np.float64)}
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Scores:
-    """Checked potentials of a batch: each array with a batch axis, which has one entry where all share it."""
+    """Checked potentials of a batch: each array with a batch axis, which has one entry where all share it.
+
+    Not frozen: that would take as long as all checks of one entry.
+    """
 
     parts: Parts
     shapes: Shapes  # shapes that the user gave
@@ -216,6 +219,14 @@ def as_outputs(y: ArrayLike) -> Integers:
         return y
     check_no_masks(y, "y")
     return np.asarray(y)
+
+
+def as_narrow(y: Integers) -> tuple[Labels, bool]:
+    """A contiguous array of int32, and whether it has the same numbers."""
+    if y.dtype == np.int32 and y.flags.c_contiguous:
+        return y, True
+    narrow = np.ascontiguousarray(y, np.int32)
+    return narrow, y.dtype == np.int32 or np.array_equal(narrow, y)
 
 
 def generators_of(seed: int, n: int) -> Generators:

@@ -23,6 +23,7 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    as_narrow,
     as_outputs,
     as_parts,
     check_lengths,
@@ -68,8 +69,7 @@ class _Trees(Places):
         if found.shape != wanted or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
         whole = np.empty(wanted, np.int32)
-        narrow = np.ascontiguousarray(found, np.int32)
-        is_narrow = found.dtype == np.int32 or np.array_equal(narrow, found)
+        narrow, is_narrow = as_narrow(found)
         if (
             found.ndim == 2
             and is_narrow
