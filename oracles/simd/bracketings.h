@@ -145,6 +145,12 @@ static int bracketings_fit(const double *row, int64_t n, double *greatest) {
     return *greatest <= 1 / BRACKETINGS_LEAST;
 }
 
+/* exp(x - shift) of what is not greater than shift, and 1 of what is. */
+ROWS_INLINE doubles bracketings_weight(const brackets *s, doubles x, double shift) {
+    x = -doubles_max(shift - x, (doubles){0});
+    return s->is_double ? doubles_exp(x, 13) : doubles_exp(x, 8);
+}
+
 /* The greatest score of all spans, which `shift` gets, is 1 in e: its rows have the greatest scores of spans. Most of these
  * are those of the spans from the same word on, `tops`, whose exponentials `factors` get. 0 where a number is out of range. */
 static int bracketings_weights(const brackets *s, const bracketings *h, double *shift) {
@@ -157,7 +163,7 @@ static int bracketings_weights(const brackets *s, const bracketings *h, double *
         *shift = top > *shift ? top : *shift;
     }
     if (*shift == -INFINITY) *shift = 0.0;
-    spans_exponentials(tops, *shift, s->n, s->is_double, factors);
+    for (int64_t i = 0; i < s->n - 1; i += DOUBLES) doubles_put(factors + i, bracketings_weight(s, doubles_at(tops + i), *shift));
     for (int64_t w = 1; w < s->n; w++)
         for (int64_t i = 0; i < s->n - w; i += DOUBLES) {
             double *row = h->e + w * h->stride + i;
@@ -167,8 +173,7 @@ static int bracketings_weights(const brackets *s, const bracketings *h, double *
             doubles by = doubles_at(factors + i);
             int64_t any = 0;
             for (int l = 0; l < DOUBLES; l++) any |= own[l];
-            if (any && s->is_double) by = doubles_exp(top - *shift, 13);
-            else if (any) by = doubles_exp(top - *shift, 8);
+            if (any) by = bracketings_weight(s, top, *shift);
             bad |= (doubles_bits)(top < (doubles){0} + (*shift - 300.0)) & there;
             doubles_put(row, (doubles)((doubles_bits)(by * sums) & there));
         }
