@@ -98,7 +98,7 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
     }
 }
 
-static void bracketings_wide(const brackets *s, const bracketings *h, int64_t i) {
+SPANS_RARE void bracketings_wide(const brackets *s, const bracketings *h, int64_t i) {
     s->tables[3 * s->K + i] = -INFINITY;    /* no span has this one: each has its own */
     for (int64_t w = 0, K = s->K; i + w < s->n; w++) {
         const double *x = (const double *)s->scores + (i * s->m + i + w) * K;
@@ -110,7 +110,7 @@ static void bracketings_wide(const brackets *s, const bracketings *h, int64_t i)
 }
 
 /* Write the probabilities of a row of spans, from those over the sums of their labels, and zeros elsewhere. */
-ROWS_INLINE void bracketings_part(const brackets *s, const bracketings *h, int64_t i, void *parts) {
+static void bracketings_part(const brackets *s, const bracketings *h, int64_t i, void *parts) {
     int64_t K = s->K, n = s->n, size = s->is_double ? sizeof(double) : sizeof(float), from = i * s->m * K;
     memset((char *)parts + from * size, 0, (i < n ? i : s->m) * K * size);
     for (int64_t w = 0; i + w < n; w++) {
@@ -129,8 +129,15 @@ ROWS_INLINE void bracketings_part(const brackets *s, const bracketings *h, int64
 
 /* ---- products ---- */
 
+/* Processors of before 2013 do with logs, and less code. */
+#if defined(__SSE2__) && !defined(__AVX__)
+enum { HAS_PRODUCTS = 0 };
+#else
+enum { HAS_PRODUCTS = 1 };
+#endif
+
 /* Whether all numbers of a row that are not 0 are in the range; the greatest. */
-static int bracketings_fit(const double *row, int64_t n, double *greatest) {
+SPANS_RARE int bracketings_fit(const double *row, int64_t n, double *greatest) {
     const doubles none = {0}, least = none + BRACKETINGS_LEAST;
     doubles low = least, high = none;
     for (int64_t i = 0; i < n; i += DOUBLES) {
@@ -146,10 +153,7 @@ static int bracketings_fit(const double *row, int64_t n, double *greatest) {
 }
 
 /* exp(x - shift) of what is not greater than shift, and 1 of what is. */
-ROWS_INLINE doubles bracketings_weight(const brackets *s, doubles x, double shift) {
-    x = -doubles_max(shift - x, (doubles){0});
-    return s->is_double ? doubles_exp(x, 13) : doubles_exp(x, 8);
-}
+SPANS_RARE doubles bracketings_weight(doubles x, double shift) { return doubles_exp(-doubles_max(shift - x, (doubles){0}), 13); }
 
 /* The greatest score of all spans, which `shift` gets, is 1 in e: its rows have the greatest scores of spans. Most of these
  * are those of the spans from the same word on, `tops`, whose exponentials `factors` get. 0 where a number is out of range. */
@@ -163,7 +167,7 @@ static int bracketings_weights(const brackets *s, const bracketings *h, double *
         *shift = top > *shift ? top : *shift;
     }
     if (*shift == -INFINITY) *shift = 0.0;
-    for (int64_t i = 0; i < s->n - 1; i += DOUBLES) doubles_put(factors + i, bracketings_weight(s, doubles_at(tops + i), *shift));
+    for (int64_t i = 0; i < s->n - 1; i += DOUBLES) doubles_put(factors + i, bracketings_weight(doubles_at(tops + i), *shift));
     for (int64_t w = 1; w < s->n; w++)
         for (int64_t i = 0; i < s->n - w; i += DOUBLES) {
             double *row = h->e + w * h->stride + i;
@@ -173,7 +177,7 @@ static int bracketings_weights(const brackets *s, const bracketings *h, double *
             doubles by = doubles_at(factors + i);
             int64_t any = 0;
             for (int l = 0; l < DOUBLES; l++) any |= own[l];
-            if (any) by = bracketings_weight(s, top, *shift);
+            if (any) by = bracketings_weight(top, *shift);
             bad |= (doubles_bits)(top < (doubles){0} + (*shift - 300.0)) & there;
             doubles_put(row, (doubles)((doubles_bits)(by * sums) & there));
         }
@@ -242,44 +246,53 @@ static int bracketings_outside(const brackets *s, const bracketings *h) {
     return 0;
 }
 
-/* Copy labels of spans, with -1 behind a sentence; returns whether they are 2 n - 1, of spans within it. */
-static int bracketing_copy(const int32_t *y, int64_t n, int64_t m, int32_t K, int32_t *restrict out) {
-    int32_t found = 0, faults = 0;
+/* Copy labels of spans, with -1 behind a sentence; returns whether they are 2 n - 1. */
+static int bracketing_copy(const int32_t *y, int64_t n, int64_t m, int32_t K, int32_t *out) {
+    rows_part_bits faults = {0}, found = faults;
+    int64_t total = 0;
     memset(out, -1, m * m * sizeof(int32_t));
     for (int64_t i = 0; i < n; i++, y += m, out += m) {
-        for (int64_t j = 0; j < i; j++) faults |= y[j] != -1;
-        for (int64_t j = i; j < n; j++) {
-            faults |= (uint32_t)y[j] + 1 > (uint32_t)K;
-            found += y[j] >= 0;
-            out[j] = y[j];
+        int64_t j = 0;
+        memcpy(out, y, n * sizeof(int32_t));
+        for (; j + PART <= n; j += PART) {
+            const rows_part_bits label = (rows_part_bits)*(const rows_part *)(const void *)(y + j);
+            faults |= (label < -1) | (label >= K);
+            found -= label >= 0;
+        }
+        for (; j < n; j++) {
+            if (y[j] < -1 || y[j] >= K) return 0;
+            total += y[j] >= 0;
         }
     }
-    return !faults && found == (n > 0 ? 2 * n - 1 : 0);
+    for (int l = 0; l < PART; l++) {
+        if (faults[l]) return 0;
+        total += found[l];
+    }
+    return total == (n > 0 ? 2 * n - 1 : 0);
 }
 
 /* ---- logs ---- */
 
 /* U of the spans of w + 1 words. */
-ROWS_INLINE void bracketings_logs(int64_t n, int64_t stride, int64_t w, const double *I, double *U, int terms) {
+ROWS_INLINE void bracketings_logs(int64_t n, int64_t stride, int64_t w, const double *I, double *U) {
     for (int64_t i = 0; i < n - w; i += DOUBLES) {
         doubles top = (doubles){0} - DBL_MAX, sum = {0};
         for (int64_t m = 0; m < w; m++)
             top = doubles_max(doubles_at(I + m * stride + i) + doubles_at(I + (w - 1 - m) * stride + i + m + 1), top);
         for (int64_t m = 0; m < w; m++)
             sum += doubles_exp(doubles_at(I + m * stride + i) + doubles_at(I + (w - 1 - m) * stride + i + m + 1) - top,
-                               terms);
+                               13);
         for (int k = 0; k < DOUBLES && i + k < n - w; k++) U[i + k] = sum[k] > 0 ? top[k] + log(sum[k]) : -INFINITY;
     }
 }
 
 /* Share out the probabilities of the spans of w + 1 words. */
-ROWS_INLINE void bracketings_shares(int64_t n, int64_t stride, int64_t w, const double *I, const double *U, double *p,
-                                     int terms) {
+ROWS_INLINE void bracketings_shares(int64_t n, int64_t stride, int64_t w, const double *I, const double *U, double *p) {
     for (int64_t i = 0; i < n - w; i += DOUBLES) {
         doubles whole = doubles_max(doubles_at(U + i), (doubles){0} - DBL_MAX), own = doubles_at(p + w * stride + i);
         for (int64_t m = 0; m < w; m++) {
             int64_t left = m * stride + i, right = (w - 1 - m) * stride + i + m + 1;
-            doubles share = own * doubles_exp(doubles_at(I + left) + doubles_at(I + right) - whole, terms);
+            doubles share = own * doubles_exp(doubles_at(I + left) + doubles_at(I + right) - whole, 13);
             doubles_put(p + left, doubles_at(p + left) + share);
             doubles_put(p + right, doubles_at(p + right) + share);
         }
@@ -287,7 +300,7 @@ ROWS_INLINE void bracketings_shares(int64_t n, int64_t stride, int64_t w, const 
 }
 
 /* The log of the sum over the labels of a span, whose probabilities `parts` gets. */
-static double bracketings_labels(const brackets *s, int64_t i, int64_t j, void *parts) {
+SPANS_RARE double bracketings_labels(const brackets *s, int64_t i, int64_t j, void *parts) {
     int64_t K = s->K, place = (i * s->m + j) * K;
     double *row = s->tables, *e = row + K, top, sum;
     spans_load(s->scores, s->is_double, place, K, row);
@@ -300,7 +313,7 @@ static double bracketings_labels(const brackets *s, int64_t i, int64_t j, void *
     return top + log(sum);
 }
 
-static int bracketings_in_logs(const brackets *s, double *log_z, void *parts) {
+SPANS_RARE int bracketings_in_logs(const brackets *s, double *log_z, void *parts) {
     int64_t n = s->n, K = s->K, done = 0;
     const bracketings h = bracketings_of(s);
     int64_t stride = h.stride, size = n * stride;
@@ -311,8 +324,7 @@ static int bracketings_in_logs(const brackets *s, double *log_z, void *parts) {
     if (parts != NULL) memset(parts, 0, s->m * s->m * K * (s->is_double ? sizeof(double) : sizeof(float)));
     for (int64_t w = 0; w < n; w++) {
         double *whole = U + w * stride;
-        if (s->is_double) bracketings_logs(n, stride, w, I, whole, 13);
-        else bracketings_logs(n, stride, w, I, whole, 8);
+        bracketings_logs(n, stride, w, I, whole);
         for (int64_t i = 0; i < n - w; i++)
             I[w * stride + i] = bracketings_labels(s, i, i + w, parts) + (w > 0 ? whole[i] : 0.0);
         if (stop_count(&done, (n - w) * (2 * w + 2 * K + 8)) < 0) return -1;
@@ -321,8 +333,7 @@ static int bracketings_in_logs(const brackets *s, double *log_z, void *parts) {
     if (parts == NULL || *log_z == -INFINITY) return 0;
     p[(n - 1) * stride] = 1.0;
     for (int64_t w = n - 1; w >= 0; w--) {
-        if (s->is_double) bracketings_shares(n, stride, w, I, U + w * stride, p, 13);
-        else bracketings_shares(n, stride, w, I, U + w * stride, p, 8);
+        bracketings_shares(n, stride, w, I, U + w * stride, p);
         for (int64_t i = 0; i < n - w; i++) {
             int64_t place = (i * s->m + i + w) * K;
             spans_load(parts, s->is_double, place, K, row);
@@ -338,6 +349,7 @@ static int bracketing_sums(const brackets *s, double *log_z, void *parts) {
     const bracketings h = bracketings_of(s);
     int64_t n = s->n, done = 0;
     double shift;
+    if (!HAS_PRODUCTS) return bracketings_in_logs(s, log_z, parts);
     memset(s->chart, 0, (BRACKETINGS_FRONT + 4 * n * h.stride) * sizeof(double));
     for (int64_t i = 0; i < n; i++) {
         if (s->is_double) bracketings_wide(s, &h, i);
@@ -359,7 +371,7 @@ static int bracketing_sums(const brackets *s, double *log_z, void *parts) {
 }
 
 /* Draw a tree from the root down, by what sums leave behind and 3 n uniform numbers, `step` apart. */
-static int bracketing_draw(const brackets *s, const double *u, int64_t step, int32_t *y) {
+SPANS_RARE int bracketing_draw(const brackets *s, const double *u, int64_t step, int32_t *y) {
     const bracketings h = bracketings_of(s);
     int64_t n = s->n, stride = h.stride, held = 0, done = 0;
     const int in_logs = s->chart[0] > 0;

@@ -269,11 +269,3 @@ static int NAMED(best)(const potentials *s, int32_t *states) {
     }
     return 0;
 }
-
-/* Whether all numbers are less than `most`, and more than it with the other sign. */
-static int NAMED(within)(const void *numbers, int64_t n, double most) {
-    const REAL *x = numbers, high = (REAL)most, low = -high;
-    int beyond = 0;
-    for (int64_t j = 0; j < n; j++) beyond |= !(x[j] < high) | !(x[j] > low);
-    return !beyond;
-}

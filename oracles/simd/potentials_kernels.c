@@ -2,5 +2,5 @@
 
 KERNELS(potentials) = {
     .lanes = PART, .beside = sums_beside, .sums = {sums_float, sums_double}, .best = {best_float, best_double},
-    .within = {within_float, within_double}
+    .within = numbers_within
 };

@@ -1,5 +1,5 @@
 /* The sums of `trees_crossing` in tree_sums.h for one entry in floats, as tree_lanes.h has them for several: vectors are of
- * neighbouring columns. Rows and columns are words, 0 the root; rows are `stride` apart.
+ * neighbouring columns; narrower ones than those of AVX-512 gain less over doubles than their code is worth. Rows and columns are words, 0 the root; rows are `stride` apart.
  *
  * The sum of the next word's column is formed while the rows above it are changed. y takes the place of X[k][i], i < k. The
  * derivatives G stand twice, as G[head][word] and turned, T[word][head], so that both sums over them are of whole rows.
@@ -55,7 +55,6 @@ ROWS_INLINE float alone_take(float *X, int64_t S, int64_t k, float sum) {
     int64_t i = 0, j = 1;
     for (; i + PART < k; i += PART) {
         y = *(rows_part *)(X + k * S + i) *= inverse;
-        EACH_PART
         for (j = 0; j < k; j++) alone_add(X + j * S + i, by[j * S], y);
     }
     const rows_part own = alone_at(X + k * S + i), all = own * inverse;

@@ -31,7 +31,7 @@ cdef extern from "potentials.h" nogil:
         int (*sums[2])(const potentials* s, double* log_z, void* nodes, void* pairs) except -1 nogil
         int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
         int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs) except -1 nogil
-        int (*within[2])(const void* numbers, int64_t n, double most) noexcept nogil
+        int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
@@ -378,5 +378,5 @@ def within(array, double most):
     cdef int64_t n = array.size
     cdef bint is_double = array.itemsize == 8, found
     with nogil:
-        found = KERNELS.within[is_double](numbers, n, most)
+        found = KERNELS.within(numbers, is_double, n, most)
     return found

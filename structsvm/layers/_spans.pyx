@@ -263,7 +263,7 @@ def known_trees(y, lengths, int32_t n_labels, checked):
 
 
 cdef bint is_tree(const int32_t* y, int64_t n, int64_t width, int32_t* stack) noexcept nogil:
-    """Whether 2 n - 1 labelled spans are a binary tree: the longest one that begins a span leaves another one."""
+    """Whether 2 n - 1 labels are those of a binary tree: the longest span that begins another one leaves a span."""
     cdef int64_t i, j, m, held = 0
     if n == 0:
         return True

@@ -32,7 +32,9 @@ cdef extern from "tree_sums.h" nogil:
     int64_t trees_alone_size(int lanes, int64_t n)
     const tree_sums_kernels* tree_sums_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
+# For floats, and for doubles, whose vectors are no wider in the third set than in the second.
 cdef const tree_sums_kernels* KERNELS = tree_sums_kernels_of(kernel_set(), poll)
+cdef const tree_sums_kernels* OF_DOUBLES = tree_sums_kernels_of(min(kernel_set(), 1), poll)
 
 # Groups with fewer entries are computed one by one, which is then as fast. Vectors are whole lines of the cache.
 cdef enum:
@@ -111,7 +113,8 @@ cdef class Batch:
                     alone &= self.beside(&scores, place, stop, values, to)
             for lane in range(stop - place):
                 b = self.at(place + lane)
-                narrow = self.together > 1 and stop - place < LEAST_BESIDE and self.lengths[b] <= LANES_LONGEST
+                narrow = KERNELS.alone != NULL and self.together > 1 and stop - place < LEAST_BESIDE
+                narrow = narrow and self.lengths[b] <= LANES_LONGEST
                 if alone >> lane & 1 and self.by_itself(&scores, b, narrow, values, to) == TREES_IN_LOGS:
                     in_logs.append(b)
         return in_logs
@@ -134,7 +137,7 @@ cdef class Batch:
         with nogil:
             for b in range(first, last):
                 s.n, s.scores = self.lengths[b], self.arcs + b * self.step
-                if s.n and KERNELS.table(&s, table + (b - first) * (longest + more + 1) ** 2) == TREES_OK:
+                if s.n and OF_DOUBLES.table(&s, table + (b - first) * (longest + more + 1) ** 2) == TREES_OK:
                     size[b - first] = s.n + more
                 poll(s.n * s.n)
         return tables, sizes
@@ -178,7 +181,7 @@ cdef class Batch:
                 if status == TREES_IN_LOGS and to != NULL:
                     memset(to + b * self.step, 0, self.step)
             if status == TREES_IN_LOGS:
-                status = KERNELS.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
+                status = OF_DOUBLES.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
         if to != NULL and status == TREES_IN_LOGS:
             memset(to + b * self.step, 0, self.step)
         return status
