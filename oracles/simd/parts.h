@@ -41,6 +41,23 @@ typedef int32_t rows_part_bits __attribute__((vector_size(4 * PART)));
 
 ROWS_INLINE rows_part part_all(float x) { return x - (rows_part){0}; }
 
+/* f of all lanes, in each lane. */
+#if defined(__AVX512F__)
+#define PART_TURNED(x, l) \
+    ROWS_PICK(rows_part_bits, x, x, l, l + 1, l + 2, l + 3, l + 4, l + 5, l + 6, l + 7, l + 8, l + 9, l + 10, l + 11, l + 12, \
+              l + 13, l + 14, l + 15)
+#define PART_REDUCED(x, f) \
+    (x = f(x, PART_TURNED(x, 8)), x = f(x, PART_TURNED(x, 4)), x = f(x, PART_TURNED(x, 2)), f(x, PART_TURNED(x, 1)))
+#elif defined(__AVX__)
+#define PART_TURNED(x, l) ROWS_PICK(rows_part_bits, x, x, l, l + 1, l + 2, l + 3, l + 4, l + 5, l + 6, l + 7)
+#define PART_REDUCED(x, f) (x = f(x, PART_TURNED(x, 4)), x = f(x, PART_TURNED(x, 2)), f(x, PART_TURNED(x, 1)))
+#else
+#define PART_TURNED(x, l) ROWS_PICK(rows_part_bits, x, x, l, l + 1, l + 2, l + 3)
+#define PART_REDUCED(x, f) (x = f(x, PART_TURNED(x, 2)), f(x, PART_TURNED(x, 1)))
+#endif
+
+ROWS_INLINE rows_part part_sum(rows_part a, rows_part b) { return a + b; }
+
 /* ---- kernels with an entry of a batch in each lane ---- */
 
 typedef double lanes_double __attribute__((vector_size(8 * PART)));

@@ -44,6 +44,7 @@ typedef struct {
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);
     int (*best[2])(const potentials *s, int32_t *states);
     int (*beside)(const potentials *s, double *log_z, float *const *nodes, float *const *pairs);
+    int (*within)(const void *numbers, int is_double, int64_t n, double most);
 } potentials_kernels;
 
 KERNELS_OF(potentials);
@@ -79,5 +80,23 @@ static void exponentials_float(const float *x, float top, int64_t n, float *out)
 #define SCALED_RANGE 300.0
 #define SCALED_LEAST 1e-150
 #include "chain_scaled.h"
+
+/* Whether all of n doubles or floats are less than `most`, and more than it with the other sign. */
+static __attribute__((noinline, cold)) int numbers_within(const void *numbers, int is_double, int64_t n, double most) {
+    const float *x = numbers, high = (float)most;
+    rows_part_bits good = (rows_part_bits)(part_all(0.0f) == part_all(0.0f));
+    int64_t j = 0;
+    if (is_double) {
+        const double *wide = numbers;
+        while (j < n && wide[j] < most && wide[j] > -most) j++;
+        return j == n;
+    }
+    for (; j + PART <= n; j += PART)
+        good &= (rows_part_bits)(*(const rows_part *)(x + j) < part_all(high)) & (rows_part_bits)(*(const rows_part *)(x + j) > part_all(-high));
+    for (int l = 0; l < PART; l++)
+        if (!good[l]) return 0;
+    while (j < n && x[j] < high && x[j] > -high) j++;
+    return j == n;
+}
 
 #endif

@@ -1,5 +1,6 @@
 #include "potentials.h"
 
 KERNELS(potentials) = {
-    .lanes = PART, .beside = sums_beside, .sums = {sums_float, sums_double}, .best = {best_float, best_double}
+    .lanes = PART, .beside = sums_beside, .sums = {sums_float, sums_double}, .best = {best_float, best_double},
+    .within = numbers_within
 };

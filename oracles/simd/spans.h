@@ -29,14 +29,15 @@ typedef struct {
 
 /* A sentence of n words, of m in the array: scores (m, m, K) of the spans from word i to word j, with label k. Without
  * rules S = 1, a span's labels do not depend on those below it; with them S = K, and rules (K, K, K) score a label, the
- * left and the right one below. Room: `chart` for 3 n n S + 2 n n + 32 n doubles, `tables` for 2 S S S + 4 S S + 2 n + 3 K, and
- * `labels` for n n + 3 n, which sums do not need. */
+ * left and the right one below. Room: `chart` for 3 n n S + 2 n n + 32 n + 8 doubles, `tables` for 2 S S S + 4 S S + 2 n + 3 K + 8,
+ * `labels` for n n + 3 n, which sums do not need, and without rules `terms` for n n K + 16 numbers of the scores' type. */
 typedef struct {
     int64_t n, m, K, S;
     int is_double;
     const void *scores;
     const double *rules;
     double *chart, *tables;
+    void *terms;
     int32_t *labels;
 } brackets;
 
@@ -50,6 +51,7 @@ typedef struct {
     int (*bracket_sums)(const brackets *s, double *log_z, void *parts, double *rules);
     int (*bracket_best)(const brackets *s, double *value, int32_t *y);
     int (*bracketing_draw)(const brackets *s, const double *u, int64_t step, int32_t *y);
+    int (*bracketing_copy)(const int32_t *y, int64_t n, int64_t m, int32_t K, int32_t *out);   /* see bracketings.h */
 } spans_kernels;
 
 KERNELS_OF(spans);

@@ -34,6 +34,7 @@ typedef struct {
     int lanes;   /* entries that `beside` computes side by side, see tree_lanes.h */
     int (*sums)(const trees *s, double *log_z, void *arcs);
     int (*beside)(const trees *s, double *log_z, float *const *arcs);
+    int (*alone)(const trees *s, double *log_z, float *arcs);   /* see tree_alone.h; with AVX-512 only, where the others are not */
     int (*table)(const trees *s, float *table);
 } tree_sums_kernels;
 
@@ -347,5 +348,7 @@ static int trees_sums(const trees *s, double *log_z, void *arcs) {
 }
 
 #include "tree_lanes.h"
+
+#include "tree_alone.h"
 
 #endif

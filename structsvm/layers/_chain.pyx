@@ -31,6 +31,7 @@ cdef extern from "potentials.h" nogil:
         int (*sums[2])(const potentials* s, double* log_z, void* nodes, void* pairs) except -1 nogil
         int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
         int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs) except -1 nogil
+        int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
@@ -369,3 +370,13 @@ cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, 
             value += A[(t - 1) * s.each + pair]
             pairs[(0 if s.each == 0 else t - 1) * K * K + pair] -= 1
     return value
+
+
+def within(array, double most):
+    """Whether all numbers of a contiguous array, float32 or float64, are between -most and most."""
+    cdef const void* numbers = array_data(array)
+    cdef int64_t n = array.size
+    cdef bint is_double = array.itemsize == 8, found
+    with nogil:
+        found = KERNELS.within(numbers, is_double, n, most)
+    return found

@@ -3,6 +3,7 @@
 Each entry is computed by itself, so that the bits do not depend on how the batch is split among threads.
 """
 
+from cython cimport floating
 from libc.math cimport INFINITY, exp
 from libc.stdint cimport int32_t, int64_t
 
@@ -30,6 +31,7 @@ cdef extern from "spans.h" nogil:
         const double* rules
         double* chart
         double* tables
+        void* terms
         int32_t* labels
     ctypedef struct spans_kernels:
         int (*segment_sums)(const segments* s, double* log_z, void* parts, double* pairs) except -1 nogil
@@ -37,6 +39,7 @@ cdef extern from "spans.h" nogil:
         int (*bracket_sums)(const brackets* s, double* log_z, void* parts, double* rules) except -1 nogil
         int (*bracket_best)(const brackets* s, double* value, int32_t* y) except -1 nogil
         int (*bracketing_draw)(const brackets* s, const double* u, int64_t step, int32_t* y) except -1 nogil
+        bint (*bracketing_copy)(const int32_t* y, int64_t n, int64_t m, int32_t K, int32_t* out) noexcept nogil
     const spans_kernels* spans_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef extern from "drawn.h" nogil:
@@ -207,12 +210,13 @@ cdef class Brackets(Entries):
         self.s.m, self.s.K, self.s.is_double = self.scores.shape[1], self.scores.shape[3], self.is_double
         self.s.S = self.s.K if self.shared else 1
         cdef Py_ssize_t n = longest, S = self.s.S
-        chart = np.empty(n * n * (3 * S + 2) + 32 * n)
-        tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K)
+        chart = np.empty(n * n * (3 * S + 2) + 32 * n + 8)
+        tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K + 8)
         labels = np.empty(n * n + 3 * n, np.int32)
+        terms = np.empty(0 if self.shared else n * n * self.s.K + 16, self.scores.dtype)
         self.s.chart, self.s.tables = <double*> array_data(chart), <double*> array_data(tables)
-        self.s.labels = <int32_t*> array_data(labels)
-        return chart, tables, labels
+        self.s.labels, self.s.terms = <int32_t*> array_data(labels), array_data(terms)
+        return chart, tables, labels, terms
 
     cdef int run(self, Py_ssize_t b, double* value, void* parts, double* counts, int32_t* y) except -1:
         cdef brackets* s = &self.s
@@ -229,3 +233,100 @@ cdef class Brackets(Entries):
     cdef int draw(self, const double* uniforms, int64_t step, int32_t* y) except -1 nogil:
         poll(10 * self.s.n * (self.s.n + self.s.K))
         return KERNELS.bracketing_draw(&self.s, uniforms, step, y)
+
+
+def known_trees(y, lengths, int32_t n_labels, checked):
+    """Copy labels of spans with -1 beyond the lengths; returns whether all are those of whole trees.
+
+    Parameters
+    ----------
+    y : int32 array (B, n, n)
+    lengths : int64 array (B,)
+    checked : int32 array (B, n, n)
+    """
+    cdef const int32_t* label = <const int32_t*> array_data(y)
+    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
+    cdef int32_t* out = <int32_t*> array_data(checked)
+    cdef Py_ssize_t b, n = len(y), width = y.shape[1]
+    room = np.empty(4 * width + 2, np.int32)
+    cdef int32_t* stack = <int32_t*> array_data(room)
+    cdef bint known = True
+    with nogil:
+        for b in range(n):
+            known = KERNELS.bracketing_copy(label, sizes[b], width, n_labels, out)
+            if not known or not is_tree(out, sizes[b], width, stack):
+                known = False
+                break
+            poll(2 * width * width)
+            label, out = label + width * width, out + width * width
+    return known
+
+
+cdef bint is_tree(const int32_t* y, int64_t n, int64_t width, int32_t* stack) noexcept nogil:
+    """Whether 2 n - 1 labels are those of a binary tree: the longest span that begins another one leaves a span."""
+    cdef int64_t i, j, m, held = 0
+    if n == 0:
+        return True
+    stack[0], stack[1], held = 0, <int32_t> (n - 1), 2
+    while held:
+        i, j, held = stack[held - 2], stack[held - 1], held - 2
+        if y[i * width + j] < 0:
+            return False
+        if i == j:
+            continue
+        m = j - 1
+        while m >= i and y[i * width + m] < 0:
+            m -= 1
+        if m < i:
+            return False
+        stack[held], stack[held + 1] = <int32_t> i, <int32_t> m
+        stack[held + 2], stack[held + 3], held = <int32_t> (m + 1), <int32_t> j, held + 4
+    return True
+
+
+def less_trees(y, lengths, spans, chances, values):
+    """Write the scores of trees without rules, and take their indicators off probabilities of spans.
+
+    Returns whether all are whole trees; nothing is written otherwise.
+
+    Parameters
+    ----------
+    y : int32 array (B, n, n)
+    lengths : int64 array (B,)
+    spans, chances : float32 or float64 arrays (B, n, n, K)
+    values : float64 array (B,)
+    """
+    cdef const int32_t* label = <const int32_t*> array_data(y)
+    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
+    cdef double* out = <double*> array_data(values)
+    cdef const void* scores = array_data(spans)
+    cdef void* taken = array_data(chances)
+    cdef Py_ssize_t b, i, j, at, n = len(y), width = y.shape[1], K = spans.shape[3], found = 0, wanted = 0
+    cdef bint is_double = spans.itemsize == 8
+    places = np.empty(2 * width * n, np.int64)
+    cdef int64_t* place = <int64_t*> array_data(places)
+    with nogil:
+        for b in range(n):
+            wanted += max(2 * sizes[b] - 1, 0)
+            for i in range(sizes[b]):
+                at = (b * width + i) * width
+                for j in range(at + i, at + sizes[b]):
+                    if label[j] >= 0 and found < wanted:
+                        place[found] = j
+                        found += 1
+            poll(width * width)
+        for b in range(n if found == wanted else 0):
+            out[b] = 0.0
+        for i in range(found if found == wanted else 0):
+            b, at = place[i] // (width * width), place[i] * K + label[place[i]]
+            if is_double:
+                out[b] += less(<const double*> scores + at, <double*> taken + at)
+            else:
+                out[b] += less(<const float*> scores + at, <float*> taken + at)
+    return found == wanted
+
+
+cdef double less(const floating* score, floating* chance) noexcept nogil:
+    """A score; 1 is taken off the probability."""
+    chance[0] -= 1
+    return score[0]

@@ -25,12 +25,16 @@ cdef extern from "tree_sums.h" nogil:
         int lanes
         int (*sums)(const trees* s, double* log_z, void* arcs) except -1 nogil
         int (*beside)(const trees* s, double* log_z, float** arcs) except -1 nogil
+        int (*alone)(const trees* s, double* log_z, float* arcs) except -1 nogil
         int (*table)(const trees* s, float* table) noexcept nogil
     int64_t trees_size(int64_t n)
     int64_t trees_beside_size(int lanes, int64_t n)
+    int64_t trees_alone_size(int lanes, int64_t n)
     const tree_sums_kernels* tree_sums_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
+# For floats, and for doubles, whose vectors are no wider in the third set than in the second.
 cdef const tree_sums_kernels* KERNELS = tree_sums_kernels_of(kernel_set(), poll)
+cdef const tree_sums_kernels* OF_DOUBLES = tree_sums_kernels_of(min(kernel_set(), 1), poll)
 
 # Groups with fewer entries are computed one by one, which is then as fast. Vectors are whole lines of the cache.
 cdef enum:
@@ -54,13 +58,17 @@ cdef class Batch:
         self.arcs, self.lengths = <const char*> array_data(arcs), <const int64_t*> array_data(lengths)
         for b in range(1, len(lengths)):
             ascents += self.lengths[b] > self.lengths[b - 1]
-        order = np.argsort(-lengths, kind="stable") if ascents else np.arange(len(lengths))
+        order = np.argsort(-lengths, kind="stable") if ascents else None
         self.arrays = arcs, lengths, order
-        self.order = <int64_t*> array_data(order)
+        self.order = NULL if order is None else <int64_t*> array_data(order)
         self.n, self.step = len(lengths), arcs.shape[1] * arcs.shape[1] * arcs.itemsize
         self.scores.m, self.scores.is_double = arcs.shape[1], arcs.itemsize == 8
         self.scores.projective, self.scores.several = projective, several
         self.together = 1 if projective or self.scores.is_double else KERNELS.lanes
+
+    cdef Py_ssize_t at(self, Py_ssize_t place) noexcept nogil:
+        """The entry at a place in the order of lengths."""
+        return place if self.order == NULL else self.order[place]
 
     @property
     def n_groups(self):
@@ -79,28 +87,35 @@ cdef class Batch:
         """
         cdef double* values = <double*> array_data(log_z)
         cdef char* to = NULL if chances is None else <char*> array_data(chances)
-        cdef Py_ssize_t group, place, stop, b, longest = self.lengths[self.order[first * self.together]]
+        cdef Py_ssize_t group, place, stop, b, longest = self.lengths[self.at(first * self.together)]
         cdef int lane, alone
+        cdef bint narrow
         cdef uintptr_t place_of_room
         cdef trees scores = self.scores
-        wide = trees_beside_size(KERNELS.lanes, min(longest, LANES_LONGEST)) if self.together > 1 else 0
+        cdef int64_t n = min(longest, LANES_LONGEST), wide = 0
+        if self.together > 1:
+            wide = trees_alone_size(KERNELS.lanes, n)
+            if self.n - first * self.together >= LEAST_BESIDE:
+                wide = max(wide, trees_beside_size(KERNELS.lanes, n))
         room = np.empty(max(8 * trees_size(longest), 4 * wide) + LINE, np.uint8)
         place_of_room = (<uintptr_t> array_data(room) + LINE - 1) // LINE * LINE
         scores.memory = <double*> place_of_room
         in_logs = []
         for place in range(first * self.together, min(last * self.together, self.n)):
-            b = self.order[place]
+            b = self.at(place)
             if to != NULL and (self.lengths[b] < scores.m - 1 or self.lengths[b] == 0):
                 memset(to + b * self.step, 0, self.step)
         for group in range(first, last):
             place, stop = group * self.together, min((group + 1) * self.together, self.n)
             alone = (1 << (stop - place)) - 1
-            if stop - place >= LEAST_BESIDE and self.lengths[self.order[place]] <= LANES_LONGEST:
+            if stop - place >= LEAST_BESIDE and self.lengths[self.at(place)] <= LANES_LONGEST:
                 with nogil:
                     alone &= self.beside(&scores, place, stop, values, to)
             for lane in range(stop - place):
-                b = self.order[place + lane]
-                if alone >> lane & 1 and self.by_itself(&scores, b, values, to) == TREES_IN_LOGS:
+                b = self.at(place + lane)
+                narrow = KERNELS.alone != NULL and self.together > 1 and stop - place < LEAST_BESIDE
+                narrow = narrow and self.lengths[b] <= LANES_LONGEST
+                if alone >> lane & 1 and self.by_itself(&scores, b, narrow, values, to) == TREES_IN_LOGS:
                     in_logs.append(b)
         return in_logs
 
@@ -122,7 +137,7 @@ cdef class Batch:
         with nogil:
             for b in range(first, last):
                 s.n, s.scores = self.lengths[b], self.arcs + b * self.step
-                if s.n and KERNELS.table(&s, table + (b - first) * (longest + more + 1) ** 2) == TREES_OK:
+                if s.n and OF_DOUBLES.table(&s, table + (b - first) * (longest + more + 1) ** 2) == TREES_OK:
                     size[b - first] = s.n + more
                 poll(s.n * s.n)
         return tables, sizes
@@ -137,7 +152,7 @@ cdef class Batch:
         cdef Py_ssize_t b
         cdef int lane, alone
         for lane in range(self.together):
-            b = self.order[min(place + lane, stop - 1)]
+            b = self.at(min(place + lane, stop - 1))
             s[lane] = scores[0]
             s[lane].n, s[lane].scores = self.lengths[b], self.arcs + b * self.step
             if place + lane >= stop:
@@ -145,21 +160,28 @@ cdef class Batch:
             arcs[lane] = NULL if to == NULL else <float*> (to + b * self.step)
         alone = KERNELS.beside(s, log_z, NULL if to == NULL else arcs)
         for lane in range(stop - place):
-            values[self.order[place + lane]] = log_z[lane]
+            values[self.at(place + lane)] = log_z[lane]
         return alone
 
-    cdef int by_itself(self, const trees* scores, Py_ssize_t b, double* values, char* to) except -1:
-        """The sums of an entry; TREES_IN_LOGS where there is another way only."""
+    cdef int by_itself(
+        self, const trees* scores, Py_ssize_t b, bint narrow, double* values, char* to
+    ) except -1:
+        """The sums of an entry, in narrow numbers if these do; TREES_IN_LOGS where there is another way only."""
         cdef trees s = scores[0]
-        cdef int status
+        cdef int status = TREES_IN_LOGS
         s.n, s.scores = self.lengths[b], self.arcs + b * self.step
         values[b] = 0.0
-        if to != NULL:
+        if to != NULL and not (narrow and s.n == s.m - 1):      # all is written then
             memset(to + b * self.step, 0, self.step)
         if s.n == 0:
             return 0
         with nogil:
-            status = KERNELS.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
+            if narrow:
+                status = KERNELS.alone(&s, values + b, NULL if to == NULL else <float*> (to + b * self.step))
+                if status == TREES_IN_LOGS and to != NULL:
+                    memset(to + b * self.step, 0, self.step)
+            if status == TREES_IN_LOGS:
+                status = OF_DOUBLES.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
         if to != NULL and status == TREES_IN_LOGS:
             memset(to + b * self.step, 0, self.step)
         return status

@@ -14,16 +14,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.layers._spans import Brackets
+from structsvm.layers._spans import Brackets, known_trees, less_trees
 from structsvm.layers.chain import Reduce
 from structsvm.layers.places import MaskedPlaces
 from structsvm.layers.structure import (
     Generators,
     Labels,
-    NoOutput,
     Parts,
     Scores,
     Values,
+    as_narrow,
     as_outputs,
     as_parts,
     batched,
@@ -92,6 +92,9 @@ class Spans(MaskedPlaces):
         if found.shape != (n, longest, longest) or found.dtype.kind not in "iu":
             wanted = (n, longest, longest)
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
+        whole, (narrow, is_narrow) = np.empty(found.shape, np.int32), as_narrow(found)
+        if is_narrow and known_trees(narrow, scores.lengths, K, whole):
+            return whole
         inside = _inside(longest, scores.lengths)
         bad = (found < -1) | (found >= K) | ((found >= 0) & np.tri(longest, k=-1, dtype=bool))
         bad &= inside | inside.transpose(0, 2, 1)
@@ -122,9 +125,21 @@ class Spans(MaskedPlaces):
             np.add.at(counts[1], (entry, y[entry, i, j], y[entry, i, split], y[entry, split + 1, j]), 1)
         return tuple(counts)
 
+    def is_known(self, y: Labels, scores: Scores) -> bool:
+        return bool(np.count_nonzero(y >= 0) == np.maximum(2 * scores.lengths - 1, 0).sum())
+
+    def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
+        """In place, at the true spans alone, where all of them are known."""
+        values = np.empty(len(y))
+        if len(scores.parts) == 1 and less_trees(y, scores.lengths, scores.parts[0], marginals[0], values):
+            return possible(values)
+        return super().less_agreeing(scores, y, marginals)
+
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         n, (spans, *shared), log_z = len(scores.lengths), scores.parts, np.empty(len(scores.lengths))
-        parts = np.zeros_like(spans) if marginals else None
+        parts = np.empty_like(spans) if marginals else None  # trees without rules write all of it
+        if parts is not None and (shared or not scores.lengths.all()):
+            parts[:] = 0
         rules = np.zeros((n, *shared[0].shape[1:]) if shared else (n, 1, 1, 1)) if marginals else None
 
         def work(first: int, last: int) -> list[int]:
@@ -138,14 +153,12 @@ class Spans(MaskedPlaces):
                     parts[entry, :size, :size], rules[entry] = found
         if parts is None or rules is None:
             return log_z, ()
-        for entry in np.flatnonzero(np.isneginf(log_z))[:1].tolist():
-            raise NoOutput(entry)
+        possible(log_z)
         return log_z, (parts, rules.astype(spans.dtype)) if shared else (parts,)
 
     def best(self, scores: Scores) -> Labels:
         y, values = self._best(scores)
-        for entry in np.flatnonzero(np.isneginf(values))[:1].tolist():
-            raise NoOutput(entry)
+        possible(values)
         return y
 
     def restrict(self, scores: Scores, y: Labels) -> Scores:

@@ -23,6 +23,7 @@ from structsvm.arrays import AnyArray, Floats, Integers
 from structsvm.dual.parallel import cut_points
 from structsvm.execution._stop import Job
 from structsvm.features.inputs.masks import check_no_masks
+from structsvm.layers._chain import within
 from structsvm.parameters import checked_count
 
 T = TypeVar("T")
@@ -37,13 +38,18 @@ Shapes = tuple[tuple[int, ...] | None, ...]
 Generators = list[np.random.Generator]
 
 
+MASKED = float("-inf")
+
 # Scores of a type are less, so that their sums do not overflow.
-GREATEST = {np.dtype(kind): np.finfo(kind).max / 8 for kind in (np.float32, np.float64)}
+GREATEST = {np.dtype(kind): float(np.finfo(kind).max / 8) for kind in (np.float32, np.float64)}
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Scores:
-    """Checked potentials of a batch: each array with a batch axis, which has one entry where all share it."""
+    """Checked potentials of a batch: each array with a batch axis, which has one entry where all share it.
+
+    Not frozen: that would take as long as all checks of one entry.
+    """
 
     parts: Parts
     shapes: Shapes  # shapes that the user gave
@@ -77,6 +83,8 @@ class Scores:
         for part, shape, array in zip(self.parts, self.shapes, arrays, strict=False):
             if shape is None:
                 total.append(None)
+            elif array.shape == shape and array.dtype == part.dtype:
+                total.append(array)
             else:
                 summed = array if len(part) == len(array) else array.sum(axis=0, dtype=np.float64)
                 total.append(summed.astype(part.dtype, copy=False).reshape(shape))
@@ -207,8 +215,18 @@ def expected(scores: Scores, weights: Parts) -> Values:
 
 def as_outputs(y: ArrayLike) -> Integers:
     """An array of outputs, whose type is yet to be checked."""
+    if type(y) is np.ndarray:
+        return y
     check_no_masks(y, "y")
     return np.asarray(y)
+
+
+def as_narrow(y: Integers) -> tuple[Labels, bool]:
+    """A contiguous array of int32, and whether it has the same numbers."""
+    if y.dtype == np.int32 and y.flags.c_contiguous:
+        return y, True
+    narrow = np.ascontiguousarray(y, np.int32)
+    return narrow, y.dtype == np.int32 or np.array_equal(narrow, y)
 
 
 def generators_of(seed: int, n: int) -> Generators:
@@ -220,7 +238,7 @@ def generators_of(seed: int, n: int) -> Generators:
 def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
     if type(array) is np.ndarray and array.dtype in GREATEST:
-        return np.asarray(array, order="C")
+        return array if array.flags.c_contiguous else np.asarray(array, order="C")
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = np.from_dlpack(array)
     check_no_masks(array, name)
@@ -238,14 +256,21 @@ def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int)
         raise ValueError(
             f"{kind} has the parts {', '.join(names)}, of which {n_needed} to {len(names)} are given. Got {len(parts)}."
         )
-    found = {name: as_floats(name, part) for name, part in zip(names, parts, strict=False) if part is not None}
-    for name in names[:n_needed]:
-        if name not in found:
+    found: dict[str, Floats] = {}
+    shapes: list[tuple[int, ...] | None] = []
+    dtypes = set()
+    for name, part in zip(names, parts, strict=False):
+        if part is None and len(shapes) < n_needed:
             raise ValueError(f"{name} of {kind} must be an array. Got None.")
-    shapes = tuple([found[name].shape if name in found else None for name in names[: len(parts)]])
-    if len({array.dtype for array in found.values()}) > 1:
+        if part is None:
+            shapes.append(None)
+            continue
+        found[name] = array = as_floats(name, part)
+        shapes.append(array.shape)
+        dtypes.add(array.dtype)
+    if len(dtypes) > 1:
         found = {name: array.astype(np.float64, copy=False) for name, array in found.items()}
-    return found, shapes
+    return found, tuple(shapes)
 
 
 def batched(name: str, part: Floats, n: int, shape: tuple[int, ...]) -> Floats:
@@ -261,8 +286,8 @@ def check_values(
 ) -> None:
     """Refuse nan, +inf and numbers whose sums would overflow, where `counts()` (its first axes); -inf is a mask."""
     most = GREATEST[part.dtype]
-    if part.size and -most < np.minimum.reduce(part, axis=None) and np.maximum.reduce(part, axis=None) < most:
-        return  # as nearly every array, by two passes
+    if part.flags.c_contiguous and within(part, most):
+        return
     good = part < most
     good &= (part > -most) | np.isneginf(part)
     if counts is not None:
@@ -281,7 +306,9 @@ def check_values(
 def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np.int64]:
     """One length per entry, all of them `longest` by default."""
     if lengths is None:
-        return np.full(n, longest, np.int64)
+        whole = np.empty(n, np.int64)
+        whole.fill(longest)
+        return whole
     check_no_masks(lengths, "lengths")
     found = np.asarray(lengths)
     if found.shape != (n,) or found.dtype.kind not in "iu" or (n and not 0 <= found.min() <= found.max() <= longest):
@@ -312,10 +339,15 @@ class NoOutput(ValueError):
 
 def possible(values: Values) -> Values:
     """Scores of outputs; NoOutput for the first that a mask forbids."""
-    masked = (values == -np.inf).nonzero()[0]
-    if len(masked):
-        raise NoOutput(int(masked[0]))
+    for entry in without_output(values)[:1]:
+        raise NoOutput(entry)
     return values
+
+
+def without_output(values: Values) -> list[int]:
+    """Entries of a batch whose value is -inf. Lists are searched faster than arrays of so few."""
+    found: list[float] = values.tolist()
+    return [entry for entry, value in enumerate(found) if value == MASKED] if MASKED in found else []
 
 
 def no_lengths(structure: type[Structure], lengths: ArrayLike | None) -> None:

@@ -23,6 +23,7 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
+    as_narrow,
     as_outputs,
     as_parts,
     check_lengths,
@@ -30,6 +31,7 @@ from structsvm.layers.structure import (
     drawn,
     over_batch,
     possible,
+    without_output,
 )
 from structsvm.oracles.dependency._dependency import TreeFinder
 from structsvm.oracles.enumeration.labellings import Allowed
@@ -67,8 +69,7 @@ class _Trees(Places):
         if found.shape != wanted or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
         whole = np.empty(wanted, np.int32)
-        narrow = np.ascontiguousarray(found, np.int32)
-        is_narrow = found.dtype == np.int32 or np.array_equal(narrow, found)
+        narrow, is_narrow = as_narrow(found)
         if (
             found.ndim == 2
             and is_narrow
@@ -134,7 +135,7 @@ class _Trees(Places):
         arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
         if arcs.ndim == 4:
             arcs = _over_labels(arcs)
-        counts = np.empty_like(arcs) if marginals else None
+        counts = np.empty(arcs.shape, arcs.dtype) if marginals else None
 
         def work(first: int, last: int) -> None:
             for entry in batch.sums(first, last, log_z, counts):
@@ -142,7 +143,7 @@ class _Trees(Places):
 
         batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
         over_batch(batch.n_groups, self.n_threads, work)
-        for entry in (log_z == -np.inf).nonzero()[0].tolist():
+        for entry in without_output(log_z):
             if np.isfinite(self.find(scores.take([entry]))[1][0]):
                 raise ValueError(
                     f"The sum over the trees of batch entry {entry} underflows: the arcs of each tree score some "

@@ -1,11 +1,13 @@
 """Binary trees over spans: known numbers of them, long sentences, sums in logs, grammars, outputs that are none."""
 
+from itertools import combinations
 from math import comb
 
 import numpy as np
 import pytest
 
 from structsvm.layers import Spans, hinge, log_loss
+from structsvm.layers._spans import known_trees
 from structsvm.layers.spans import _log_sums, _tables
 
 
@@ -39,6 +41,83 @@ def test_sums_are_those_in_logs(n, K, rules, dtype, tol):
     for found, wanted in zip(Spans().marginals(*parts), expected, strict=False):
         np.testing.assert_allclose(found, wanted, rtol=tol, atol=tol)
     assert Spans().marginals(*parts)[0].sum() == pytest.approx(2 * (2 * n - 1), rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 12.0, 100.0])
+@pytest.mark.parametrize(("n", "K"), [(1, 9), (2, 1), (3, 7), (5, 8), (23, 4), (23, 16), (40, 17)])
+def test_products_are_as_exact_as_logs(n, K, spread, dtype):
+    """Products are scaled as they grow or shrink; what is too sharp for them is summed in logs."""
+    rng = np.random.default_rng(n)
+    spans = (spread * rng.normal(size=(3, n + 2, n + 2, K)) - rng.normal(size=(3, n + 2, n + 2, 1))).astype(dtype)
+    spans[0] += 1000
+    spans[1, :, -1] = np.nan
+    if n > 3:
+        spans[2, 1, 2:], spans[2, 0, 1, 0], spans[1, 2, :n] = -np.inf, -np.inf, spans[1, 2, :n] - 60
+    lengths = [n, n, max(n - 1, 1)]
+    (found,), (log_z, chances) = Spans().marginals(spans, lengths=lengths), logs_of_sizes(spans, lengths)
+    tol = 1e-9 if dtype == np.float64 else 2e-5
+    np.testing.assert_allclose(Spans().log_partition(spans, lengths=lengths), log_z, rtol=tol * 0.1, atol=tol)
+    np.testing.assert_allclose(found, chances, atol=tol)
+    assert found.sum(axis=(1, 2, 3)) == pytest.approx(2 * np.array(lengths) - 1, rel=1e-5)
+    np.testing.assert_array_equal(Spans(n_threads=2).marginals(spans, lengths=lengths)[0], found)
+
+
+def logs_of_sizes(spans, lengths):
+    """Log partitions and probabilities by the recursion in logs, with zeros beyond the lengths."""
+    scores, chances = Spans().check((spans,), lengths), np.zeros(spans.shape)
+    log_z = np.zeros(len(lengths))
+    for entry, size in enumerate(lengths):
+        log_z[entry], chances[entry, :size, :size], _ = _log_sums(*_tables(scores, entry))
+    return log_z, chances
+
+
+@pytest.mark.parametrize("low", [0.0, -200.0, -320.0, -720.0])
+def test_products_that_would_be_lost_are_summed_in_logs(low):
+    """The whole sentence's parts are far below others, which are as far above: all three trees cost the same."""
+    spans = np.zeros((1, 4, 4, 1))
+    spans[0, 0, 1], spans[0, 2, 3], spans[0, 1, 2] = 2 * low, -low, low
+    spans[0, 0, 2], spans[0, 1, 3] = -low, -low
+    values = Spans().kbest(spans, k=5)[1][0]
+    assert Spans().log_partition(spans) == pytest.approx([np.logaddexp.reduce(values)], rel=1e-13)
+    assert Spans().marginals(spans)[0][0, ..., 0] == pytest.approx(logs_of((spans,))[1][0, ..., 0], abs=1e-12)
+
+
+def test_whole_trees_need_no_second_sum(monkeypatch):
+    """A truth of all spans within the lengths is one tree: no masks, and no sum over what agrees with it."""
+    parts, lengths = parts_of(6, B=4, rules=False), [6, 0, 1, 4]
+    y = Spans().sample(*parts, n_samples=1, seed=0, lengths=lengths)[:, 0]
+    monkeypatch.setattr(Spans, "restrict", None)
+    for labels in (y, y.astype(np.int64)):
+        values, (gradients,) = log_loss(Spans(), parts, labels, lengths)
+        log_z, score = Spans().log_partition(*parts, lengths=lengths), Spans().score(y, *parts, lengths=lengths)
+        assert values == pytest.approx(log_z - score, abs=1e-12)
+        wanted = Spans().marginals(*parts, lengths=lengths)[0]
+        wanted[(*np.nonzero(y >= 0), y[y >= 0])] -= 1
+        np.testing.assert_array_equal(gradients, wanted)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_labels_are_known_as_trees_only_where_they_are(n):
+    """All tables with the right number of labels, and some with labels where no span is."""
+    rng, trees, checked = np.random.default_rng(0), comb(2 * n - 2, n - 1) // n, np.empty((1, n, n), np.int32)
+    upper, found = np.argwhere(~np.tri(n, k=-1, dtype=bool)), 0
+    for chosen in combinations(upper.tolist(), 2 * n - 1):
+        y = np.full((1, n, n), -1, np.int32)
+        for i, j in chosen:
+            y[0, i, j] = rng.integers(3)
+        if known_trees(y, np.array([n]), 3, checked):
+            found += 1
+            assert (
+                checked.tolist()
+                == y.tolist()
+                == Spans().check_output(y, Spans().check((np.zeros((1, n, n, 3)),), None)).tolist()
+            )
+            for place, wrong in (((0, 0, n - 1), 3), ((0, 0, n - 1), -2), ((0, n - 1, 0), 0)):
+                bad = y.copy()
+                bad[place] = wrong
+                assert not known_trees(bad, np.array([n]), 3, checked) or (n == 1 and wrong == 0)
+    assert found == trees
 
 
 def test_a_long_sentence():
