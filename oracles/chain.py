@@ -261,11 +261,12 @@ class LabelChain(Oracle):
             )
 
     def check_length(self, i: int, length: int) -> None:
-        """Raise ValueError, naming sequence i, if masks or language have no labelling of its length."""
+        """Raise ValueError, naming sequence i, if masks or language have labellings, but none of its length."""
         language = self.language or Automaton.of_masks(*self.allowed, n_labels=self.n_labels)
-        oracle = copy.copy(self)
-        oracle.language = language
-        oracle.check_lengths(np.array([0, length]), np.array([i]))
+        if language.possible_lengths(length + language.n_states)[1:].any():
+            oracle = copy.copy(self)
+            oracle.language = language
+            oracle.check_lengths(np.array([0, length]), np.array([i]))
 
     def of_seen(self) -> Self:
         """The same oracle, whose problems leave weights of a feature and a label at 0 that no token has together."""

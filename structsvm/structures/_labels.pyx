@@ -131,7 +131,6 @@ cdef class LabelDecoder:
                 token = self.label(i, pointer, &init[0, 0], init_step, out + self.offsets[i] - self.offsets[start])
             i += 1
         if token >= 0:
-            self.structure.check_length(i - 1, self.length(i - 1))
             raise NoLabelling(f"the masks leave no labelling from token {token} on, or its scores overflow", i - 1)
         return labels
 

@@ -174,7 +174,10 @@ def decoded(
     try:
         return oracle.chain(tokens.without_empty()).decode(weights, allowed=allowed, scores=scores)
     except NoLabelling as error:
-        raise error.among(tokens.lengths) from None
+        found = error.among(tokens.lengths)
+        if found.number is not None:
+            oracle.check_length(found.number, int(tokens.lengths[found.number]))
+        raise found from None
 
 
 def decoder_of(oracle: ExactChain, tokens: Tokens) -> Chain | SegmentDecoder:

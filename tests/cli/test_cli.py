@@ -508,7 +508,7 @@ def test_files_that_do_not_fit_the_model(work):
 
 
 def test_a_model_that_cannot_be_written_is_named(work, monkeypatch):
-    def full(*args):
+    def full(*args, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("structsvm.tasks.common.model.write_model", full)
