@@ -415,7 +415,9 @@ class Search:
         examples = self.examples
         group, label = examples.groups, examples.strata
         if self.whole is not None:
-            yield from (held_out[group] for held_out in self.whole.divisions())
+            parts = [held_out[group] for held_out in self.whole.divisions()]
+            if all(0 < np.count_nonzero(held_out) < len(held_out) for held_out in parts):
+                yield from parts
             return
         group = np.arange(len(examples)) if group is None else group
         if examples.weight is not None:
