@@ -852,6 +852,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
         weights[history] = self.weights[history]
         return weights
 
+    def without_unfelt(self, size: float) -> Floats:
+        """As for all models, but weights of numbers are not rounded: values would multiply what that changes."""
+        return super().without_unfelt(size) if self.units is None else self.pruned(size)
+
     def weight_rows(self) -> Integers:
         return np.full(self.oracle.n_rows, self.oracle.stride)
 
