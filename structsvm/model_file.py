@@ -12,7 +12,8 @@ Layout (every number little-endian)::
 The header is an object: ``schema`` (integer), ``version`` (of the library that wrote it),
 ``kind``, ``meta``, and ``arrays``, a list of objects with ``name``, ``dtype`` (NumPy's code,
 ``"<f8"``), ``shape``, ``offset`` (from the start of the data) and ``crc32`` of its bytes in the file. Since schema 2
-an array may be deflated (zlib, RFC 1950): ``deflated`` is then the number of its bytes in the file.
+an array may be deflated (zlib, RFC 1950): ``deflated`` is then the number of its bytes in the file. Such an array has
+at most 4 MiB, and all of a file have at most 64 MiB: no more memory is taken to inflate those of a forged file.
 
 Evolution: readers ignore unknown keys and keep unknown arrays, so adding either needs no new
 schema. A change that an old reader would misunderstand increments ``SCHEMA``, and the new
@@ -38,7 +39,7 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from mmap import ACCESS_READ
 from mmap import mmap as _map_file
 from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
@@ -54,6 +55,7 @@ __all__ = [
     "ModelFileError",
     "Origin",
     "name_of",
+    "read_header",
     "read_model",
     "under",
     "unsound",
@@ -72,9 +74,9 @@ ALIGN = 64
 MAX_HEADER = 1 << 24
 MAX_DIMENSIONS = 32  # the limit of NumPy 1
 MAX_NBYTES = sys.maxsize  # the limit of NumPy's addresses
-# A deflated array is at most so many times as large as its bytes in the file: a forged file takes no more memory.
+# Bytes of a deflated array in memory, and of all of a file: no more memory is taken to inflate those of a forged file.
 # Larger arrays are not deflated: what is mapped of them stays in the file, and is there at once.
-MOST_INFLATED, MOST_DEFLATED = 64, 1 << 22
+MOST_DEFLATED, MOST_IN_ALL = 1 << 22, 1 << 26
 
 _PREFIX = struct.Struct("<8sII")
 _NUMERIC = frozenset({
@@ -130,12 +132,15 @@ class ModelFile:
         In the order in which they were written. Read-only if memory-mapped.
     version : str
         Version of structsvm that wrote the file, or ``"unknown"``.
+    nbytes : dict of str to int
+        Bytes that each array takes in the file; empty for contents that are not from a file.
     """
 
     kind: str
     meta: dict[str, Any]
     arrays: dict[str, np.ndarray]
     version: str = "unknown"
+    nbytes: dict[str, int] = field(default_factory=dict)
 
     def under(self, prefix: str) -> dict[str, np.ndarray]:
         """The arrays whose names begin with `prefix`, by the rest of their names."""
@@ -143,11 +148,11 @@ class ModelFile:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of arrays by the first part of their names, such as ``"weights"``, the largest first."""
+        """Bytes in the file by the first part of the arrays' names, such as ``"weights"``, the largest first."""
         found: dict[str, int] = {}
-        for name, array in self.arrays.items():
+        for name, nbytes in self.nbytes.items():
             part = name.partition(".")[0]
-            found[part] = found.get(part, 0) + array.nbytes
+            found[part] = found.get(part, 0) + nbytes
         return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 
@@ -186,7 +191,8 @@ def write_model(
 ) -> None:
     """Write a model file in one step: `path` holds the old file or the new one, whole.
 
-    See `structsvm.files.new_file` for how. The same input gives the same bytes.
+    See `structsvm.files.new_file` for how. The same input gives the same bytes; if arrays are deflated, by the same
+    version of zlib.
 
     Parameters
     ----------
@@ -204,7 +210,7 @@ def write_model(
         while they are written.
     deflated : bool, default=False
         Whether to deflate arrays of bool and of integers of one or two bytes where that makes them smaller: those of at
-        most 4 MiB, and to a 64th at least.
+        most 4 MiB, up to 64 MiB in all.
 
     Raises
     ------
@@ -243,11 +249,12 @@ def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray], defl
         raise TypeError(f"meta{problem}")
     table: list[dict[str, Any]] = []
     chunks: list[Any] = []
-    end = 0
+    end, room = 0, MOST_IN_ALL if deflated else 0
     for name, value in arrays.items():
         array = _on_disk(name, value)
         raw = array.reshape(-1).view(np.uint8)
-        packed = _deflated(raw) if deflated and array.dtype.str in _SMALL else None
+        packed = _deflated(raw) if array.dtype.str in _SMALL and raw.size <= min(room, MOST_DEFLATED) else None
+        room -= 0 if packed is None else raw.size
         stored = raw.data if packed is None else packed
         offset = _round_up(end)
         table.append(
@@ -266,11 +273,9 @@ def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray], defl
 
 
 def _deflated(raw: np.ndarray) -> bytes | None:
-    """The bytes of an array, deflated; None where they are as few, or fewer than a reader takes."""
-    if raw.size > MOST_DEFLATED:
-        return None
+    """The bytes of an array, deflated; None where they are as many."""
     packed = zlib.compress(raw.data)
-    return packed if len(packed) < raw.size <= MOST_INFLATED * len(packed) else None
+    return packed if len(packed) < raw.size else None
 
 
 def _on_disk(name: str, value: np.ndarray) -> np.ndarray:
@@ -337,7 +342,8 @@ def read_model(
         Return read-only views of one memory map instead of copies in memory: pages are read
         on access and shared between processes. The map lives as long as any of the
         arrays. `write_model` may replace the file meanwhile; truncating it in place (as
-        ``cp`` does) kills a process that accesses a lost page, as with any map.
+        ``cp`` does) kills a process that accesses a lost page, as with any map. Deflated arrays are read-only copies
+        that each process has of its own.
     verify : bool, optional
         Whether to verify the checksums of the data, which reads the whole file. Default: not
         with ``mmap=True``, where a damaged number goes unnoticed unless ``verify=True``.
@@ -358,10 +364,7 @@ def read_model(
     path = whole(path)
     try:
         with _opened(path) as (file, size):
-            header, start = _read_header(file, size)
-            model = _decode(header, kind)
-            blocks = _decode_table(header)
-            _check_size(size, start + (blocks[-1].end if blocks else 0))
+            model, blocks, start = _described(file, size, kind)
             is_file = mmap and not isinstance(path, _CONTENTS)
             data = _map(file, start, size) if is_file else _load(file, size - start)
         if verify or (verify is None and not mmap):
@@ -370,6 +373,29 @@ def read_model(
     except ModelFileError as error:
         raise ModelFileError(f"{name_of(path)}: {error}") from None
     return model
+
+
+def read_header(path: Origin, *, kind: str | None = None) -> ModelFile:
+    """Read what a model file says of itself: kind, meta, version and bytes, without the arrays.
+
+    Parameters and errors are those of `read_model`; what the arrays contain is not checked.
+    """
+    path = whole(path)
+    try:
+        with _opened(path) as (file, size):
+            return _described(file, size, kind)[0]
+    except ModelFileError as error:
+        raise ModelFileError(f"{name_of(path)}: {error}") from None
+
+
+def _described(file: BinaryIO, size: int, kind: str | None) -> tuple[ModelFile, list[_Block], int]:
+    """The checked model without its arrays, their blocks, and the position of the data."""
+    header, start = _read_header(file, size)
+    model = _decode(header, kind)
+    blocks = _decode_table(header)
+    _check_size(size, start + (blocks[-1].end if blocks else 0))
+    model.nbytes.update((block.name, block.end - block.offset) for block in blocks)
+    return model, blocks, start
 
 
 _CONTENTS = (bytes, bytearray, memoryview)
@@ -495,7 +521,7 @@ def _decode(header: dict[str, Any], wanted: str | None) -> ModelFile:
 def _decode_table(header: dict[str, Any]) -> list[_Block]:
     blocks: list[_Block] = []
     names: set[str] = set()
-    end = 0
+    end, room = 0, MOST_IN_ALL
     may_be_deflated = header["schema"] > 1
     for entry in _field(header, "arrays", list):
         if not isinstance(entry, dict):
@@ -506,6 +532,9 @@ def _decode_table(header: dict[str, Any]) -> list[_Block]:
         # The only valid place is right after the previous array: no overlap, nothing hidden.
         if block.offset != _round_up(end):
             raise ModelFileError(f"has array {reprlib.repr(block.name)} at a wrong offset")
+        room -= block.is_deflated * block.nbytes
+        if room < 0:
+            raise ModelFileError(f"has deflated arrays of more than {MOST_IN_ALL} bytes")
         names.add(block.name)
         blocks.append(block)
         end = block.end
@@ -530,7 +559,7 @@ def _decode_entry(entry: dict[str, Any], may_be_deflated: bool) -> _Block:
     if not may_be_deflated or "deflated" not in entry:
         return _Block(name, dtype, tuple(shape), offset, offset + nbytes, crc32, False)
     size = _field(entry, "deflated", int)
-    if not 0 < size < nbytes <= MOST_INFLATED * size:
+    if not 0 < size < nbytes <= MOST_DEFLATED:
         raise ModelFileError(f"has array {shown} of {nbytes} bytes, deflated to {reprlib.repr(size)}")
     return _Block(name, dtype, tuple(shape), offset, offset + size, crc32, True)
 
@@ -581,15 +610,19 @@ def _raw(data: np.ndarray, block: _Block) -> np.ndarray:
     raw = data[block.offset : block.end]
     if not block.is_deflated:
         return raw
-    found, inflater = np.empty(block.nbytes + ALIGN, np.uint8), zlib.decompressobj()
-    found = found[(first := -found.ctypes.data % ALIGN) : first + block.nbytes]
+    inflater = zlib.decompressobj()
     try:
+        found = np.empty(block.nbytes + ALIGN, np.uint8)
         text = inflater.decompress(raw.data, block.nbytes + 1)
     except zlib.error as error:
         raise ModelFileError(f"is damaged: array {reprlib.repr(block.name)} cannot be inflated ({error})") from None
+    except MemoryError:
+        raise ModelFileError(f"does not fit into memory with array {reprlib.repr(block.name)}") from None
     if len(text) != block.nbytes or not inflater.eof or inflater.unused_data:
         raise ModelFileError(f"is damaged: array {reprlib.repr(block.name)} has not the bytes of its shape")
+    found = found[(first := -found.ctypes.data % ALIGN) : first + block.nbytes]
     found[:] = np.frombuffer(text, np.uint8)
+    found.flags.writeable = data.flags.writeable
     return found
 
 

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from structsvm._warnings import AdviceWarning, warn
-from structsvm.model_file import ModelFileError, Origin, name_of, read_model, whole
+from structsvm.model_file import ModelFileError, Origin, name_of, read_header, whole
 from structsvm.tasks.registry import names_of
 
 
@@ -55,7 +55,7 @@ def load(
     [['x', 'y']]
     """
     path = whole(path)
-    file = read_model(path, mmap=True)
+    file = read_header(path)
     kind = file.kind
     if predictor:
         if kind != "sequence":

@@ -46,7 +46,7 @@ from structsvm.execution.products import product_threads
 from structsvm.export.folders import TARGETS
 from structsvm.files.new_file import new_file
 from structsvm.interop.kinds import KINDS, OWN, kind_by_content, kind_by_name, write_chain
-from structsvm.model_file import read_model
+from structsvm.model_file import read_header
 from structsvm.opening import load_estimator
 from structsvm.parameters import did_you_mean
 from structsvm.tasks.registry import ESTIMATORS
@@ -173,7 +173,7 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
     """
     check_files()
     drawable(plot)
-    kind = kind_by_content(path) or read_model(path, mmap=True).kind
+    kind = kind_by_content(path) or read_header(path).kind
     if kind in KINDS:
         task = task_of("sequence.programs")
     elif kind in TASKS:
@@ -239,7 +239,7 @@ def labels_alone(path: str, *, confidence: bool, **wanted: Any) -> Any:
     if any(wanted[name] for name in ("kbest", "pretty", "constraints")):
         return None
     check_files()
-    if kind_by_content(path) is not None or read_model(path, mmap=True).kind != "sequence":
+    if kind_by_content(path) is not None or read_header(path).kind != "sequence":
         return None
     prediction = importlib.import_module("structsvm.cli.sequence.prediction")
     model = prediction.opened(path, needs_probabilities=confidence)
@@ -380,7 +380,7 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None, q
     check_stdout()
     path = model
     task, model = opened(path, plot)
-    sizes = None if kind_by_content(path) else read_model(path, mmap=True).sizes
+    sizes = None if kind_by_content(path) else read_header(path).sizes
     figure = task.picture(model) if plot else None
     with naming(path), brief_warnings(quiet):
         promise = promise_in(path)
@@ -401,7 +401,7 @@ def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None, q
 
 def promise_in(path: str) -> Any:
     """The promise that a model file has, as its header names it; None without one, and of other programs' files."""
-    found = None if kind_by_content(path) else read_model(path, mmap=True).meta.get("guarantee")
+    found = None if kind_by_content(path) else read_header(path).meta.get("guarantee")
     return found if isinstance(found, dict) else None
 
 

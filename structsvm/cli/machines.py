@@ -18,7 +18,7 @@ from structsvm.features.svmlight import label_values, read_rows
 from structsvm.kernel.parameters import KernelFunction, leaves_gamma
 from structsvm.kernel.soundness import check_inputs
 from structsvm.metrics._counts import is_unknown, say_unseen
-from structsvm.model_file import read_model
+from structsvm.model_file import read_header
 from structsvm.parameters import ParameterGroup
 from structsvm.tasks.common.examples import LabeledRows
 from structsvm.tasks.common.kernel_machine import KernelRows, kernel_of
@@ -177,7 +177,7 @@ def describe(model: Any) -> str:
 
 def load(path: str) -> Any:
     """The model of a file, linear or with a kernel."""
-    file = read_model(path, mmap=True)
+    file = read_header(path)
     linear = file.meta.get("estimator") in LINEAR
     kind = LinearModel if linear else BinaryKernelModel if file.kind == BinaryKernelModel.kind else KernelModel
     return kind.load(path)

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
 
 from structsvm import tasks
-from structsvm.model_file import ModelFileError, name_of, read_model, unsound, whole, write_model
+from structsvm.model_file import ModelFileError, name_of, read_header, read_model, unsound, whole, write_model
 from structsvm.stored_values import FLOAT_MAX, Count, Record, Value
 from structsvm.tasks.registry import ESTIMATORS, names_of
 
@@ -149,7 +149,7 @@ def part_of(promise: Promised) -> dict[str, object]:
 def opened(path: Origin, *, mmap: bool = False, trusted: bool = False) -> Promised:
     """The promise of a file that `saved` has written; ModelFileError for one that cannot be of it."""
     path = whole(path)
-    file = read_model(path, mmap=True)
+    file = read_header(path)
     if KEY not in file.meta:
         raise ModelFileError(f"{name_of(path)}: a model without a promise; structsvm.load opens it")
     known = names_of(file.kind)

@@ -541,6 +541,8 @@ class TaskModel(ABC, Generic[E]):
                     raise ValueError(f"{len(stored.feature_names)} names of features")
                 model.columns["feature_names_in_"] = np.array(stored.feature_names, dtype=object)
             model.choice, model.temperature, model.report = stored.choice, stored.temperature, stored.report
+            if model.margin is not None:
+                model.margin.choice = stored.choice
             if model.report is not None and model.weight_rows() is None:
                 raise ValueError("the report of a compact model, which models of this kind are not")
             model.reading, model.first_index = stored.reading, stored.first_index

@@ -310,9 +310,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return () if len(losses) < 2 or (examples.has_unknown and not self._may_complete(examples)) else losses
 
     def _may_complete(self, examples: LabeledSequences) -> bool:
-        """Whether a margin is added to the likelihood of labels known in part: of enough sequences, without weights."""
+        """Whether a margin is added to the likelihood of labels known in part: of enough sequences that have weight."""
         are_sets = self.segments is None and examples.sets.dtype == bool
-        return are_sets and examples.n_with_known >= ENOUGH_EXAMPLES
+        return are_sets and examples.of_weight().n_with_known >= ENOUGH_EXAMPLES
 
     def adapted(self, solver: Any, examples: LabeledSequences) -> Solver:
         """As for all models; the margin of a sum is first completed by a likelihood, as the other part is one."""
@@ -321,7 +321,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return LatentSVM(solver, start="soft") if is_of_sum else found
 
     def adopt_loss(self, other: Self) -> None:
-        self.oracle = other.oracle
+        self.set_loss(other.loss)  # and keep the masks, which no fragments have
 
     def search_of_loss(self, examples: LabeledSequences, solver: Solver) -> Search:
         """Return the search of C. Sequences that training completes enter it as runs of tokens with known labels."""
@@ -851,6 +851,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
         history = slice(self.oracle.n_token_features * stride, self.oracle.first_bigram_row * stride)
         weights[history] = self.weights[history]
         return weights
+
+    def without_unfelt(self, size: float) -> Floats:
+        """As for all models, but weights of numbers are not rounded: values would multiply what that changes."""
+        return super().without_unfelt(size) if self.units is None else self.pruned(size)
 
     def weight_rows(self) -> Integers:
         return np.full(self.oracle.n_rows, self.oracle.stride)

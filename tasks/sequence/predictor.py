@@ -44,7 +44,7 @@ AROUND = Record({"temperature": Number(null=True), "reading": Value(Reading.of, 
 def is_opened(file: ModelFile) -> bool:
     """Whether a file is one that `Predictor` opens: a chain without segments and units of numbers."""
     header = file.meta
-    has_more = header.get("segments") is not None or header.get("units") is not None or "units.scale" in file.arrays
+    has_more = header.get("segments") is not None or header.get("units") is not None or "units.scale" in file.nbytes
     return file.kind == "sequence" and not has_more
 
 

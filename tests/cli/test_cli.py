@@ -234,7 +234,9 @@ def test_inspect(work):
     assert "\nO\n" in one and "\nB-NP\n" not in one
     assert (work / "i.png").read_bytes().startswith(b"\x89PNG")
     sizes = read_model(work / "chunk.model").sizes
-    assert {"weights", "encoder", "history"} <= set(sizes)
+    assert {"weights", "encoder", "history"} <= set(sizes) and sum(sizes.values()) < (
+        work / "chunk.model"
+    ).stat().st_size
     shown = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
     assert f"\nbytes: {shown}\n" in one
     assert json.loads(run(work, "inspect", "chunk.model", "--json")[0])["bytes"] == sizes

@@ -1,5 +1,7 @@
 """Promises in model files: they come back, older readers pass over them, and forged ones are refused."""
 
+import zlib
+
 import numpy as np
 import pytest
 from cases import CASES
@@ -7,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import structsvm
+from structsvm import model_file
 from structsvm.datasets import make_sequences
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.risk import ConformalOutputs, ConformalSets, ConformalSpans, LossController, RiskController
@@ -49,6 +52,23 @@ def test_they_come_back(tagger, tmp_path):
         # Who asks for the estimator alone has it, and so have the command line and the small predictor.
         assert SequenceLabeler.load(path).predict(X) == tagger.predict(X)
     assert structsvm.load(path, predictor=True).predict(X[:3]) == tagger.predict(X[:3])
+
+
+def test_each_array_is_inflated_once(tagger, tmp_path, monkeypatch):
+    tagger.save(tmp_path / "alone")
+    RiskController(tagger, alpha=0.6, delta=0.3).calibrate(X[30:], Y[30:]).save(tmp_path / "promised")
+    n_inflated, inflater = [0], zlib.decompressobj
+
+    def counting():
+        n_inflated[0] += 1
+        return inflater()
+
+    monkeypatch.setattr(model_file.zlib, "decompressobj", counting)
+    for name, options in (("alone", {}), ("alone", {"predictor": True}), ("promised", {})):
+        n_deflated = (tmp_path / name).read_bytes().count(b'"deflated":')
+        n_inflated[0] = 0
+        structsvm.load(tmp_path / name, **options)
+        assert n_inflated[0] == n_deflated > 0
 
 
 @pytest.mark.parametrize("name", ["grammar", "taxonomy", "larank", "multilabel, tree", "dependency", "semantics"])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from structsvm import model_file
-from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.model_file import ModelFileError, read_header, read_model, write_model
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="POSIX files")
 DTYPES = ["?", "i1", "u1", "<f2", "<c8", "<c16", "S1", "S7"]
@@ -329,19 +329,20 @@ def test_small_numbers_are_deflated_where_that_is_smaller(tmp_path, mmap):
         "noise": np.random.default_rng(0).integers(0, 256, 500, dtype=np.uint8),
         "wide": np.zeros(500, dtype=np.int32),
         "floats": np.zeros(500, dtype=np.float32),
-        "same": np.zeros(1 << 16, dtype=np.int8),  # to less than a 64th: no file says that of its arrays
         "large": np.arange((1 << 22) + 1, dtype=np.int64).astype(np.int8),
         "none": np.zeros(0, dtype=np.int8),
     }
-    write_model(tmp_path / "x", "k", META, {**COUNTS, **others}, deflated=True)
+    small = {**COUNTS, "same": np.zeros(1 << 22, dtype=np.int8)}
+    write_model(tmp_path / "x", "k", META, {**small, **others}, deflated=True)
     header = json.loads((tmp_path / "x").read_bytes()[16:].partition(b"    ")[0])
     assert header["schema"] == 2
-    assert {array["name"] for array in header["arrays"] if "deflated" in array} == set(COUNTS)
+    assert {array["name"] for array in header["arrays"] if "deflated" in array} == set(small)
     found = read_model(tmp_path / "x", mmap=mmap, verify=True)
-    assert all(same_bits(found.arrays[name], array) for name, array in {**COUNTS, **others}.items())
+    assert all(same_bits(found.arrays[name], array) for name, array in {**small, **others}.items())
+    assert all(array.flags.writeable is not mmap for array in found.arrays.values())
     assert all(array.ctypes.data % 64 == 0 for array in found.arrays.values() if array.size)
-    write_model(tmp_path / "y", "k", META, {**COUNTS, **others})
-    assert (tmp_path / "y").stat().st_size > (tmp_path / "x").stat().st_size + 500
+    write_model(tmp_path / "y", "k", META, {**small, **others})
+    assert (tmp_path / "y").stat().st_size > (tmp_path / "x").stat().st_size + (1 << 22) - 5000
     assert b'"schema":1,' in (tmp_path / "y").read_bytes()[:40]
 
 
@@ -361,7 +362,7 @@ PACKED = zlib.compress(RAW)
 BAD_DEFLATED = {
     "100 bytes, deflated to 0": ({"deflated": 0}, b""),
     "100 bytes, deflated to 100": ({"deflated": 100}, bytes(100)),
-    "6401 bytes, deflated to 100": ({"deflated": 100, "shape": [6401]}, bytes(100)),
+    "4194305 bytes, deflated to 100": ({"deflated": 100, "shape": [(1 << 22) + 1]}, bytes(100)),
     "'deflated' must be of type int, not True": ({"deflated": True}, PACKED),
     "'deflated' must be of type int, not 1.5": ({"deflated": 1.5}, PACKED),
     "'a' cannot be inflated": ({}, b"\0" * len(PACKED)),
@@ -388,14 +389,64 @@ def test_schema_1_knows_no_deflated_arrays(tmp_path):
 
 
 def test_an_array_that_inflates_without_end_takes_no_memory(tmp_path):
-    bomb = zlib.compress(bytes(1 << 26))
-    content = forge(header(deflated_entry(bytes(len(bomb) * 64), bomb), schema=2), bomb)
+    bomb, most = zlib.compress(bytes(1 << 28)), 1 << 22
+    content = forge(header(deflated_entry(bytes(most), bomb), schema=2), bomb)
     tracemalloc.start()
     try:
         assert "has not the bytes of its shape" in refusal(tmp_path / "x", content)
-        assert tracemalloc.get_traced_memory()[1] < 4 * 64 * len(bomb) + (1 << 20)
+        assert tracemalloc.get_traced_memory()[1] < 4 * most + 4 * len(bomb)
     finally:
         tracemalloc.stop()
+
+
+def test_deflated_arrays_have_64_mib_at_most(tmp_path, monkeypatch):
+    """A writer leaves what does not fit as it is, and a reader refuses more before it inflates anything."""
+    arrays = {f"a{k}": np.zeros(1 << 22, dtype=np.int8) for k in range(18)}
+    write_model(tmp_path / "x", "k", {}, arrays, deflated=True)
+    assert 2 << 22 < (tmp_path / "x").stat().st_size < 2.1 * (1 << 22)
+    found = read_model(tmp_path / "x").arrays
+    assert found.keys() == arrays.keys() and not any(array.any() for array in found.values())
+    packed, entries = zlib.compress(bytes(1 << 22)), []
+    packed += bytes(-len(packed) % 64)
+    for k in range(17):
+        entries.append(deflated_entry(bytes(1 << 22), packed, name=f"a{k}", offset=k * len(packed)))
+    (tmp_path / "y").write_bytes(forge(header(*entries[:16], schema=2), 16 * packed))
+    monkeypatch.setattr(model_file.zlib, "decompressobj", lambda: pytest.fail("it inflates"))
+    assert "has deflated arrays of more than 67108864 bytes" in refusal(
+        tmp_path / "y", forge(header(*entries, schema=2), 17 * packed)
+    )
+
+
+def test_no_memory_to_inflate_is_reported(tmp_path, monkeypatch):
+    def empty(*_):
+        raise MemoryError
+
+    write_model(tmp_path / "x", "k", {}, COUNTS, deflated=True)
+    monkeypatch.setattr(model_file.np, "empty", empty)
+    with pytest.raises(ModelFileError, match="x: does not fit into memory with array 'counts'"):
+        read_model(tmp_path / "x", mmap=True)
+
+
+def test_a_header_tells_what_arrays_take_in_the_file(tmp_path, monkeypatch):
+    arrays = {
+        "weights.data": np.zeros(1000, dtype=np.int8),
+        "weights.counts": np.ones(3),
+        "mask": np.ones(5, dtype=bool),
+    }
+    write_model(tmp_path / "x", "k", META, arrays, deflated=True)
+    whole = read_model(tmp_path / "x")
+    monkeypatch.setattr(model_file.zlib, "decompressobj", lambda: pytest.fail("it inflates"))
+    head = read_header(tmp_path / "x", kind="k")
+    assert (head.kind, head.meta, head.arrays, head.nbytes) == ("k", META, {}, whole.nbytes)
+    data = len(zlib.compress(bytes(1000)))
+    assert head.nbytes == {"weights.data": data, "weights.counts": 24, "mask": 5}
+    assert head.sizes == {"weights": data + 24, "mask": 5} and list(head.sizes) == ["weights", "mask"]
+    assert read_header((tmp_path / "x").read_bytes()).nbytes == head.nbytes
+    with pytest.raises(ModelFileError, match="x: is a model for the task 'k', but one for 'other'"):
+        read_header(tmp_path / "x", kind="other")
+    (tmp_path / "y").write_bytes((tmp_path / "x").read_bytes()[:-1])
+    with pytest.raises(ModelFileError, match="y: is truncated"):
+        read_header(tmp_path / "y")
 
 
 def test_every_flipped_byte_of_a_deflated_array_is_noticed(tmp_path):

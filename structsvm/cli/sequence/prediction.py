@@ -12,13 +12,13 @@ from structsvm.cli.sequence.attributes import labels_text, sequences_of
 from structsvm.cli.task import Wanted
 from structsvm.features.columns import ColumnPieces, Vocabulary
 from structsvm.features.tables.forms import Form, Reading
-from structsvm.model_file import read_model
+from structsvm.model_file import read_header
 from structsvm.tasks.sequence.predictor import Predictor, is_opened
 
 
 def opened(path: str, *, needs_probabilities: bool) -> Predictor | None:
     """The predictor of a file; None for one that it does not open, or whose scores are no probabilities."""
-    if not is_opened(read_model(path, mmap=True)):
+    if not is_opened(read_header(path)):
         return None
     model = Predictor.load(path)
     return model if model.has_probabilities or not needs_probabilities else None

@@ -1,7 +1,8 @@
 """Weights that no output feels, which become 0: those below a size at which held-out outputs hardly change.
 
 Three quarters of the weights of a tagger are below 1e-5 of the largest, and a file need not hold them. The others need
-no more digits than that size has: in 16 bits they take half of the bytes.
+no more digits than that size has: in 16 bits they take half of the bytes. Weights of numbers, which multiply what
+rounding changes, keep their digits.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from structsvm.checkpoint import CheckpointWriter
 from structsvm.dual.parallel import beside, n_threads
 from structsvm.features.dense import DenseRows, column_moments
-from structsvm.model_file import read_model, unsound
+from structsvm.model_file import read_header, unsound
 from structsvm.parameters import seed_from
 from structsvm.progress import Monitor
 from structsvm.solvers.choosing import Row, is_loss, rank, walk
@@ -94,7 +94,7 @@ class ChoiceCheckpoint(CheckpointWriter):
 
 def stored_choice(path: str | os.PathLike[str]) -> tuple[Choice | None, bool]:
     """The `Choice` that a checkpoint stores, and whether it is that of a `ChoiceCheckpoint`."""
-    header = read_model(path, kind=ChoiceCheckpoint.kind, mmap=True).meta
+    header = read_header(path, kind=ChoiceCheckpoint.kind).meta
     with unsound(path, ChoiceCheckpoint.kind):
         choice = header.get("choice")
         return None if choice is None else Choice.from_json(choice), "choice" in header
@@ -415,7 +415,9 @@ class Search:
         examples = self.examples
         group, label = examples.groups, examples.strata
         if self.whole is not None:
-            yield from (held_out[group] for held_out in self.whole.divisions())
+            parts = [held_out[group] for held_out in self.whole.divisions()]
+            if all(0 < np.count_nonzero(held_out) < len(held_out) for held_out in parts):
+                yield from parts
             return
         group = np.arange(len(examples)) if group is None else group
         if examples.weight is not None:

@@ -49,6 +49,8 @@ class SumSearch(LossSearch):
         return [(model, part.others) for model, part in zip(self.sums, self.search.parts, strict=True)]
 
     def choose(self, monitor: Monitor) -> Choice | None:
+        if not all(list(search.divisions()) for search in self.searches):
+            return None
         choice = super().choose(monitor)
         compared = None if choice is None else choice.get(ChosenLoss)
         if compared is None:

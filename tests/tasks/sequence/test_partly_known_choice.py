@@ -3,14 +3,19 @@
 Of enough sequences the log loss of what is known and a margin on what that completes are added.
 """
 
+import io
+
 import numpy as np
 import pytest
 
 import structsvm
+from structsvm.progress import Monitor
 from structsvm.solvers import LatentSVM
 from structsvm.tasks import SequenceLabeler
-from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES
+from structsvm.tasks.common import training
+from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES, Search
 from structsvm.tasks.common.selection.sums import SumSearch
+from structsvm.tasks.sequence import model as sequence_model
 
 
 def sentences(n, seed, hidden=0.5):
@@ -99,3 +104,92 @@ def test_runs_of_known_labels_are_held_out_with_their_sequences(monkeypatch):
     for whole, runs in zip(of_log.parts, of_margin.parts, strict=True):
         assert {*origin[runs.held_out].tolist()} == {*whole.held_out.tolist()} - {7}
         assert {*origin[runs.rows].tolist()} == {*whole.rows.tolist()} - {7}
+
+
+@pytest.mark.parametrize(("n_known", "n_held_out"), [(0, 100), (5, 35)])
+def test_sequences_without_weight_are_not_enough(n_known, n_held_out):
+    X, y = sentences(ENOUGH_EXAMPLES + 30, 6)
+    unknown = [[None] * len(labels) for labels in y[:100]]
+    weight = np.repeat([1.0, 0.0, 1.0], [n_known, len(X) - n_known, 100])
+    model = SequenceLabeler(random_state=0).fit(X + X[:100], y + unknown, weight)
+    assert model.results_.keys() == {"log"} and model.validation_["n_held_out"] == n_held_out
+
+
+def test_c_is_not_chosen_where_nothing_known_is_held_out(monkeypatch):
+    monkeypatch.setattr(sequence_model, "ENOUGH_EXAMPLES", 2)
+    X, y = sentences(60, 7)
+    y = [labels if i < 2 else [None] * len(labels) for i, labels in enumerate(y)]
+    model = SequenceLabeler(random_state=0).fit(X, y)
+    assert model.results_.keys() == {"log"} and model.model_.C_of_few == model.C_
+    assert model.model_.choice is None
+
+
+class Interrupt(Monitor):
+    """Ctrl-C after some passes."""
+
+    n_passes = 4
+
+    def end_pass(self, run):
+        self.n_passes -= 1
+        if not self.n_passes:
+            raise KeyboardInterrupt
+
+
+def contents(model, **options):
+    stream = io.BytesIO()
+    model.save(stream, **options)
+    return stream.getvalue()
+
+
+def test_a_margin_resumes_from_a_file_within_its_completion(monkeypatch):
+    X, y = sentences(ENOUGH_EXAMPLES + 10, 8)
+    model, solve = SequenceLabeler(random_state=0, warm_start=True), training.solve
+    interrupted = lambda job, monitor: solve(job, monitor if job.model.loss == "log" else Interrupt())  # noqa: E731
+    monkeypatch.setattr(training, "solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.undo()
+    assert model.results_["hamming"].n_iter == 4
+    again = structsvm.load(contents(model))
+    for one in (model, again):
+        one.fit(X, y)
+    assert model.results_["hamming"].n_iter > 4
+    assert again.results_["hamming"].dual == model.results_["hamming"].dual
+    np.testing.assert_array_equal(again.emission_, model.emission_)
+
+
+def tags_by_two(n, seed):
+    """Words of which some are inside of chunks that nothing known begins."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        words = rng.integers(30, size=6).tolist()
+        tags = ["I-P" if t and k % 3 == 0 else "B-P" if k % 7 == 0 else "O" for t, k in enumerate(words)]
+        before = zip(tags, [*tags[1:], "O"], strict=True)
+        X.append([f"w{k}" for k in words])
+        y.append([None if (tag, after) == ("O", "I-P") else tag for tag, after in before])
+    return X, y
+
+
+@pytest.mark.parametrize("params", [{}, {"loss": "hamming"}], ids=["sum", "hamming"])
+def test_ctrl_c_in_the_choice_of_c_keeps_the_constraints(params, monkeypatch):
+    """Whichever training it ends: the runs of known labels, too, which may begin with any label."""
+    seen, tried = [], Search.tried
+
+    def interrupt(self, *arguments, **options):
+        found = tried(self, *arguments, **options)
+        seen.append(self.loss)
+        if self.loss == "hamming":
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(Search, "tried", interrupt)
+    X, y = tags_by_two(ENOUGH_EXAMPLES + 10, 9)
+    model = SequenceLabeler(random_state=0, constraints="bio", **params)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert seen[-1] == "hamming" == model.loss_
+    for one in (model, structsvm.load(contents(model))):
+        for labels in one.predict([["w3", "w1", "w3", "w1", "w6", "w2", "w9"], *X]):
+            pairs = zip(["O", *labels[:-1]], labels, strict=True)
+            assert not any(pair == ("O", "I-P") for pair in pairs)

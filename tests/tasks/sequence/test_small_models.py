@@ -106,6 +106,21 @@ def test_other_weights_have_16_bits(monkeypatch):
     assert 0.0 < change.max() <= FINE / 2.0 * model.validation_["least_weight"]
 
 
+def rows(sequences):
+    """A column of small numbers beside one of large ones."""
+    return [np.array([(1e-3 * len(token[0]) + 1.0, 1e6 * (len(token[0]) % 2)) for token in x]) for x in sequences]
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+@pytest.mark.parametrize("given", [rows, numbers])
+def test_weights_of_numbers_keep_their_digits(given):
+    model = trained(given)
+    size, weights = model.validation_["least_weight"], model.model_.weights
+    assert is_fine(weights, size) and model.model_.units is not None
+    assert units_of_rows(weights.reshape(model.model_.oracle.n_rows, -1), BITS) is None
+    np.testing.assert_array_equal(weights, model.model_.pruned(size))
+
+
 def test_weights_keep_their_digits_where_the_size_is_small():
     weights = np.array([1.0, 1e-3, 3e-5], dtype=np.float32)
     assert is_fine(weights, 1e-3) and not is_fine(weights, 1e-4) and not is_fine(weights, 0.0)
