@@ -223,9 +223,7 @@ def as_outputs(y: ArrayLike) -> Integers:
 
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
     """A contiguous array of int32, and whether it has the same numbers."""
-    if y.dtype == np.int32 and y.flags.c_contiguous:
-        return y, True
-    narrow = np.ascontiguousarray(y, np.int32)
+    narrow = np.asarray(y, np.int32, order="C")
     return narrow, y.dtype == np.int32 or np.array_equal(narrow, y)
 
 

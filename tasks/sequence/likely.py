@@ -213,7 +213,7 @@ def chances_of(
     for chosen, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
         for i, (at, n) in enumerate(zip(chosen.tolist(), lengths.tolist(), strict=True)):
             own = labels[i, :n], pairs[i, : n - 1]
-            found[at] = [(*span, chance_of(*own, *span[:2], *kinds[span[2]])) for span in spans[at]]
+            found[at] = [(*span, chance_of(*own, span[0], span[1], *kinds[span[2]])) for span in spans[at]]
     return found
 
 

@@ -509,7 +509,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if least is not None and weights is not None:
             return self._likely_spans(tokens, weights, least).lists()
         found = self.spans_of(self.predict_tokens(tokens), tokens.offsets)
-        if not probabilities:
+        if weights is None:
             return found
         if self.has_quick_chances(int(tokens.lengths.max(initial=0))):
             own = [spans for n, spans in zip(tokens.lengths.tolist(), found, strict=True) if n]
