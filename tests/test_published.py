@@ -1,10 +1,12 @@
 """README and docs say what the kept results say: their tables are made from them."""
 
+import importlib
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -82,3 +84,12 @@ def test_measured_pages_say_when_and_where(copy):
     assert text.count(f"| `python benchmarks/sequence.py --part {part}` | 20") == 1
     path.write_text(text.replace(f"--part {part}` | 20", f"--part {part}` | 19"), encoding="utf-8")
     assert published(copy).stdout == "docs/measured/sequences.md differs from the kept results\n"
+
+
+@pytest.mark.parametrize(("quick", "n"), [(True, 42), (False, 2537)])
+def test_the_note_on_headers_has_the_number_taken(monkeypatch, quick, n):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    headers, taken = importlib.import_module("scale.headers"), []
+    monkeypatch.setattr(headers, "run_module", lambda _, n, __: taken.append(n) or {"cpu": 1.0, "peak": 1.0})
+    tables = list(headers.run(SimpleNamespace(quick=quick, only="")))
+    assert taken == [n, n] and all(f"simulated: {n} sequences" in table.notes[0] for table in tables)

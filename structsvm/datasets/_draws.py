@@ -9,7 +9,7 @@ from typing import TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.parameters import Interval, Options
+from structsvm.parameters import Interval, Kind, Options
 
 RandomState = int | np.random.Generator | None
 T = TypeVar("T")
@@ -18,7 +18,7 @@ COUNT = Interval(Integral, 1)
 SHARE = Interval(Real, 0.0, 1.0, closed="both")
 
 
-def check_arguments(maker: str, arguments: Mapping[str, object], **allowed: Interval | Options) -> None:
+def check_arguments(maker: str, arguments: Mapping[str, object], **allowed: Interval | Options | Kind) -> None:
     """Raise ValueError, naming it, for the first of a simulator's arguments that is out of its range."""
     for name, interval in allowed.items():
         if not interval.accepts(arguments[name]):

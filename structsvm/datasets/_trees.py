@@ -12,7 +12,7 @@ import numpy as np
 from structsvm.datasets._draws import COUNT, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, fetch
 from structsvm.datasets.english._sentences import spoken
-from structsvm.parameters import Interval
+from structsvm.parameters import FLAG, Interval, Kind
 from structsvm.structures.dependencies import DependencyTree, Word, read_conllu
 from structsvm.structures.trees import Tree, read_trees
 
@@ -196,7 +196,7 @@ def make_treebank(
     max_length : int
         Longest sentence, in words; at least 5. Longer ones are drawn again.
     english : bool
-        Words of English, two to three dozen per tag at most, in the same trees.
+        Words of English, at most two dozen per tag, in the same trees.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -214,7 +214,7 @@ def make_treebank(
     >>> " ".join(make_treebank(1, english=True, random_state=0)[0].leaves())
     'every small fire spread stone .'
     """
-    check_arguments("make_treebank", locals(), n_trees=COUNT, max_length=Interval(Integral, 5))
+    check_arguments("make_treebank", locals(), n_trees=COUNT, max_length=Interval(Integral, 5), english=FLAG)
     rng = np.random.default_rng(random_state)
     trees: list[Tree] = []
     while len(trees) < n_trees:
@@ -302,10 +302,11 @@ def make_dependency_trees(
     >>> tree.arcs
     [(3, 'det'), (3, 'amod'), (4, 'nsubj'), (0, 'root'), (4, 'obj'), (4, 'punct')]
     """
-    possible = {
+    possible: dict[str, Interval | Kind] = {
         "n_trees": COUNT,
         "max_length": Interval(Integral, 5),
         "crossing": Interval(Real, 0.0, 1.0, closed="both"),
+        "english": FLAG,
     }
     check_arguments("make_dependency_trees", locals(), **possible)
     rng = np.random.default_rng(random_state)

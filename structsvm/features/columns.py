@@ -405,9 +405,9 @@ def read_columns(
 
     Tables of comma-separated values begin with a line of names, such as ``sentence,word,label``: between commas or
     semicolons, one of words and one of labels, or one that is chosen here; in files ``.csv`` one of these is enough.
-    The last name that means labels is the label. The first column, or one called ``sentence`` or ``sequence``, names
-    the sequence where its values come in runs; an empty cell repeats the value above it, and rows without a value end a
-    sequence too. A column ``id`` or without a name is left out.
+    The last name that means labels is the label. A column called ``sentence`` or ``sequence``, else the first one,
+    names the sequence where its values come in runs; an empty cell repeats the value above it, and rows without a value
+    end a sequence too. A column ``id`` or without a name is left out.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ def read_columns(
         called so.
     sequence : str or int, optional
         The column whose value names the sequence of a token, where no blank lines end sequences. None: none; of tables
-        the first one, or one called ``sentence`` or ``sequence``, if its values come in runs.
+        one called ``sentence`` or ``sequence``, else the first one, if its values come in runs.
     sentence_end : str or list of str
         Tokens (between blanks) after which a sequence ends.
 

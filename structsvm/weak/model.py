@@ -21,7 +21,7 @@ end in different maxima, the likelihood chooses.
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -32,7 +32,7 @@ from structsvm._warnings import warn
 from structsvm.layers.chain import Chain
 from structsvm.parameters import FLAG, NONE, Interval, validate
 from structsvm.result import ConvergenceWarning
-from structsvm.weak.votes import VoteTable, shares, table_of
+from structsvm.weak.votes import VoteTable, counts_of, shares, shares_of, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -80,8 +80,8 @@ class VoteModel:
     anchor : float, optional
         How often the votes are counted as they are at the start, beside once as they are expected. 0 suits independent
         sources; it lets dependent ones (a word list copied from another, two taggers of the same corpus) overrule all
-        others, which 3 forbids. From 0 to 1e100. None: 0.5, and 1 where two sources then agree far more often than
-        their matrices say.
+        others. 3 stays near the start, the shares of the votes. From 0 to 1e100. None: 0.5, and 1 where two sources
+        agree far more often than their matrices say, as they are found with 0.
     chain : bool, default=True
         Whether a label depends on the one before it; False for rows, or sequences without order.
 
@@ -158,10 +158,8 @@ class VoteModel:
         labels, table = table_of(votes, self.labels, lengths, self.outside)
         if not table.n_votes:
             raise ValueError("all sources abstain everywhere: there are no votes")
-        run = self._likeliest(table, FREE if self.anchor is None else self.anchor)
-        if self.anchor is None and excess(run.found, table) > MOST_ERRORS:
-            run = self._likeliest(table, HELD)
-        found, objectives, _, is_done = run
+        anchor = self._anchor_of(table) if self.anchor is None else self.anchor
+        found, objectives, _, is_done = self._likeliest(table, anchor)
         if not is_done:
             warn(
                 f"VoteModel stopped after {self.max_iter} steps, and the last gained more than tol={self.tol} per "
@@ -171,6 +169,10 @@ class VoteModel:
         self.labels_, self.objectives_ = labels, objectives
         self.confusions_, self.transitions_, self.start_ = found.confusions, found.transitions, found.start
         return self
+
+    def _anchor_of(self, table: VoteTable) -> float:
+        """The anchor for sources as dependent as these are; an anchor would flatten the matrices that tell it."""
+        return HELD if excess(self._likeliest(table, 0.0).found, table) > MOST_ERRORS else FREE
 
     def _likeliest(self, table: VoteTable, anchor: float) -> Run:
         """The run from all starts that ends with the greatest likelihood."""
@@ -347,13 +349,15 @@ def counted(labels: Floats, table: VoteTable) -> NDArray[np.float64]:
 
 def votes_by_others(table: VoteTable) -> NDArray[np.float64]:
     """The counts of each source's votes, by the labels that all other sources give; none where no other has read."""
-    counts = []
-    for s in range(table.votes.shape[1]):
-        votes = np.delete(table.votes, s, axis=1)
-        p = shares(table._replace(votes=votes))
-        p[(votes < 0).all(axis=1)] = 0.0
-        counts.append(counted(p, table._replace(votes=table.votes[:, [s]]))[0])
-    return np.array(counts)
+    counts, n_read = counts_of(table), (table.votes >= 0).sum(axis=1)
+    found = np.zeros((table.votes.shape[1], table.n_labels, table.n_symbols))
+    for of_source, own in zip(found, table.votes.T, strict=True):
+        tokens, others = np.flatnonzero((own >= 0) & (own < table.n_labels)), counts.copy()
+        others[tokens, own[tokens]] -= 1.0
+        p = shares_of(others, table.outside)
+        p[n_read == (own >= 0)] = 0.0
+        of_source[:] = counted(p, table._replace(votes=own[:, np.newaxis]))[0]
+    return found
 
 
 def excess(found: Parameters, table: VoteTable) -> float:
@@ -361,15 +365,18 @@ def excess(found: Parameters, table: VoteTable) -> float:
 
     Votes for `outside`, and abstentions, are no agreement.
     """
-    labels, most = Expected(found, table).labels, 0.0
     real = np.delete(np.arange(table.n_labels), [] if table.outside is None else table.outside)
-    for i, j in combinations(range(table.votes.shape[1]), 2):
-        a, b = table.votes[:, i], table.votes[:, j]
-        agrees = (a == b) & np.isin(a, real)
-        chances = (found.confusions[i][:, real] * found.confusions[j][:, real]).sum(axis=1)
-        expected = float(labels[(a >= 0) & (b >= 0)].sum(axis=0) @ chances)
-        most = max(most, (int(agrees.sum()) - expected) / (expected + 1.0) ** 0.5)
-    return most
+    has_read = (table.votes >= 0).astype(np.float64)
+    # By pairs of sources: tokens on which they agree, and the expected number of these.
+    agrees, expected = np.zeros((2, has_read.shape[1], has_read.shape[1]))
+    for k in real.tolist():
+        votes = (table.votes == k).astype(np.float64)
+        agrees += votes.T @ votes
+    for z, weights in enumerate(Expected(found, table).labels.T):
+        rows = found.confusions[:, z, real]
+        expected += ((has_read * weights[:, np.newaxis]).T @ has_read) * (rows @ rows.T)
+    errors = np.triu((agrees - expected) / (expected + 1.0) ** 0.5, k=1)
+    return float(errors.max())
 
 
 def prior_of(start: Counts, smoothing: float, anchor: float, outside: int | None) -> Counts:

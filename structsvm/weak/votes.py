@@ -196,21 +196,32 @@ def sorted_labels(labels: Iterable[Hashable]) -> list[Hashable]:
         return sorted(names, key=lambda label: (type(label).__name__, str(label)))
 
 
-def shares(table: VoteTable) -> NDArray[np.float64]:
-    """The share of the votes on each token that each label has, array (n_tokens, n_labels); 0 without any.
-
-    With `outside`, one vote for another label is enough against all for it, and tokens without such a vote are outside:
-    most sources know but some of the spans.
-    """
+def counts_of(table: VoteTable) -> NDArray[np.float64]:
+    """The number of votes that each label has on each token, array (n_tokens, n_labels)."""
     counts = np.zeros((len(table.votes), table.n_labels))
     for votes in table.votes.T:
         tokens = np.flatnonzero((votes >= 0) & (votes < table.n_labels))
         counts[tokens, votes[tokens]] += 1.0
-    if table.outside is not None:
-        counts[:, table.outside] = 0.0
-        counts[:, table.outside] = ~counts.any(axis=1)
+    return counts
+
+
+def shares_of(counts: NDArray[np.float64], outside: int | None) -> NDArray[np.float64]:
+    """The share of the votes on each token that each label has, from their numbers; 0 without any.
+
+    With `outside`, one vote for another label is enough against all for it, and tokens without such a vote are outside:
+    most sources know but some of the spans.
+    """
+    if outside is not None:
+        counts = counts.copy()
+        counts[:, outside] = 0.0
+        counts[:, outside] = ~counts.any(axis=1)
     total: NDArray[np.float64] = counts.sum(axis=1, keepdims=True)
     return counts / np.maximum(total, 1.0)
+
+
+def shares(table: VoteTable) -> NDArray[np.float64]:
+    """The share of the votes on each token that each label has, array (n_tokens, n_labels); see `shares_of`."""
+    return shares_of(counts_of(table), table.outside)
 
 
 def majority(

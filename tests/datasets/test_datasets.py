@@ -166,6 +166,14 @@ def test_sentences_of_treebanks_in_english():
     assert words["dt0"] == "the" and len(set(words.values())) > 80
 
 
+@pytest.mark.parametrize("make", [datasets.make_treebank, datasets.make_dependency_trees])
+def test_english_is_a_flag(make):
+    for wrong in ("no", 1, None):
+        with pytest.raises(ValueError, match=f"'english' parameter of {make.__name__} must be a bool. Got {wrong!r}"):
+            make(1, english=wrong)
+    assert str(make(1, english=np.True_, random_state=0)[0]) == str(make(1, english=True, random_state=0)[0])
+
+
 def test_make_treebank():
     trees = datasets.make_treebank(200, max_length=12, random_state=0)
     assert trees == datasets.make_treebank(200, max_length=12, random_state=0)

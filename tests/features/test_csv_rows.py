@@ -52,6 +52,23 @@ def test_another_column_that_is_called_so_names_sequences(name):
     assert table(f"word,{name},label\na,b,X\nc,b,Y\n", columns=[name])[0] == [("b", "X"), ("b", "Y")]
 
 
+@pytest.mark.parametrize("name", ["sentence", "sent_id", "sequence"])
+def test_a_column_called_sentence_wins_over_the_first(name):
+    text = f"doc,{name},word,label\n1,1,a,X\n1,1,b,Y\n1,2,a,X\n2,3,b,Y\n"
+    assert list(table(text)) == [[("1", "a", "X"), ("1", "b", "Y")], [("1", "a", "X")], [("2", "b", "Y")]]
+    assert len(table(text, sequence="doc")) == 2
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"], ids=["comma", "semicolon", "tab"])
+@pytest.mark.parametrize("row", ["1,a\r,O", "1,a,O\r2,b,O", "1,a\rb,O", '1,"a\rb",O', "\r1,a,O", "1,a,O\r"])
+def test_a_carriage_return_within_a_line_is_refused(row, separator):
+    text = f"id,word,tag\r\n1,a,O\r\n{row}\r\n2,b,B\r\n".replace(",", separator)
+    with pytest.raises(ColumnFileError, match=":3: a carriage return within a line; lines end in LF or CRLF"):
+        table(text)
+    with pytest.raises(ColumnFileError, match=":2: expected 3 values"):  # errors above it come first
+        table(text.replace(f"1{separator}a{separator}O", f"1{separator}a", 1))
+
+
 def test_it_is_read_as_pandas_writes_it():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"id": [1, 1, 2, 2], "token": ["a", ",", '"', "NA"], "ner": ["O", "B-X", "O", "O"]})

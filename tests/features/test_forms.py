@@ -179,6 +179,9 @@ def test_treebanks_whose_last_column_is_no_label(line, said):
         "(S (DT the) (NN dog))\n",
         "( (S (NP (NN dogs)) (VP (VB bark))) )\n",
         "( (S \n    (NP (NN dogs))\n",
+        "( (S \n    (NP-SBJ \n      (NP (NNP Pierre) (NNP Vinken) )\n",
+        "(TOP (S (NP (DT the)\n  (NN dog))))\n",
+        "(S (NP (NN dogs) )\n  (VP\n    (VB bark)))\n",
     ],
 )
 def test_trees_in_brackets_are_no_columns(text):
@@ -186,9 +189,26 @@ def test_trees_in_brackets_are_no_columns(text):
         read_columns(io.StringIO(text * 3))
 
 
-@pytest.mark.parametrize("row", ["( -LRB- O", "( ( O", "(S (NP* O", "(S (NP", "( (S* O", "( (S*", "(a (b) O"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        "( -LRB- O",
+        "( ( O",
+        "(S (NP* O",
+        "(S (NP",
+        "( (S* O",
+        "( (S*",
+        "(a (b) O",
+        "(: (: O",
+        "(NP (x O",
+        "( (x",
+        "(: (: ))",
+    ],
+)
 def test_brackets_are_words_and_labels_of_columns(row):
     assert read_columns(io.StringIO(f"{row}\n" * 2))[0] == [tuple(row.split())] * 2
+    other = " ".join([")"] * len(row.split()))
+    assert read_columns(io.StringIO(f"{row}\n{other}\n\n{row}\n"))[0] == [tuple(row.split()), tuple(other.split())]
 
 
 def test_ten_columns_of_their_own():

@@ -2,7 +2,7 @@
 
 import pickle
 import re
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 from structsvm.result import ConvergenceWarning
 from structsvm.tasks import AmbiguousClassifier, SequenceLabeler
 from structsvm.weak import VoteModel, majority, spans_as_votes
-from structsvm.weak.model import MOST_ERRORS, Counts, Parameters, average_rows, excess, prior_of, votes_by_others
-from structsvm.weak.votes import table_of
+from structsvm.weak import model as model_of_votes
+from structsvm.weak.model import (
+    MOST_ERRORS,
+    Counts,
+    Expected,
+    Parameters,
+    average_rows,
+    excess,
+    prior_of,
+    votes_by_others,
+)
+from structsvm.weak.votes import counts_of, shares, table_of
 
 LABELS = "abcd"
 K = len(LABELS)
@@ -242,15 +252,61 @@ def test_dependent_sources_are_found(seed):
     """Independent ones keep the model that believes them; copies, whole or in part, are held to the votes."""
     truth, _, votes = simulated([0.6, 0.8, 0.7, 0.7, 0.6], seed)
     _, whole = table_of(votes)
-    independent = VoteModel().fit(votes)
-    found = Parameters(independent.confusions_, independent.transitions_, independent.start_)
-    assert excess(found, whole) < MOST_ERRORS
+    independent, free = VoteModel().fit(votes), VoteModel(anchor=0.0).fit(votes)
+    assert excess(Parameters(free.confusions_, free.transitions_, free.start_), whole) < MOST_ERRORS
     np.testing.assert_array_equal(independent.confusions_, VoteModel(anchor=0.5).fit(votes).confusions_)
     for share in (0.6, 1.0):
         some = [*votes[:4], shared((votes[0], votes[4]), seed, share)]
         model = VoteModel().fit(some)
         np.testing.assert_array_equal(model.confusions_, VoteModel(anchor=1.0).fit(some).confusions_)
         assert accuracy(truth, model.predict(some)) > accuracy(truth, majority(some))
+
+
+def test_many_independent_votes_are_not_dependent():
+    """Agreements are compared with matrices that no anchor flattens: else the difference grows with their number."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(K, size=50_000)
+    wrong = (truth + rng.integers(1, K, size=(4, len(truth)))) % K
+    is_right = rng.random((4, len(truth))) < np.array([[0.8], [0.75], [0.7], [0.3]])
+    votes = np.where(is_right, truth, wrong)[:, :, np.newaxis]
+    model = VoteModel(chain=False).fit(votes)
+    np.testing.assert_array_equal(model.confusions_, VoteModel(chain=False, anchor=0.5).fit(votes).confusions_)
+    copied = np.concatenate([votes, votes[3:]])[:, :2_000]
+    model = VoteModel(chain=False).fit(copied)
+    np.testing.assert_array_equal(model.confusions_, VoteModel(chain=False, anchor=1.0).fit(copied).confusions_)
+
+
+@pytest.mark.parametrize("outside", [None, "a"])
+def test_agreements_and_votes_by_others_are_counted_for_all_pairs(outside):
+    """Matrices of all sources at once give what pairs of sources, one by one, do."""
+    _, confusions, votes = simulated([0.8, 0.6, 0.5, 0.4], n=20, abstains=0.4)
+    votes[1][3] = None
+    _, table = table_of(votes, list(LABELS), [len(one) for one in votes[0]], outside)
+    rows = confusions if outside is None else np.concatenate([0.6 * confusions, np.full((4, K, 1), 0.4)], axis=2)
+    found, most = Parameters(rows, MOVES, np.full(K, 1.0 / K)), 0.0
+    real, labels = [k for k in range(K) if LABELS[k] != outside], Expected(found, table).labels
+    for i, j in combinations(range(4), 2):
+        pairs = [(p, a, b) for p, a, b in zip(labels, *table.votes[:, [i, j]].T, strict=True) if a >= 0 and b >= 0]
+        expected = sum(p[z] * rows[i, z, k] * rows[j, z, k] for p, _, _ in pairs for z in range(K) for k in real)
+        most = max(most, (sum(a == b and a in real for _, a, b in pairs) - expected) / (expected + 1.0) ** 0.5)
+    np.testing.assert_allclose(excess(found, table), most, rtol=1e-9)
+    for s, counts in enumerate(votes_by_others(table)):
+        others = np.delete(table.votes, s, axis=1)
+        p = shares(table._replace(votes=others)) * (others >= 0).any(axis=1, keepdims=True)
+        expected = [p[table.votes[:, s] == v].sum(axis=0) for v in range(table.n_symbols)]
+        np.testing.assert_allclose(counts, np.transpose(expected), atol=1e-12)
+
+
+def test_pairs_of_many_sources_are_counted_at_once(monkeypatch):
+    """Neither the shares of the votes nor the places of labels are found again for each source, or pair of them."""
+    rng, calls = np.random.default_rng(0), []
+    monkeypatch.setattr(model_of_votes, "counts_of", lambda table: calls.append("counts") or counts_of(table))
+    monkeypatch.setattr(model_of_votes.np, "isin", lambda *args, **options: calls.append("isin"))
+    votes = np.where(rng.random((60, 50, 1)) < 0.9, rng.integers(3, size=(60, 50, 1)), 3)
+    _, table = table_of(votes, [0, 1, 2, 3], None, 3)
+    votes_by_others(table)
+    excess(Parameters(np.full((60, 4, 5), 0.2), np.full((4, 4), 0.25), np.full(4, 0.25)), table)
+    assert calls == ["counts"]
 
 
 def test_outside_is_a_label():

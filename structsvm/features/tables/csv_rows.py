@@ -16,11 +16,12 @@ WORD_NAMES = frozenset({"word", "words", "token", "tokens", "form", "text"})
 LABEL_NAMES = frozenset(
     {"label", "labels", "tag", "tags", "ner", "ner_tag", "ner_tags", "pos", "pos_tag", "upos", "iob"}
 )
-# Names of a column that names sequences, where it is not the first.
+# Names of a column that names sequences; without one the first may do so.
 SEQUENCE_NAMES = frozenset({"sentence", "sentence #", "sentence_id", "sent", "sent_id", "sequence", "sequence_id"})
 # Rows that tell whether a column names sequences, and the bytes in which they are searched.
 LOOK, HEAD = 1000, 1 << 20
 QUOTED = re.compile(r'"(?:[^"]|"")+"')  # as spreadsheets write a value with a quotation mark in it
+BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 IS_CSV = re.compile(r"\.csv(\.\w+)?\Z", re.IGNORECASE)
 
 
@@ -115,9 +116,13 @@ def _line_after(row: bytes, head: bytes, default: bytes) -> bytes:
 def table_rows(text: str, table: Table, name: str, first: int = 1) -> list[list[list[str]]]:
     """The rows of each sequence, without the first line; rows without a value end a sequence.
 
-    `first` is the number of the text's first line. Raises ColumnFileError for rows of another number of values, and for
-    a quotation mark that stays open over several lines.
+    `first` is the number of the text's first line. Raises ColumnFileError for rows of another number of values, for a
+    quotation mark that stays open over several lines, and for a carriage return within a line.
     """
+    if "\r" in text and (bare := BARE_RETURN.search(text)):
+        table_rows(text[: text.rfind("\n", 0, bare.start()) + 1], table, name, first)  # an error before it comes first
+        line = first + text.count("\n", 0, bare.start())
+        raise ColumnFileError(f"{name}:{line}: a carriage return within a line; lines end in LF or CRLF")
     sequences: list[list[list[str]]] = [[]]
     lines = rows_of(text, table.separator)
     number, begins, has_header = 0, first, first == 1
@@ -172,11 +177,15 @@ def check_words(sequences: list[list[list[str]]], place: int, column: str, name:
 
 
 def sequence_places(table: Table) -> list[int]:
-    """Columns that may name sequences: of several the first, unless it is called words or labels; those called so."""
+    """Columns of several that may name sequences; the first of them whose values come in runs does.
+
+    Those called so win over the first column of the table, which may have any name but one of words or labels: in
+    ``doc,sentence,word,label`` sentences are the sequences, and not documents.
+    """
     if len(table.names) == 1:
         return []
-    first = [0] if table.names[0] not in WORD_NAMES | LABEL_NAMES else []
-    return first + [j for j, name in enumerate(table.names) if j > 0 and name in SEQUENCE_NAMES]
+    named = [j for j, name in enumerate(table.names) if name in SEQUENCE_NAMES]
+    return named + [0] * (0 not in named and table.names[0] not in WORD_NAMES | LABEL_NAMES)
 
 
 def names_sequences(head: bytes, table: Table, name: str, place: int) -> bool:

@@ -51,6 +51,8 @@ CONLLU_WIDTH, CONLL_2009_WIDTH, HEAD = 10, 14, re.compile(rb"[0-9]+|_")
 CONLLU_ROW = re.compile(rb"(?:0\.1|1(?:-[1-9][0-9]*)?)\t(?:[^\t]+\t){8}[^\t]+\Z")
 # Brackets of trees with their labels; "(" is a word, and "(S*" a label of columns.
 BRACKETS = re.compile(rb"\(\s*\(?[^\s()*]+\s+\([^\s()*]+\s+\S|\(\s+\([^\s()*]+\s*\Z")
+# A word with its tag, and a line on which brackets open alone.
+LEAF, OPENINGS = re.compile(rb"\([^\s()]+\s+[^\s()]+\s*\)"), re.compile(rb"(?:\(\s*(?:[^\s()]+\s*)?)+")
 LOOK = 1000  # words whose tags tell whether a column has any
 ASIDES = "id", ""  # names of columns that are no tokens' unless they are chosen; data frames write their index without
 TAGS = ("upos", "xpos")  # labels of CoNLL-U by default: the first that has values
@@ -72,7 +74,7 @@ class Reading:
         whose name means labels (``label``, ``tag``, ``ner``, ...).
     sequence : str or int, optional
         The column whose value names the sequence of a token: a run of equal values is one. None: none; of tables the
-        first one, or one called ``sentence`` or ``sequence``, if its values come in runs.
+        one called ``sentence`` or ``sequence``, else the first one, if its values come in runs.
     sentence_end : tuple of str
         Tokens, in the first of `columns`, after which a sequence ends.
     left_out : tuple of str
@@ -152,7 +154,7 @@ class Form:
         self.names = names_of(head, row, name) if self.table is None else self.table.names
         if self.names is None and reading.label is None and reading.columns is None and n_features is None:
             check_no_treebank(row, name)
-            check_no_brackets(row, name)
+            check_no_brackets(row, head, name)
         if self.names is None:
             check_no_header(row, name)
             check_no_json(row, head, name)
@@ -431,10 +433,20 @@ def check_no_treebank(row: bytes, name: str) -> None:
     )
 
 
-def check_no_brackets(row: bytes, name: str) -> None:
+def check_no_brackets(row: bytes, head: bytes, name: str) -> None:
     """Raise ColumnFileError for a tree in brackets, or the line on which one begins: its last word is no label."""
-    if BRACKETS.match(row):
+    if BRACKETS.match(row) and _is_tree(row, head):
         raise ColumnFileError(f"{name}:1: begins a tree in brackets, and no columns: trees are for train grammar")
+
+
+def _is_tree(row: bytes, head: bytes) -> bool:
+    """Whether the brackets of the first line close in it, or the lines below go on as a tree does."""
+    if row.count(b"(") == row.count(b")"):
+        return LEAF.search(row) is not None
+    lines = head.split(b"\n")
+    below = (line.strip() for line in lines[lines.index(row) + 1 :])
+    line = next((line for line in below if not OPENINGS.fullmatch(line)), b"")
+    return line.startswith(b"(") and LEAF.search(line) is not None
 
 
 def check_no_header(row: bytes, name: str) -> None:

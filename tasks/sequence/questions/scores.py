@@ -133,7 +133,7 @@ class ChainScores:
         if bigrams is not None:
             own = bigrams.indptr, self._blocks(bigrams, pairs), bigrams.values, self._of_pairs(model)
         heat = 1.0 / (model.temperature or 1.0)
-        doubts(self.scores, self.tokens.offsets, moves, begin, end, out, values, strategy, heat, near, chunks, own)
+        doubts(self.scores, self.tokens.offsets, moves, begin, end, out, values, str(strategy), heat, near, chunks, own)
         near[~(near < TOO_FAR)] = np.inf
         return values, out, near
 

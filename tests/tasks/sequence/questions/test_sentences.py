@@ -143,6 +143,13 @@ def test_few_are_read_for_probabilities(strategy, constraints, templates):
         estimator.teach(rest[found[0]], answers[found[0]])
 
 
+@pytest.mark.parametrize("strategy", ["margin", "confidence", "entropy", "risk", "span"])
+def test_a_strategy_from_an_array_is_its_text(strategy):
+    estimator = SequenceLabeler(C=1.0, loss="log", random_state=0).fit(SENTENCES[:40], TAGS[:40])
+    found, wanted = (estimator.query(Pool(estimator, SENTENCES), 2, strategy=s) for s in (np.str_(strategy), strategy))
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("labels", ["B-x I-x O", "x O", "B-x I-x E-x S-x O", "I-x I-y O", "S-x E-x I-x B-x"])
 def test_doubts_about_chunks_are_none_too_small(labels):
     """Against the probabilities of all chunks of the best labelling, in each scheme."""
