@@ -8,8 +8,8 @@
  * power of the same number: e is shrunk or raised when a row leaves the range. Numbers that may matter are between
  * TREES_LEAST and its inverse, so that no product is lost; otherwise the same is summed in logs, I = log P, with an exponential
  * per term. There a score may be so great that I has no place for the log of a sum: I has two parts, the second one what
- * the sum in the first has lost, and shares of a span are divided by their own sum. Rows are of spans of one width, and vectors of neighbours; what stands behind a row's end is
- * 0, and in logs -inf. Numbers before the first row are 0, too.
+ * the sum in the first has lost, and shares of a span are divided by their own sum. Rows are of spans of one width, and
+ * vectors of neighbours; what stands behind a row's end is 0, and in logs -inf. Numbers before the first row are 0, too.
  */
 #ifndef STRUCTSVM_BRACKETINGS_H
 #define STRUCTSVM_BRACKETINGS_H
