@@ -49,7 +49,7 @@ ROWS_INLINE void doubles_put(double *x, doubles part) { memcpy(x, &part, sizeof 
 
 /* ---- sums over the labels of spans: floats in floats, a vector of them at a time ---- */
 
-#define BRACKETINGS_NEAR 1e-6f      /* sums over labels that are less, after the greatest score of a row, are taken by themselves */
+#define BRACKETINGS_NEAR 1e-6f      /* sums over labels that are less, after a row's greatest score, are taken by themselves */
 
 /* A vector of scores of which `many` are there; -inf behind them. */
 ROWS_INLINE rows_part bracketings_scores(const float *x, int64_t many) {
@@ -76,12 +76,12 @@ ROWS_INLINE float bracketings_sum(const float *x, int64_t n, rows_part_bits last
     return PART_REDUCED(sum, part_sum)[0];
 }
 
-/* Write `terms` exp(score - greatest) of the spans from word i on, their sums, and the greatest score: the row's, where floats
- * are exact enough for it. */
-static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t i) {
+/* Write terms, from `place` on, exp(score - greatest) of the spans from word i on, their sums, and the greatest score: the
+ * row's, where floats are exact enough for it. */
+static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t i, int64_t place) {
     const int64_t K = s->K, n = s->n - i;
     const float *x = (const float *)s->scores + (i * s->m + i) * K;
-    float *to = (float *)h->terms + (i * s->n + i) * K, top = bracketings_exponentials(x, n * K, to);
+    float *to = (float *)h->terms + place, top = bracketings_exponentials(x, n * K, to);
     rows_part_bits last;
     for (int l = 0; l < PART; l++) last[l] = l <= (K - 1) % PART ? -1 : 0;
     s->tables[3 * K + i] = top;
@@ -100,11 +100,11 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
     }
 }
 
-SPANS_RARE void bracketings_wide(const brackets *s, const bracketings *h, int64_t i) {
+SPANS_RARE void bracketings_wide(const brackets *s, const bracketings *h, int64_t i, int64_t place) {
     s->tables[3 * s->K + i] = -INFINITY;    /* no span has this one: each has its own */
     for (int64_t w = 0, K = s->K; i + w < s->n; w++) {
         const double *x = (const double *)s->scores + (i * s->m + i + w) * K;
-        double *to = (double *)h->terms + (i * s->n + i + w) * K, top = spans_top(x, K);
+        double *to = (double *)h->terms + place + w * K, top = spans_top(x, K);
         if (top > -INFINITY) spans_exponentials(x, top, K, 1, to);
         h->e[w * h->stride + i] = top;
         h->sums[w * h->stride + i] = top > -INFINITY ? spans_sum(to, K) : 0.0;
@@ -377,8 +377,9 @@ static int bracketing_sums(const brackets *s, double *log_z, void *parts) {
     if (!HAS_PRODUCTS) return bracketings_in_logs(s, log_z, parts);
     memset(s->chart, 0, (BRACKETINGS_FRONT + 4 * n * h.stride) * sizeof(double));
     for (int64_t i = 0; i < n; i++) {
-        if (s->is_double) bracketings_wide(s, &h, i);
-        else bracketings_narrow(s, &h, i);
+        const int64_t place = parts == NULL ? 0 : (i * n + i) * s->K;
+        if (s->is_double) bracketings_wide(s, &h, i, place);
+        else bracketings_narrow(s, &h, i, place);
         if (stop_count(&done, (n - i) * (s->K + 8)) < 0) return -1;
     }
     int status = bracketings_inside(s, &h, &shift);

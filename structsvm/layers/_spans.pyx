@@ -213,7 +213,7 @@ cdef class Brackets(Entries):
         chart = np.empty(n * n * (3 * S + 3) + 48 * n + 8)
         tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K + 8)
         labels = np.empty(n * n + 3 * n, np.int32)
-        terms = np.empty(0 if self.shared else n * n * self.s.K + 16, self.scores.dtype)
+        terms = np.empty(0 if self.shared else (n if for_parts else 1) * n * self.s.K + 16, self.scores.dtype)
         self.s.chart, self.s.tables = <double*> array_data(chart), <double*> array_data(tables)
         self.s.labels, self.s.terms = <int32_t*> array_data(labels), array_data(terms)
         return chart, tables, labels, terms

@@ -1,5 +1,6 @@
 """Binary trees over spans: known numbers of them, long sentences, sums in logs, grammars, outputs that are none."""
 
+import tracemalloc
 from itertools import combinations
 from math import comb
 
@@ -127,6 +128,16 @@ def test_a_long_sentence():
     best = Spans().argmax(*spans)
     assert (best >= 0).sum() == 299
     assert Spans().score(best, *spans) <= Spans().log_partition(*spans)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_partitions_need_exponentials_of_one_row(dtype):
+    spans = np.random.default_rng(0).normal(size=(1, 60, 60, 40)).astype(dtype)
+    tracemalloc.start()
+    Spans().log_partition(spans)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < spans.nbytes / 2
 
 
 @pytest.mark.parametrize("scale", [1e6, 1e12, 1e16])

@@ -42,6 +42,7 @@ PAIRS = np.zeros((1, 2, 3))
         (Spans(), [(7, 7, 2), (2, 2, 2)]),
         (Spans(), [(7, 7, 2)]),
         (Projective(), [(7, 7)]),
+        (Ordering(), [(6, 6)]),
     ],
 )
 def test_huge_scores_have_probabilities(structure, shapes, scale, dtype):
