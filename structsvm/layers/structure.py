@@ -235,7 +235,7 @@ def as_narrow(y: Integers) -> tuple[Labels, bool]:
     """A contiguous array of int32, and whether it has the same numbers."""
     if y.dtype == np.int32 and y.flags.c_contiguous and y.flags.aligned:
         return y, True
-    narrow = np.require(y, np.int32, "CA")
+    narrow: Labels = np.require(y, np.int32, ["C", "A"])
     return narrow, y.dtype == np.int32 or np.array_equal(narrow, y)
 
 
@@ -249,7 +249,7 @@ def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
     if type(array) is np.ndarray and array.dtype in GREATEST:
         flags = array.flags
-        return array if flags.c_contiguous and flags.aligned else np.require(array, requirements="CA")
+        return array if flags.c_contiguous and flags.aligned else np.require(array, requirements=["C", "A"])
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = np.from_dlpack(array)
     check_no_masks(array, name)
@@ -257,7 +257,7 @@ def as_floats(name: str, array: object) -> Floats:
     if found.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be an array of real numbers. Got dtype {found.dtype}.")
     kept = np.float32 if found.dtype in (np.float16, np.float32) else np.float64
-    return np.require(found.astype(kept, copy=False), requirements="CA")  # a number stays one
+    return np.require(found.astype(kept, copy=False), requirements=["C", "A"])  # a number stays one
 
 
 def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int) -> tuple[dict[str, Floats], Shapes]:
@@ -326,7 +326,7 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
         raise ValueError(
             f"lengths must be {n} integers from 0 to {longest}, one per batch entry. Got {found.tolist()!r:.80}."
         )
-    return np.require(found, np.int64, "CA")
+    return np.require(found, np.int64, ["C", "A"])
 
 
 def check_two_lengths(lengths: ArrayLike | None, n: int, longest: tuple[int, int], meaning: str) -> NDArray[np.int64]:
