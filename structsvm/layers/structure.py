@@ -234,7 +234,7 @@ def as_outputs(y: ArrayLike) -> Integers:
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
     """A contiguous array of int32, and whether it has the same numbers."""
     if y.dtype == np.int32 and y.flags.c_contiguous and y.flags.aligned:
-        return y, True
+        return y.astype(np.int32, copy=False), True
     narrow: Labels = np.require(y, np.int32, ["C", "A"])
     return narrow, y.dtype == np.int32 or np.array_equal(narrow, y)
 
