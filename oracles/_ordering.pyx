@@ -39,6 +39,7 @@ from structsvm.arrays import checksum
 MOST_EXACT = 10     # items up to which inference is exact
 
 cdef double ROUNDING = 1e-12    # least gain of a swap, relative to the sum of all scores
+cdef double LEAST_WIDE = 1e6    # logs of sums from which on their rounding is seen in probabilities
 
 ctypedef struct Other:
     double score        # for coming after this item
@@ -284,7 +285,7 @@ cdef class OrderingProblem(Problem):
     cdef double sums(self, Py_ssize_t n, bint pairs) noexcept nogil:
         """Return the log-sum over all orders; on request, set the probabilities `before` of all pairs."""
         cdef Py_ssize_t S, i, j, whole = (1 << n) - 1
-        cdef double total, most, log_sum
+        cdef double total, most, log_sum, greatest = 0.0
         cdef double* row
         self.sum_gains(n)
         self.prefix[0] = self.suffix[whole] = 0.0
@@ -298,8 +299,12 @@ cdef class OrderingProblem(Problem):
                 if S >> j & 1 and most > -INFINITY:
                     total += exp(self.prefix[S ^ (1 << j)] + row[j] - most)
             self.prefix[S] = most + log(total) if most > -INFINITY else most
+            greatest = max(greatest, fabs(most) if most > -INFINITY else 0.0)
         log_sum = self.prefix[whole]
         if not pairs:
+            return log_sum
+        if greatest > LEAST_WIDE:
+            self.share_pairs(n)
             return log_sum
         memset(self.before, 0, n * n * sizeof(double))
         for S in range(whole - 1, -1, -1):
@@ -323,6 +328,36 @@ cdef class OrderingProblem(Problem):
                         if not S >> j & 1:
                             self.before[i * n + j] += row[j] * total
         return log_sum
+
+    cdef void share_pairs(self, Py_ssize_t n) noexcept nogil:
+        """Set `before` from the last item on: what `prefix` sums has shares of 1, also where their log was rounded.
+
+        `suffix` gets the probabilities of orders that begin with the items of a set.
+        """
+        cdef Py_ssize_t S, i, j, whole = (1 << n) - 1
+        cdef double total, most, share
+        cdef double* row
+        memset(self.before, 0, n * n * sizeof(double))
+        memset(self.suffix, 0, whole * sizeof(double))
+        self.suffix[whole] = 1.0 if self.prefix[whole] > -INFINITY else 0.0
+        for S in range(whole, 0, -1):
+            if self.suffix[S] == 0:
+                continue
+            most, total = -INFINITY, 0.0
+            row = self.gain + S * n
+            for j in range(n):
+                if S >> j & 1:
+                    most = max(most, self.prefix[S ^ (1 << j)] + row[j])
+            for j in range(n):
+                if S >> j & 1:
+                    total += exp(self.prefix[S ^ (1 << j)] + row[j] - most)
+            for j in range(n):
+                if S >> j & 1:
+                    share = self.suffix[S] * exp(self.prefix[S ^ (1 << j)] + row[j] - most) / total
+                    self.suffix[S ^ (1 << j)] += share
+                    for i in range(n):
+                        if i != j and S >> i & 1:
+                            self.before[i * n + j] += share
 
     # ---- the relaxation -------------------------------------------------------------------------------
 

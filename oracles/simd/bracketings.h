@@ -6,9 +6,10 @@
  *     G[w][i] = sum_m q[w+1+m][i] P[m][i+w+1] + q[w+1+m][i-m-1] P[m][i-m-1],
  * and the probability of a span is G P. A tree of w + 1 words has w nodes, so that all of a row's numbers can be scaled by a
  * power of the same number: e is shrunk or raised when a row leaves the range. Numbers that may matter are between
- * TREES_LEAST and its inverse, so that no product is lost; otherwise the same is summed in logs, I = log P and U = I - log e,
- * with an exponential per term. Rows are of spans of one width, and vectors of neighbours; what stands behind a row's end is
- * 0, and in logs -inf. Numbers before the first row are 0, too.
+ * TREES_LEAST and its inverse, so that no product is lost; otherwise the same is summed in logs, I = log P, with an exponential
+ * per term. There a score may be so great that I has no place for the log of a sum: I has two parts, the second one what
+ * the sum in the first has lost, and shares of a span are divided by their own sum. Rows are of spans of one width, and
+ * vectors of neighbours; what stands behind a row's end is 0, and in logs -inf. Numbers before the first row are 0, too.
  */
 #ifndef STRUCTSVM_BRACKETINGS_H
 #define STRUCTSVM_BRACKETINGS_H
@@ -21,11 +22,12 @@
 #define BRACKETINGS_LEAST 1e-150
 #define BRACKETINGS_CALM 1e-30     /* rows whose greatest number is less, or more than its inverse, are scaled */
 
-/* Rows of numbers, `stride` apart: P, or I; e, or U; q, or probabilities; sums over labels by their greatest score, and at
- * last probabilities over them. `terms` are the exponentials of all scores. */
+/* Rows of numbers, `stride` apart: P, or I; e, or the greatest term of a span; q, or probabilities; sums over labels by
+ * their greatest score, and at last probabilities over them, or the second part of I; for logs the second part of the greatest
+ * term, and the sums of all terms' exponentials over its own. `terms` are the exponentials of all scores. */
 typedef struct {
     int64_t stride;
-    double *P, *e, *q, *sums;
+    double *P, *e, *q, *sums, *rests, *wholes;
     void *terms;
 } bracketings;
 
@@ -34,7 +36,7 @@ enum { BRACKETINGS_FRONT = 8 };    /* numbers before the first row; the first of
 static bracketings bracketings_of(const brackets *s) {
     int64_t stride = s->n + 8, size = s->n * stride;
     double *P = s->chart + BRACKETINGS_FRONT;
-    return (bracketings){stride, P, P + size, P + 2 * size, P + 3 * size, s->terms};
+    return (bracketings){stride, P, P + size, P + 2 * size, P + 3 * size, P + 4 * size, P + 5 * size, s->terms};
 }
 
 ROWS_INLINE doubles doubles_at(const double *x) {
@@ -47,7 +49,7 @@ ROWS_INLINE void doubles_put(double *x, doubles part) { memcpy(x, &part, sizeof 
 
 /* ---- sums over the labels of spans: floats in floats, a vector of them at a time ---- */
 
-#define BRACKETINGS_NEAR 1e-6f      /* sums over labels that are less, after the greatest score of a row, are taken by themselves */
+#define BRACKETINGS_NEAR 1e-6f      /* sums over labels that are less, after a row's greatest score, are taken by themselves */
 
 /* A vector of scores of which `many` are there; -inf behind them. */
 ROWS_INLINE rows_part bracketings_scores(const float *x, int64_t many) {
@@ -74,12 +76,12 @@ ROWS_INLINE float bracketings_sum(const float *x, int64_t n, rows_part_bits last
     return PART_REDUCED(sum, part_sum)[0];
 }
 
-/* Write `terms` exp(score - greatest) of the spans from word i on, their sums, and the greatest score: the row's, where floats
- * are exact enough for it. */
-static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t i) {
+/* Write terms, from `place` on, exp(score - greatest) of the spans from word i on, their sums, and the greatest score: the
+ * row's, where floats are exact enough for it. */
+static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t i, int64_t place) {
     const int64_t K = s->K, n = s->n - i;
     const float *x = (const float *)s->scores + (i * s->m + i) * K;
-    float *to = (float *)h->terms + (i * s->n + i) * K, top = bracketings_exponentials(x, n * K, to);
+    float *to = (float *)h->terms + place, top = bracketings_exponentials(x, n * K, to);
     rows_part_bits last;
     for (int l = 0; l < PART; l++) last[l] = l <= (K - 1) % PART ? -1 : 0;
     s->tables[3 * K + i] = top;
@@ -98,11 +100,11 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
     }
 }
 
-SPANS_RARE void bracketings_wide(const brackets *s, const bracketings *h, int64_t i) {
+SPANS_RARE void bracketings_wide(const brackets *s, const bracketings *h, int64_t i, int64_t place) {
     s->tables[3 * s->K + i] = -INFINITY;    /* no span has this one: each has its own */
     for (int64_t w = 0, K = s->K; i + w < s->n; w++) {
         const double *x = (const double *)s->scores + (i * s->m + i + w) * K;
-        double *to = (double *)h->terms + (i * s->n + i + w) * K, top = spans_top(x, K);
+        double *to = (double *)h->terms + place + w * K, top = spans_top(x, K);
         if (top > -INFINITY) spans_exponentials(x, top, K, 1, to);
         h->e[w * h->stride + i] = top;
         h->sums[w * h->stride + i] = top > -INFINITY ? spans_sum(to, K) : 0.0;
@@ -273,67 +275,90 @@ static int bracketing_copy(const int32_t *y, int64_t n, int64_t m, int32_t K, in
 
 /* ---- logs ---- */
 
-/* U of the spans of w + 1 words. */
-ROWS_INLINE void bracketings_logs(int64_t n, int64_t stride, int64_t w, const double *I, double *U) {
+/* The rounding error of a sum of two numbers (Knuth), 0 where the sum is -inf. */
+ROWS_INLINE doubles bracketings_lost(doubles a, doubles b, doubles sum) {
+    const doubles part = sum - a, lost = (a - (sum - part)) + (b - part);
+    return (doubles)((doubles_bits)lost & (doubles_bits)(sum > (doubles){0} - INFINITY));
+}
+
+/* The logs less `top` of the trees below spans of w + 1 words, from word i on, whose left part has m + 1 words. */
+ROWS_INLINE doubles bracketings_term(const bracketings *h, int64_t w, int64_t m, int64_t i, doubles top) {
+    const int64_t left = m * h->stride + i, right = (w - 1 - m) * h->stride + i + m + 1;
+    const doubles a = doubles_at(h->P + left), b = doubles_at(h->P + right), sum = a + b;
+    return (sum - top) + (bracketings_lost(a, b, sum) + doubles_at(h->sums + left) + doubles_at(h->sums + right));
+}
+
+/* The greatest terms of the spans of w + 1 words, and the sums over them. */
+ROWS_INLINE void bracketings_logs(const bracketings *h, int64_t n, int64_t w) {
     for (int64_t i = 0; i < n - w; i += DOUBLES) {
-        doubles top = (doubles){0} - DBL_MAX, sum = {0};
-        for (int64_t m = 0; m < w; m++)
-            top = doubles_max(doubles_at(I + m * stride + i) + doubles_at(I + (w - 1 - m) * stride + i + m + 1), top);
-        for (int64_t m = 0; m < w; m++)
-            sum += doubles_exp(doubles_at(I + m * stride + i) + doubles_at(I + (w - 1 - m) * stride + i + m + 1) - top,
-                               13);
-        for (int k = 0; k < DOUBLES && i + k < n - w; k++) U[i + k] = sum[k] > 0 ? top[k] + log(sum[k]) : -INFINITY;
+        doubles top = (doubles){0} - DBL_MAX, rest = top, sum = {0};
+        for (int64_t m = 0; m < w; m++) top = doubles_max(bracketings_term(h, w, m, i, (doubles){0}), top);
+        for (int64_t m = 0; m < w; m++) rest = doubles_max(bracketings_term(h, w, m, i, top), rest);
+        for (int64_t m = 0; m < w; m++) sum += doubles_exp(bracketings_term(h, w, m, i, top) - rest, 13);
+        doubles_put(h->e + w * h->stride + i, top);
+        doubles_put(h->rests + w * h->stride + i, rest);
+        doubles_put(h->wholes + w * h->stride + i, sum);
     }
 }
 
 /* Share out the probabilities of the spans of w + 1 words. */
-ROWS_INLINE void bracketings_shares(int64_t n, int64_t stride, int64_t w, const double *I, const double *U, double *p) {
+ROWS_INLINE void bracketings_shares(const bracketings *h, int64_t n, int64_t w) {
     for (int64_t i = 0; i < n - w; i += DOUBLES) {
-        doubles whole = doubles_max(doubles_at(U + i), (doubles){0} - DBL_MAX), own = doubles_at(p + w * stride + i);
+        const int64_t at = w * h->stride + i;
+        const doubles top = doubles_at(h->e + at), rest = doubles_at(h->rests + at), sum = doubles_at(h->wholes + at);
+        const doubles_bits there = (doubles_bits)(sum > (doubles){0});
+        const doubles own = (doubles)((doubles_bits)(doubles_at(h->q + at) / sum) & there);
         for (int64_t m = 0; m < w; m++) {
-            int64_t left = m * stride + i, right = (w - 1 - m) * stride + i + m + 1;
-            doubles share = own * doubles_exp(doubles_at(I + left) + doubles_at(I + right) - whole, 13);
-            doubles_put(p + left, doubles_at(p + left) + share);
-            doubles_put(p + right, doubles_at(p + right) + share);
+            double *left = h->q + m * h->stride + i, *right = h->q + (w - 1 - m) * h->stride + i + m + 1;
+            const doubles share = own * doubles_exp(bracketings_term(h, w, m, i, top) - rest, 13);
+            doubles_put(left, doubles_at(left) + share);
+            doubles_put(right, doubles_at(right) + share);
         }
     }
 }
 
-/* The log of the sum over the labels of a span, whose probabilities `parts` gets. */
-SPANS_RARE double bracketings_labels(const brackets *s, int64_t i, int64_t j, void *parts) {
+/* The greatest score of the labels of a span, and the log of the sum over them less it; `parts` gets their probabilities. */
+SPANS_RARE double bracketings_labels(const brackets *s, int64_t i, int64_t j, void *parts, double *rest) {
     int64_t K = s->K, place = (i * s->m + j) * K;
     double *row = s->tables, *e = row + K, top, sum;
     spans_load(s->scores, s->is_double, place, K, row);
     top = spans_top(row, K);
+    *rest = 0.0;
     if (top == -INFINITY) return top;
     spans_exponentials(row, top, K, s->is_double, e);
     sum = spans_sum(e, K);
     for (int64_t k = 0; k < K && parts != NULL; k++) e[k] /= sum;
     if (parts != NULL) spans_store(e, s->is_double, place, K, parts);
-    return top + log(sum);
+    *rest = log(sum);
+    return top;
 }
 
 SPANS_RARE int bracketings_in_logs(const brackets *s, double *log_z, void *parts) {
     int64_t n = s->n, K = s->K, done = 0;
     const bracketings h = bracketings_of(s);
     int64_t stride = h.stride, size = n * stride;
-    double *I = h.P, *U = h.e, *p = h.q, *row = s->tables;
+    double *I = h.P, *p = h.q, *row = s->tables, rest;
     s->chart[0] = 1.0;
-    for (int64_t j = 0; j < size; j++) I[j] = U[j] = -INFINITY;
-    memset(p, 0, size * sizeof(double));
+    for (int64_t j = 0; j < size; j++) I[j] = -INFINITY;
+    memset(p, 0, 2 * size * sizeof(double));    /* and the second parts of I */
     if (parts != NULL) memset(parts, 0, s->m * s->m * K * (s->is_double ? sizeof(double) : sizeof(float)));
     for (int64_t w = 0; w < n; w++) {
-        double *whole = U + w * stride;
-        bracketings_logs(n, stride, w, I, whole);
-        for (int64_t i = 0; i < n - w; i++)
-            I[w * stride + i] = bracketings_labels(s, i, i + w, parts) + (w > 0 ? whole[i] : 0.0);
+        bracketings_logs(&h, n, w);
+        for (int64_t i = 0; i < n - w; i++) {
+            const int64_t at = w * stride + i;
+            const double top = bracketings_labels(s, i, i + w, parts, &rest), sum = h.wholes[at];
+            I[at] = w == 0 ? top : sum > 0 ? top + h.e[at] : -INFINITY;
+            if (w > 0 && I[at] > -INFINITY)
+                rest += log(sum) + h.rests[at] + bracketings_lost((doubles){top}, (doubles){h.e[at]}, (doubles){I[at]})[0];
+            if (I[at] > -INFINITY) h.sums[at] = rest;
+        }
         if (stop_count(&done, (n - w) * (2 * w + 2 * K + 8)) < 0) return -1;
     }
-    *log_z = I[(n - 1) * stride];
+    *log_z = I[(n - 1) * stride] + h.sums[(n - 1) * stride];
     if (parts == NULL || *log_z == -INFINITY) return 0;
     p[(n - 1) * stride] = 1.0;
     for (int64_t w = n - 1; w >= 0; w--) {
-        bracketings_shares(n, stride, w, I, U + w * stride, p);
+        bracketings_shares(&h, n, w);
         for (int64_t i = 0; i < n - w; i++) {
             int64_t place = (i * s->m + i + w) * K;
             spans_load(parts, s->is_double, place, K, row);
@@ -352,8 +377,9 @@ static int bracketing_sums(const brackets *s, double *log_z, void *parts) {
     if (!HAS_PRODUCTS) return bracketings_in_logs(s, log_z, parts);
     memset(s->chart, 0, (BRACKETINGS_FRONT + 4 * n * h.stride) * sizeof(double));
     for (int64_t i = 0; i < n; i++) {
-        if (s->is_double) bracketings_wide(s, &h, i);
-        else bracketings_narrow(s, &h, i);
+        const int64_t place = parts == NULL ? 0 : (i * n + i) * s->K;
+        if (s->is_double) bracketings_wide(s, &h, i, place);
+        else bracketings_narrow(s, &h, i, place);
         if (stop_count(&done, (n - i) * (s->K + 8)) < 0) return -1;
     }
     int status = bracketings_inside(s, &h, &shift);
@@ -390,7 +416,10 @@ SPANS_RARE int bracketing_draw(const brackets *s, const double *u, int64_t step,
         if (w == 0) continue;
         for (m = 0; m < w; m++) {
             double left = h.P[m * stride + i], right = h.P[(w - 1 - m) * stride + i + m + 1];
-            row[m] = in_logs ? exp(left + right - h.e[w * stride + i]) : left * right;
+            row[m] = left * right;
+            if (!in_logs) continue;
+            const doubles term = bracketings_term(&h, w, m, i, (doubles){0} + h.e[w * stride + i]);
+            row[m] = exp(term[0] - h.rests[w * stride + i]);
         }
         m = drawn_place(row, w, *u);
         u += step;

@@ -142,21 +142,35 @@ ROWS_INLINE doubles eisner_two(const double *a, const double *b) {
     return x + y;
 }
 
-/* log sum_k exp(a_k + b_k); a vector may read on into -inf. */
-static double eisner_log_sum(const double *a, const double *b, int64_t n) {
+/* max_k a_k + b_k, and unless it is -inf the sum of exp(a_k + b_k) over its own; a vector may read on into -inf. */
+static double eisner_top(const double *a, const double *b, int64_t n, double *total) {
     doubles m = (doubles){0} - INFINITY, sum = {0};
-    double top = -INFINITY, total = 0.0;
+    double top = -INFINITY;
+    *total = 0.0;
     for (int64_t k = 0; k < n; k += DOUBLES) m = doubles_max(eisner_two(a + k, b + k), m);
     for (int l = 0; l < DOUBLES; l++) top = fmax(top, m[l]);
     if (!(top > -INFINITY)) return top;
     for (int64_t k = 0; k < n; k += DOUBLES) sum += doubles_exp(eisner_two(a + k, b + k) - top, 13);
-    for (int l = 0; l < DOUBLES; l++) total += sum[l];
-    return top + log(total);
+    for (int l = 0; l < DOUBLES; l++) *total += sum[l];
+    return top;
 }
+
+/* log sum_k exp(a_k + b_k). */
+static double eisner_log_sum(const double *a, const double *b, int64_t n) {
+    double total, top = eisner_top(a, b, n, &total);
+    return top > -INFINITY ? top + log(total) : top;
+}
+
+#define EISNER_EXACT 1e6    /* logs of sums that are greater lose digits of shares, and from 1e16 on all that is beside the top */
 
 /* Spread the gradient of a sum's value over its terms: each gets `gradient` times its share. */
 static void eisner_share(const double *a, double *da, const double *b, double *db, int64_t n, double value, double gradient) {
+    double total;
     if (gradient == 0.0) return;
+    if (fabs(value) > EISNER_EXACT) {
+        value = eisner_top(a, b, n, &total);
+        gradient /= total;
+    }
     for (int64_t k = 0; k < n; k += DOUBLES) {
         doubles part = gradient * doubles_exp(eisner_two(a + k, b + k) - value, 13), to;
         for (int64_t l = n - k; l < DOUBLES; l++) part[l] = 0.0;
@@ -211,8 +225,15 @@ static int eisner_sums(int64_t n, const double *scores, double *memory, double *
     memset(arcs, 0, N * N * sizeof(double));
     if (!(*log_sum > -INFINITY)) return 0;
     memset(d_right, 0, EISNER_SHARES * size * sizeof(double));
+    double top = *log_sum, total = 0.0;
+    if (fabs(top) > EISNER_EXACT) {
+        top = -INFINITY;
+        for (int64_t r = 1; r <= n; r++) top = fmax(top, scores[r] + c.left[S + r] + c.right[r * S + n]);
+        for (int64_t r = 1; r <= n; r++) total += exp(scores[r] + c.left[S + r] + c.right[r * S + n] - top);
+    }
     for (int64_t r = 1; r <= n; r++) {
-        arcs[r] = exp(scores[r] + c.left[S + r] + c.right[r * S + n] - *log_sum);
+        arcs[r] = exp(scores[r] + c.left[S + r] + c.right[r * S + n] - top);
+        if (total > 0) arcs[r] /= total;
         d_left[S + r] += arcs[r];
         d_right[r * S + n] += arcs[r];
     }
@@ -237,8 +258,14 @@ static int eisner_sums(int64_t n, const double *scores, double *memory, double *
 
 /* An index k, with probability exp(a_k + b_k - value), by a number from 0 to 1. */
 static int64_t eisner_draw(const double *a, const double *b, int64_t n, double value, double uniform) {
-    double below = 0.0;
+    double below = 0.0, total = 0.0;
     int64_t last = 0;
+    if (fabs(value) > EISNER_EXACT) {
+        value = -INFINITY;
+        for (int64_t k = 0; k < n; k++) value = fmax(value, a[k] + b[k]);
+        for (int64_t k = 0; k < n; k++) total += exp(a[k] + b[k] - value);
+        uniform *= total;
+    }
     for (int64_t k = 0; k < n; k++) {
         double part = exp(a[k] + b[k] - value);
         if (part > 0.0) last = k;

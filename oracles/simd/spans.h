@@ -29,8 +29,9 @@ typedef struct {
 
 /* A sentence of n words, of m in the array: scores (m, m, K) of the spans from word i to word j, with label k. Without
  * rules S = 1, a span's labels do not depend on those below it; with them S = K, and rules (K, K, K) score a label, the
- * left and the right one below. Room: `chart` for 3 n n S + 2 n n + 32 n + 8 doubles, `tables` for 2 S S S + 4 S S + 2 n + 3 K + 8,
- * `labels` for n n + 3 n, which sums do not need, and without rules `terms` for n n K + 16 numbers of the scores' type. */
+ * left and the right one below. Room: `chart` for 3 n n S + 3 n n + 48 n + 8 doubles, `tables` for
+ * 2 S S S + 4 S S + 2 n + 3 K + 8, `labels` for n n + 3 n, which sums do not need, and without rules `terms` for
+ * n n K + 16 numbers of the scores' type, n K + 16 for log Z alone, which the best tree does not need. */
 typedef struct {
     int64_t n, m, K, S;
     int is_double;

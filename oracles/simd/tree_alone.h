@@ -1,5 +1,6 @@
 /* The sums of `trees_crossing` in tree_sums.h for one entry in floats, as tree_lanes.h has them for several: vectors are of
- * neighbouring columns; narrower ones than those of AVX-512 gain less over doubles than their code is worth. Rows and columns are words, 0 the root; rows are `stride` apart.
+ * neighbouring columns; narrower ones than those of AVX-512 gain less over doubles than their code is worth. Rows and columns
+ * are words, 0 the root; rows are `stride` apart.
  *
  * The sum of the next word's column is formed while the rows above it are changed. y takes the place of X[k][i], i < k. The
  * derivatives G stand twice, as G[head][word] and turned, T[word][head], so that both sums over them are of whole rows.
@@ -66,7 +67,10 @@ ROWS_INLINE float alone_take(float *X, int64_t S, int64_t k, float sum) {
         next += alone_add(X + j * S + i, by[j * S], y);
         other += alone_add(X + (j + 1) * S + i, by[(j + 1) * S], y);
     }
-    if (j < k - 1) next += alone_add(X + j * S + i, by[j * S], y), j++;
+    if (j < k - 1) {
+        next += alone_add(X + j * S + i, by[j * S], y);
+        j++;
+    }
     if (j < k) alone_add(X + j * S + i, by[j * S], y);
     return (next + other)[(k - 1) % PART];
 }

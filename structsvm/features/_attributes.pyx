@@ -17,6 +17,8 @@ from libc.stdlib cimport free
 
 cimport cython
 
+import sys
+
 import numpy as np
 
 from structsvm.features._strings cimport Asked, NameTable, SPELLED, ascii_of, copied, hash_bytes, is_compact_ascii
@@ -93,10 +95,21 @@ cdef class KnownNames:
     def __reduce__(self):
         raise TypeError("a table of names is made anew from its names")
 
+    cdef KnownNames without_beginnings(self):
+        """The same names, without the beginnings that were met."""
+        cdef KnownNames own = KnownNames([])
+        own.table = self.table
+        return own
+
     @property
     def n_remembered(self):
         """Beginnings that are remembered."""
         return self.n_beginnings
+
+
+cdef bint has_gil():
+    """Whether one thread runs Python at a time."""
+    return not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled()
 
 
 @cython.final
@@ -143,6 +156,8 @@ cdef class AttributeBuffer(TokenBuffer):
             self.counts[n] = 0
         if isinstance(names, KnownNames):
             self.known = names
+            if not has_gil():   # threads would write to shared beginnings at the same time
+                self.known = self.known.without_beginnings()
             self.table, self.top = self.known.table, self.known.top
         else:
             self.names, self.known, self.top = names, KnownNames([]), Beginning("")
@@ -365,7 +380,7 @@ cdef class AttributeBuffer(TokenBuffer):
                 raise TypeError
             else:
                 x = float(value)
-        except TypeError:
+        except (TypeError, ValueError):
             raise TypeError(
                 f"{self.where()}: feature {at.text + key!r} has a value of type {type(value).__name__}; "
                 "wanted a string, a number, a dict of them, a list or array of either, or a set of strings") from None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
 
     # Calls a function with the bounds of parts of 0 .. n, side by side, and returns the results.
-    Spread: TypeAlias = Callable[[Callable[[int, int], Tokens], int], list[Tokens]]
+    Spread: TypeAlias = Callable[[Callable[[int, int], Tokens | Exception], int], list[Tokens | Exception]]
 
 # Names are at most so many times as long as the arrays of their parts: a forged file must not unfold to more.
 MOST_SHARED = 64
@@ -105,7 +105,14 @@ class AttributeVocabulary:
 
         if spread is None or not isinstance(sequences, list) or _n_tokens(sequences) < LEAST_SPREAD:
             return encoded(sequences)
-        return Tokens.joined(spread(lambda a, b: encoded(sequences[a:b], a), len(sequences)))
+
+        def part(first: int, last: int) -> Tokens | Exception:
+            try:
+                return encoded(sequences[first:last], first)
+            except Exception as error:  # noqa: BLE001 - raised below, unless an earlier part has one
+                return error
+
+        return Tokens.joined(list(map(_encoded, spread(part, len(sequences)))))
 
     def to_arrays(self) -> dict[str, AnyArray]:
         """Named arrays, for model files: names, or their beginnings and ends, which many of them share."""
@@ -160,6 +167,13 @@ def hash_attributes(sequences: Iterable[Any], bits: int) -> tuple[Tokens, NDArra
     buffer = AttributeBuffer({}, hash_bits=bits)
     _gather(buffer, sequences)
     return Tokens(*buffer.finish(), 2**bits), np.array(sorted(buffer.numbers), dtype=np.intp)
+
+
+def _encoded(part: Tokens | Exception) -> Tokens:
+    """The tokens of a part; its error is raised."""
+    if isinstance(part, Exception):
+        raise part
+    return part
 
 
 def _n_tokens(sequences: list[Any]) -> int:

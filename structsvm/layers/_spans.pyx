@@ -210,10 +210,10 @@ cdef class Brackets(Entries):
         self.s.m, self.s.K, self.s.is_double = self.scores.shape[1], self.scores.shape[3], self.is_double
         self.s.S = self.s.K if self.shared else 1
         cdef Py_ssize_t n = longest, S = self.s.S
-        chart = np.empty(n * n * (3 * S + 2) + 32 * n + 8)
+        chart = np.empty(n * n * (3 * S + 3) + 48 * n + 8)
         tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K + 8)
         labels = np.empty(n * n + 3 * n, np.int32)
-        terms = np.empty(0 if self.shared else n * n * self.s.K + 16, self.scores.dtype)
+        terms = np.empty(0 if self.shared else (n if for_parts else 1) * n * self.s.K + 16, self.scores.dtype)
         self.s.chart, self.s.tables = <double*> array_data(chart), <double*> array_data(tables)
         self.s.labels, self.s.terms = <int32_t*> array_data(labels), array_data(terms)
         return chart, tables, labels, terms

@@ -25,6 +25,7 @@ from structsvm.layers.structure import (
     batched,
     check_values,
     no_lengths,
+    shares_of,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
 from structsvm.oracles.label_sets import checked_edges, forest_of
@@ -110,7 +111,7 @@ class LabelSets(Places):
         return 1 - 2 * right
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        ups, messages, log_z = self._upwards(scores, np.logaddexp.reduce)
+        ups, _, log_z = self._upwards(scores, np.logaddexp.reduce)
         if not marginals:
             return log_z, ()
         for entry in np.flatnonzero(np.isneginf(log_z))[:1].tolist():
@@ -118,10 +119,9 @@ class LabelSets(Places):
         chances, both = np.empty_like(ups), np.empty((len(ups), len(self.edges)))
         for j in reversed(self.order):
             if self.parent[j] < 0:
-                chances[:, j] = np.exp(ups[:, j] - np.logaddexp.reduce(ups[:, j], 1)[:, None])
+                chances[:, j] = shares_of(ups[:, j], 1)
                 continue
-            given = messages[:, j, None]  # a parent's value that no label of this place goes with has no chance
-            tables = np.exp(self._table(scores, ups, j) - np.where(np.isneginf(given), 0.0, given))
+            tables = shares_of(self._table(scores, ups, j), 1)  # 0 beside a parent's value that no label here goes with
             joint = tables * chances[:, self.parent[j], None]
             chances[:, j], both[:, self.link[j]] = joint.sum(axis=2), joint[:, 1, 1]
         dtype = scores.parts[0].dtype

@@ -23,7 +23,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from structsvm.layers._chain import within
 from structsvm.layers.structure import (
+    GREATEST,
     Gradients,
     Labels,
     NoOutput,
@@ -285,8 +287,11 @@ def _with_cost(
     right = structure.indicators(truth, scores)
     first, indicator = scores.parts[0], right[0]
     added = structure.costs(indicator) if cost is None else as_floats("cost", cost)
-    if added.shape != first.shape or not np.isfinite(added).all():
-        raise ValueError(f"cost must be finite and have the shape {first.shape} of the first part. Got {added.shape}.")
+    if added.shape != first.shape or not within(added, GREATEST[first.dtype]):
+        raise ValueError(
+            f"cost must be finite and have the shape {first.shape} of the first part. Got {added.shape}, "
+            f"with numbers up to {np.abs(added).max(initial=0.0):g}."
+        )
     harder = scores.plus(added)
     return scores, truth, harder, score_of_truth(harder, right)
 

@@ -32,6 +32,7 @@ from structsvm.layers.structure import (
     drawn,
     over_batch,
     possible,
+    shares_of,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
 from structsvm.parameters import checked_count
@@ -287,14 +288,13 @@ def _log_sums(table: Values, transitions: Values) -> tuple[float, Values, Values
     segments, steps, begins = np.zeros_like(table), np.zeros_like(transitions), np.zeros_like(R)
     if np.isneginf(log_z):
         return log_z, segments, steps
-    ends = np.exp(V[-1] - log_z)
-    v, r = (np.where(np.isneginf(logs), 0.0, logs) for logs in (V, R))
+    ends = shares_of(V[-1], 0)
     for t in range(size, 0, -1):  # shares of what a log of V or R sums: never more than 1
         if t < size:
-            pairs = begins[t] * np.exp(V[t][:, None] + transitions - r[t])
+            pairs = begins[t] * shares_of(V[t][:, None] + transitions, 0)
             ends, steps = pairs.sum(axis=1), steps + pairs
         l = np.arange(min(t, L))
-        segments[t - 1 - l, l] = ends * np.exp(R[t - 1 - l] + table[t - 1 - l, l] - v[t])
+        segments[t - 1 - l, l] = ends * shares_of(R[t - 1 - l] + table[t - 1 - l, l], 0)
         begins[t - 1 - l] += segments[t - 1 - l, l]
     return log_z, segments, steps
 

@@ -31,6 +31,7 @@ from structsvm.layers.structure import (
     check_values,
     over_batch,
     possible,
+    shares_of,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
 from structsvm.parameters import checked_count
@@ -306,13 +307,13 @@ class Chart:
         """Probabilities of what `scores` has, and expected rules: shares of what a log sums, which are never over 1."""
         spans, rules = np.zeros(self.scores.shape), np.zeros(self.rules.shape)
         root = self.inside[:1, -1:]
-        spans[:1, -1:] = np.exp(root - np.logaddexp.reduce(root, axis=-1, keepdims=True))
+        spans[:1, -1:] = shares_of(root, -1)
         for i, j in reversed(self.spans_by_width()):
             if i < j and spans[i, j].any():
                 pairs = self.pairs(i, j)
                 both = np.logaddexp.reduce(pairs, axis=0)
-                own = _share(both + self.rules, self.below[i, j, :, None, None]) * spans[i, j, :, None, None]
-                cut = _share(pairs, both) * own.sum(axis=0)
+                own = shares_of(both + self.rules, (1, 2)) * spans[i, j, :, None, None]
+                cut = shares_of(pairs, 0) * own.sum(axis=0)
                 spans[i, i:j] += cut.sum(axis=2)
                 spans[i + 1 : j + 1, j] += cut.sum(axis=1)
                 rules += own
@@ -341,12 +342,6 @@ class Chart:
         return int(np.searchsorted(sums, random.random() * sums[-1], side="right"))
 
 
-def _share(part: Values, whole: Values) -> Values:
-    """exp(part - whole), and 0 where the whole is."""
-    share: Values = np.exp(part - np.where(np.isneginf(whole), 0.0, whole))
-    return share
-
-
 def _draw_in_logs(spans: Values, rules: Values | None, random: np.random.Generator, y: Labels) -> float:
     """Write samples (n_samples, n, n) of a sentence; returns its log partition."""
     if not len(spans):
@@ -366,4 +361,4 @@ def _log_sums(spans: Values, rules: Values | None) -> tuple[float, Values, Value
     if np.isneginf(log_z):
         return log_z, np.zeros(spans.shape), np.zeros(chart.rules.shape)
     own, used = chart.shares()
-    return log_z, own if chart.has_rules else own * _share(spans, chart.scores), used
+    return log_z, own if chart.has_rules else own * shares_of(spans, 2), used

@@ -40,8 +40,8 @@ Generators = list[np.random.Generator]
 
 MASKED = float("-inf")
 
-# Scores of a type are less, so that their sums do not overflow.
-GREATEST = {np.dtype(kind): float(np.finfo(kind).max / 8) for kind in (np.float32, np.float64)}
+# Scores of a type are less, so that their sums, which are of float64, and the differences of two do not overflow.
+GREATEST = {np.dtype(np.float32): float(np.finfo(np.float32).max / 8), np.dtype(np.float64): 1e300}
 
 
 @dataclass(slots=True, eq=False)
@@ -95,8 +95,9 @@ class Structure(ABC):
     """A set of outputs made of parts; all verbs take the potentials of the parts, in the order of `part_names`.
 
     ``lengths`` (B,) says how much of each entry counts, all of it by default. Values are float64, arrays like the parts
-    have the potentials' type. ValueError: a shape does not fit, a potential is nan or +inf, or the masks leave an entry
-    without an output (`log_partition` returns -inf for it).
+    have the potentials' type. Values are as exact as float64 has the scores: beyond 1e15 a loss is no more than an
+    integer. ValueError: a shape does not fit, a potential is nan, +inf or so great that sums could overflow (4e37 in
+    float32, 1e300 in float64), or the masks leave an entry without an output (`log_partition` returns -inf for it).
 
     Examples
     --------
@@ -213,6 +214,15 @@ def expected(scores: Scores, weights: Parts) -> Values:
     return total
 
 
+def shares_of(logs: Values, axis: int | tuple[int, ...]) -> Values:
+    """exp(logs) over their sum along axes, which no log has to hold beside huge scores; 0 where all are -inf."""
+    top = logs.max(axis=axis, keepdims=True)
+    weights = np.exp(logs - np.where(np.isneginf(top), 0.0, top))
+    total = weights.sum(axis=axis, keepdims=True)
+    shares: Values = weights / np.where(total > 0, total, 1.0)
+    return shares
+
+
 def as_outputs(y: ArrayLike) -> Integers:
     """An array of outputs, whose type is yet to be checked."""
     if type(y) is np.ndarray:
@@ -224,6 +234,8 @@ def as_outputs(y: ArrayLike) -> Integers:
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
     """A contiguous array of int32, and whether it has the same numbers."""
     narrow = np.asarray(y, np.int32, order="C")
+    if not narrow.flags.aligned:
+        narrow = narrow.copy()
     return narrow, y.dtype == np.int32 or np.array_equal(narrow, y)
 
 
@@ -236,7 +248,8 @@ def generators_of(seed: int, n: int) -> Generators:
 def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
     if type(array) is np.ndarray and array.dtype in GREATEST:
-        return array if array.flags.c_contiguous else np.asarray(array, order="C")
+        flags = array.flags
+        return array if flags.c_contiguous and flags.aligned else np.require(array, requirements=["C", "A"])
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = np.from_dlpack(array)
     check_no_masks(array, name)
@@ -244,7 +257,7 @@ def as_floats(name: str, array: object) -> Floats:
     if found.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be an array of real numbers. Got dtype {found.dtype}.")
     kept = np.float32 if found.dtype in (np.float16, np.float32) else np.float64
-    return np.asarray(found.astype(kept, copy=False), order="C")  # a number stays one
+    return np.require(found.astype(kept, copy=False), requirements=["C", "A"])  # a number stays one
 
 
 def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int) -> tuple[dict[str, Floats], Shapes]:
@@ -282,7 +295,7 @@ def batched(name: str, part: Floats, n: int, shape: tuple[int, ...]) -> Floats:
 def check_values(
     name: str, part: Floats, counts: Callable[[], NDArray[np.bool_]] | None = None, *, is_batch: bool = True
 ) -> None:
-    """Refuse nan, +inf and numbers whose sums would overflow, where `counts()` (its first axes); -inf is a mask."""
+    """Refuse nan, +inf and numbers from `GREATEST` on, where `counts()` (its first axes); -inf is a mask."""
     most = GREATEST[part.dtype]
     if part.flags.c_contiguous and within(part, most):
         return
@@ -313,7 +326,7 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
         raise ValueError(
             f"lengths must be {n} integers from 0 to {longest}, one per batch entry. Got {found.tolist()!r:.80}."
         )
-    return np.ascontiguousarray(found, np.int64)
+    return np.require(found, np.int64, ["C", "A"])
 
 
 def check_two_lengths(lengths: ArrayLike | None, n: int, longest: tuple[int, int], meaning: str) -> NDArray[np.int64]:

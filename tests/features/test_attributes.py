@@ -325,6 +325,31 @@ def test_parts_that_are_encoded_side_by_side():
         with pytest.raises(TypeError, match="sequence 60, token 1: names of features must be strings"):
             vocabulary.transform([*X[:60], [["a"], [3]], *X[60:]], spread)
 
+        def backwards(function, n):
+            return [function(50, n), function(0, 50)][::-1]
+
+        assert same(vocabulary.transform(X, backwards), vocabulary.transform(X))
+        with pytest.raises(TypeError, match="sequence 20, token 0: names of features must be strings"):
+            vocabulary.transform([*X[:20], [[3]], *X[20:50], [[4]], *X[50:]], backwards)
+
+
+def test_threads_that_run_at_the_same_time_share_no_beginnings(monkeypatch):
+    X = [[{"w": f"w{k % 7}", "of": {"x": "y"}}] for k in range(20)]
+    shared, own = (FeatureEncoder().fit(X)._vocabulary for _ in range(2))
+    wanted = shared.transform(X)
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    assert same(own.transform(X), wanted)
+    assert own.known.n_remembered == 0
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: True)
+    assert same(own.transform(X), wanted)
+    assert own.known.n_remembered == 3
+
+
+@pytest.mark.parametrize("value", [np.array("x"), np.array(b"x")])
+def test_arrays_of_one_text_are_named(value):
+    with pytest.raises(TypeError, match="sequence 1, token 1: feature 'a' has a value of type ndarray"):
+        FeatureEncoder().fit([[{"b": 1}], [{"b": 1}, {"a": value}]])
+
 
 @pytest.mark.parametrize("seed", range(3))
 def test_known_names_are_found_whatever_the_order_of_keys(seed):

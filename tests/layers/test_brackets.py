@@ -1,5 +1,6 @@
 """Binary trees over spans: known numbers of them, long sentences, sums in logs, grammars, outputs that are none."""
 
+import tracemalloc
 from itertools import combinations
 from math import comb
 
@@ -127,6 +128,37 @@ def test_a_long_sentence():
     best = Spans().argmax(*spans)
     assert (best >= 0).sum() == 299
     assert Spans().score(best, *spans) <= Spans().log_partition(*spans)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_partitions_need_exponentials_of_one_row(dtype):
+    spans = np.random.default_rng(0).normal(size=(1, 60, 60, 40)).astype(dtype)
+    tracemalloc.start()
+    Spans().log_partition(spans)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < spans.nbytes / 2
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e12, 1e16])
+def test_trees_of_one_huge_score_are_equally_likely(scale):
+    """Sums in logs, where the scores leave no place for the log of the number of trees."""
+    spans, one_out = np.full((1, 6, 6, 2), scale), np.zeros((1, 6, 6, 2))
+    spans[0, 0, 3], one_out[0, 0, 3] = -scale, -1e3
+    wanted = Spans().marginals(one_out)[0]
+    np.testing.assert_allclose(Spans().marginals(spans)[0], wanted, atol=1e-12)
+    n_samples = 4000
+    share = (Spans().sample(spans, n_samples=n_samples, seed=0)[0] >= 0).mean(axis=0)
+    np.testing.assert_allclose(share, wanted[0].sum(axis=2), atol=5 * np.sqrt(0.25 / n_samples))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e16, 4e37])
+def test_huge_scores_have_probabilities(scale, dtype):
+    for seed in range(5):
+        spans = np.random.default_rng(seed).choice([-scale, 0, scale], size=(1, 9, 9, 2)).astype(dtype)
+        chances = Spans().marginals(spans)[0]
+        assert chances.max() <= 1 + 1e-5 and chances.sum() == pytest.approx(17, rel=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

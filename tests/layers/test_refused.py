@@ -12,18 +12,94 @@ from structsvm.layers import (
     Alignment,
     Arborescence,
     Assignment,
+    Chain,
     LabelSets,
     Ordering,
     Projective,
+    SemiMarkov,
+    Spans,
     Taxonomy,
     hinge,
     kl_divergence,
+    log_loss,
     perturbed,
 )
+from structsvm.layers.structure import as_floats, as_narrow
 
 ARCS = np.zeros((2, 5, 5))
 NODES = structsvm.Taxonomy([("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")])
 PAIRS = np.zeros((1, 2, 3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e6, 1e16, 1e30])
+@pytest.mark.parametrize(
+    ("structure", "shapes"),
+    [
+        (Chain(), [(6, 3), (1, 3, 3)]),
+        (SemiMarkov(), [(7, 3, 2), (2, 2)]),
+        (LabelSets(4, [(0, 1), (1, 2), (1, 3)]), [(4,), (3,)]),
+        (Spans(), [(7, 7, 2), (2, 2, 2)]),
+        (Spans(), [(7, 7, 2)]),
+        (Projective(), [(7, 7)]),
+        (Ordering(), [(6, 6)]),
+    ],
+)
+def test_huge_scores_have_probabilities(structure, shapes, scale, dtype):
+    """Where the log of a sum is lost beside the scores, the parts of an output still have chances of 1 together."""
+    n_samples = 3000
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        parts = [rng.choice([-scale, 0, scale], size=(1, *shape)).astype(dtype) for shape in shapes]
+        found, y = structure.marginals(*parts)[0], structure.argmax(*parts)
+        assert found.min() >= 0 and found.max() <= 1 + 1e-5
+        if not isinstance(structure, (LabelSets, SemiMarkov)):
+            indicators = structure.indicators(y, structure.check(parts, None))[0]
+            assert found.sum() == pytest.approx(indicators.sum(), rel=1e-4)
+        if isinstance(structure, Projective):
+            heads = structure.sample(*parts, n_samples=n_samples, seed=0)[0]
+            share = (heads[:, None] == np.arange(7)[:, None]).mean(axis=0)
+            np.testing.assert_allclose(share, found[0, :, 1:], atol=5 * np.sqrt(0.25 / n_samples))
+        if isinstance(structure, SemiMarkov):
+            ends = np.add.outer(np.arange(7), np.arange(3))
+            for token in range(7):
+                over = (np.arange(7)[:, None] <= token) & (ends >= token)
+                assert found[0, over].sum() == pytest.approx(1, rel=1e-4)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(np.float32, 4e37), (np.float64, 9e299)])
+def test_scores_whose_sums_would_overflow(dtype, most):
+    for sign in (1, -1):
+        spans, chain = np.full((1, 60, 60, 1), sign * most, dtype), np.full((1, 300, 3), sign * most, dtype)
+        edges, heads = np.full((3, 3), sign * most, dtype), np.full((1, 40, 40), sign * most, dtype)
+        for structure, parts in ((Spans(), (spans,)), (Chain(), (chain, edges)), (Projective(), (heads,))):
+            assert np.isfinite(structure.log_partition(*parts)).all()
+            assert all(np.isfinite(part).all() for part in structure.marginals(*parts))
+            with pytest.raises(ValueError, match="must be finite, or -inf"):
+                structure.log_partition(parts[0] * dtype(2), *parts[1:])
+    y = Spans().argmax(np.zeros((1, 4, 4, 1)))
+    with pytest.raises(ValueError, match="cost must be finite and"):
+        hinge(Spans(), (np.zeros((1, 4, 4, 1), dtype),), y, cost=np.full((1, 4, 4, 1), 2 * most))
+
+
+def test_arrays_that_are_not_aligned():
+    def unaligned(array):
+        memory = np.zeros(array.nbytes + 1, np.uint8)[1:]
+        moved = memory.view(array.dtype).reshape(array.shape)
+        moved[...] = array
+        assert moved.flags.c_contiguous and not moved.flags.aligned
+        return moved
+
+    for dtype in (np.float32, np.float64):
+        spans = np.random.default_rng(0).normal(size=(2, 5, 5, 2)).astype(dtype)
+        y, lengths = Spans().argmax(spans, lengths=[5, 4]), np.array([5, 4])
+        assert as_floats("spans", unaligned(spans)).flags.aligned and as_floats("gap", dtype(1)).shape == ()
+        scores = Spans().check((unaligned(spans),), unaligned(lengths))
+        assert scores.parts[0].flags.aligned and scores.lengths.flags.aligned
+        assert as_narrow(unaligned(y))[0].flags.aligned
+        wanted, found = (log_loss(Spans(), (move(spans),), move(y), move(lengths)) for move in (np.asarray, unaligned))
+        np.testing.assert_array_equal(found[0], wanted[0])
+        np.testing.assert_array_equal(found[1][0], wanted[1][0])
 
 
 @pytest.mark.parametrize(
