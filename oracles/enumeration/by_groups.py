@@ -24,17 +24,24 @@ if TYPE_CHECKING:
 MOST_STEPS = 20_000
 
 
-def groups_of(language: Automaton, rules: Sequence[Automaton]) -> list[tuple[Automaton, list[int]]]:
-    """Automata of a language and of neighbouring rules, as many as fit; with the numbers of the rules."""
-    found: list[tuple[Automaton, list[int]]] = []
-    for k, rule in enumerate(rules):
-        try:
-            if not found:
-                raise TooLarge
-            found[-1] = found[-1][0] & rule, [*found[-1][1], k]
-        except TooLarge:
-            found.append((language & rule, [k]))
+def groups_of(rules: Sequence[Automaton]) -> list[tuple[Automaton, list[int]]]:
+    """Automata of neighbouring rules, as many as fit, with their numbers; each with the first rule, where this fits."""
+    found = [(rules[0], [0])]
+    for k, rule in enumerate(rules[1:], 1):
+        group = joined(found[-1], rule, k)
+        if group is not None:
+            found[-1] = group
+        else:
+            found.append(joined((rules[0], [0]), rule, k) or (rule, [k]))
     return found
+
+
+def joined(group: tuple[Automaton, list[int]], rule: Automaton, k: int) -> tuple[Automaton, list[int]] | None:
+    """A group and rule k; None if their automaton is too large."""
+    try:
+        return group[0] & rule, [*group[1], k]
+    except TooLarge:
+        return None
 
 
 def states_along(rule: Automaton, labels: NDArray[np.int32]) -> list[int]:

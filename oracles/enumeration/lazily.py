@@ -9,6 +9,7 @@ are refused.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, NoReturn
@@ -21,7 +22,7 @@ from structsvm.oracles.enumeration.by_groups import first_kept, groups_of, impro
 from structsvm.structures.languages.automaton import MOST_STATES, Automaton, NoLabelling, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from structsvm.features.tokens import Tokens
     from structsvm.oracles.chain import ExactChain
@@ -99,15 +100,17 @@ class LazyChain:
 
         def best(language: Automaton, may: NDArray[np.bool_]) -> tuple[NDArray[np.int32], float]:
             some = oracle.within((None, None, None), language)
-            chain = some.chain(tokens)
-            if more is None:
-                found = chain.decode(w, allowed=[may])
-            else:
-                inside = np.pad(may, ((0, 0), (0, more.shape[1] - may.shape[1])))
-                found = chain.decode(w, scores=np.where(inside, more, np.float32(-np.inf)))
+            with numbered(np.array([i])):
+                chain = some.chain(tokens)
+                if more is None:
+                    found = chain.decode(w, allowed=[may])
+                else:
+                    inside = np.pad(may, ((0, 0), (0, more.shape[1] - may.shape[1])))
+                    found = chain.decode(w, scores=np.where(inside, more, np.float32(-np.inf)))
             return found, score(found)
 
-        first = first_kept([masks, *oracle.rules], labels, may)
+        rules = [masks, *oracle.rules]
+        first = first_kept(rules, labels, may)
         if first is None:
             raise NoLabelling(
                 f"its labellings break so many of the {len(oracle.rules)} rules of the constraints in turn that their "
@@ -115,7 +118,7 @@ class LazyChain:
                 "keeps all of them was found: divide the sequence, or leave out rules",
                 i,
             )
-        found, reached = improved(first, oracle.rules, groups_of(masks, oracle.rules), may, best)
+        found, reached = improved(first, rules, groups_of(rules), may, best)
         gap = score(labels) - reached
         return found, gap if gap > 1e-5 * abs(reached) else 0.0
 
@@ -135,13 +138,24 @@ class LazyChain:
         tokens = self.tokens.take(chosen)
         oracle.check_lengths(tokens.offsets, group)
         own = None if scores is None or not len(scores) else scores[rows_of(self.tokens.offsets, group)]
-        return oracle.chain(tokens).decode(w, allowed=allowed, scores=own)
+        with numbered(group):
+            return oracle.chain(tokens).decode(w, allowed=allowed, scores=own)
 
     def refuse(self, *_: object, **__: object) -> NoReturn:
         """Raise ValueError: sums and lists of labellings need all rules at once."""
         raise ValueError(no_sums(self.oracle.rules))
 
     kbest = expect = max_marginals = refuse
+
+
+@contextmanager
+def numbered(sequences: NDArray[np.integer]) -> Iterator[None]:
+    """Errors of some sequences have their numbers among all."""
+    try:
+        yield
+    except NoLabelling as error:
+        number = None if error.number is None else int(sequences[error.number])
+        raise NoLabelling(error.why, number) from None
 
 
 def under(oracle: ExactChain, rules: frozenset[int]) -> ExactChain:

@@ -261,3 +261,38 @@ def test_labels_that_may_stand_are_kept(small):
     may[:] = np.eye(MOST, dtype=bool)[np.arange(12) % 6]
     with pytest.raises(ValueError, match=r"sequence 0: .* leave"):
         oracle.chain(tokens).decode(w, allowed=[may])
+
+
+def test_the_sequence_that_its_labels_leave_nothing_is_named(small):
+    """Also where it is searched with others, under some rules."""
+    oracle = ViterbiOracle(MOST, MOST).within((None, None, None), None, OF_MANY)
+    w = np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 5.0 * np.eye(MOST)
+    valid, broken = np.eye(MOST)[[0, 0, 1]], np.eye(MOST)[[0, 1, 0]]
+    may = np.eye(MOST, dtype=bool)[[0, 1, 0]]
+    with pytest.raises(ValueError, match=r"^sequence 2: the masks leave no labelling"):
+        oracle.chain([valid, broken, broken, valid]).decode(w, allowed=[None, None, may, None])
+    with pytest.raises(ValueError, match=r"^sequence 2: the masks leave no labelling"):
+        oracle.chain([valid, broken, broken, valid]).decode(w, start=1, stop=3, allowed=[None, may])
+
+
+def counts_of(label, times, most):
+    """How often a label stands, among these numbers modulo `most`."""
+    following = np.tile(np.arange(most)[:, None], (1, 3))
+    following[:, label] = (np.arange(most) + 1) % most
+    return Automaton(following, np.isin(np.arange(most), times))
+
+
+def test_a_rule_that_does_not_fit_beside_the_masks(small):
+    """It is a group of its own, whose labellings keep to the states of the masks."""
+    follows = np.ones((3, 3), dtype=bool)
+    follows[0, 1] = follows[1, 2] = False
+    rules = counts_of(0, (0, 1, 2), 40), counts_of(1, (0,), 5)
+    oracle = ViterbiOracle(3, 3).within((follows, None, None), None, rules)
+    assert oracle.n_joint_rules == 0
+    x, w = np.eye(3)[[0] * 6 + [1, 1]], np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:3, :3] = np.eye(3)
+    with pytest.warns(AdviceWarning, match=r"1 of 1 sequences break so many of the 2 rules"):
+        found = oracle.chain([x]).decode(w)
+    assert follows[found[:-1], found[1:]].all() and all(rule.accepts(found.tolist()) for rule in rules)
+    assert x[np.arange(8), found].sum() == 4.0  # 0, 0, 2, and 1 five times
