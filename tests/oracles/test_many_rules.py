@@ -296,3 +296,47 @@ def test_a_rule_that_does_not_fit_beside_the_masks(small):
         found = oracle.chain([x]).decode(w)
     assert follows[found[:-1], found[1:]].all() and all(rule.accepts(found.tolist()) for rule in rules)
     assert x[np.arange(8), found].sum() == 4.0  # 0, 0, 2, and 1 five times
+
+
+@pytest.mark.parametrize("length", [MOST, MOST + 1, 3 * MOST])
+@pytest.mark.parametrize("first_of", [1, 3])
+def test_rules_that_a_label_each_has_to_meet_are_met_in_time(length, first_of, small):
+    """Nearly all labels of the shortest sequence have to change; its first ones must not, or not to any."""
+    rules = tuple(at_least_one(name).automaton(NAMES, [None] * MOST) for name in NAMES)
+    oracle = ViterbiOracle(MOST, MOST).within((None, None, None), None, rules)
+    assert oracle.n_joint_rules < MOST
+    w = np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 5.0 * np.eye(MOST)
+    may = np.ones((length, MOST), dtype=bool)
+    may[:first_of, MOST // 2 :] = False
+    with pytest.warns(AdviceWarning, match=r"1 of 1 sequences break so many of the 8 rules"):
+        found = oracle.chain([np.eye(MOST)[[0] * length]]).decode(w, allowed=[may])
+    assert set(found.tolist()) == set(range(MOST)) and may[np.arange(length), found].all()
+    assert (found == 0).sum() == length - MOST + 1
+
+
+def test_products_that_are_too_large_are_tried_once(small, monkeypatch):
+    """By whatever problem or decoder of an oracle; copies for other processes and other losses begin anew."""
+    given_up, both = [], Automaton.__and__
+
+    def recorded(one, other):
+        try:
+            return both(one, other)
+        except automaton.TooLarge:
+            given_up.append((one, other))
+            raise
+
+    monkeypatch.setattr(Automaton, "__and__", recorded)
+    oracle, x, y = many_case()
+    w = np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 9.0 * np.eye(MOST)
+    found = []
+    for n in range(2):
+        found.append([decoded(oracle, x[:2], w), oracle.bind(x, y).most_violated(0, w)])
+        if n == 0:
+            assert len(given_up) > 2
+            given_up.clear()
+    assert not given_up and all(map(np.array_equal, *found))
+    for other in (pickle.loads(pickle.dumps(oracle)), oracle.with_loss("zero_one")):
+        assert not other.products.too_large and other.products.rules == oracle.products.rules
+    assert oracle.within((None, None, None), None, OF_MANY[:2]).products.rules[1:] == list(OF_MANY[:2])
