@@ -10,8 +10,7 @@ are refused.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import cached_property, reduce
-from operator import and_
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -28,8 +27,12 @@ if TYPE_CHECKING:
     from structsvm.oracles.chain import ExactChain
 
 
+# Bytes of tables of automata that are kept.
+MOST_BYTES = 1 << 26
+
+
 class Products:
-    """Automata of masks and rules. Groups are made once, and it is remembered which products are too large.
+    """Automata of masks and rules. Groups are made once; products that were made, or are too large, are remembered.
 
     Attributes
     ----------
@@ -42,6 +45,8 @@ class Products:
     def __init__(self, masks: Automaton, rules: Sequence[Automaton]) -> None:
         self.rules = [masks, *rules]
         self.too_large: set[frozenset[int]] = set()
+        self.found: dict[frozenset[int], Automaton] = {}
+        self.room = MOST_BYTES
 
     def __reduce__(self) -> tuple[type[Products], tuple[Automaton, list[Automaton]]]:
         return Products, (self.rules[0], self.rules[1:])
@@ -53,13 +58,22 @@ class Products:
 
     def of(self, rules: frozenset[int]) -> Automaton:
         """The automaton of the masks and of some rules, the first one number 0. Raises TooLarge."""
+        if not rules:
+            return self.rules[0]
         if rules in self.too_large:
             raise TooLarge(f"their common automaton has more than {MOST_STATES} states")
-        try:
-            return reduce(and_, (self.rules[k + 1] for k in sorted(rules)), self.rules[0])
-        except TooLarge:
-            self.too_large.add(rules)
-            raise
+        found, last = self.found.get(rules), max(rules)
+        if found is None:
+            try:
+                found = self.of(rules - {last}) & self.rules[last + 1]
+            except TooLarge:
+                self.too_large.add(rules)
+                raise
+            self.room -= found.following.nbytes
+            if self.room < 0:
+                self.found, self.room = {}, MOST_BYTES - found.following.nbytes
+            self.found[rules] = found
+        return found
 
 
 class LazyChain:

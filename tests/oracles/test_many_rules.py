@@ -11,6 +11,7 @@ from structures_table import Chains
 
 import structsvm.oracles._viterbi as compiled
 from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank
+from structsvm.oracles.enumeration import lazily
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.languages import Automaton, at_least_one, at_most_once, automaton
@@ -340,3 +341,20 @@ def test_products_that_are_too_large_are_tried_once(small, monkeypatch):
     for other in (pickle.loads(pickle.dumps(oracle)), oracle.with_loss("zero_one")):
         assert not other.products.too_large and other.products.rules == oracle.products.rules
     assert oracle.within((None, None, None), None, OF_MANY[:2]).products.rules[1:] == list(OF_MANY[:2])
+
+
+@pytest.mark.parametrize("most", [0, 1 << 26], ids=["no room", "room"])
+def test_products_of_rules_are_kept_as_long_as_there_is_room(most, monkeypatch):
+    monkeypatch.setattr(lazily, "MOST_BYTES", most)
+    made, both = [], Automaton.__and__
+    monkeypatch.setattr(Automaton, "__and__", lambda one, other: made.append(other) or both(one, other))
+    products = lazily.Products(Automaton.of_masks(None, None, None, MOST), OF_MANY)
+    for rules in (frozenset([4, 1]), frozenset([1, 4, 6]), frozenset([1, 4, 6]), frozenset([1])):
+        found = products.of(rules)
+        for n in (3, 5):
+            every = np.stack(np.unravel_index(np.arange(MOST**n)[:: 7 * n], (MOST,) * n), axis=1).astype(np.int32)
+            bounds = np.arange(len(every) + 1) * n
+            valid = np.all([OF_MANY[k].breaks(bounds, every.ravel()) < 0 for k in rules], axis=0)
+            np.testing.assert_array_equal(found.breaks(bounds, every.ravel()) < 0, valid)
+    assert (len(made) == 3) == (most > 0) and sum(one.following.nbytes for one in products.found.values()) <= 1 << 26
+    assert products.of(frozenset()) is products.rules[0]
