@@ -695,7 +695,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return [(words, one.n_states) for words, one in found]
 
     def predict_tokens(
-        self, tokens: Tokens, *, allowed: Masks | None = None, gaps: list[Floats] | None = None
+        self, tokens: Tokens, *, allowed: Masks | None = None, gaps: list[NDArray[np.float64]] | None = None
     ) -> NDArray[np.int32]:
         """Label ids of encoded sequences, as one int32 array of all their tokens; `gaps`: see `decoded`."""
         check_allowed(allowed, tokens)
@@ -736,7 +736,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         X: SequencesLike | Tokens,
         allowed: Masks | None,
         lengths: ArrayLike | None = None,
-        gaps: list[Floats] | None = None,
+        gaps: list[NDArray[np.float64]] | None = None,
     ) -> list[list[Any]]:
         if allowed is None and not isinstance(X, Tokens):
             found = self.scored(X, lengths)
