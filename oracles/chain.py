@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.features._tokens import are_entries, are_within, steps
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
+from structsvm.oracles.enumeration.lazily import Products
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
 from structsvm.structures.languages import Automaton
@@ -219,7 +220,7 @@ class LabelChain(Oracle):
     ) -> Self:
         """The same oracle, which allows other labellings: those of masks, of a smallest automaton, or of rules."""
         oracle, n = copy.copy(self), self.n_labels
-        for cached in ("fixed_rows", "n_joint_rules"):
+        for cached in ("fixed_rows", "n_joint_rules", "products"):
             vars(oracle).pop(cached, None)
         transitions, first, last = allowed
         oracle.allowed = (
@@ -474,6 +475,11 @@ class LabelChain(Oracle):
 
 class ExactChain(LabelChain):
     """Base of those with exact inference."""
+
+    @cached_property
+    def products(self) -> Products:
+        """Automata of the masks and rules."""
+        return Products(Automaton.of_masks(*self.allowed, n_labels=self.n_labels), self.rules)
 
     @abstractmethod
     def add_conjoined(self, psi: NDArray[np.float64], tokens: Any, rows: NDArray[np.float64]) -> None:

@@ -209,7 +209,7 @@ class ViterbiOracle(ExactChain):
     @cached_property
     def n_joint_rules(self) -> int:
         """How many of the rules, the first ones, one automaton holds."""
-        return joint(Automaton.of_masks(*self.allowed, n_labels=self.n_labels), self.rules)[1]
+        return joint(self.products.rules[0], self.rules)[1]
 
     def under(self, rules: frozenset[int]) -> ExactChain:
         """The same oracle under some of its rules; TooLarge if these alone are too many."""

@@ -8,7 +8,7 @@ the best one that keeps some of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -19,22 +19,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+Group = TypeVar("Group")
 
 # Steps of the search for a first labelling.
 MOST_STEPS = 20_000
 
 
-def groups_of(language: Automaton, rules: Sequence[Automaton]) -> list[tuple[Automaton, list[int]]]:
-    """Automata of a language and of neighbouring rules, as many as fit; with the numbers of the rules."""
-    found: list[tuple[Automaton, list[int]]] = []
-    for k, rule in enumerate(rules):
-        try:
-            if not found:
-                raise TooLarge
-            found[-1] = found[-1][0] & rule, [*found[-1][1], k]
-        except TooLarge:
-            found.append((language & rule, [k]))
+def groups_of(rules: Sequence[Automaton]) -> list[tuple[Automaton, list[int]]]:
+    """Automata of neighbouring rules, as many as fit, with their numbers; each with the first rule, where this fits."""
+    found = [(rules[0], [0])]
+    for k, rule in enumerate(rules[1:], 1):
+        group = joined(found[-1], rule, k)
+        if group is not None:
+            found[-1] = group
+        else:
+            found.append(joined((rules[0], [0]), rule, k) or (rule, [k]))
     return found
+
+
+def joined(group: tuple[Automaton, list[int]], rule: Automaton, k: int) -> tuple[Automaton, list[int]] | None:
+    """A group and rule k; None if their automaton is too large."""
+    try:
+        return group[0] & rule, [*group[1], k]
+    except TooLarge:
+        return None
 
 
 def states_along(rule: Automaton, labels: NDArray[np.int32]) -> list[int]:
@@ -54,8 +62,19 @@ def keeping(rule: Automaton, labels: NDArray[np.int32]) -> NDArray[np.bool_]:
 def completions_of(rule: Automaton, length: int) -> list[NDArray[np.bool_]]:
     """The states from which n more labels can end a sequence, for n = 0 .. length."""
     found: list[NDArray[np.bool_]] = [rule.accepting]
-    for _ in range(length):
-        found.append(np.any((rule.following >= 0) & found[-1][rule.following], axis=1))
+    while len(found) <= length:
+        ends = np.any((rule.following >= 0) & found[-1][rule.following], axis=1)
+        if np.array_equal(ends, found[-1]):
+            return found + [ends] * (length + 1 - len(found))
+        found.append(ends)
+    return found
+
+
+def least_lengths(ends: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """The least number of labels that end a sequence from each state, by `completions_of`; one too many: no number."""
+    found = np.full(len(ends[0]), len(ends))
+    for n in range(len(ends) - 1, -1, -1):
+        found[ends[n]] = n
     return found
 
 
@@ -64,19 +83,24 @@ def first_kept(
 ) -> NDArray[np.int32] | None:
     """A labelling that keeps all rules, near another one; None if none was found.
 
-    Depth first: at each token the label that is there, the one before it, then the others.
+    Depth first: at each token the label that is there, the one before it, then the others. Labels after which the rules
+    need more tokens to end, all their least numbers together, than are left are tried last, the most needy after all:
+    so rules that a label each has to meet are met in time.
     """
     length = len(labels)
     ends = [completions_of(rule, length) for rule in rules]
-    tables = [rule.following for rule in rules]
+    tables, least = [rule.following for rule in rules], list(map(least_lengths, ends))
 
     def options(t: int, states: tuple[int, ...], before: int) -> list[tuple[int, tuple[int, ...]]]:
         """The labels that may stand at token t, the last one to be tried first."""
-        nexts = np.array([table[state] for table, state in zip(tables, states, strict=True)])
+        nexts, left = np.array([table[state] for table, state in zip(tables, states, strict=True)]), length - t - 1
         may = allowed[t] & (nexts >= 0).all(axis=0)
         for own, end in zip(nexts, ends, strict=True):
-            may &= end[length - t - 1][own]
-        order = sorted(np.flatnonzero(may).tolist(), key=lambda label: (label == labels[t], label == before))
+            may &= end[left][own]
+        lacks = np.maximum(sum(own[after] for own, after in zip(least, nexts, strict=True)) - left, 0)
+        order = sorted(
+            np.flatnonzero(may).tolist(), key=lambda label: (-lacks[label], label == labels[t], label == before)
+        )
         return [(label, tuple(nexts[:, label].tolist())) for label in order]
 
     stack, path, seen = [options(0, (0,) * len(rules), -1)], [-1] * length, set()
@@ -98,22 +122,23 @@ def first_kept(
 
 def improved(
     labels: NDArray[np.int32],
+    score: float,
     rules: Sequence[Automaton],
-    groups: Sequence[tuple[Automaton, list[int]]],
+    groups: Sequence[tuple[Group, list[int]]],
     allowed: NDArray[np.bool_],
-    best: Callable[[Automaton, NDArray[np.bool_]], tuple[NDArray[np.int32], float]],
+    best: Callable[[Group, NDArray[np.bool_]], tuple[NDArray[np.int32], float]],
 ) -> tuple[NDArray[np.int32], float]:
-    """A labelling that no group of rules improves, and its score.
+    """A labelling that no group of rules improves, and its score; from one that keeps all rules, and its score.
 
-    ``best(automaton, allowed)`` is the best labelling of an automaton with some labels at each token, and its score.
+    A group has the numbers of its rules. ``best(group, allowed)`` is its best labelling with some labels at each token,
+    and the score of this.
     """
-    score = -np.inf
-    while True:
+    before = -np.inf
+    while score > before:
         before = score
-        for language, own in groups:
+        for group, own in groups:
             others = [keeping(rule, labels) for k, rule in enumerate(rules) if k not in own]
-            found, its = best(language, np.logical_and.reduce([allowed, *others]))
+            found, its = best(group, np.logical_and.reduce([allowed, *others]))
             if its > score:
                 labels, score = found, its
-        if not score > before:
-            return labels, score
+    return labels, score

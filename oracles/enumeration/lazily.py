@@ -9,8 +9,8 @@ are refused.
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_
+from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -21,10 +21,59 @@ from structsvm.oracles.enumeration.by_groups import first_kept, groups_of, impro
 from structsvm.structures.languages.automaton import MOST_STATES, Automaton, NoLabelling, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from structsvm.features.tokens import Tokens
     from structsvm.oracles.chain import ExactChain
+
+
+# Bytes of tables of automata that are kept.
+MOST_BYTES = 1 << 26
+
+
+class Products:
+    """Automata of masks and rules. Groups are made once; products that were made, or are too large, are remembered.
+
+    Attributes
+    ----------
+    rules : list of Automaton
+        The masks, then the rules.
+    too_large : set of frozenset of int
+        Rules whose product with the masks is too large, the first rule number 0.
+    """
+
+    def __init__(self, masks: Automaton, rules: Sequence[Automaton]) -> None:
+        self.rules = [masks, *rules]
+        self.too_large: set[frozenset[int]] = set()
+        self.found: dict[frozenset[int], Automaton] = {}
+        self.room = MOST_BYTES
+
+    def __reduce__(self) -> tuple[type[Products], tuple[Automaton, list[Automaton]]]:
+        return Products, (self.rules[0], self.rules[1:])
+
+    @cached_property
+    def groups(self) -> list[tuple[Automaton, list[int]]]:
+        """See `groups_of`; masks have number 0."""
+        return groups_of(self.rules)
+
+    def of(self, rules: frozenset[int]) -> Automaton:
+        """The automaton of the masks and of some rules, the first one number 0. Raises TooLarge."""
+        if not rules:
+            return self.rules[0]
+        if rules in self.too_large:
+            raise TooLarge(f"their common automaton has more than {MOST_STATES} states")
+        found, last = self.found.get(rules), max(rules)
+        if found is None:
+            try:
+                found = self.of(rules - {last}) & self.rules[last + 1]
+            except TooLarge:
+                self.too_large.add(rules)
+                raise
+            self.room -= found.following.nbytes
+            if self.room < 0:
+                self.found, self.room = {}, MOST_BYTES - found.following.nbytes
+            self.found[rules] = found
+        return found
 
 
 class LazyChain:
@@ -44,11 +93,24 @@ class LazyChain:
         scores: NDArray[np.float32] | None = None,
     ) -> NDArray[np.int32]:
         """Label sequences start .. stop - 1; see `LabelDecoder.decode`."""
+        labels, gaps = self.labelled(w, start, stop, allowed, scores)
+        warn_of_gaps(gaps, len(self.oracle.rules))
+        return labels
+
+    def labelled(
+        self,
+        w: ArrayLike,
+        start: int = 0,
+        stop: int | None = None,
+        allowed: Sequence[NDArray[np.bool_] | None] | None = None,
+        scores: NDArray[np.float32] | None = None,
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The labels that `decode` returns; and by how much, at most, the best score of each sequence is higher."""
         labels = self.base.decode(w, start, stop, allowed, scores)
         stop = len(self.tokens) if stop is None else stop
         offsets = self.tokens.offsets[start : stop + 1] - self.tokens.offsets[start]
         active: list[frozenset[int]] = [frozenset()] * (stop - start)
-        pending, gaps = np.arange(stop - start), list[float]()
+        pending, gaps = np.arange(stop - start), np.zeros(stop - start)
         while len(pending):
             rows = rows_of(offsets, pending)
             bounds = np.concatenate([[0], np.cumsum(np.diff(offsets)[pending])])
@@ -64,17 +126,19 @@ class LazyChain:
                 except TooLarge:
                     for i in group.tolist():
                         own, mask = slice(offsets[i], offsets[i + 1]), None if allowed is None else allowed[i]
-                        labels[own], gap = self._by_groups(start + i, labels[own], w, mask, scores)
-                        gaps += [gap] * (gap > 0.0)
-        if gaps:
-            n_rules = len(self.oracle.rules)
-            warn(
-                f"the labellings of {len(gaps)} of {stop - start} sequences break so many of the {n_rules} rules of "
-                "the constraints in turn that no automaton holds them: their labels keep all rules, but need not be "
-                f"the best that do: these have a score that is higher by up to {max(gaps):.4g}",
-                AdviceWarning,
-            )
-        return labels
+                        labels[own], gaps[i] = self._by_groups(start + i, labels[own], w, mask, scores)
+        return labels, gaps
+
+    @cached_property
+    def groups(self) -> list[tuple[ExactChain, list[int]]]:
+        """The oracle under each group of rules whose segments one automaton holds, and the numbers of the rules."""
+        found = []
+        for language, own in self.oracle.products.groups:
+            try:
+                found.append((self.oracle.within((None, None, None), language), own))
+            except TooLarge:
+                continue
+        return found
 
     def _by_groups(
         self,
@@ -89,7 +153,6 @@ class LazyChain:
         And the most by which the best score under all rules is higher than theirs; 0: it is not.
         """
         oracle, tokens, weights = self.oracle, self.tokens[i : i + 1], np.asarray(w, dtype=np.float64)
-        masks = Automaton.of_masks(*oracle.allowed, n_labels=oracle.n_labels)
         may = np.ones((len(labels), oracle.n_labels), dtype=bool) if allowed is None else allowed
         more = None if scores is None or not len(scores) else scores[rows_of(self.tokens.offsets, np.array([i]))]
 
@@ -97,17 +160,18 @@ class LazyChain:
             own = 0.0 if more is None else float(more[np.arange(len(found)), found].sum(dtype=np.float64))
             return float(oracle.joint_feature(tokens, found) @ weights) + own
 
-        def best(language: Automaton, may: NDArray[np.bool_]) -> tuple[NDArray[np.int32], float]:
-            some = oracle.within((None, None, None), language)
-            chain = some.chain(tokens)
-            if more is None:
-                found = chain.decode(w, allowed=[may])
-            else:
-                inside = np.pad(may, ((0, 0), (0, more.shape[1] - may.shape[1])))
-                found = chain.decode(w, scores=np.where(inside, more, np.float32(-np.inf)))
+        def best(some: ExactChain, may: NDArray[np.bool_]) -> tuple[NDArray[np.int32], float]:
+            with numbered(np.array([i])):
+                chain = some.chain(tokens)
+                if more is None:
+                    found = chain.decode(w, allowed=[may])
+                else:
+                    inside = np.pad(may, ((0, 0), (0, more.shape[1] - may.shape[1])))
+                    found = chain.decode(w, scores=np.where(inside, more, np.float32(-np.inf)))
             return found, score(found)
 
-        first = first_kept([masks, *oracle.rules], labels, may)
+        rules = oracle.products.rules
+        first = first_kept([language for language, _ in oracle.products.groups], labels, may)
         if first is None:
             raise NoLabelling(
                 f"its labellings break so many of the {len(oracle.rules)} rules of the constraints in turn that their "
@@ -115,7 +179,7 @@ class LazyChain:
                 "keeps all of them was found: divide the sequence, or leave out rules",
                 i,
             )
-        found, reached = improved(first, oracle.rules, groups_of(masks, oracle.rules), may, best)
+        found, reached = improved(first, score(first), rules, self.groups, may, best)
         gap = score(labels) - reached
         return found, gap if gap > 1e-5 * abs(reached) else 0.0
 
@@ -135,7 +199,8 @@ class LazyChain:
         tokens = self.tokens.take(chosen)
         oracle.check_lengths(tokens.offsets, group)
         own = None if scores is None or not len(scores) else scores[rows_of(self.tokens.offsets, group)]
-        return oracle.chain(tokens).decode(w, allowed=allowed, scores=own)
+        with numbered(group):
+            return oracle.chain(tokens).decode(w, allowed=allowed, scores=own)
 
     def refuse(self, *_: object, **__: object) -> NoReturn:
         """Raise ValueError: sums and lists of labellings need all rules at once."""
@@ -144,13 +209,33 @@ class LazyChain:
     kbest = expect = max_marginals = refuse
 
 
+@contextmanager
+def numbered(sequences: NDArray[np.integer]) -> Iterator[None]:
+    """Errors of some sequences have their numbers among all."""
+    try:
+        yield
+    except NoLabelling as error:
+        number = None if error.number is None else int(sequences[error.number])
+        raise NoLabelling(error.why, number) from None
+
+
 def under(oracle: ExactChain, rules: frozenset[int]) -> ExactChain:
     """The same oracle under some of its rules; TooLarge if these alone are too many."""
-    masks = Automaton.of_masks(*oracle.allowed, n_labels=oracle.n_labels)
-    language = reduce(and_, (oracle.rules[k] for k in sorted(rules)), masks)
-    some = oracle.within((None, None, None), language)
+    some = oracle.within((None, None, None), oracle.products.of(rules))
     some.is_checked = True  # by the problem of all rules
     return some
+
+
+def warn_of_gaps(gaps: NDArray[np.float64], n_rules: int) -> None:
+    """Say how many sequences may have a better labelling, and how much better."""
+    if not gaps.any():
+        return
+    warn(
+        f"the labellings of {np.count_nonzero(gaps)} of {len(gaps)} sequences break so many of the {n_rules} rules of "
+        "the constraints in turn that no automaton holds them: their labels keep all rules, but need not be the best "
+        f"that do: these have a score that is higher by up to {gaps.max():.4g}",
+        AdviceWarning,
+    )
 
 
 def no_sums(rules: Sequence[Automaton]) -> str:

@@ -118,7 +118,7 @@ class Promise(BaseEstimator, ABC):
         """ValueError for parameters out of range, TypeError for a promise about a promise."""
         validate(self, self._constraints)
         last: object = self.estimator
-        while (inner := inner_of(last)) is not None:
+        while not isinstance(last, Promise) and (inner := within(last)) is not None:
             last = inner
         if isinstance(last, Promise):
             raise TypeError(
@@ -221,6 +221,12 @@ class Promise(BaseEstimator, ABC):
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.estimator_type, tags.target_tags, tags.input_tags = None, own.target_tags, own.input_tags
         return tags
+
+
+def within(estimator: object) -> object | None:
+    """The estimator that another one predicts with, or will once it is fitted; None if there is none."""
+    inner = inner_of(estimator)
+    return getattr(estimator, "estimator", None) if inner is None else inner
 
 
 def of_largest(weight: Floats | None) -> Floats | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.risk.outputs import kind_of, known_classes, listed, predicts_classes
-from structsvm.risk.strangeness import numbers, true_heads, true_members, true_nodes, true_rows, without_nan
+from structsvm.risk.strangeness import numbers, sound, true_heads, true_members, true_nodes, true_rows
 from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, names_alone, nodes, spans, table_of
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
@@ -155,7 +155,7 @@ def likely_nodes(estimator: Estimator, X: Inputs) -> PartTable:
 
 def likely_members(estimator: Estimator, X: Inputs) -> PartTable:
     """Labels of sets, and classes."""
-    return likely_of(without_nan(estimator, "predict_proba", X)[:, None], class_names(estimator), names_alone)
+    return likely_of(sound(estimator, "predict_proba", X)[:, None], class_names(estimator), names_alone)
 
 
 def class_names(estimator: Estimator) -> list[Hashable]:

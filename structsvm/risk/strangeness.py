@@ -34,8 +34,8 @@ Pairs: TypeAlias = "list[NDArray[np.int64]]"
 def of_rows(estimator: Estimator, X: Inputs) -> Strange:
     """Classes of rows."""
     if hasattr(estimator, "predict_proba") and has_probabilities(estimator):
-        return list(1.0 - without_nan(estimator, "predict_proba", X)[:, None])
-    scores = without_nan(estimator, "decision_function", X)
+        return list(1.0 - sound(estimator, "predict_proba", X)[:, None])
+    scores = sound(estimator, "decision_function", X)
     if scores.ndim == 1:
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     return list((scores.max(axis=1, keepdims=True) - scores)[:, None])
@@ -48,12 +48,18 @@ def of_members(estimator: Estimator, X: Inputs) -> Strange:
     return list(-np.asarray(estimator.decision_function(X), dtype=np.float64)[:, None])
 
 
-def without_nan(estimator: Estimator, verb: str, X: Inputs) -> Floats:
-    """Numbers of rows that an estimator returns; ValueError for one that is none."""
+def sound(estimator: Estimator, verb: str, X: Inputs) -> Floats:
+    """Numbers of rows that an estimator returns; ValueError for nan, inf, and -inf for all classes: none is best."""
     found = np.asarray(getattr(estimator, verb)(X), dtype=np.float64)
-    if (bad := np.isnan(found)).any():
-        i = int(np.argmax(bad.reshape(len(found), -1).any(axis=1)))
-        raise ValueError(f"{verb} of {type(estimator).__name__} returns nan for input {i}")
+    rows = found if found.ndim > 1 else found[:, None]
+    no_best = np.isneginf(rows).all(axis=1) & (found.ndim > 1)
+    for wrong, bad in (
+        ("nan", np.isnan(rows).any(axis=1)),
+        ("inf", np.isposinf(rows).any(axis=1)),
+        ("-inf alone", no_best),
+    ):
+        if bad.any():
+            raise ValueError(f"{verb} of {type(estimator).__name__} returns {wrong} for input {int(np.argmax(bad))}")
     return found
 
 

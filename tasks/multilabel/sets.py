@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.attributes import unwrapped
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics._counts import AUTO, IGNORED, is_nan, is_unknown, say_unknown, say_unseen
 from structsvm.tasks.common.labels import check_classes, is_hashable, label_array, listed, sort_labels
@@ -151,7 +152,10 @@ def without_unseen(y: Any, labels: Sequence[Hashable]) -> tuple[Any, NDArray[np.
 
     Their number is said. Matrices are as they are, with one False for all rows.
     """
-    if is_sparse(y) or getattr(y, "ndim", 1) == 2 or not isinstance(y, (list, tuple, np.ndarray)):
+    if is_sparse(y) or getattr(y, "ndim", 1) == 2:
+        return y, np.zeros(1, dtype=bool)
+    y = unwrapped(y)
+    if not isinstance(y, (list, tuple, np.ndarray)):
         return y, np.zeros(1, dtype=bool)
     seen, sets = set(labels), (set, frozenset, list, tuple)
     rows = [row if isinstance(row, sets) else () for row in y]

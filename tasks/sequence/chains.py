@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.oracles.enumeration.lazily import LazyChain
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, Count, Flag, Matrix, OneOf, Part, Record, Stored, Text, matrix_of
@@ -169,10 +170,20 @@ def decoded(
     weights: Floats,
     allowed: Masks | None = None,
     scores: NDArray[np.float32] | None = None,
+    gaps: list[NDArray[np.float64]] | None = None,
 ) -> NDArray[np.int32]:
-    """The labels of all tokens; `allowed` are those of the sequences that have some."""
+    """The labels of all tokens; `allowed` are those of the sequences that have some.
+
+    Under rules that are too many for one automaton a warning says how much better the best labels may be; or it is
+    appended to `gaps`, by sequence that has tokens.
+    """
     try:
-        return oracle.chain(tokens.without_empty()).decode(weights, allowed=allowed, scores=scores)
+        chain = oracle.chain(tokens.without_empty())
+        if gaps is None or not isinstance(chain, LazyChain):
+            return chain.decode(weights, allowed=allowed, scores=scores)
+        labels, own = chain.labelled(weights, allowed=allowed, scores=scores)
+        gaps.append(own)
+        return labels
     except NoLabelling as error:
         found = error.among(tokens.lengths)
         if found.number is not None:

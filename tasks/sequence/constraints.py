@@ -223,7 +223,7 @@ def together(rules: Sequence[tuple[str, Automaton]]) -> Compiled:
     try:
         language = _product(language, sorted(others, key=lambda rule: rule[1].n_states))
     except TooLarge:
-        return Compiled(masks.as_masks(), None, tuple(one for _, one in others))
+        return Compiled(masks.as_masks(), None, tuple(dict.fromkeys(one.minimal() for _, one in others)))
     found = language.as_masks()
     return Compiled(NO_MASKS, language) if found is None else Compiled(found)
 

@@ -30,7 +30,7 @@ from structsvm.metrics._chunks import chunk_counts
 from structsvm.metrics._counts import is_unknown
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
-from structsvm.oracles.enumeration.lazily import no_sums
+from structsvm.oracles.enumeration.lazily import no_sums, warn_of_gaps
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import checked_k
 from structsvm.shards.sequences import SequenceShards, features_fingerprint
@@ -503,7 +503,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     ) -> list[list[Any]]:
         """The spans of each sequence; see `SequenceLabeler.predict_spans`."""
         if probabilities:
-            check_sums(self, "predict_spans")
+            self._check_sums_of_all("predict_spans")
         weights = probable_weights(self, "probabilities=True") if probabilities else None
         tokens = self.encode(X, lengths)
         if least is not None and weights is not None:
@@ -521,6 +521,12 @@ class SequenceModel(TaskModel[LabeledSequences]):
             for n, spans in zip(tokens.lengths.tolist(), found, strict=True)
         ]
 
+    def _check_sums_of_all(self, asked: str) -> None:
+        """As `check_sums`, also where training knows nothing of rules that are too many."""
+        check_sums(self, asked)
+        if self.oracle.rules:
+            raise ValueError(no_sums(self.oracle.rules))
+
     def has_quick_chances(self, longest: int) -> bool:
         """Whether probabilities of chunks of sequences up to a length take one pass, and not one per chunk."""
         return self.segments is None and is_markov(self.oracle) and has_room(self.oracle, longest)
@@ -534,7 +540,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def likely_chunks(self, X: SequencesLike, least: float) -> Chunks:
         """All spans that have at least this probability; ValueError without probabilities."""
-        check_sums(self, "predict_spans")
+        self._check_sums_of_all("predict_spans")
         weights = probable_weights(self, "probabilities=True")
         return self._likely_spans(self.encode(X, None), weights, least)
 
@@ -599,7 +605,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
                 return held
         if is_partial or scheme is None or set(self.labels) == {"O"}:
             return self._token_scores(examples)
-        y_true, y_pred = (self.named(ids, tokens.offsets) for ids in (label_ids, self.predict_tokens(tokens)))
+        y_true, y_pred = (self.named(ids, tokens.offsets) for ids in (label_ids, self._without_gaps(tokens)))
         true, found, right = chunk_counts(y_true, y_pred, scheme)
         return Held("F1", 2.0 * right, 1.0 * (true + found))
 
@@ -608,7 +614,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
         None if no token in a chunk is known.
         """
-        offsets, predicted = examples.tokens.offsets, self.predict_tokens(examples.tokens)
+        offsets, predicted = examples.tokens.offsets, self._without_gaps(examples.tokens)
         table: Any = KnownLabels(examples.label_ids, examples.sets).table
         outside = list(self.labels).index("O")
         is_known = (table.sum(axis=1) == 1)[examples.label_ids]
@@ -622,7 +628,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def _token_scores(self, examples: LabeledSequences) -> Held:
         """The accuracy of tokens, or of those of which something is known."""
         offsets, label_ids = examples.tokens.offsets, examples.label_ids
-        predicted = self.predict_tokens(examples.tokens)
+        predicted = self._without_gaps(examples.tokens)
         if not len(examples.sets) or examples.origin is not None:
             right = np.concatenate([[0], np.cumsum(predicted == label_ids)])[offsets]
             return Held("accuracy", np.diff(right), examples.tokens.lengths)
@@ -630,6 +636,10 @@ class SequenceModel(TaskModel[LabeledSequences]):
         says = ~table.all(axis=1)[label_ids]
         sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
         return Held("accuracy", *(np.diff(of[offsets]) for of in sums))
+
+    def _without_gaps(self, tokens: Tokens) -> NDArray[np.int32]:
+        """Predictions in training, which warns once, at its end, that rules are too many."""
+        return self.predict_tokens(tokens, gaps=[])
 
     def choice_scores(self, examples: LabeledSequences) -> Held:
         """Scores by the criterion: whole sequences, tokens, or those of the task."""
@@ -684,12 +694,14 @@ class SequenceModel(TaskModel[LabeledSequences]):
         found = [] if given is None else languages(given, self.labels, self.tag_names)
         return [(words, one.n_states) for words, one in found]
 
-    def predict_tokens(self, tokens: Tokens, *, allowed: Masks | None = None) -> NDArray[np.int32]:
-        """Label ids of encoded sequences, as one int32 array of all their tokens."""
+    def predict_tokens(
+        self, tokens: Tokens, *, allowed: Masks | None = None, gaps: list[NDArray[np.float64]] | None = None
+    ) -> NDArray[np.int32]:
+        """Label ids of encoded sequences, as one int32 array of all their tokens; `gaps`: see `decoded`."""
         check_allowed(allowed, tokens)
         if allowed is not None:
             allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
-        return decoded(self.oracle, tokens, self.weights, allowed)
+        return decoded(self.oracle, tokens, self.weights, allowed, gaps=gaps)
 
     def predict(
         self,
@@ -709,20 +721,30 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if n_jobs == 1 or len(X) < 2 * n_jobs or (isinstance(X, Tokens) and n_sums(X, len(self.labels)) < LEAST_SHARED):
             return self._predict_part(X, allowed, lengths)
 
-        def work(a: int, b: int) -> list[list[Any]]:
-            return self._predict_part(X[a:b], None if allowed is None else allowed[a:b])
+        gaps = list[Any]()
 
-        return renumbered_parts(work, len(X), n_jobs)
+        def work(a: int, b: int) -> list[list[Any]]:
+            return self._predict_part(X[a:b], None if allowed is None else allowed[a:b], gaps=gaps)
+
+        found = renumbered_parts(work, len(X), n_jobs)
+        if gaps:
+            warn_of_gaps(np.concatenate(gaps), len(self.oracle.rules))
+        return found
 
     def _predict_part(
-        self, X: SequencesLike | Tokens, allowed: Masks | None, lengths: ArrayLike | None = None
+        self,
+        X: SequencesLike | Tokens,
+        allowed: Masks | None,
+        lengths: ArrayLike | None = None,
+        gaps: list[NDArray[np.float64]] | None = None,
     ) -> list[list[Any]]:
         if allowed is None and not isinstance(X, Tokens):
             found = self.scored(X, lengths)
             if found is not None:
-                return self.split(decoded(self.oracle, found[0], self.weights, scores=found[1]), found[0].offsets)
+                labels = decoded(self.oracle, found[0], self.weights, scores=found[1], gaps=gaps)
+                return self.split(labels, found[0].offsets)
         tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
-        return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
+        return self.split(self.predict_tokens(tokens, allowed=allowed, gaps=gaps), tokens.offsets)
 
     @property
     def multiplies(self) -> bool:
@@ -843,7 +865,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     # ---- weights that are 0 ---------------------------------------------------------------------
 
     def outputs_of(self, examples: LabeledSequences) -> Integers:
-        return self.predict_tokens(examples.tokens)
+        return self._without_gaps(examples.tokens)
 
     def pruned(self, size: float) -> Floats:
         """The weights, with 0 for those of features below a size; those of transitions, which are few, stay."""

@@ -11,6 +11,7 @@ from structures_table import Chains
 
 import structsvm.oracles._viterbi as compiled
 from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank
+from structsvm.oracles.enumeration import lazily
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.languages import Automaton, at_least_one, at_most_once, automaton
@@ -261,3 +262,99 @@ def test_labels_that_may_stand_are_kept(small):
     may[:] = np.eye(MOST, dtype=bool)[np.arange(12) % 6]
     with pytest.raises(ValueError, match=r"sequence 0: .* leave"):
         oracle.chain(tokens).decode(w, allowed=[may])
+
+
+def test_the_sequence_that_its_labels_leave_nothing_is_named(small):
+    """Also where it is searched with others, under some rules."""
+    oracle = ViterbiOracle(MOST, MOST).within((None, None, None), None, OF_MANY)
+    w = np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 5.0 * np.eye(MOST)
+    valid, broken = np.eye(MOST)[[0, 0, 1]], np.eye(MOST)[[0, 1, 0]]
+    may = np.eye(MOST, dtype=bool)[[0, 1, 0]]
+    with pytest.raises(ValueError, match=r"^sequence 2: the masks leave no labelling"):
+        oracle.chain([valid, broken, broken, valid]).decode(w, allowed=[None, None, may, None])
+    with pytest.raises(ValueError, match=r"^sequence 2: the masks leave no labelling"):
+        oracle.chain([valid, broken, broken, valid]).decode(w, start=1, stop=3, allowed=[None, may])
+
+
+def counts_of(label, times, most):
+    """How often a label stands, among these numbers modulo `most`."""
+    following = np.tile(np.arange(most)[:, None], (1, 3))
+    following[:, label] = (np.arange(most) + 1) % most
+    return Automaton(following, np.isin(np.arange(most), times))
+
+
+def test_a_rule_that_does_not_fit_beside_the_masks(small):
+    """It is a group of its own, whose labellings keep to the states of the masks."""
+    follows = np.ones((3, 3), dtype=bool)
+    follows[0, 1] = follows[1, 2] = False
+    rules = counts_of(0, (0, 1, 2), 40), counts_of(1, (0,), 5)
+    oracle = ViterbiOracle(3, 3).within((follows, None, None), None, rules)
+    assert oracle.n_joint_rules == 0
+    x, w = np.eye(3)[[0] * 6 + [1, 1]], np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:3, :3] = np.eye(3)
+    with pytest.warns(AdviceWarning, match=r"1 of 1 sequences break so many of the 2 rules"):
+        found = oracle.chain([x]).decode(w)
+    assert follows[found[:-1], found[1:]].all() and all(rule.accepts(found.tolist()) for rule in rules)
+    assert x[np.arange(8), found].sum() == 4.0  # 0, 0, 2, and 1 five times
+
+
+@pytest.mark.parametrize("length", [MOST, MOST + 1, 3 * MOST])
+@pytest.mark.parametrize("first_of", [1, 3])
+def test_rules_that_a_label_each_has_to_meet_are_met_in_time(length, first_of, small):
+    """Nearly all labels of the shortest sequence have to change; its first ones must not, or not to any."""
+    rules = tuple(at_least_one(name).automaton(NAMES, [None] * MOST) for name in NAMES)
+    oracle = ViterbiOracle(MOST, MOST).within((None, None, None), None, rules)
+    assert oracle.n_joint_rules < MOST
+    w = np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 5.0 * np.eye(MOST)
+    may = np.ones((length, MOST), dtype=bool)
+    may[:first_of, MOST // 2 :] = False
+    with pytest.warns(AdviceWarning, match=r"1 of 1 sequences break so many of the 8 rules"):
+        found = oracle.chain([np.eye(MOST)[[0] * length]]).decode(w, allowed=[may])
+    assert set(found.tolist()) == set(range(MOST)) and may[np.arange(length), found].all()
+    assert (found == 0).sum() == length - MOST + 1
+
+
+def test_products_that_are_too_large_are_tried_once(small, monkeypatch):
+    """By whatever problem or decoder of an oracle; copies for other processes and other losses begin anew."""
+    given_up, both = [], Automaton.__and__
+
+    def recorded(one, other):
+        try:
+            return both(one, other)
+        except automaton.TooLarge:
+            given_up.append((one, other))
+            raise
+
+    monkeypatch.setattr(Automaton, "__and__", recorded)
+    oracle, x, y = many_case()
+    w = np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 9.0 * np.eye(MOST)
+    found = []
+    for n in range(2):
+        found.append([decoded(oracle, x[:2], w), oracle.bind(x, y).most_violated(0, w)])
+        if n == 0:
+            assert len(given_up) > 2
+            given_up.clear()
+    assert not given_up and all(map(np.array_equal, *found))
+    for other in (pickle.loads(pickle.dumps(oracle)), oracle.with_loss("zero_one")):
+        assert not other.products.too_large and other.products.rules == oracle.products.rules
+    assert oracle.within((None, None, None), None, OF_MANY[:2]).products.rules[1:] == list(OF_MANY[:2])
+
+
+@pytest.mark.parametrize("most", [0, 1 << 26], ids=["no room", "room"])
+def test_products_of_rules_are_kept_as_long_as_there_is_room(most, monkeypatch):
+    monkeypatch.setattr(lazily, "MOST_BYTES", most)
+    made, both = [], Automaton.__and__
+    monkeypatch.setattr(Automaton, "__and__", lambda one, other: made.append(other) or both(one, other))
+    products = lazily.Products(Automaton.of_masks(None, None, None, MOST), OF_MANY)
+    for rules in (frozenset([4, 1]), frozenset([1, 4, 6]), frozenset([1, 4, 6]), frozenset([1])):
+        found = products.of(rules)
+        for n in (3, 5):
+            every = np.stack(np.unravel_index(np.arange(MOST**n)[:: 7 * n], (MOST,) * n), axis=1).astype(np.int32)
+            bounds = np.arange(len(every) + 1) * n
+            valid = np.all([OF_MANY[k].breaks(bounds, every.ravel()) < 0 for k in rules], axis=0)
+            np.testing.assert_array_equal(found.breaks(bounds, every.ravel()) < 0, valid)
+    assert (len(made) == 3) == (most > 0) and sum(one.following.nbytes for one in products.found.values()) <= 1 << 26
+    assert products.of(frozenset()) is products.rules[0]

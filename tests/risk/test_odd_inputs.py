@@ -6,6 +6,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -240,6 +241,40 @@ def test_numbers_that_are_none_are_named():
         RiskController(unsure, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:])
 
 
+class Extreme(LogisticRegression):
+    """Scores that are given, for input 3."""
+
+    def __init__(self, scores=None):
+        super().__init__()
+        self.scores = scores
+
+    predict_proba = property()
+
+    def decision_function(self, X):
+        found = super().decision_function(X)
+        found[3] = self.scores
+        return found
+
+
+@pytest.mark.parametrize(
+    ("scores", "wrong"), [([np.inf, 0.0, 0.0], "inf"), ([-np.inf] * 3, "-inf alone"), ([np.nan, 0.0, 0.0], "nan")]
+)
+def test_scores_without_a_best_one_are_named(scores, wrong):
+    extreme = Extreme(scores).fit(ROWS[:100], CLASSES[:100])
+    with pytest.raises(ValueError, match=f"decision_function of Extreme returns {wrong} for input 3"):
+        ConformalSets(extreme, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:])
+    assert ConformalSets(extreme.set_params(scores=[-np.inf, 0.0, 0.0]), alpha=0.3).calibrate(ROWS, CLASSES).quantile_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_promises_within_a_search_are_refused_before_they_are_trained(classifier, kind, monkeypatch):
+    monkeypatch.setattr(GridSearchCV, "fit", lambda *_, **__: pytest.fail("the search was trained"))
+    careful = RiskController(classifier, alpha=0.6)
+    for outer in (GridSearchCV(careful, {"alpha": [0.5]}), GridSearchCV(make_pipeline(careful), {"memory": [None]})):
+        with pytest.raises(TypeError, match=f"{kind.__name__} wraps an estimator, and RiskController is a promise"):
+            kind(outer).fit(ROWS, CLASSES)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_promises_about_promises_are_refused(classifier, kind):
     careful = RiskController(classifier, alpha=0.6).calibrate(ROWS[100:250], CLASSES[100:250])
@@ -259,6 +294,11 @@ def test_labels_of_sets_that_the_model_does_not_know_are_never_in_a_set():
     assert sets.quantile_ >= known.quantile_
     with pytest.warns(AdviceWarning, match="20 labels of rows"):
         assert sets.score(ROWS[100:], few) <= 280 / 300
+    with pytest.warns(AdviceWarning, match="20 labels of rows"):
+        column = ConformalSets(model, alpha=0.3).calibrate(ROWS[100:], pd.Series(few, index=range(7, 307)))
+    assert column.quantile_ == sets.quantile_
+    with pytest.warns(AdviceWarning, match="20 labels of rows"):
+        assert model.score(ROWS[100:], pd.Series(few)) <= 280 / 300
     many = [own | {"new"} for own in y[100:]]
     with (
         pytest.warns(AdviceWarning, match="300 labels of rows"),

@@ -4,6 +4,7 @@ import io
 import itertools
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from structsvm.risk import ConformalSpans, LossController
 from structsvm.structures.languages import Automaton, at_most_once, automaton, before, exactly_one, max_length
 from structsvm.structures.languages.automaton import MOST_STATES
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence import model as sequence_model
 
 ONCE = {"C": 0.1, "max_iter": 3, "probability": False, "random_state": 0}
 X, Y = make_sequences(60, n_labels=5, n_words=50, mean_length=6.0, random_state=0)
@@ -247,6 +249,71 @@ def test_long_records_under_rules_for_predictions(monkeypatch):
         with pytest.warns(AdviceWarning, match=r"of 20 sequences break so many of the 8 rules"):
             found = model.predict(X, constraints=rule)
         assert all(map(is_once, found))
+
+
+def runs_of_eight(n):
+    """Records with one run of each of eight labels, whose words are out of order."""
+    rng = np.random.default_rng(0)
+    runs = [[f"L{k}" for k in rng.permutation(8).repeat(2)] for _ in range(n)]
+    return [[[f"w{k}"] for k in rng.permutation(np.arange(8).repeat(2))] for _ in runs], runs
+
+
+OF_EIGHT = at_most_once(*[f"L{k}" for k in range(8)])
+
+
+def test_one_warning_however_many_threads(monkeypatch):
+    """With the numbers of all sequences; and none before an error."""
+    monkeypatch.setattr(automaton, "MOST_STATES", 64)
+    monkeypatch.setattr(sequence_model, "LEAST_SHARED", 0)
+    X, _ = runs_of_eight(24)
+    model = SequenceLabeler(C=1.0, random_state=0).fit(
+        [[word] for x in X for word in x], [[f"L{w[0][1]}"] for x in X for w in x]
+    )
+    X = [*X, [], *X]
+    found, said = [], []
+    for n_jobs in (1, 3):
+        with warnings.catch_warnings(record=True) as own:
+            warnings.simplefilter("always")
+            found.append(model.set_params(n_jobs=n_jobs).predict(X, constraints=OF_EIGHT))
+        said.append([str(one.message) for one in own])
+    assert found[0] == found[1] and said[0] == said[1] and len(said[0]) == 1
+    assert "of 48 sequences break so many" in said[0][0]
+    bad = [None] * 48 + [[["L0"], *[None] * 14, ["L1"]]]
+    bad[48] = [["L0"], ["L1"], ["L0"], *[None] * 13]
+    with pytest.raises(ValueError, match=r"^sequence 48: "):
+        model.predict(X, allowed=bad, constraints=OF_EIGHT)
+
+
+@pytest.mark.parametrize("segments", [False, True])
+def test_rules_that_are_given_twice_count_once(segments, monkeypatch):
+    monkeypatch.setattr(automaton, "MOST_STATES", 64)
+    X, y = runs_of_eight(6)
+    X, y = [[[f"w{label[1]}"] for label in row[::2]] for row in y], [row[::2] for row in y]
+    model = SequenceLabeler(C=1.0, constraints=OF_EIGHT, broken="predict", segments=segments, random_state=0).fit(X, y)
+    bad = [[[f"w{k}"] for k in [*range(8), *range(8)]]]
+    said = []
+    for constraints in (None, OF_EIGHT, at_most_once(*[f"L{k}" for k in range(7)])):
+        with pytest.warns(AdviceWarning, match="break so many of the 8 rules") as own:
+            assert is_once(model.predict(bad, constraints=constraints)[0])
+        said.append(len(own))
+    assert said == [1, 1, 1]
+
+
+def test_choosing_C_under_too_many_rules_warns_once(monkeypatch):
+    monkeypatch.setattr(automaton, "MOST_STATES", 64)
+    with pytest.warns(AdviceWarning) as said:
+        SequenceLabeler(constraints=OF_EIGHT, random_state=0, max_iter=3).fit(*runs_of_eight(24))
+    words = [str(own.message) for own in said if "break so many" in str(own.message)]
+    assert len(words) == 1 and "training has compared these sequences" in words[0]
+
+
+def test_spans_with_probabilities_are_refused_before_they_are_searched(monkeypatch):
+    X, y = numbers()
+    model = SequenceLabeler(constraints=at_most_once(*MANY), broken="predict", loss="log", **ONCE).fit(X, y)
+    monkeypatch.setattr(sequence_model, "decoded", lambda *_, **__: pytest.fail("labels were searched"))
+    for least in (None, 0.5):
+        with pytest.raises(ValueError, match=f"are 20 rules whose automaton has more than {MOST_STATES} states"):
+            model.predict_spans(X, probabilities=True, least=least)
 
 
 def test_probabilities_under_rules_that_are_too_many():
