@@ -282,6 +282,20 @@ cdef class OrderingProblem(Problem):
             self.order[k] = <int32_t>j
             S ^= 1 << j
 
+    cdef double sum_last(self, Py_ssize_t S, Py_ssize_t n, double* most) noexcept nogil:
+        """The sum over the last items of a set, as a multiple of the exponential of the greatest score; sets `most`."""
+        cdef Py_ssize_t j
+        cdef double* row = self.gain + S * n
+        cdef double total = 0.0
+        most[0] = -INFINITY
+        for j in range(n):
+            if S >> j & 1:
+                most[0] = max(most[0], self.prefix[S ^ (1 << j)] + row[j])
+        for j in range(n):
+            if S >> j & 1 and most[0] > -INFINITY:
+                total += exp(self.prefix[S ^ (1 << j)] + row[j] - most[0])
+        return total
+
     cdef double sums(self, Py_ssize_t n, bint pairs) noexcept nogil:
         """Return the log-sum over all orders; on request, set the probabilities `before` of all pairs."""
         cdef Py_ssize_t S, i, j, whole = (1 << n) - 1
@@ -290,14 +304,7 @@ cdef class OrderingProblem(Problem):
         self.sum_gains(n)
         self.prefix[0] = self.suffix[whole] = 0.0
         for S in range(1, whole + 1):
-            most, total = -INFINITY, 0.0
-            row = self.gain + S * n
-            for j in range(n):
-                if S >> j & 1:
-                    most = max(most, self.prefix[S ^ (1 << j)] + row[j])
-            for j in range(n):
-                if S >> j & 1 and most > -INFINITY:
-                    total += exp(self.prefix[S ^ (1 << j)] + row[j] - most)
+            total = self.sum_last(S, n, &most)
             self.prefix[S] = most + log(total) if most > -INFINITY else most
             greatest = max(greatest, fabs(most) if most > -INFINITY else 0.0)
         log_sum = self.prefix[whole]
@@ -343,14 +350,8 @@ cdef class OrderingProblem(Problem):
         for S in range(whole, 0, -1):
             if self.suffix[S] == 0:
                 continue
-            most, total = -INFINITY, 0.0
             row = self.gain + S * n
-            for j in range(n):
-                if S >> j & 1:
-                    most = max(most, self.prefix[S ^ (1 << j)] + row[j])
-            for j in range(n):
-                if S >> j & 1:
-                    total += exp(self.prefix[S ^ (1 << j)] + row[j] - most)
+            total = self.sum_last(S, n, &most)
             for j in range(n):
                 if S >> j & 1:
                     share = self.suffix[S] * exp(self.prefix[S ^ (1 << j)] + row[j] - most) / total
