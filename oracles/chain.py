@@ -6,15 +6,18 @@ import copy
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features._tokens import are_entries, are_within, steps
+from structsvm.features.dense import padded
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles.enumeration.lazily import Products
+from structsvm.parameters import COUNT, Interval, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
 from structsvm.structures.languages import Automaton
@@ -119,20 +122,14 @@ class LabelChain(Oracle):
         allowed_first: ArrayLike | None,
         allowed_last: ArrayLike | None,
     ) -> None:
-        name = type(self).__name__
-        sizes = (("n_labels", n_labels, 1), ("n_token_features", n_token_features, 1), ("n_bigrams", n_bigrams, 0))
-        for parameter, value, least in sizes:
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(
-                    f"The {parameter!r} parameter of {name} must be an integer of at least {least}. "
-                    f"Got {value!r} instead."
-                )
+        sizes = {"n_labels": COUNT, "n_token_features": COUNT, "n_bigrams": Interval(Integral, 0)}
+        check_arguments(type(self).__name__, locals(), **sizes)
         # NumPy integers would overflow in the products below.
         n_labels = int(n_labels)
         self.n_labels, self.order, self.n_history_rows = n_labels, order, int(n_history_rows)
         self.loss_name = loss
         self.label_costs = None if label_costs is None else _checked_costs(label_costs, n_labels)
-        self.stride = -(-n_labels // 8) * 8
+        self.stride = padded(n_labels)
         self.set_features(int(n_token_features), int(n_bigrams))
         self.allowed = (
             _checked_mask("allowed_transitions", allowed_transitions, (n_labels, n_labels)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._greedy import GreedyDecoder, GreedyProblem
 from structsvm.oracles.chain import KnownLabels, LabelChain, as_tokens
+from structsvm.parameters import Interval, check_arguments
 from structsvm.protocol import Penalty, Rescaling
 
 __all__ = ["GreedyOracle"]
@@ -66,8 +68,7 @@ class GreedyOracle(LabelChain):
         allowed_first: ArrayLike | None = None,
         allowed_last: ArrayLike | None = None,
     ) -> None:
-        if not (isinstance(order, (int, np.integer)) and order >= 0):
-            raise ValueError(f"The 'order' parameter of GreedyOracle must be an integer >= 0. Got {order!r} instead.")
+        check_arguments("GreedyOracle", locals(), order=Interval(Integral, 0))
         super().__init__(
             n_labels,
             n_token_features,
