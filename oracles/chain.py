@@ -6,7 +6,6 @@ import copy
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +16,6 @@ from structsvm.features.dense import padded
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles.enumeration.lazily import Products
-from structsvm.parameters import COUNT, Interval, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder, LabelLattice, LabelProblem
 from structsvm.structures.languages import Automaton
@@ -122,8 +120,14 @@ class LabelChain(Oracle):
         allowed_first: ArrayLike | None,
         allowed_last: ArrayLike | None,
     ) -> None:
-        sizes = {"n_labels": COUNT, "n_token_features": COUNT, "n_bigrams": Interval(Integral, 0)}
-        check_arguments(type(self).__name__, locals(), **sizes)
+        name = type(self).__name__
+        sizes = (("n_labels", n_labels, 1), ("n_token_features", n_token_features, 1), ("n_bigrams", n_bigrams, 0))
+        for parameter, value, least in sizes:
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(
+                    f"The {parameter!r} parameter of {name} must be an integer of at least {least}. "
+                    f"Got {value!r} instead."
+                )
         # NumPy integers would overflow in the products below.
         n_labels = int(n_labels)
         self.n_labels, self.order, self.n_history_rows = n_labels, order, int(n_history_rows)

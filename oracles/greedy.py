@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._greedy import GreedyDecoder, GreedyProblem
 from structsvm.oracles.chain import KnownLabels, LabelChain, as_tokens
-from structsvm.parameters import Interval, check_arguments
 from structsvm.protocol import Penalty, Rescaling
 
 __all__ = ["GreedyOracle"]
@@ -68,7 +66,8 @@ class GreedyOracle(LabelChain):
         allowed_first: ArrayLike | None = None,
         allowed_last: ArrayLike | None = None,
     ) -> None:
-        check_arguments("GreedyOracle", locals(), order=Interval(Integral, 0))
+        if not (isinstance(order, (int, np.integer)) and order >= 0):
+            raise ValueError(f"The 'order' parameter of GreedyOracle must be an integer >= 0. Got {order!r} instead.")
         super().__init__(
             n_labels,
             n_token_features,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.oracles._viterbi import Chain, ChainProblem, LazyProblem
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.oracles.enumeration.lazily import LazyChain, check_few, joint, no_sums, under
-from structsvm.parameters import Interval, Options, check_arguments
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures._labels import LabelLattice
 from structsvm.structures.languages import Automaton
@@ -100,8 +98,12 @@ class ViterbiOracle(ExactChain):
         language: Automaton | None = None,
         rules: Sequence[Automaton] = (),
     ) -> None:
-        orders, losses = Interval(Integral, 1, 2, closed="both"), Options("hamming", "zero_one", "log")
-        check_arguments("ViterbiOracle", locals(), order=orders, loss=losses)
+        if order not in (1, 2):
+            raise ValueError(f"The 'order' parameter of ViterbiOracle must be 1 or 2. Got {order!r} instead.")
+        if loss not in ("hamming", "zero_one", "log"):
+            raise ValueError(
+                f"The 'loss' parameter of ViterbiOracle must be 'hamming', 'zero_one' or 'log'. Got {loss!r} instead."
+            )
         triples = (n_labels + 1) * n_labels if order == 2 else 0
         super().__init__(
             n_labels,

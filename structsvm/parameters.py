@@ -164,24 +164,27 @@ def plain(value: Any) -> bool | int | float | str | None:
 
 def validate(owner: object, constraints: Constraints) -> None:
     """Raise ValueError for the first attribute of `owner`, or of a group, that none of its constraints accepts."""
-    check_arguments(type(owner).__name__, {name: getattr(owner, name) for name in constraints}, **constraints)
+    for name, allowed in constraints.items():
+        _check(type(owner).__name__, name, getattr(owner, name), allowed)
 
 
 def check_arguments(owner: str, arguments: Mapping[str, object], /, **allowed: Any) -> None:
     """Raise ValueError for the first argument that its constraint does not accept, or none of several in a tuple."""
     for name, own in allowed.items():
-        constraints, value = own if isinstance(own, tuple) else (own,), arguments[name]
-        if not any(constraint.accepts(value) for constraint in constraints):
-            raise _refusal(owner, name, value, constraints)
-        if isinstance(value, ParameterGroup):
-            value.validate()
+        _check(owner, name, arguments[name], own if isinstance(own, tuple) else (own,))
 
 
-def _refusal(owner: str, name: str, value: object, allowed: Iterable[Any]) -> ValueError:
-    wanted = " or ".join(map(str, allowed))
-    hints = [c.instead.get(str(value).lower(), "") for c in allowed if isinstance(c, Options)]
-    hint = "".join(f" {text}" for text in hints if text)
-    return ValueError(f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r:.400} instead.{hint}")
+def _check(owner: str, name: str, value: object, allowed: tuple[Any, ...]) -> None:
+    for constraint in allowed:
+        if constraint.accepts(value):
+            break
+    else:
+        wanted = " or ".join(map(str, allowed))
+        hints = [c.instead.get(str(value).lower(), "") for c in allowed if isinstance(c, Options)]
+        hint = "".join(f" {text}" for text in hints if text)
+        raise ValueError(f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r:.400} instead.{hint}")
+    if isinstance(value, ParameterGroup):
+        value.validate()
 
 
 def checked_k(k: Any) -> int:

@@ -119,7 +119,7 @@ def test_bad_arguments():
     with pytest.raises(IndexError, match="out of range for 2"):
         chain.decode(w, 1, 3)
     for order in (-1, 1.5):
-        with pytest.raises(ValueError, match="'order' parameter of GreedyOracle must be an int in the range"):
+        with pytest.raises(ValueError, match="'order' parameter of GreedyOracle must be an integer >= 0"):
             GreedyOracle(3, 2, order=order)
 
 

@@ -359,19 +359,13 @@ def test_weights_that_are_not_finite_do_no_harm():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            {"n_labels": 0},
-            r"'n_labels' parameter of ViterbiOracle must be an int in the range \[1, 2147483647\]. Got 0",
-        ),
+        ({"n_labels": 0}, "'n_labels' parameter of ViterbiOracle must be an integer of at least 1. Got 0"),
         ({"n_labels": 2.0}, "'n_labels' parameter"),
         ({"n_token_features": 0}, "'n_token_features' parameter"),
-        (
-            {"n_bigrams": -1},
-            r"'n_bigrams' parameter of ViterbiOracle must be an int in the range \[0, 2147483647\]. Got -1",
-        ),
+        ({"n_bigrams": -1}, "'n_bigrams' parameter of ViterbiOracle must be an integer of at least 0. Got -1"),
         ({"n_bigrams": 2**30}, "3 features and 1073741824 bigrams with 2 labels need 17179869240 weights"),
-        ({"order": 3}, r"'order' parameter of ViterbiOracle must be an int in the range \[1, 2\]. Got 3"),
-        ({"loss": "l2"}, "'loss' parameter of ViterbiOracle must be 'hamming' or 'zero_one' or 'log'"),
+        ({"order": 3}, "'order' parameter of ViterbiOracle must be 1 or 2. Got 3"),
+        ({"loss": "l2"}, "'loss' parameter of ViterbiOracle must be 'hamming', 'zero_one' or 'log'"),
         ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter must be 2 positive finite numbers"),
         ({"label_costs": [1.0, np.nan]}, "'label_costs'"),
         ({"label_costs": [1.0]}, "'label_costs'"),
