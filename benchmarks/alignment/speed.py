@@ -9,8 +9,7 @@ from common.report import Table, notes
 from structsvm.datasets import fetch_prefab, fetch_substitution_matrix
 from structsvm.dual.parallel import Rounds
 from structsvm.tasks import SequenceAligner
-from structsvm.tasks.alignment.model import AlignmentModel
-from structsvm.tasks.alignment.strings import StringPool
+from structsvm.tasks.alignment.model import AlignmentModel, StringPool
 
 OPEN, EXTEND = -11.0, -1.0
 COLUMNS = {

@@ -14,10 +14,9 @@ from structsvm.parameters import declared
 from structsvm.structures.gapped import to_biopython
 from structsvm.tasks.alignment.decoding import BEST, PAIRS
 from structsvm.tasks.alignment.examples import AlignedPairs
-from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel
+from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel, as_pair, listed
 from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
 from structsvm.tasks.alignment.significance import KarlinAltschul, fitted_to_chance
-from structsvm.tasks.alignment.strings import as_pair, listed
 from structsvm.tasks.common.estimator import StructureEstimator, as_list
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
