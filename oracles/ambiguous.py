@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from numbers import Integral
 from operator import index
 from typing import Any
 
@@ -14,6 +15,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.features.tokens import narrowed
 from structsvm.oracles._ambiguous import BAG_LOSSES, AmbiguousProblem, decision_scores
+from structsvm.parameters import COUNT, Interval, Options, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 
 __all__ = ["AmbiguousOracle"]
@@ -84,16 +86,8 @@ class AmbiguousOracle(Oracle):
     """
 
     def __init__(self, n_labels: int, n_input_features: Any, bag_loss: str = "pairwise") -> None:
-        for name, value, least in (("n_labels", n_labels, 2), ("n_input_features", n_input_features, 1)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(
-                    f"The {name!r} parameter of AmbiguousOracle must be an integer >= {least}. Got {value!r} instead."
-                )
-        if bag_loss not in BAG_LOSSES:
-            raise ValueError(
-                f"The 'bag_loss' parameter of AmbiguousOracle must be one of {', '.join(BAG_LOSSES)}. "
-                f"Got {bag_loss!r} instead."
-            )
+        sizes = {"n_labels": Interval(Integral, 2), "n_input_features": COUNT}
+        check_arguments("AmbiguousOracle", locals(), **sizes, bag_loss=Options(*BAG_LOSSES))
         self.bag_loss = bag_loss
         self.n_labels, self.n_input_features = int(n_labels), int(n_input_features)
         self.n_features = self.n_labels * self.n_input_features

@@ -23,7 +23,7 @@ from structsvm.adapter import OracleError
 from structsvm.execution.aside import aside
 from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import as_rows
-from structsvm.parameters import checked_k
+from structsvm.parameters import COUNT, FLAG, NONE, POSITIVE, check_arguments, checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 
 __all__ = ["AssignmentOracle", "NoMatching", "Pairs"]
@@ -148,23 +148,15 @@ class AssignmentOracle(Oracle):
         missed_cost: float = 1.0,
         false_cost: float = 1.0,
     ) -> None:
-        for name, value in (("n_pair_features", n_pair_features), ("capacity", capacity)):
-            if name == "capacity" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value < 2**31:
-                raise ValueError(
-                    f"The {name!r} parameter of AssignmentOracle must be an integer >= 1. Got {value!r} instead."
-                )
-        for name, cost in (("missed_cost", missed_cost), ("false_cost", false_cost)):
-            if not (isinstance(cost, (int, float, np.number)) and 0.0 < cost < np.inf):
-                raise ValueError(
-                    f"The {name!r} parameter of AssignmentOracle must be a float in the range (0.0, inf). "
-                    f"Got {cost!r} instead."
-                )
-        if not isinstance(unmatched, (bool, np.bool_)):
-            raise ValueError(
-                f"The 'unmatched' parameter of AssignmentOracle must be True or False. Got {unmatched!r} instead."
-            )
+        check_arguments(
+            "AssignmentOracle",
+            locals(),
+            n_pair_features=COUNT,
+            unmatched=FLAG,
+            capacity=(COUNT, NONE),
+            missed_cost=POSITIVE,
+            false_cost=POSITIVE,
+        )
         self.n_pair_features, self.unmatched = int(n_pair_features), bool(unmatched)
         self.capacity = None if capacity is None else int(capacity)
         self.missed_cost, self.false_cost = float(missed_cost), float(false_cost)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features._tokens import are_entries, are_within, steps
+from structsvm.features.dense import padded
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles.enumeration.lazily import Products
@@ -132,7 +133,7 @@ class LabelChain(Oracle):
         self.n_labels, self.order, self.n_history_rows = n_labels, order, int(n_history_rows)
         self.loss_name = loss
         self.label_costs = None if label_costs is None else _checked_costs(label_costs, n_labels)
-        self.stride = -(-n_labels // 8) * 8
+        self.stride = padded(n_labels)
         self.set_features(int(n_token_features), int(n_bigrams))
         self.allowed = (
             _checked_mask("allowed_transitions", allowed_transitions, (n_labels, n_labels)),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
 from structsvm.oracles.enumeration.kbest import derivations, fragments
-from structsvm.parameters import Interval, Options, checked_k
+from structsvm.parameters import COUNT, Interval, Kind, Options, check_arguments, checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.known_trees import AllowedRows, KnownTrees, is_partial, known_spans
@@ -108,17 +108,16 @@ class CKYOracle(Oracle):
         max_length: int = 500,
         max_chart_bytes: int = 2**31,
     ) -> None:
+        check_arguments(
+            "CKYOracle",
+            locals(),
+            grammar=Kind((Grammar, str), "a Grammar or text"),
+            loss=Options(*LOSSES),
+            span_bits=Interval(Integral, 1, 24, closed="both"),
+            max_length=COUNT,
+            max_chart_bytes=Interval(Integral, 1, 2**63 - 1, closed="both"),
+        )
         self.grammar = Grammar(grammar) if isinstance(grammar, str) else grammar
-        if not isinstance(self.grammar, Grammar):
-            raise ValueError(f"The 'grammar' parameter of CKYOracle must be a Grammar or text. Got {grammar!r:.80}.")
-        for name, value, allowed in (
-            ("loss", loss, Options(*LOSSES)),
-            ("span_bits", span_bits, Interval(Integral, 1, 24, closed="both")),
-            ("max_length", max_length, Interval(Integral, 1, 2**31 - 1, closed="both")),
-            ("max_chart_bytes", max_chart_bytes, Interval(Integral, 1, 2**63 - 1, closed="both")),
-        ):
-            if not allowed.accepts(value):
-                raise ValueError(f"The {name!r} parameter of CKYOracle must be {allowed}. Got {value!r} instead.")
         self.loss_name, self.span_features = loss, bool(span_features)
         texts = (PLAIN if span_features else ()) if isinstance(span_features, bool) else span_features
         self.templates = SpanTemplates(texts, columns, int(span_bits), len(self.grammar.terminals), vectors)

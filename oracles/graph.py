@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.matrices import is_sparse
 from structsvm.features.sparse import as_rows
 from structsvm.oracles._graph import GraphDecoder, GraphProblem
+from structsvm.parameters import COUNT, Interval, Options, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.graphs.data import Graphs
 from structsvm.structures.graphs.elimination import Elimination, eliminate, is_forest
@@ -102,22 +104,17 @@ class GraphOracle(Oracle):
         label_costs: ArrayLike | None = None,
         max_table: int = 2**16,
     ) -> None:
-        sizes = (
-            ("n_labels", n_labels, MOST_LABELS),
-            ("n_node_features", n_node_features, 2**31 - 1),
-            ("n_edge_features", n_edge_features, 2**31 - 1),
-            ("max_table", max_table, 2**31 - 1),
+        check_arguments(
+            "GraphOracle",
+            locals(),
+            n_labels=Interval(Integral, 1, MOST_LABELS, closed="both"),
+            n_node_features=COUNT,
+            n_edge_features=COUNT,
+            interactions=Options(*INTERACTIONS),
+            method=Options(*METHODS),
+            loss=Options("hamming", "log"),
+            max_table=COUNT,
         )
-        for name, value, most in sizes:
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= most:
-                self._refuse(name, f"an integer from 1 to {most}", value)
-        for name, chosen, values in (
-            ("interactions", interactions, INTERACTIONS),
-            ("method", method, METHODS),
-            ("loss", loss, ("hamming", "log")),
-        ):
-            if chosen not in values:
-                self._refuse(name, f"one of {', '.join(values)}", chosen)
         K = int(n_labels)
         self.n_labels, self.n_node_features, self.n_edge_features = K, int(n_node_features), int(n_edge_features)
         self.interactions, self.method, self.loss_name, self.max_table = interactions, method, loss, int(max_table)
@@ -136,7 +133,10 @@ class GraphOracle(Oracle):
             self.label_costs = np.array(label_costs, dtype=np.float64)
             good = self.label_costs.shape == (K,) and (self.label_costs > 0.0).all()
             if not good or not np.isfinite(self.label_costs).all():
-                self._refuse("label_costs", f"{K} positive finite numbers", label_costs)
+                raise ValueError(
+                    f"The 'label_costs' parameter of GraphOracle must be {K} positive finite numbers. "
+                    f"Got {label_costs!r:.80} instead."
+                )
         self.n_pairs = {"none": 0, "potts": 1, "associative": K, "symmetric": K * (K + 1) // 2, "full": K * K}[
             interactions
         ]
@@ -167,10 +167,6 @@ class GraphOracle(Oracle):
     def has_expect(self) -> bool:
         """Whether bound problems offer expectations, of graphs that have a junction tree."""
         return self.method in ("auto", "junction") and not self.keeps_sign
-
-    @staticmethod
-    def _refuse(name: str, wanted: str, value: Any) -> None:
-        raise ValueError(f"The {name!r} parameter of GraphOracle must be {wanted}. Got {value!r} instead.")
 
     def split(self, w: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``(W, V)`` of shapes (n_node_features, K) and (n_edge_features, K, K)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from structsvm.adapter import Inference
 from structsvm.features.dense import DenseRows, check_squares
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._label_sets import SET_LOSSES, LabelSetProblem
+from structsvm.parameters import Interval, Options, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling
 
 __all__ = ["LabelSetOracle"]
@@ -68,15 +70,8 @@ class LabelSetOracle(Oracle):
     """
 
     def __init__(self, n_labels: int, n_input_features: int, edges: Any = (), loss: str = "hamming") -> None:
-        for name, value in (("n_labels", n_labels), ("n_input_features", n_input_features)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value < 2**24:
-                raise ValueError(
-                    f"The {name!r} parameter of LabelSetOracle must be an integer >= 1. Got {value!r} instead."
-                )
-        if loss not in SET_LOSSES:
-            raise ValueError(
-                f"The 'loss' parameter of LabelSetOracle must be one of {', '.join(SET_LOSSES)}. Got {loss!r} instead."
-            )
+        size = Interval(Integral, 1, 2**24 - 1, closed="both")
+        check_arguments("LabelSetOracle", locals(), n_labels=size, n_input_features=size, loss=Options(*SET_LOSSES))
         self.n_labels, self.n_input_features, self.loss_name = int(n_labels), int(n_input_features), loss
         self.edges = checked_edges(edges, self.n_labels)
         self.n_features = self.n_labels * self.n_input_features + len(self.edges)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from itertools import count, pairwise
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from structsvm.features.inputs.kinds import check_kinds
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._ordering import MOST_EXACT, OrderingProblem
-from structsvm.parameters import checked_k
+from structsvm.parameters import Interval, Options, check_arguments, checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling
 
 if TYPE_CHECKING:
@@ -144,18 +145,12 @@ class OrderingOracle(Oracle):
     most_exact = MOST_EXACT
 
     def __init__(self, n_item_features: int, n_pair_features: int = 0, loss: str = "kendall") -> None:
-        for name, value in (("n_item_features", n_item_features), ("n_pair_features", n_pair_features)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**30:
-                raise ValueError(
-                    f"The {name!r} parameter of OrderingOracle must be an integer >= 0. Got {value!r} instead."
-                )
+        size = Interval(Integral, 0, 2**30 - 1, closed="both")
+        check_arguments(
+            "OrderingOracle", locals(), n_item_features=size, n_pair_features=size, loss=Options(*ORDER_LOSSES)
+        )
         if n_item_features + n_pair_features == 0:
             raise ValueError("OrderingOracle needs features of items or of pairs: both numbers are 0")
-        if loss not in ORDER_LOSSES:
-            raise ValueError(
-                f"The 'loss' parameter of OrderingOracle must be one of {', '.join(ORDER_LOSSES)}. "
-                f"Got {loss!r} instead."
-            )
         self.n_item_features, self.n_pair_features, self.loss_name = int(n_item_features), int(n_pair_features), loss
         self.n_features = self.n_item_features + self.n_pair_features
         if loss == "log":

@@ -13,6 +13,7 @@ from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._ranking import GROUP_LOSSES, GroupProblem
+from structsvm.parameters import COUNT, NONE, Options, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures.queries import HIGHEST_GRADE
 
@@ -103,18 +104,8 @@ class RankingOracle(Oracle):
     """
 
     def __init__(self, n_input_features: Any, loss: str = "pairs", k: Any = None) -> None:
-        if loss not in GROUP_LOSSES:
-            raise ValueError(
-                f"The 'loss' parameter of RankingOracle must be one of {', '.join(GROUP_LOSSES)}. Got {loss!r} instead."
-            )
-        for name, value in (("n_input_features", n_input_features), ("k", k)):
-            if name == "k" and value is None and loss != "prec_at_k":
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value < 2**31:
-                raise ValueError(
-                    f"The {name!r} parameter of RankingOracle must be an integer >= 1 for loss={loss!r}. "
-                    f"Got {value!r} instead."
-                )
+        ks = COUNT if loss == "prec_at_k" else (COUNT, NONE)
+        check_arguments("RankingOracle", locals(), n_input_features=COUNT, loss=Options(*GROUP_LOSSES), k=ks)
         self.loss_name, self.k = loss, None if k is None else int(k)
         self.n_input_features = self.n_features = int(n_input_features)
         if loss in ("prec_at_k", "prbep"):

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from structsvm.oracles._semi_markov import SegmentChain, SegmentProblem, tables_
 from structsvm.oracles.chain import ExactChain, KnownLabels, as_tokens
 from structsvm.oracles.enumeration.labellings import best_labellings
 from structsvm.oracles.enumeration.lazily import LazyChain, check_few
-from structsvm.parameters import checked_k
+from structsvm.parameters import Interval, Options, check_arguments, checked_k
 from structsvm.protocol import Penalty, Rescaling
 from structsvm.structures.languages import Automaton
 from structsvm.structures.languages.segments import SegmentNodes, segment_nodes
@@ -138,15 +139,8 @@ class SemiMarkovOracle(ExactChain):
         language: Automaton | None = None,
         rules: Sequence[Automaton] = (),
     ) -> None:
-        if loss not in ("hamming", "log"):
-            raise ValueError(
-                f"The 'loss' parameter of SemiMarkovOracle must be 'hamming' or 'log'. Got {loss!r} instead."
-            )
-        if not isinstance(max_length, (int, np.integer)) or not 2 <= max_length < 2**15:
-            raise ValueError(
-                "The 'max_length' parameter of SemiMarkovOracle must be an integer of at least 2 and below 2**15. "
-                f"Got {max_length!r} instead."
-            )
+        sizes, losses = Interval(Integral, 2, 2**15 - 1, closed="both"), Options("hamming", "log")
+        check_arguments("SemiMarkovOracle", locals(), max_length=sizes, loss=losses)
         self.max_length = int(max_length)
         self.tags = np.asarray(tags)
         used = self.tags.ravel()

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyProblem
 from structsvm.oracles.enumeration.suboptimal import alignments_by_score, log_sum_of_rows, pair_to_keep
-from structsvm.parameters import Interval
+from structsvm.parameters import Interval, Options, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.alignments import FREE, PAIR, SKIP_X, SKIP_Z, Alignment, Context, References, Strings
 
@@ -112,15 +112,13 @@ class SmithWatermanOracle(Oracle):
         loss: str = "q",
         window: int = 0,
     ) -> None:
-        for name, value, known in (
-            ("mode", mode, ("global", "semi_global", "local")),
-            ("gaps", gaps, ("affine", "linear")),
-            ("loss", loss, ("q", "zero_one")),
-        ):
-            if value not in known:
-                raise ValueError(
-                    f"The {name!r} parameter of SmithWatermanOracle must be {known}. Got {value!r} instead."
-                )
+        check_arguments(
+            "SmithWatermanOracle",
+            locals(),
+            mode=Options("global", "semi_global", "local"),
+            gaps=Options("affine", "linear"),
+            loss=Options("q", "zero_one"),
+        )
         self.sizes = (_count("n_letters", n_letters, 1), *(_count("classes", size, 1) for size in classes))
         self.mode, self.gaps, self.loss_name = mode, gaps, loss
         self.symmetric, self.letter_gaps = bool(symmetric), bool(letter_gaps)
@@ -213,9 +211,9 @@ class SmithWatermanOracle(Oracle):
             first += context.size
         return found
 
-    def pair_table(self, w: NDArray[np.float64], track: int = 0) -> NDArray[np.float64]:
-        """The weights of pairs of letters, or of values of a class, as a square matrix."""
-        return w[self.pair_ids(track)]
+    def pair_table(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights of pairs of letters as a square matrix."""
+        return w[self.pair_ids()]
 
     def pair_ids(self, track: int = 0) -> NDArray[np.int64]:
         """The features of pairs of letters, or of values of a class, as a square matrix."""
@@ -531,7 +529,5 @@ class WordAlignmentOracle(SmithWatermanOracle):
 
 
 def _count(name: str, value: Any, least: int) -> int:
-    allowed = Interval(Integral, least)
-    if not allowed.accepts(value):
-        raise ValueError(f"The {name!r} parameter of SmithWatermanOracle must be {allowed}. Got {value!r:.80} instead.")
+    check_arguments("SmithWatermanOracle", {name: value}, **{name: Interval(Integral, least)})
     return int(value)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, padded
 from structsvm.features.matrices import encode_rows, is_sparse
 from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles._taxonomy import DenseDecoder, OutputAttributes, TaxonomyDecoder, TaxonomyProblem
+from structsvm.parameters import COUNT, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._lattice import NODE_LOSSES
 from structsvm.structures.taxonomy import Taxonomy
@@ -203,15 +204,11 @@ class TaxonomyOracle(Oracle):
         return self
 
     def _over(self, targets: TaxonomyOutputs, n_input_features: int, lists: tuple[Indices, Indices] | None) -> None:
-        if not isinstance(n_input_features, (int, np.integer)) or n_input_features < 1:
-            raise ValueError(
-                "The 'n_input_features' parameter of TaxonomyOracle must be an integer of at least 1. "
-                f"Got {n_input_features!r} instead."
-            )
+        check_arguments("TaxonomyOracle", locals(), n_input_features=COUNT)
         self.targets, self.n_input_features = targets, int(n_input_features)
         self.taxonomy, self.outputs, self.attributes = targets.taxonomy, targets.outputs, targets.attributes
         self.loss_name, self.loss_matrix = targets.loss_name, targets.loss_matrix
-        self.stride = -(-self.attributes.n_attributes // 8) * 8
+        self.stride = padded(self.attributes.n_attributes)
         indptr, listed = (np.zeros(1, np.int64), np.empty(0, np.int64)) if lists is None else lists
         self.n_full = self.n_input_features - (len(indptr) - 1)
         # Start of each listed row in w.

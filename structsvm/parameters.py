@@ -162,21 +162,29 @@ def plain(value: Any) -> bool | int | float | str | None:
     return value if isinstance(value, (bool, int, float, str)) else None
 
 
-def validate(owner: object, constraints: Constraints, name_of_owner: str | None = None) -> None:
+def validate(owner: object, constraints: Constraints) -> None:
     """Raise ValueError for the first attribute of `owner`, or of a group, that none of its constraints accepts."""
     for name, allowed in constraints.items():
-        value = getattr(owner, name)
-        for constraint in allowed:
-            if constraint.accepts(value):
-                if isinstance(value, ParameterGroup):
-                    value.validate()
-                break
-        else:
-            wanted = " or ".join(str(constraint) for constraint in allowed)
-            whose = name_of_owner or type(owner).__name__
-            hints = [c.instead.get(str(value).lower(), "") for c in allowed if isinstance(c, Options)]
-            hint = "".join(f" {text}" for text in hints if text)
-            raise ValueError(f"The {name!r} parameter of {whose} must be {wanted}. Got {value!r} instead.{hint}")
+        _check(type(owner).__name__, name, getattr(owner, name), allowed)
+
+
+def check_arguments(owner: str, arguments: Mapping[str, object], /, **allowed: Any) -> None:
+    """Raise ValueError for the first argument that its constraint does not accept, or none of several in a tuple."""
+    for name, own in allowed.items():
+        _check(owner, name, arguments[name], own if isinstance(own, tuple) else (own,))
+
+
+def _check(owner: str, name: str, value: object, allowed: tuple[Any, ...]) -> None:
+    for constraint in allowed:
+        if constraint.accepts(value):
+            break
+    else:
+        wanted = " or ".join(map(str, allowed))
+        hints = [c.instead.get(str(value).lower(), "") for c in allowed if isinstance(c, Options)]
+        hint = "".join(f" {text}" for text in hints if text)
+        raise ValueError(f"The {name!r} parameter of {owner} must be {wanted}. Got {value!r:.400} instead.{hint}")
+    if isinstance(value, ParameterGroup):
+        value.validate()
 
 
 def checked_k(k: Any) -> int:

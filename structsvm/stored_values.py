@@ -124,7 +124,6 @@ def csr(
     n_rows: int | str,
     n_columns: int | str,
     *,
-    dtype: str = "f4 f8",
     ascends: bool = False,
     of: str | None = None,
 ) -> Table:
@@ -132,7 +131,7 @@ def csr(
     entries, of = f"entries of {name}", of or name
     by = f"{name}.indptr" if ascends else None
     return {
-        f"{name}.data": Array(dtype, (entries,), of=f"{of}.data"),
+        f"{name}.data": Array("f4 f8", (entries,), of=f"{of}.data"),
         f"{name}.indices": Array("i4 i8", (entries,), within=(0, n_columns), ascends_by=by, of=f"{of}.indices"),
         f"{name}.indptr": Array("i4 i8", (f"{n_rows}+1",), rises_to=entries, of=f"{of}.indptr"),
     }

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from structsvm.datasets import fetch_treebank_sample
 from structsvm.metrics import bracket_scores
 from structsvm.tasks import SpanFeatures, TreebankGrammar
-from structsvm.tasks.grammar.model import prepare
+from structsvm.tasks.grammar.preparation import prepare
 
 SETTINGS = {
     "terminals": "tags",

@@ -25,15 +25,11 @@ def main(n_sequences, loss):
     begin = time.process_time()
     labeler.fit(map(attributes, words[:n_sequences]), texts[:n_sequences])
     cpu, largest = time.process_time() - begin, peak()
-    found, n_tokens, file = (
-        labeler.predict(map(attributes, words[n_sequences:])),
-        sum(map(len, words[:n_sequences])),
-        io.BytesIO(),
-    )
+    found, file = labeler.predict(map(attributes, words[n_sequences:])), io.BytesIO()
     labeler.save(file)
     n_features = labeler.model_.encoder.n_features
     print(json.dumps({
-        "tokens": n_tokens,
+        "tokens": sum(map(len, words[:n_sequences])),
         "attributes": float(np.mean([len(token) for token in attributes(words[0])])),
         "features": n_features,
         "possible": n_features * len(labeler.classes_) / 1e6,

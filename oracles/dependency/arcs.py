@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.features.arc_templates import LANES, ArcTemplates
+from structsvm.features.arc_templates import ArcTemplates, PairTemplates
+from structsvm.features.dense import padded
 from structsvm.oracles.dependency._dependency import ArcDecoder, DependencyProblem
-from structsvm.parameters import Interval, Options, checked_k
+from structsvm.parameters import NONE, Interval, Kind, Options, check_arguments, checked_k
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.dependencies import what_is_no_tree
 
@@ -78,25 +79,22 @@ class DependencyOracle(Oracle):
         root_label: int | None = None,
         loss: str = "hamming",
     ) -> None:
-        for name, value, allowed in (
-            ("n_labels", n_labels, Interval(Integral, 1, 2**20, closed="both")),
-            ("arc_bits", arc_bits, Interval(Integral, 1, MOST_BITS, closed="both")),
-            ("row_bits", row_bits, Interval(Integral, 1, MOST_BITS, closed="both")),
-            ("loss", loss, Options("hamming", "log")),
-            ("root_label", root_label, (Interval(Integral, 0, n_labels - 1, closed="both"), Options(None))),
-        ):
-            accepted = allowed if isinstance(allowed, tuple) else (allowed,)
-            if not any(one.accepts(value) for one in accepted):
-                wanted = " or ".join(map(str, accepted))
-                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be {wanted}. Got {value!r}.")
+        check_arguments(
+            type(self).__name__,
+            locals(),
+            n_labels=Interval(Integral, 1, 2**20, closed="both"),
+            templates=Kind(ArcTemplates, "ArcTemplates"),
+            arc_bits=Interval(Integral, 1, MOST_BITS, closed="both"),
+            row_bits=Interval(Integral, 1, MOST_BITS, closed="both"),
+            root_label=(Interval(Integral, 0, n_labels - 1, closed="both"), NONE),
+            loss=Options("hamming", "log"),
+        )
         if root_label is not None and n_labels == 1:
             raise ValueError("The 'root_label' parameter must be None where there is only one label")
-        if not isinstance(templates, ArcTemplates):
-            raise ValueError(f"The 'templates' parameter must be ArcTemplates. Got {templates!r:.80} instead.")
         self.n_labels, self.templates, self.loss_name = int(n_labels), templates, loss
         self.arc_bits, self.row_bits = int(arc_bits), int(row_bits)
         self.root_label = None if root_label is None else int(root_label)
-        self.stride = -(-self.n_labels // LANES) * LANES
+        self.stride = padded(self.n_labels)
         self.n_features = 2**self.arc_bits + (2**self.row_bits + templates.n_number_rows) * self.stride
         if self.n_features >= 2**31:
             raise ValueError(f"{self.n_features} weights are more than 2**31; take fewer arc_bits or row_bits")
@@ -136,20 +134,13 @@ class DependencyOracle(Oracle):
                 i = next(i for i, y in enumerate(Y) if len(y) != lengths[i])
                 raise ValueError(f"sentence {i} has {lengths[i]} words, and its tree {len(Y[i])}")
             offsets = np.cumsum([0, *lengths], dtype=np.int64)
-            codes = np.concatenate([np.empty((0, self.templates.n_codes), dtype=np.int32), *map(self.check_codes, X)])
+            own = [checked_codes(x, self.templates) for x in X]
+            codes = np.concatenate([np.empty((0, self.templates.n_codes), dtype=np.int32), *own])
             outputs = np.concatenate([np.empty((0, 2), dtype=np.int32), *(np.reshape(y, (-1, 2)) for y in Y)])
-        codes, outputs = self.check_codes(codes), np.ascontiguousarray(outputs, dtype=np.int32)
+        codes, outputs = checked_codes(codes, self.templates), np.ascontiguousarray(outputs, dtype=np.int32)
         self.check_outputs(offsets, outputs)
         known = outputs.copy() if len(outputs) and outputs.min() < 0 else None
         return DependencyProblem(self, codes, offsets, outputs, known, rescaling=rescaling, penalty=penalty)
-
-    def check_codes(self, codes: ArrayLike) -> NDArray[np.int32]:
-        """Return codes as an int32 array (n_words, n_columns); raises ValueError."""
-        checked = np.ascontiguousarray(codes, dtype=np.int32)
-        wanted = self.templates.n_codes
-        if checked.ndim != 2 or checked.shape[1] != wanted:
-            raise ValueError(f"codes of words have shape {checked.shape}, expected (n_words, {wanted})")
-        return checked
 
     def check_outputs(self, offsets: NDArray[np.int64], outputs: NDArray[np.int32]) -> None:
         """Raise ValueError, naming sentence and word, for heads or labels out of range, cycles, or not one root."""
@@ -163,7 +154,7 @@ class DependencyOracle(Oracle):
             raise ValueError("the joint feature is of a tree whose heads and labels are all known")
         amounts = np.zeros((len(x) + 1, len(x), self.n_labels))
         amounts[y[:, 0], np.arange(len(x)), y[:, 1]] = 1.0
-        return self.decoder(len(x)).feature_sum(self.check_codes(x), amounts)
+        return self.decoder(len(x)).feature_sum(checked_codes(x, self.templates), amounts)
 
     def loss(self, y_true: NDArray[np.int32], y: NDArray[np.int32]) -> float:
         return float((np.asarray(y_true) != np.asarray(y)).any(axis=1).sum())
@@ -178,14 +169,14 @@ class DependencyOracle(Oracle):
         if y_true is not None:
             return self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
         offsets = np.array([0, len(x)])
-        return self.decoder(len(x)).parse(self.check_codes(x), offsets, self.check_weights(w))[0]
+        return self.decoder(len(x)).parse(checked_codes(x, self.templates), offsets, self.check_weights(w))[0]
 
     def complete(self, x: NDArray[np.int32], known: NDArray[np.int32], w: ArrayLike) -> NDArray[np.int32]:
         found: NDArray[np.int32] = self.bind([x], [known]).complete(0, w)
         return found.reshape(-1, 2)
 
     def expect(self, x: NDArray[np.int32], w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
-        codes, decoder = self.check_codes(x), self.decoder(len(x))
+        codes, decoder = checked_codes(x, self.templates), self.decoder(len(x))
         log_sum, chances = decoder.chances(decoder.table(codes, self.check_weights(w)))
         return log_sum, decoder.feature_sum(codes, chances)
 
@@ -195,12 +186,20 @@ class DependencyOracle(Oracle):
         """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
         k = k if k is None else checked_k(k)
         decoder = self.decoder(len(x))
-        table = decoder.table(self.check_codes(x), self.check_weights(w))
+        table = decoder.table(checked_codes(x, self.templates), self.check_weights(w))
         return islice(ranked(decoder.finder, table), k)
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
         """Return the weights as a float32 array of n_features finite values; raises ValueError."""
         return checked_weights(w, self.n_features, np.float32, finite=True)
+
+
+def checked_codes(codes: ArrayLike, templates: ArcTemplates | PairTemplates) -> NDArray[np.int32]:
+    """Return codes of words as an int32 array (n_words, n_columns); ValueError unless they are those of templates."""
+    checked = np.ascontiguousarray(codes, dtype=np.int32)
+    if checked.ndim != 2 or checked.shape[1] != templates.n_codes:
+        raise ValueError(f"codes of words have shape {checked.shape}, expected (n_words, {templates.n_codes})")
+    return checked
 
 
 def check_trees(

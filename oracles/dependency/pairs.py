@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.arc_templates import PairTemplates
 from structsvm.oracles.dependency._dependency import ARC, CANDIDATES, PairDecoder, PairProblem
-from structsvm.oracles.dependency.arcs import MOST_BITS, check_trees
-from structsvm.parameters import Interval
+from structsvm.oracles.dependency.arcs import MOST_BITS, check_trees, checked_codes
+from structsvm.parameters import Interval, Kind, check_arguments
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 
 if TYPE_CHECKING:
@@ -120,14 +120,13 @@ class PairOracle(Oracle):
     penalties: tuple[Penalty | None, ...] = ("linear",)
 
     def __init__(self, n_labels: int, templates: PairTemplates, *, projective: bool, bits: int = 18) -> None:
-        for name, value, allowed in (
-            ("n_labels", n_labels, Interval(Integral, 1, 2**20, closed="both")),
-            ("bits", bits, Interval(Integral, 1, MOST_BITS, closed="both")),
-        ):
-            if not allowed.accepts(value):
-                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be {allowed}. Got {value!r}.")
-        if not isinstance(templates, PairTemplates):
-            raise ValueError(f"The 'templates' parameter must be PairTemplates. Got {templates!r:.80} instead.")
+        check_arguments(
+            "PairOracle",
+            locals(),
+            n_labels=Interval(Integral, 1, 2**20, closed="both"),
+            templates=Kind(PairTemplates, "PairTemplates"),
+            bits=Interval(Integral, 1, MOST_BITS, closed="both"),
+        )
         self.n_labels, self.templates, self.bits = int(n_labels), templates, int(bits)
         self.projective = bool(projective)
         self.n_features = 2**self.bits + 2
@@ -177,10 +176,7 @@ class PairOracle(Oracle):
         self, codes: ArrayLike, offsets: NDArray[np.int64], candidates: TreeCandidates
     ) -> tuple[NDArray[np.int32], TreeCandidates]:
         """Return codes and candidates as the decoder takes them; raises ValueError."""
-        checked = np.ascontiguousarray(codes, dtype=np.int32)
-        wanted = self.templates.n_codes
-        if checked.ndim != 2 or checked.shape[1] != wanted:
-            raise ValueError(f"codes of words have shape {checked.shape}, expected (n_words, {wanted})")
+        checked = checked_codes(codes, self.templates)
         trees, arcs, counts = candidates
         trees, arcs, counts = np.ascontiguousarray(trees), np.ascontiguousarray(arcs), np.ascontiguousarray(counts)
         n = len(checked)

@@ -21,10 +21,14 @@ from structsvm.oracles.enumeration.by_groups import first_kept, groups_of, impro
 from structsvm.structures.languages.automaton import MOST_STATES, Automaton, NoLabelling, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
 
     from structsvm.features.tokens import Tokens
     from structsvm.oracles.chain import ExactChain
+
+    # Takes, per sequence, by how much its best score may be higher.
+    OnGaps: TypeAlias = Callable[[NDArray[np.float64]], object]
 
 
 # Bytes of tables of automata that are kept.
@@ -91,21 +95,12 @@ class LazyChain:
         stop: int | None = None,
         allowed: Sequence[NDArray[np.bool_] | None] | None = None,
         scores: NDArray[np.float32] | None = None,
+        on_gaps: OnGaps | None = None,
     ) -> NDArray[np.int32]:
-        """Label sequences start .. stop - 1; see `LabelDecoder.decode`."""
-        labels, gaps = self.labelled(w, start, stop, allowed, scores)
-        warn_of_gaps(gaps, len(self.oracle.rules))
-        return labels
+        """Label sequences start .. stop - 1; see `LabelDecoder.decode`.
 
-    def labelled(
-        self,
-        w: ArrayLike,
-        start: int = 0,
-        stop: int | None = None,
-        allowed: Sequence[NDArray[np.bool_] | None] | None = None,
-        scores: NDArray[np.float32] | None = None,
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The labels that `decode` returns; and by how much, at most, the best score of each sequence is higher."""
+        `on_gaps` takes by how much, at most, the best score of each sequence is higher; None: a warning says it.
+        """
         labels = self.base.decode(w, start, stop, allowed, scores)
         stop = len(self.tokens) if stop is None else stop
         offsets = self.tokens.offsets[start : stop + 1] - self.tokens.offsets[start]
@@ -127,7 +122,8 @@ class LazyChain:
                     for i in group.tolist():
                         own, mask = slice(offsets[i], offsets[i + 1]), None if allowed is None else allowed[i]
                         labels[own], gaps[i] = self._by_groups(start + i, labels[own], w, mask, scores)
-        return labels, gaps
+        warn_of_gaps(gaps, len(self.oracle.rules)) if on_gaps is None else on_gaps(gaps)
+        return labels
 
     @cached_property
     def groups(self) -> list[tuple[ExactChain, list[int]]]:

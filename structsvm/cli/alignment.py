@@ -19,8 +19,8 @@ from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.files import AlignmentFile, read_alignments, read_words, to_a2m, to_words
 from structsvm.tasks.alignment.model import ALIGNMENT_C, AlignmentModel
 from structsvm.tasks.alignment.parameters import SequenceAlignerParameters
-from structsvm.tasks.alignment.selection import AUTO, prior_costs
-from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.alignment.selection import prior_costs
+from structsvm.tasks.common.solver import AUTO, make_solver
 
 # Homologues of other examples that are used in place of decoys if a file has none.
 N_STAND_INS = 10

@@ -16,9 +16,11 @@ from structsvm.features.inputs.places import in_files, located
 from structsvm.metrics import dependency_scores
 from structsvm.metrics._dependencies import say_unseen_relations
 from structsvm.structures.dependencies import read_conllu
-from structsvm.tasks.dependency.model import DependencyModel, known_arcs_of, prepare
+from structsvm.tasks.common.parameters import lines
+from structsvm.tasks.dependency.arcs import known_arcs_of
+from structsvm.tasks.dependency.model import DependencyModel
 from structsvm.tasks.dependency.parameters import ArcFeatures, DependencyParserParameters, make_dependency_solver
-from structsvm.tasks.dependency.templates import lines
+from structsvm.tasks.dependency.preparation import prepare
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:

@@ -23,7 +23,7 @@ from structsvm.solvers import LaRank
 from structsvm.structures.trees import after_comments, parse_trees, read_trees
 from structsvm.tasks.common.examples import TREE
 from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, given_to_solver, limits_of, make_solver
-from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel, pcfg, prepare
+from structsvm.tasks.grammar.model import FRAGMENTS, GrammarModel
 from structsvm.tasks.grammar.parameters import (
     GRAMMAR_C,
     PCFG,
@@ -32,6 +32,7 @@ from structsvm.tasks.grammar.parameters import (
     TreebankGrammar,
     features_of,
 )
+from structsvm.tasks.grammar.preparation import pcfg, prepare
 from structsvm.tasks.grammar.trees import as_trees, check_whole
 
 

@@ -21,8 +21,9 @@ from structsvm.metrics._counts import is_unknown, mark_for
 from structsvm.parameters import printable
 from structsvm.structures.graphs.files import LABEL, GraphLines, read_graphs
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.graph.model import GraphModel, prepare
+from structsvm.tasks.graph.model import GraphModel
 from structsvm.tasks.graph.parameters import GraphLabelerParameters
+from structsvm.tasks.graph.preparation import prepare
 
 
 def read(path: str, label: str) -> GraphLines:

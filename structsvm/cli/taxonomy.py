@@ -238,16 +238,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         if in_shards and is_given:
             raise click.UsageError(f"--{name} has no meaning with shards")
     of_texts: dict[str, Any] = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
-    if "leaves" in params:
-        params["leaf_only"] = params.pop("leaves")
-    if params.pop("balanced", False):
-        params["class_weight"] = "balanced"
-    if "edges" in params and "separator" in params:
-        raise click.UsageError("--taxonomy and --separator: the taxonomy is a file's, or that of the labels' levels")
-    if "edges" in params:
-        params["taxonomy"] = read_taxonomy(params.pop("edges"))
-    if "separator" in params:
-        params["taxonomy"] = params.pop("separator")
+    params = as_parameters(params)
     before = None if job.warm_start is None else TaxonomyClassifier.load(job.warm_start)
     of_kernel = {name: params.pop(name) for name in KERNEL if name in params}
     if of_kernel:
@@ -258,17 +249,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             raise click.UsageError(f"--{min(of_kernel)} has no meaning without --kernel")
         if of_kernel:
             refuse(params | of_kernel, *kernel_rules(of_kernel["kernel"]), (True, "max_weights", "with --kernel"))
-        X: Any
-        if in_shards:
-            X, y, first_index, job.read = shards(in_shards, of_texts)
-        else:
-            X, y, first_index, lines, remark = document_rows(out.source(path))
-            job.read = PlacedRows(path, lines)
-            if remark:
-                job.say(f"{path}: {remark}")
-        if not in_shards:
-            refuse(of_texts, (not isinstance(X, list), "min_count ngrams", NOT_OF_TEXTS))
-            X = as_filled(X)
+        X, y, first_index = shards_or_rows(job, path, in_shards, of_texts)
         params = dict[str, Any](solver="larank", random_state=0) | params
         model = TaxonomyClassifier(vectorizer=None if in_shards else vectorizer(X, **of_texts), **params)
     elif of_texts:
@@ -304,6 +285,32 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     model.model_.first_index = first_index
     model.model_.params |= {"warm_start": False, "verbose": False}
     return job.end(model.model_, interrupted, describe=out.certificates)
+
+
+def as_parameters(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as parameters of the estimator."""
+    if "edges" in options and "separator" in options:
+        raise click.UsageError("--taxonomy and --separator: the taxonomy is a file's, or that of the labels' levels")
+    names = {"leaves": "leaf_only", "separator": "taxonomy"}
+    params = {names.get(name, name): value for name, value in options.items()}
+    if "edges" in params:
+        params["taxonomy"] = read_taxonomy(params.pop("edges"))
+    if params.pop("balanced", False):
+        params["class_weight"] = "balanced"
+    return params
+
+
+def shards_or_rows(job: Training, path: str, in_shards: InShards, of_texts: dict[str, Any]) -> Any:
+    """Return ``(X, labels, first_index)`` for a new model, and store in the job where its documents stand."""
+    if in_shards:
+        *found, job.read = shards(in_shards, of_texts)
+        return found
+    X, y, first_index, lines, remark = document_rows(out.source(path))
+    job.read = PlacedRows(path, lines)
+    if remark:
+        job.say(f"{path}: {remark}")
+    refuse(of_texts, (not isinstance(X, list), "min_count ngrams", NOT_OF_TEXTS))
+    return as_filled(X), y, first_index
 
 
 SEPARATORS = " > ", "/", "|", "::"  # between levels of paths, in the files of shops and libraries

@@ -337,7 +337,7 @@ class Training:
             self.say(f"{model.n_unknown} labels are not known")
         choose = is_to_choose(Settings(**params), solver)
         job = Job(model, examples, solver, resume=self.warm_start is not None, choose=choose)
-        run = train(job, Bar(job.solver.n_passes, disable=True if self.quiet else None))
+        run = train(job, Bar(job.most_passes, disable=True if self.quiet else None))
         interrupted = f"{run.progress:.1f} passes" if run.status == "interrupted" else None
         if interrupted and run.is_trial:
             interrupted += " over a part of the data, while C was chosen"

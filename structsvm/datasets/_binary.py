@@ -7,8 +7,8 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._draws import COUNT, RandomState, check_arguments
-from structsvm.parameters import POSITIVE, Interval
+from structsvm.datasets._draws import RandomState
+from structsvm.parameters import COUNT, POSITIVE, Interval, check_arguments
 
 
 def make_banana(

@@ -1,28 +1,20 @@
-"""Checks of the arguments of simulators, and draws."""
+"""Draws of simulators, and the shares that they take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral, Real
+from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.parameters import Interval, Kind, Options
+from structsvm.parameters import Interval
 
 RandomState = int | np.random.Generator | None
 T = TypeVar("T")
 
-COUNT = Interval(Integral, 1)
 SHARE = Interval(Real, 0.0, 1.0, closed="both")
-
-
-def check_arguments(maker: str, arguments: Mapping[str, object], **allowed: Interval | Options | Kind) -> None:
-    """Raise ValueError, naming it, for the first of a simulator's arguments that is out of its range."""
-    for name, interval in allowed.items():
-        if not interval.accepts(arguments[name]):
-            raise ValueError(f"The {name!r} parameter of {maker} must be {interval}. Got {arguments[name]!r} instead.")
 
 
 def pick(rng: np.random.Generator, options: Sequence[T]) -> T:

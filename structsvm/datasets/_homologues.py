@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw
+from structsvm.datasets._draws import SHARE, RandomState, draw
 from structsvm.files.new_file import new_file
-from structsvm.parameters import Interval
+from structsvm.parameters import COUNT, Interval, check_arguments
 from structsvm.structures.gapped import strip_gaps
 
 _LETTERS = np.array(list("ACDEFGHIKLMNPQRSTVWY"))

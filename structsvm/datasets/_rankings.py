@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._draws import COUNT, RandomState, check_arguments
+from structsvm.datasets._draws import RandomState
 from structsvm.datasets._fetch import DataHome, Split, fetch, fields
-from structsvm.parameters import Interval
+from structsvm.parameters import COUNT, Interval, check_arguments
 from structsvm.structures.queries import HIGHEST_GRADE, read_queries
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
+from structsvm.datasets._draws import SHARE, RandomState, draw, zipf
 from structsvm.files.new_file import new_file
-from structsvm.parameters import Interval
+from structsvm.parameters import COUNT, Interval, Options, check_arguments
 
 T = TypeVar("T")
 
@@ -369,11 +369,8 @@ def make_noisy_grids(
         n_labels=Interval(Integral, 2),
         scale=Interval(Real, 0.0, closed="neither"),
         noise=Interval(Real, 0.0),
+        pattern=Options("blobs", "checkerboard"),
     )
-    if pattern not in ("blobs", "checkerboard"):
-        raise ValueError(
-            f"The 'pattern' parameter of make_noisy_grids must be 'blobs' or 'checkerboard'. Got {pattern!r}"
-        )
     from scipy.ndimage import gaussian_filter
 
     rng = np.random.default_rng(random_state)

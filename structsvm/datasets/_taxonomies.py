@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
+from structsvm.datasets._draws import SHARE, RandomState, draw, zipf
 from structsvm.datasets._fetch import DataHome, File, Split, fetch, fields
 from structsvm.files.new_file import new_file
-from structsvm.parameters import Interval
+from structsvm.parameters import COUNT, Interval, check_arguments
 from structsvm.structures.taxonomy import Taxonomy
 
 

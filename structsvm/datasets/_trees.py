@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from structsvm.datasets._draws import COUNT, RandomState, check_arguments, draw, zipf
+from structsvm.datasets._draws import RandomState, draw, zipf
 from structsvm.datasets._fetch import DataHome, fetch
 from structsvm.datasets.english._sentences import spoken
-from structsvm.parameters import FLAG, Interval, Kind
+from structsvm.parameters import COUNT, FLAG, Interval, Kind, check_arguments
 from structsvm.structures.dependencies import DependencyTree, Word, read_conllu
 from structsvm.structures.trees import Tree, read_trees
 

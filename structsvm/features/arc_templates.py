@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.dense import LANES, padded
+
 __all__ = ["ArcTemplates", "PairTemplates"]
 
-LANES = 8
 MOST_BETWEEN, MOST_JOINT = 8, 16
 _PART = re.compile(r"([hmb])([+-][1-9])?\.(\w+)")
 _DISTANCE = {"dir": 1, "dist": 2}
@@ -116,7 +117,7 @@ class ArcTemplates:
             )
         every = [*of_arcs, *kinds[0], *kinds[1], *kinds[2]]
         self.sizes = (len(of_arcs), *map(len, kinds))
-        self.width = -(-max(len(every), 1) // LANES) * LANES
+        self.width = padded(max(len(every), 1))
         every += [ArcTemplate((), (), 0, -1)] * (self.width - len(every))
         self.arrays: dict[str, NDArray[np.int32]] = {
             "distance": np.array([one.distance for one in every], dtype=np.int32),

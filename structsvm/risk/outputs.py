@@ -20,7 +20,7 @@ from structsvm.structures.taxonomy import joined_levels, rows_of_levels
 from structsvm.tasks.ambiguous.model import as_bags
 from structsvm.tasks.common.inspection.confidence import of_class
 from structsvm.tasks.common.labels import agreement, check_labelled
-from structsvm.tasks.dependency.model import known_arcs_of
+from structsvm.tasks.dependency.arcs import known_arcs_of
 from structsvm.tasks.dependency.words import words_of
 from structsvm.tasks.grammar.trees import trees_of
 from structsvm.tasks.multilabel.sets import read_sets, without_unseen

@@ -20,7 +20,6 @@ import dataclasses
 import time
 from contextlib import closing
 from numbers import Real
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -30,7 +29,18 @@ from structsvm._problem import BoundProblem
 from structsvm.arrays import checksum
 from structsvm.checkpoint import LATENT, kind_of
 from structsvm.dual.parallel import Rounds
-from structsvm.parameters import COUNT, FLAG, NONE, Interval, Kind, Options, declared, parameter, seed_from, validate
+from structsvm.parameters import (
+    COUNT,
+    FLAG,
+    NONE,
+    Interval,
+    Kind,
+    Options,
+    check_arguments,
+    declared,
+    parameter,
+    seed_from,
+)
 from structsvm.progress import Monitor
 from structsvm.result import Result
 from structsvm.solvers.base import DualSolver, Solver
@@ -517,7 +527,7 @@ class LatentSVM(Solver):
 
     def validate(self) -> None:
         """Raise ValueError, naming the parameter, unless every value is acceptable, the wrapped solver's too."""
-        validate(SimpleNamespace(**self.get_params(deep=False)), self._constraints, type(self).__name__)
+        check_arguments(type(self).__name__, self.get_params(deep=False), **self._constraints)
         self.inner.validate()
         if self.inner.penalty is None:
             raise ValueError(

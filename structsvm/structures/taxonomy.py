@@ -365,10 +365,10 @@ def as_taxonomy(value: Any) -> Taxonomy:
     )
 
 
-def _edges_of_dict(value: dict[Any, Any], root: Any = "ROOT") -> list[tuple[Any, Any]]:
+def _edges_of_dict(value: dict[Any, Any]) -> list[tuple[Any, Any]]:
     """The edges of a dict from nodes to their children or parents, or of dicts within dicts.
 
-    Several nodes without a parent are below `root`. Raises ValueError, naming the node, for values of several kinds, or
+    Several nodes without a parent are below "ROOT". Raises ValueError, naming the node, for values of several kinds, or
     one name in two places of dicts within dicts.
     """
     if not value:
@@ -384,7 +384,7 @@ def _edges_of_dict(value: dict[Any, Any], root: Any = "ROOT") -> list[tuple[Any,
     names = dict.fromkeys((*value, *(name for pair in pairs for name in pair)))
     below = {child for _, child in pairs}
     tops = [name for name in names if name not in below]
-    return pairs if len(tops) < 2 else [*((root, top) for top in tops), *pairs]
+    return pairs if len(tops) < 2 else [*(("ROOT", top) for top in tops), *pairs]
 
 
 _CHILDREN = (dict, list, tuple, set, frozenset)

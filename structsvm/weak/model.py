@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 from numbers import Integral, Real
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from structsvm._warnings import warn
 from structsvm.layers.chain import Chain
-from structsvm.parameters import FLAG, NONE, Interval, validate
+from structsvm.parameters import FLAG, NONE, Interval, check_arguments, validate
 from structsvm.result import ConvergenceWarning
 from structsvm.weak.votes import VoteTable, counts_of, shares, shares_of, table_of
 
@@ -153,8 +152,7 @@ class VoteModel:
         ConvergenceWarning
             `max_iter` steps were too few.
         """
-        given = {name: getattr(self, name) for name in CONSTRAINTS}
-        validate(SimpleNamespace(**given), CONSTRAINTS, type(self).__name__)
+        validate(self, CONSTRAINTS)
         labels, table = table_of(votes, self.labels, lengths, self.outside)
         if not table.n_votes:
             raise ValueError("all sources abstain everywhere: there are no votes")
@@ -237,7 +235,7 @@ class VoteModel:
         least : float, default=0.01
             Labels of a lower probability than that are left out; the most probable one stays. From 0 to 1.
         """
-        validate(SimpleNamespace(least=least), {"least": (Interval(Real, 0, 1, closed="both"),)}, "candidates")
+        check_arguments("candidates", locals(), least=Interval(Real, 0, 1, closed="both"))
         return [[self._known(p, least) for p in rows] for rows in self.predict_marginals(votes, lengths=lengths)]
 
     def _known(self, p: Floats, least: float) -> Hashable | dict[Hashable, float]:

@@ -44,7 +44,6 @@ from structsvm.tasks.alignment.doubts import (
 from structsvm.tasks.alignment.examples import AlignedPairs
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import (
-    AUTO,
     LETTERS_AROUND,
     NO_CONTEXT,
     Costs,
@@ -63,6 +62,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled, check_unchanged
 from structsvm.tasks.common.selection.choice import ChosenDecoding
 from structsvm.tasks.common.selection.search import Held
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.stored_labels import Labels
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from structsvm.solvers import LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.examples import AlignedPairs, pool_groups
 from structsvm.tasks.common.selection.search import Part
+from structsvm.tasks.common.solver import AUTO
 
 if TYPE_CHECKING:
     import os
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     # The same alone, or with the scores of the first and of each further letter of a gap.
     Prior: TypeAlias = MatrixSource | tuple[MatrixSource, float | None, float | None] | None
 
-AUTO = "auto"
 # Values of `context`: strings have contexts, or none.
 LETTERS_AROUND, NO_CONTEXT = "letters", "none"
 MODES = ("semi_global", "global", "local")

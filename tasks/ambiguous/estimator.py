@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.export.folders import write_files
 from structsvm.metrics._counts import mark_for, say_unseen
-from structsvm.parameters import FLAG, Kind, Options, declared, parameter, validate
+from structsvm.parameters import FLAG, Kind, Options, check_arguments, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.tasks.ambiguous.model import (
     LOSSES,
@@ -22,7 +21,6 @@ from structsvm.tasks.ambiguous.model import (
     encode_bags,
     is_weighted,
     possible_losses,
-    softly,
     solver_of,
 )
 from structsvm.tasks.ambiguous.portable import TARGETS, runtime_files
@@ -195,15 +193,6 @@ class AmbiguousClassifier(Training, ClassifierMixin, LearningLoop):
             return solver_of(params, self.loss)
         return solver_of(params, possible_losses(params)[0] if before is None else before.loss)
 
-    def _most_passes(self, solver: Solver) -> int:
-        if self.loss != "auto":
-            return super()._most_passes(solver)
-        params = self.get_params(deep=False)
-        solvers = {loss: solver_of(params, loss) for loss in possible_losses(params)}
-        if "max" in solvers:
-            solvers["max"] = softly(solvers["max"])
-        return max(solver.n_passes for solver in solvers.values())
-
     def _prepare(
         self,
         X: Any,
@@ -368,7 +357,7 @@ class AmbiguousClassifier(Training, ClassifierMixin, LearningLoop):
         >>> model = model.fit(["red tent", "blue shoe", "red shoe"], [{"a", "b"}, {"c"}, {"b", "c"}])
         >>> model[-1].export(tempfile.mkdtemp(), pipeline=model)
         """
-        validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "AmbiguousClassifier.export")
+        check_arguments("AmbiguousClassifier.export", locals(), to=Options(*TARGETS))
         vectorizer = None if pipeline is None else self._vectorizer_of(pipeline)
         write_files(folder, runtime_files(self._fitted(), vectorizer, to))
 

@@ -171,6 +171,9 @@ class AmbiguousModel(TaskModel[BaggedRows]):
 
     # ---- training, and choosing loss and C --------------------------------------------------------
 
+    def most_passes(self, solver: Any) -> int:
+        return solver.n_passes if solver.is_likelihood else softly(solver).n_passes
+
     def solver_of_loss(self, loss: str) -> Solver:
         return solver_of(self.params, loss)
 

@@ -14,7 +14,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from inspect import isfunction
 from numbers import Integral, Real
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +28,7 @@ from structsvm.features.inputs.kinds import numbers_wanted
 from structsvm.features.inputs.masks import reads_masks
 from structsvm.features.inputs.places import PlacedList, located
 from structsvm.model_file import ModelFile, ModelFileError, name_of, unsound
-from structsvm.parameters import N_JOBS, NONE, Constraints, Interval, Options, validate
+from structsvm.parameters import N_JOBS, NONE, Constraints, Interval, Options, check_arguments, validate
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.bases import BaseEstimator
@@ -37,7 +36,7 @@ from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.inspection.confidence import has_probabilities, of_class, of_structure
 from structsvm.tasks.common.inspection.inputs import explain_one
 from structsvm.tasks.common.labels import label_array, label_costs, warn_of_odd_labels
-from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.model import COLUMNS, TaskModel
 from structsvm.tasks.common.parameters import OF_INPUTS, check_unchanged, snapshot
 from structsvm.tasks.common.selection.compaction import compacted
 from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
@@ -58,8 +57,6 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.inspection.report import WeightReport
     from structsvm.tasks.common.inspection.weights import Explanation
 
-# Attributes that scikit-learn's `validate_data` sets from X.
-COLUMNS = ("n_features_in_", "feature_names_in_")
 AT_LEAST_1, NOT_NEGATIVE = Interval(Integral, 1), Interval(Real, 0)
 
 
@@ -123,10 +120,6 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         """The solver of one batch of a stream."""
         return self._make_solver(before)
 
-    def _most_passes(self, solver: Solver) -> int:
-        """Maximum number of passes of `fit`."""
-        return solver.n_passes
-
     # ---- training -------------------------------------------------------------------------------
 
     def _train(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
@@ -178,12 +171,11 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         model.n_unknown = examples.n_unknown
         choose = is_to_choose(self, solver)
         job = Job(model, examples, solver, resume=before is not None, passes=passes, choose=choose)
-        n_passes = self._most_passes(job.solver) if passes is None else passes
         monitor: Monitor = CallbackMonitor(
-            self, X, y, n_passes, lambda run: fitted_attributes(job.snapshot(run)), **(metadata or {})
+            self, X, y, job.most_passes, lambda run: fitted_attributes(job.snapshot(run)), **(metadata or {})
         )
         if self.verbose:
-            monitor = Monitors(monitor, Bar(n_passes, disable=False))
+            monitor = Monitors(monitor, Bar(job.most_passes, disable=False))
         return model, train(job, monitor)
 
     def _check_outputs(self, examples: Examples) -> None:
@@ -366,8 +358,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             If `abstain_below` is no number, or a probability is asked for that is not from 0 to 1.
         """
         least = Interval(Real, 0.0, 1.0, closed="both") if has_probabilities(self) else Interval(Real, -np.inf)
-        given = SimpleNamespace(abstain_below=abstain_below)
-        validate(given, {"abstain_below": (least,)}, f"{type(self).__name__}.predict_selective")
+        check_arguments(f"{type(self).__name__}.predict_selective", locals(), abstain_below=least)
         predicted = self.predict(X)  # type: ignore[attr-defined]
         sure = self.predict_confidence(X, predicted) >= abstain_below
         outputs = predicted.tolist() if getattr(predicted, "ndim", 0) == 1 else list(predicted)
@@ -430,9 +421,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         >>> small.compact_["bytes"] <= 20_000
         True
         """
-        constraints = {"budget": (AT_LEAST_1, NONE), "tolerance": (NOT_NEGATIVE, NONE), "bits": (Options(8, 16, 32),)}
-        given = SimpleNamespace(budget=budget, tolerance=tolerance, bits=bits)
-        validate(given, constraints, f"{type(self).__name__}.compact")
+        constraints = {"budget": (AT_LEAST_1, NONE), "tolerance": (NOT_NEGATIVE, NONE), "bits": Options(8, 16, 32)}
+        check_arguments(f"{type(self).__name__}.compact", locals(), **constraints)
         own = self._to_store()
         if own.weight_rows() is None:
             kernel = own.params.get("kernel")

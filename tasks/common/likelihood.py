@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from numbers import Real
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
-from structsvm.parameters import Interval, validate
+from structsvm.parameters import Interval, check_arguments
 from structsvm.tasks.common.calibration import Calibration, check_evidence, fit_temperature, held_out, surest_loss
 
 T = TypeVar("T")
@@ -102,7 +101,7 @@ def probabilities_in(model: Any, problem: Any) -> NDArray[np.float64]:
 
 def check_least(least: float, asked: str) -> None:
     """Raise ValueError unless the least probability that is asked for is over 0, and at most 1."""
-    validate(SimpleNamespace(least=least), {"least": (Interval(Real, 0.0, 1.0, closed="right"),)}, asked)
+    check_arguments(asked, locals(), least=Interval(Real, 0.0, 1.0, closed="right"))
 
 
 def check_sums(model: TaskModel, asked: str) -> None:

@@ -29,7 +29,7 @@ from structsvm.tasks.common.selection.choice import Choice
 from structsvm.tasks.common.selection.compaction import report_from
 from structsvm.tasks.common.selection.pruning import BITS, is_fine
 from structsvm.tasks.common.selection.search import Held, LossSearch, Search
-from structsvm.tasks.common.solver import named, solver_of
+from structsvm.tasks.common.solver import AUTO, named, solver_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +70,8 @@ class Outcome(Field):
         return (None, None) if numbers is None else read_result(numbers, under(arrays, prefix))
 
 
+# Attributes that scikit-learn's `validate_data` sets from X.
+COLUMNS = ("n_features_in_", "feature_names_in_")
 # Entries of a training in a file, and of the model around it.
 TRAINING = Record({
     "fingerprint": Count(-(2**63), 2**64 - 1),
@@ -148,6 +150,7 @@ class TaskModel(ABC, Generic[E]):
     C_of_few: ClassVar[float | None] = None  # for too few examples to be divided; None: that of batches
     compares_always: ClassVar[bool] = False  # whether losses are compared even if C is given
     comparison: ClassVar[type[LossSearch] | None] = None  # search over losses, if "auto" leaves them open
+    rivals: ClassVar[tuple[type[Solver], ...]] = ()  # solvers that may replace the usual one then
     groups: ClassVar[tuple[type[ParameterGroup], ...]] = ()  # classes of groups among the parameters
     narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
     needs_state: ClassVar[bool] = False  # whether a stream continues, or its attributes are read, from its state alone
@@ -225,6 +228,13 @@ class TaskModel(ABC, Generic[E]):
         """The solver as training on examples needs it: in a `LatentSVM` if some outputs are known in part."""
         is_able = solver.completes or (self.sums_over_known and solver.is_likelihood)
         return solver if is_able or not examples.has_unknown else LatentSVM(solver)
+
+    def most_passes(self, solver: Any) -> int:
+        """Maximum number of passes where the loss is chosen; `solver` is the one of the first loss."""
+        is_limited = solver.inner.max_iter is not None or solver.inner.tol is not None
+        if is_limited or self.params.get("solver") not in (AUTO, "larank"):
+            return solver.n_passes
+        return max([solver.n_passes, *(rival.usual_passes for rival in self.rivals)])
 
     def settle(self, job: Job[E]) -> None:
         """Set what the examples of a first training settle, such as units; may change the job's examples."""

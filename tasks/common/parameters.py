@@ -106,15 +106,26 @@ def snapshot(params: dict[str, Any]) -> dict[str, Any]:
     return {name: copy.copy(value) if isinstance(value, ParameterGroup) else value for name, value in params.items()}
 
 
+def lines(text: str) -> tuple[str, ...]:
+    """The templates of a text, one per line; empty lines and comments (``#``) are left out."""
+    found = (line.partition("#")[0].strip() for line in text.splitlines())
+    return tuple(line for line in found if line)
+
+
 def check_settled(parameters: Iterable[tuple[str, object, object]]) -> None:
     """Raise ValueError for the first parameter, ``(name, given, trained with)``, whose two values differ."""
     for name, wanted, own in parameters:
         if not is_same(wanted, own):
-            is_plain = all(value is None or plain(value) is not None for value in (wanted, own))
-            raise ValueError(
-                f"the model was trained with another {name!r}; set it back, or train afresh (warm_start=False)"
-                + (f". Got {wanted!r:.80}, it has {own!r:.80}" if is_plain else "")
-            )
+            raise unlike(name, wanted, own)
+
+
+def unlike(name: str, wanted: object, own: object) -> ValueError:
+    """The error of a parameter with another value than the model was trained with."""
+    is_plain = all(value is None or plain(value) is not None for value in (wanted, own))
+    return ValueError(
+        f"the model was trained with another {name!r}; set it back, or train afresh (warm_start=False)"
+        + (f". Got {wanted!r:.80}, it has {own!r:.80}" if is_plain else "")
+    )
 
 
 def check_unchanged(params: object, model: TaskModel, settled: Iterable[str]) -> None:

@@ -119,6 +119,13 @@ class Job(Generic[E]):
         """Whether the parameters leave the loss open."""
         return self.model.comparison is not None and is_auto(self.model.params.get("loss"))
 
+    @property
+    def most_passes(self) -> int:
+        """Maximum number of passes."""
+        if self.passes is not None:
+            return self.passes
+        return self.model.most_passes(self.solver) if self.chooses_loss else self.solver.n_passes
+
     def use_loss(self, loss: str) -> None:
         """Train with a loss, by the solver that the parameters name for it, with the checkpoint of the present one."""
         self.model.set_loss(loss)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
@@ -11,14 +10,16 @@ from structsvm.callbacks import with_callbacks
 from structsvm.export.folders import write_files
 from structsvm.features.inputs.places import located
 from structsvm.metrics import dependency_scores
-from structsvm.parameters import Options, declared, validate
+from structsvm.parameters import Options, check_arguments, declared
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.likelihood import probabilities_in
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.questions.loop import LearningLoop
-from structsvm.tasks.dependency.model import DependencyModel, arcs_of, known_arcs_of, prepare, single_rooted
+from structsvm.tasks.dependency.arcs import arcs_of, known_arcs_of, single_rooted
+from structsvm.tasks.dependency.model import DependencyModel
 from structsvm.tasks.dependency.parameters import DependencyParserParameters, features_of, make_dependency_solver
 from structsvm.tasks.dependency.portable import TARGETS, runtime_files
+from structsvm.tasks.dependency.preparation import prepare
 from structsvm.tasks.dependency.questions import TreeReader, labels_in
 from structsvm.tasks.dependency.words import words_of
 
@@ -287,7 +288,7 @@ class DependencyParser(DependencyParserParameters, LearningLoop, StructureEstima
         >>> sorted(os.listdir(folder))
         ['model.bin', 'structsvm_runtime.c', 'structsvm_runtime.h']
         """
-        validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "DependencyParser.export")
+        check_arguments("DependencyParser.export", locals(), to=Options(*TARGETS))
         write_files(folder, runtime_files(self._fitted(), to))
 
     # ---- views ---------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
@@ -18,17 +18,13 @@ from structsvm.features.arc_templates import ArcTemplates, PairTemplates
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
 from structsvm.files.weight_rows import RaggedRows, blocks, n_blocks, rows_from
-from structsvm.metrics._counts import IGNORED, number_of
 from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.dependency.arcs import DependencyOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.parameters import checked_k
 from structsvm.stored_values import Count, Flag, Names, Record, Stored, Text, Value
-from structsvm.structures.dependencies import DependencyTree, crossing_arcs, what_is_no_tree, with_one_root
-from structsvm.tasks.common.examples import check_no_words, checked_sample_weight
 from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, two_best
-from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import (
     StructureCalibration,
     calibrate_on,
@@ -38,30 +34,15 @@ from structsvm.tasks.common.likelihood import (
     with_probabilities,
 )
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import TINY, Held, Search, first_scale
-from structsvm.tasks.common.units import later_vectors, units_of_vectors
+from structsvm.tasks.dependency.arcs import check_sentences, outputs_of
 from structsvm.tasks.dependency.examples import ParsedSentences
-from structsvm.tasks.dependency.pairs import (
-    PAIR_WEIGHTS,
-    PAIRS,
-    Halves,
-    SecondStage,
-    candidates_of,
-    train_pairs,
-)
-from structsvm.tasks.dependency.parameters import (
-    OF_FEATURES,
-    SETTLED,
-    ArcFeatures,
-    features_of,
-    make_pair_templates,
-    make_templates,
-)
+from structsvm.tasks.dependency.pairs import PAIR_WEIGHTS, PAIRS, Halves, SecondStage, candidates_of, train_pairs
+from structsvm.tasks.dependency.parameters import ArcFeatures
 from structsvm.tasks.dependency.words import COLUMNS, GIVEN, encoded, is_given, stand_in, values_given, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from structsvm._problem import BoundProblem
     from structsvm.arrays import Floats, Integers, Weights
@@ -69,8 +50,7 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.training import Job
-    from structsvm.tasks.dependency.examples import Arcs, ArcsLike
-    from structsvm.tasks.dependency.parameters import Params
+    from structsvm.tasks.dependency.examples import Arcs
     from structsvm.tasks.dependency.words import SentenceLike
 
 RECORD = Record({
@@ -94,17 +74,9 @@ RECORD = Record({
     "weights of pairs": PAIR_WEIGHTS,
 })  # fmt: skip
 
-# From this share of training arcs that cross others on, "auto" lets arcs cross, and without them there is a warning. A
-# projective parser never finds them, but errs less elsewhere.
-MANY_CROSSING = 0.02
-# More values of XPOS than that are morphology, which FEATS tells as well: UPOS stands in for it.
-MOST_TAGS = 100
 # Trees that a second stage ranks anew: so many times those asked for, and at least so many.
 MORE, FEWEST_RANKED = 2, 16
 UPOS, XPOS = COLUMNS.index("upos"), COLUMNS.index("xpos")
-# Without arc_bits and row_bits: so many numbers and rows per word of the training trees, in powers of two, and their
-# bounds; see `bits_for`.
-ARC_BITS, ROW_BITS = (5, 10, 22), (1, 6, 18)
 
 
 class DependencyModel(TaskModel[ParsedSentences]):
@@ -449,235 +421,3 @@ def check_lengths(offsets: Integers, max_length: int) -> None:
     if lengths.max(initial=0) > max_length:
         i = int(lengths.argmax())
         raise ValueError(f"sentence {i}: {lengths[i]} words are more than the cap max_length={max_length}")
-
-
-def check_sentences(X: object) -> None:
-    """Raise ValueError unless X is a list or another collection."""
-    if isinstance(X, (str, bytes, DependencyTree)) or not hasattr(X, "__len__"):
-        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
-    check_no_words(X)
-
-
-def known_arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:
-    """`arcs_of` trees to compare with, with one root or several: ValueError for a word without a head, or no tree."""
-    found = arcs_of(X, y)
-    for i, tree in enumerate(found):
-        for j, (head, _) in enumerate(tree):
-            if head < 0:
-                raise ValueError(f"sentence {i}: word {j + 1} has no head, and so there is nothing to compare with")
-        problem = what_is_no_tree(with_one_root([head for head, _ in tree]))
-        if problem:
-            raise ValueError(f"sentence {i}: {problem}")
-    return found
-
-
-def arcs_of(X: Collection[SentenceLike], y: Collection[ArcsLike] | None) -> list[Arcs]:
-    """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
-    check_sentences(X)
-    given: Collection[SentenceLike | ArcsLike] = X if y is None else y
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
-        raise ValueError(f"y must be a list of trees, got {given!r:.80}")
-    if len(given) != len(X):
-        raise ValueError(f"X has {len(X)} sentences, y has {len(given)} trees")
-    if len(X) == 0:
-        raise ValueError("there are no sentences")
-    found, n_marks = [], 0
-    for i, tree in enumerate(given):
-        if isinstance(tree, DependencyTree):
-            found.append(tree.arcs)
-            continue
-        if y is None:
-            raise ValueError(f"sentence {i}: without y it must be a DependencyTree, got {tree!r:.80}")
-        if isinstance(tree, (str, bytes)) or not hasattr(tree, "__len__"):
-            raise ValueError(f"sentence {i}: its tree must be a list of (head, label), got {tree!r:.80}")
-        found.append([_arc(i, pair) for pair in tree])
-        n_marks += sum(number_of(part) == IGNORED for pair in tree for part in pair)
-    if n_marks:
-        warn(
-            f"y is {IGNORED} at {n_marks} heads and labels, which is read as: not known; None in its place says so "
-            "without this message",
-            AdviceWarning,
-        )
-    return found
-
-
-def single_rooted(arcs: list[Arcs]) -> list[Arcs]:
-    """Trees to train on, with one word below the root each; warns of those that have several, as CoNLL-X may have."""
-    several = [i for i, tree in enumerate(arcs) if sum(head == 0 for head, _ in tree) > 1]
-    for i in several:
-        heads = with_one_root([head for head, _ in arcs[i]])
-        arcs[i] = [(head, label) for head, (_, label) in zip(heads, arcs[i], strict=True)]
-    if several:
-        warn(
-            f"{len(several)} of {len(arcs)} sentences have several words below the root (sentence {several[0]} is the "
-            "first), and this parser predicts one: the others are trained on as below the first; split such sentences, "
-            "or give these words heads of your own, for other trees",
-            AdviceWarning,
-        )
-    return arcs
-
-
-def _arc(i: int, pair: object) -> tuple[int, str]:
-    if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
-        raise ValueError(f"sentence {i}: an arc must be a pair (head, label), got {pair!r:.80}")
-    head, label = (None if number_of(part) == IGNORED else part for part in pair)
-    if head is None:
-        head = -1
-    if isinstance(head, bool) or not isinstance(head, (int, np.integer)):
-        raise ValueError(f"sentence {i}: a head must be an int, or None where it is not known, got {head!r:.80}")
-    if label is not None and (not isinstance(label, str) or not label):
-        raise ValueError(f"sentence {i}: a label must be a str, or None where it is not known, got {label!r:.80}")
-    return int(head), "_" if label is None else label
-
-
-def outputs_of(arcs: Iterable[Arcs], offsets: Integers, labels: Sequence[str], subtypes: bool) -> NDArray[np.int32]:
-    """Heads and label ids as int32 (n_words, 2), -1 where they are not known; ValueError, naming sentence and word."""
-    number = {label: k for k, label in enumerate(labels)} | {"_": -1}
-    lengths = np.diff(offsets).tolist()
-    rows: list[tuple[int, int]] = []
-    for i, (tree, n) in enumerate(zip(arcs, lengths, strict=True)):
-        if len(tree) != n:
-            raise ValueError(f"sentence {i}: {n} words, and its tree has {len(tree)} arcs")
-        for m, (head, label) in enumerate(tree, start=1):
-            kept = label if subtypes else without_subtype(label)
-            if kept not in number:
-                raise ValueError(f"sentence {i}: word {m} has the label {kept!r}, which the model does not know")
-            if not -1 <= head <= n or head == m:
-                raise ValueError(f"sentence {i}: word {m} has head {head}, of {n} words")
-            rows.append((head, number[kept]))
-    return np.array(rows, dtype=np.int32).reshape(-1, 2)
-
-
-def cut_labels(classes: Iterable[str], params: Params) -> list[str]:
-    """The argument `classes` of `partial_fit`, without subtypes if parameters say so; ValueError for other than str."""
-    found = listed(classes)
-    if not all(isinstance(label, str) for label in found):
-        raise ValueError(f"classes must be a list of str, got {classes!r:.80}")
-    return found if params.subtypes else list(map(without_subtype, found))
-
-
-def without_subtype(label: str) -> str:
-    """``acl`` of ``acl:relcl``."""
-    return label.partition(":")[0]
-
-
-def prepare(
-    params: Params,
-    X: Collection[SentenceLike],
-    y: Collection[ArcsLike] | None,
-    before: DependencyModel | None = None,
-    *,
-    classes: Iterable[str] | None = None,
-    weight: ArrayLike | None = None,
-) -> tuple[DependencyModel, ParsedSentences]:
-    """Return ``(model, examples)``: a model as parameters ask for it, and the sentences encoded.
-
-    Parameters
-    ----------
-    params : object with `DependencyParser`'s parameters as attributes
-    X, y : sentences and their arcs, or trees
-    before : DependencyModel, optional
-        The model to resume; ValueError if the parameters ask for other features or trees.
-    classes : iterable, optional
-        All labels that a new model is to know; for `before`, None or those that it knows.
-    weight : array-like of shape (n_sentences,), optional
-    """
-    arcs, features = single_rooted(arcs_of(X, y)), features_of(params)
-    if before is None:
-        own = OwnColumns(features.columns, () if features.columns is None else None)
-    else:
-        before.set_columns(features.columns)
-        own = before.own
-    codes, offsets = encoded(X, own)
-    check_lengths(offsets, params.max_length)
-    labels: Sequence[str]
-    weights = checked_sample_weight(weight, len(arcs))
-    if before is None:
-        _settle_units(own, codes, None if weights is None else np.repeat(weights > 0.0, np.diff(offsets)))
-        labels = labels_of(arcs, classes, params)
-    else:
-        check_unchanged(params, before, SETTLED)
-        check_group_unchanged("features", ArcFeatures, params, before, OF_FEATURES)
-        check_classes(None if classes is None else cut_labels(classes, params), before.labels)
-        labels = before.labels
-        if n := len(own.number_names):
-            numbers = codes[:, -n:].view(np.float32)
-            numbers[:] = later_vectors(numbers, own)
-    outputs = outputs_of(arcs, offsets, labels, params.subtypes)
-    model = new_model(params, own, codes, arcs, labels, outputs) if before is None else before
-    codes, offsets = model.as_trained(codes, offsets)
-    model.pair_templates = make_pair_templates(params, own)
-    model.pairs_cross = params.projective == "auto" and model.n_crossing > 0
-    return model, ParsedSentences(codes, offsets, outputs, weight=weights)
-
-
-def labels_of(arcs: Iterable[Arcs], classes: Iterable[str] | None, params: Params) -> list[str]:
-    """The labels of a new model, sorted: `classes`, or those of the arcs; ValueError if there are none."""
-    if classes is None:
-        found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
-    else:
-        found = set(cut_labels(classes, params))
-    if not found:
-        raise ValueError("no arc has a label")
-    return sorted(found)
-
-
-def new_model(
-    params: Params,
-    own: OwnColumns,
-    codes: NDArray[np.int32],
-    arcs: Sequence[Arcs],
-    labels: Sequence[str],
-    outputs: NDArray[np.int32],
-) -> DependencyModel:
-    """A model as parameters ask for it, whose oracle suits the arcs and the number of words."""
-    crossing = [len(crossing_arcs([head for head, _ in tree])) for tree in arcs]
-    n_crossing, is_many = sum(map(bool, crossing)), sum(crossing) >= MANY_CROSSING * max(len(codes), 1)
-    projective = not is_many if params.projective == "auto" else params.projective
-    if projective and is_many:
-        warn(
-            f"{n_crossing} of {len(arcs)} trees have crossing arcs, which a projective parser never finds: "
-            "projective=False does, and 'auto' would choose it",
-            AdviceWarning,
-        )
-    kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
-    features = features_of(params)
-    oracle = kind(
-        len(labels),
-        make_templates(features, own),
-        arc_bits=features.arc_bits or bits_for(len(codes), *ARC_BITS),
-        row_bits=features.row_bits or bits_for(len(codes), *ROW_BITS, row=4 * len(labels)),
-        root_label=_root_label(outputs, len(labels)),
-        loss=params.loss,
-    )
-    return DependencyModel(
-        labels,
-        oracle,
-        subtypes=params.subtypes,
-        max_length=params.max_length,
-        n_crossing=n_crossing,
-        coarse=len(np.unique(codes[:, XPOS])) > MOST_TAGS,
-        own=own,
-        seen=SeenColumns.of(values_given(codes, GIVEN), len(codes)),
-    )
-
-
-def _settle_units(own: OwnColumns, codes: NDArray[np.int32], counts: NDArray[np.bool_] | None) -> None:
-    """Find the units of vectors, by the words that count, and have the numbers behind the codes in them."""
-    n = len(own.number_names)
-    if n:
-        numbers = codes[:, -n:].view(np.float32)
-        own.units = units_of_vectors(numbers if counts is None else numbers[counts], own.number_names)
-        if own.units is not None:
-            numbers[:] = own.units.applied(numbers)
-
-
-def _root_label(outputs: Integers, n_labels: int) -> int | None:
-    """The label of all arcs from the root, and of no others; None if there is none."""
-    known = outputs[(outputs >= 0).all(axis=1)]
-    of_root = np.unique(known[known[:, 0] == 0, 1])
-    if n_labels < 2 or len(of_root) != 1 or of_root[0] in known[known[:, 0] > 0, 1]:
-        return None
-    half_known = outputs[(outputs[:, 0] < 0) | (outputs[:, 1] < 0)]
-    clashes = (half_known[:, 0] == 0) & (half_known[:, 1] >= 0) & (half_known[:, 1] != of_root[0])
-    return None if clashes.any() else int(of_root[0])

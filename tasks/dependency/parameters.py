@@ -25,9 +25,9 @@ from structsvm.parameters import (
 )
 from structsvm.solvers import Solver
 from structsvm.solvers.base import DualSolver
-from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
+from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, lines
 from structsvm.tasks.common.solver import AUTO, make_solver
-from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS, lines
+from structsvm.tasks.dependency.templates import ARCS, LABELS, OWN_ARCS, OWN_LABELS, OWN_VECTORS, PAIRS
 from structsvm.tasks.dependency.words import COLUMNS
 
 if TYPE_CHECKING:

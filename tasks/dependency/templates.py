@@ -137,9 +137,3 @@ OWN_VECTORS = """
 m.own dir
 h.own dir
 """
-
-
-def lines(text: str) -> tuple[str, ...]:
-    """The templates of a text, one per line; empty lines and comments (``#``) are left out."""
-    found = (line.partition("#")[0].strip() for line in text.splitlines())
-    return tuple(line for line in found if line)

@@ -18,8 +18,9 @@ from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.likelihood import check_least, probabilities_in
 from structsvm.tasks.common.parameters import snapshot
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.grammar.model import GrammarModel, pcfg, prepare
+from structsvm.tasks.grammar.model import GrammarModel
 from structsvm.tasks.grammar.parameters import GRAMMAR_C, GrammarParserParameters, features_of
+from structsvm.tasks.grammar.preparation import pcfg, prepare
 from structsvm.tasks.grammar.terminals import FOUND, given_tokens
 from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 

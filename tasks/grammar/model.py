@@ -21,17 +21,12 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.features.inputs.seen_columns import SeenColumns
 from structsvm.features.word_codes import OWN, OwnColumns
 from structsvm.files.weight_rows import RaggedRows, blocks, n_blocks, rows_from
-from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, Count, Names, OneOf, Record, Stored, Text, Value
 from structsvm.structures.grammar import START, Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
 from structsvm.structures.rules import Rule, Terminal, category_of, plain, rules_of
-from structsvm.structures.spans import Token
-from structsvm.structures.trees import (
-    STRETCH,
-    Tree,
-)
+from structsvm.structures.trees import Tree
 from structsvm.tasks.common.examples import Examples, split_text
 from structsvm.tasks.common.inspection.inputs import are_sentences
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable, two_best
@@ -44,27 +39,18 @@ from structsvm.tasks.common.likelihood import (
     with_probabilities,
 )
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.parameters import bits_for, check_group_unchanged, check_unchanged
 from structsvm.tasks.common.selection.search import Held, Search, first_scale
-from structsvm.tasks.common.units import later_vectors, units_of_vectors
 from structsvm.tasks.grammar.parameters import (
     MANY_TREES,
-    OF_FEATURES,
-    OF_GRAMMAR,
     PASSES,
     PASSES_OF_MANY,
     PCFG,
-    SETTLED,
     TREE,
     SpanFeatures,
     TreebankGrammar,
-    features_of,
-    grammar_of,
-    make_templates,
 )
 from structsvm.tasks.grammar.pcfg import pcfg_weights
-from structsvm.tasks.grammar.templates import sees_rules
-from structsvm.tasks.grammar.terminals import FOUND, KINDS, UNKNOWN, Terminals, given_tokens, with_given
+from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals, with_given
 from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
 
 if TYPE_CHECKING:
@@ -78,7 +64,6 @@ if TYPE_CHECKING:
     from structsvm.features.word_codes import OwnFeatures
     from structsvm.oracles._cky import Parser
     from structsvm.solvers import Solver
-    from structsvm.tasks.grammar.parameters import Params
     from structsvm.tasks.grammar.trees import SentenceLike
 
 # Begin, end and label of a bracket, and its probability.
@@ -93,8 +78,6 @@ TRAINED = 400  # trees that C is chosen on, at most; beyond that it hardly depen
 SHORT = 0.75  # the share of trees, the shortest ones, that choose C where they are many
 LOWEST_OF_LOG = 10.0  # where the path of the log loss begins, in units of 1 / scale
 BATCH = 256  # sentences whose features are computed side by side
-# Without bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
-SPAN_BITS = (0, 8, 16)
 
 # A rule as ids: nonterminals from 0 up, terminals from -1 down.
 RECORD = Record({
@@ -619,161 +602,6 @@ def _rules_from(nodes: Sequence[str], terminals: Sequence[str], flat: Integers, 
     return [Rule(symbols[end - size], tuple(symbols[end - size + 1 : end])) for end, size in zip(ends, sizes.tolist())]
 
 
-# ---- what parameters ask for --------------------------------------------------------------------
-
-
-def prepare(
-    params: Params, trees: Sequence[Tree], before: GrammarModel | None = None, weight: Weights | None = None
-) -> tuple[GrammarModel, Trees]:
-    """Return ``(model, examples)``: a model as parameters ask for it, and the trees encoded.
-
-    Its grammar is that of the trees. `before` is a model to resume, whose grammar stays: ValueError, naming the
-    parameter, if another one is asked for.
-    """
-    if before is not None:
-        check_unchanged(params, before, SETTLED)
-        check_group_unchanged("grammar", TreebankGrammar, params, before, OF_GRAMMAR)
-        check_group_unchanged("features", SpanFeatures, params, before, OF_FEATURES)
-        before.set_columns(features_of(params).columns)
-        encoded = encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
-        own = before.terminals.own
-        if own.vectors:
-            tokens, numbers = _vectors(own, encoded)
-            for token, row in zip(tokens, later_vectors(numbers, own), strict=True):
-                token.numbers = row
-        if before.result is None or before.oracle.loss_name != params.loss:
-            oracle = before.oracle
-            before = before.as_prior(_oracle(params, before.terminals, oracle.grammar, encoded, oracle))
-        return before, Trees(encoded, weight=weight)
-    settings = grammar_of(params)
-    terminals = Terminals.of_trees(params.terminals, trees, settings.min_count, features_of(params).columns)
-    encoded = encode_trees(terminals, settings.v, trees)
-    _settle_units(terminals, encoded, weight)
-    for i, tree in enumerate(encoded):
-        n = len(tree.leaves())
-        if n > params.max_length:
-            raise ValueError(f"tree {i}: {n} words are more than the cap max_length={params.max_length}")
-    rules = dict.fromkeys(rule for tree in encoded for rule in known_or_all_rules(tree, settings.v))
-    if terminals.finds_tags:
-        unknown = "<unk" if terminals.kind == "words" else ""  # any tags that are given may be new
-        rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith(unknown) for s in rule.rhs)]
-        rules |= dict.fromkeys(Rule(rule.lhs, (Terminal(UNKNOWN),)) for rule in rare if len(rule.rhs) == 1)
-    made = {rule.lhs for rule in rules}
-    starts = tuple(dict.fromkeys(tree.label for tree in encoded if tree.label in made))
-    if not starts or not rules:
-        raise ValueError(
-            "no tree is known with its root, or no node with its children: there is no grammar to read off"
-        )
-    longest = max(_longest_chain(tree) for tree in encoded)
-    by_rule = sees_rules(make_templates(params, terminals))
-    grammar = Grammar(
-        rules,
-        starts,
-        h=int(not by_rule) if isinstance(settings.h, str) else settings.h,
-        max_unary=longest if settings.max_unary is None else settings.max_unary,
-        uncounted=EVALB_DELETED,
-    )
-    if settings.v == 1:
-        check_categories(grammar)
-    oracle = _oracle(params, terminals, grammar, encoded)
-    model = GrammarModel(terminals, oracle, settings.v, seen=seen_words(params, trees))
-    return model, Trees(encoded, weight=weight)
-
-
-def _tokens_of(tree: Tree) -> list[Token]:
-    """The tokens of a tree."""
-    return [token for token in tree.leaves() if isinstance(token, Token)]
-
-
-def _vectors(own: OwnColumns, trees: list[Tree]) -> tuple[list[Token], NDArray[np.float32]]:
-    """The tokens of trees, and their vectors side by side."""
-    tokens = list(chain.from_iterable(map(_tokens_of, trees)))
-    return tokens, np.array([token.numbers for token in tokens], np.float32).reshape(-1, len(own.number_names))
-
-
-def _settle_units(terminals: Terminals, trees: list[Tree], weight: Weights | None) -> None:
-    """Find the units of vectors, by the trees that count, and have the numbers of all tokens in them."""
-    own = terminals.own
-    if not own.vectors:
-        return
-    tokens, numbers = _vectors(own, trees)
-    counts = slice(None) if weight is None else np.repeat(weight > 0.0, [len(_tokens_of(tree)) for tree in trees])
-    own.units = units_of_vectors(numbers[counts], own.number_names)
-    if own.units is not None:
-        for token, row in zip(tokens, own.units.applied(numbers), strict=True):
-            token.numbers = row
-
-
-def seen_words(params: Params, trees: Iterable[Tree]) -> SeenColumns | None:
-    """The frequent words of trees, and their tags: those in place of which words may be given, or those given with
-    them. None for parsers whose terminals are tags.
-    """
-    if params.terminals not in FOUND:
-        return None
-    tokens = [token for tree in trees for token in given_tokens(tree)]
-    words, tags = (Counter(token[k] for token in tokens if token[k]) for k in (0, 1))
-    seen = SeenColumns.of({"word": words, "tag": tags}, len(tokens))
-    if params.terminals == "predicted":
-        return seen
-    return SeenColumns({"word": seen.columns["word"], "tag": seen.columns["tag"]._replace(share=0.0)})
-
-
-def pcfg(params: Params, trees: Sequence[Tree], smoothing: float) -> tuple[GrammarModel, Trees]:
-    """Return ``(model, examples)``: the maximum-likelihood grammar of whole trees, without features of spans."""
-    rules_only = copy.copy(params)
-    rules_only.features = SpanFeatures(**features_of(params).get_params() | {"templates": ()})
-    model, examples = prepare(rules_only, trees)
-    model.estimate(examples.trees, smoothing)
-    return model, examples
-
-
 def known_or_all_rules(tree: Tree, v: int) -> list[Rule]:
     """The rules of a tree, or of those of its nodes that are known."""
     return known_rules(tree, v) if is_partial(tree) else rules_of(tree)
-
-
-def check_categories(grammar: Grammar) -> None:
-    """Raise ValueError for labels without annotations of which losses and features would see the same part."""
-    first: dict[str, str] = {}
-    for name in grammar.nodes:
-        other = first.setdefault(category_of(name), name)
-        if other != name:
-            raise ValueError(
-                f"the labels {other!r} and {name!r} differ only after a '^', where annotations stand; rename them"
-            )
-
-
-def _oracle(
-    params: Params, terminals: Terminals, grammar: Grammar, encoded: list[Tree], before: CKYOracle | None = None
-) -> CKYOracle:
-    """The oracle of a grammar that parameters ask for, with the templates of the one before, if it has any."""
-    bits: int | None
-    if before is not None and before.span_features:
-        texts, bits = before.templates.texts, before.templates.bits
-    else:
-        n_words = sum(len(tree.leaves()) for tree in encoded)
-        texts, bits = make_templates(params, terminals), features_of(params).bits
-        bits = bits_for(n_words, *SPAN_BITS, row=8 * len(grammar.categories)) if bits is None else bits
-    return CKYOracle(
-        grammar,
-        loss=params.loss,
-        span_features=texts,
-        columns=terminals.columns,
-        vectors=terminals.own.vectors,
-        span_bits=bits,
-        max_length=params.max_length,
-        max_chart_bytes=params.max_chart_bytes,
-    )
-
-
-def _longest_chain(tree: Tree) -> int:
-    """Rules in the longest chain of unary rules between nonterminals."""
-    lengths: list[int] = []
-
-    def make(node: Tree, children: list[int]) -> int:
-        only = len(children) == 1 and isinstance(node.children[0], Tree)
-        lengths.append(children[0] + (node.label != STRETCH) if only else 0)
-        return lengths[-1]
-
-    tree.map(make)
-    return max(lengths)

@@ -21,9 +21,9 @@ from structsvm.parameters import (
     parameter,
 )
 from structsvm.solvers import Solver
-from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training
+from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Training, lines
 from structsvm.tasks.common.solver import AUTO
-from structsvm.tasks.grammar.templates import default_templates, lines
+from structsvm.tasks.grammar.templates import default_templates
 from structsvm.tasks.grammar.terminals import KINDS
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from structsvm.structures.spans import PLAIN
+from structsvm.tasks.common.parameters import lines
 
 PAIRS = """
 first-1.terminal first.terminal
@@ -142,12 +143,6 @@ first-1.own
 last+1.own
 split.own
 """
-
-
-def lines(text: str) -> tuple[str, ...]:
-    """The templates of a text, one per line; empty lines and comments (``#``) are left out."""
-    found = (line.partition("#")[0].strip() for line in text.splitlines())
-    return tuple(line for line in found if line)
 
 
 def given(text: str) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     SentenceLike: TypeAlias = str | Sequence[TokenLike]
 
 
-def as_trees(trees: object, clean: bool, start: str = "TOP") -> list[Tree]:
+def as_trees(trees: object, clean: bool) -> list[Tree]:
     """Our trees from bracketed strings, NLTK's trees or ours; `clean`: with the treebank's conventions applied.
 
     Raises
@@ -63,7 +63,7 @@ def as_trees(trees: object, clean: bool, start: str = "TOP") -> list[Tree]:
                 tree = Tree.from_nltk(tree)
         except ValueError as error:
             raise ValueError(f"tree {i}: {error}") from None
-        tree = clean_tree(tree, start) if clean else merge_repeats(tree)
+        tree = clean_tree(tree) if clean else merge_repeats(tree)
         if tree is None:
             raise ValueError(f"tree {i}: nothing is left of it without empty elements")
         made.append(tree)

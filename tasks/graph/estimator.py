@@ -16,8 +16,9 @@ from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.likelihood import probabilities_in
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.graph.labels import by_node, encode_labels
-from structsvm.tasks.graph.model import GraphModel, prepare
+from structsvm.tasks.graph.model import GraphModel
 from structsvm.tasks.graph.parameters import GraphLabelerParameters
+from structsvm.tasks.graph.preparation import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

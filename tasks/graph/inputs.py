@@ -53,7 +53,7 @@ class Inputs(NamedTuple):
         Whether it says something which node of an edge stands first.
     """
 
-    rows: list[Any]
+    rows: list[object]
     edges: list[NDArray[np.int32]]
     features: list[NDArray[np.float64]]
     forms: list[Form]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
-from structsvm.oracles.ordering import known_orders
+from structsvm.oracles.ordering import ORDER_LOSSES, known_orders
 from structsvm.parameters import Options, declared, parameter
 from structsvm.solvers import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, as_list, share_of
@@ -20,7 +20,7 @@ from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.parameters import OF_C, OF_SOLVER, Probability, Standardize, Training, check_unchanged
 from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.common.units import check_scale
-from structsvm.tasks.ordering.model import LOSSES, OrderedSets, OrderingModel, distance, read_orders
+from structsvm.tasks.ordering.model import OrderedSets, OrderingModel, distance, read_orders
 
 if TYPE_CHECKING:
     from structsvm.arrays import Floats
@@ -105,7 +105,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
     True
     """
 
-    loss: Literal["kendall", "zero_one", "log"] = parameter(Options(*LOSSES), default="kendall", kw_only=False)
+    loss: Literal["kendall", "zero_one", "log"] = parameter(Options(*ORDER_LOSSES), default="kendall", kw_only=False)
     C: float | Literal["auto"] | None = parameter(*OF_C, default=AUTO)
     solver: str | Solver = parameter(*OF_SOLVER, default="larank")
 

@@ -26,7 +26,7 @@ from structsvm.features.inputs.outliers import (
     without_outliers,
 )
 from structsvm.features.sparse import as_rows
-from structsvm.oracles.ordering import NOTHING, ItemSets, OrderingOracle, square
+from structsvm.oracles.ordering import NOTHING, ORDER_LOSSES, ItemSets, OrderingOracle, square
 from structsvm.parameters import checked_k
 from structsvm.stored_values import Array, Count, OneOf, Record, Stored
 from structsvm.tasks.common.examples import Examples
@@ -55,10 +55,9 @@ if TYPE_CHECKING:
     # Items in their order, or pairs of items; None: nothing is known.
     Order: TypeAlias = ArrayLike | None
 
-LOSSES = ("kendall", "zero_one", "log")
 
 RECORD = Record({
-    "loss": OneOf(LOSSES),
+    "loss": OneOf(ORDER_LOSSES),
     "n_features_in": Count(0, of="oracle.n_item_features"),
     "n_pair_features": Count(0, of="oracle.n_pair_features"),
     "weights": Array("f8", ("n_weights",)),

@@ -19,9 +19,9 @@ from structsvm.parameters import (
     Options,
     ParameterGroup,
     Seed,
+    check_arguments,
     declared,
     parameter,
-    validate,
 )
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.solvers.base import DualSolver
@@ -174,7 +174,7 @@ def method_of(method: str | Hybrid | Ospas) -> Any:
 def method_from_json(stored: object) -> Any:
     """The method with its parameters, of a model file; an exception of `unsound` for any other value."""
     method: Any = param_from_json(stored, {kind.__name__: kind for kind in METHODS.values()})
-    validate(SimpleNamespace(method=method), {"method": OF_METHOD}, "a model file")
+    check_arguments("a model file", {"method": method}, method=OF_METHOD)
     return method_of(method)
 
 

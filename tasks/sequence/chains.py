@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from structsvm.features.tokens import Tokens
     from structsvm.oracles._viterbi import Chain
     from structsvm.oracles.chain import ExactChain, LabelChain
+    from structsvm.oracles.enumeration.lazily import OnGaps
     from structsvm.oracles.semi_markov import SegmentDecoder
     from structsvm.tasks.sequence.examples import Masks
 
@@ -170,20 +171,18 @@ def decoded(
     weights: Floats,
     allowed: Masks | None = None,
     scores: NDArray[np.float32] | None = None,
-    gaps: list[NDArray[np.float64]] | None = None,
+    on_gaps: OnGaps | None = None,
 ) -> NDArray[np.int32]:
     """The labels of all tokens; `allowed` are those of the sequences that have some.
 
-    Under rules that are too many for one automaton a warning says how much better the best labels may be; or it is
-    appended to `gaps`, by sequence that has tokens.
+    Under rules that are too many for one automaton a warning says how much better the best labels may be; or `on_gaps`
+    takes it, by sequence that has tokens.
     """
     try:
         chain = oracle.chain(tokens.without_empty())
-        if gaps is None or not isinstance(chain, LazyChain):
-            return chain.decode(weights, allowed=allowed, scores=scores)
-        labels, own = chain.labelled(weights, allowed=allowed, scores=scores)
-        gaps.append(own)
-        return labels
+        if isinstance(chain, LazyChain):
+            return chain.decode(weights, allowed=allowed, scores=scores, on_gaps=on_gaps)
+        return chain.decode(weights, allowed=allowed, scores=scores)
     except NoLabelling as error:
         found = error.among(tokens.lengths)
         if found.number is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain, count, islice, pairwise
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
@@ -15,7 +14,7 @@ from structsvm.export.folders import TARGETS, write_files
 from structsvm.features.attributes import unwrapped
 from structsvm.metrics._counts import mark_for
 from structsvm.metrics._labels import check_no_nan_in, check_sequences
-from structsvm.parameters import Options, declared, validate
+from structsvm.parameters import Options, check_arguments, declared
 from structsvm.shards.sequences import SequenceShards
 from structsvm.tasks.common.estimator import StructureEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
@@ -25,21 +24,14 @@ from structsvm.tasks.common.likelihood import check_least
 from structsvm.tasks.common.outputs import Outputs
 from structsvm.tasks.common.questions.denied import as_answers
 from structsvm.tasks.common.questions.loop import LearningLoop
-from structsvm.tasks.common.solver import AUTO, solver_of
 from structsvm.tasks.sequence.chains import decoder_of
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
-from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import (
-    RIVAL,
-    USUAL_SOLVER,
-    SequenceLabelerParameters,
-    loss_of,
-    possible_losses,
-    solver_for,
-)
+from structsvm.tasks.sequence.model import SequenceModel
+from structsvm.tasks.sequence.parameters import SequenceLabelerParameters, loss_of, solver_for
 from structsvm.tasks.sequence.portable.binary import runtime_files
 from structsvm.tasks.sequence.portable.plain import json_files
+from structsvm.tasks.sequence.preparation import prepare
 from structsvm.tasks.sequence.questions.growth import grown, labels_in
 from structsvm.tasks.sequence.questions.sentences import SentenceReader
 from structsvm.tasks.sequence.templates import USUAL
@@ -294,13 +286,6 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
     def _make_solver(self, before: TaskModel[LabeledSequences] | None = None) -> Solver:
         choice = None if before is None else before.choice
         return solver_for(self.get_params(deep=False), loss_of(self, before), choice)
-
-    def _most_passes(self, solver: Solver) -> int:
-        params = self.get_params(deep=False)
-        others = [solver_for(params, loss) for loss in possible_losses(self)]
-        if self.solver in (AUTO, USUAL_SOLVER):
-            others.append(solver_of(params | {"solver": RIVAL}, "log"))
-        return max(solver.n_passes, *(other.n_passes for other in others))
 
     def _prepare(
         self,
@@ -567,7 +552,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         >>> sorted(os.listdir(folder))
         ['model.bin', 'structsvm_runtime.c', 'structsvm_runtime.h']
         """
-        validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "SequenceLabeler.export")
+        check_arguments("SequenceLabeler.export", locals(), to=Options(*TARGETS))
         model: SequenceModel = self._fitted()
         write_files(folder, json_files(model) if to == "json" else runtime_files(model, to))
 

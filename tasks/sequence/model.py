@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, Self
@@ -21,32 +21,19 @@ from structsvm.dual.parallel import mapped_parts, renumbered_parts
 from structsvm.features._tokens import steps
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
-from structsvm.features.dense import warn_of_few_digits
-from structsvm.features.encoder import FeatureEncoder, words_as_columns
-from structsvm.features.inputs.outliers import table
+from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
-from structsvm.metrics._counts import is_unknown
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.enumeration.lazily import no_sums, warn_of_gaps
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import checked_k
-from structsvm.shards.sequences import SequenceShards, features_fingerprint
-from structsvm.solvers import LatentSVM
-from structsvm.stored_values import (
-    Count,
-    Group,
-    OneOf,
-    Record,
-    Stored,
-    Value,
-)
-from structsvm.tasks.common.examples import checked_sample_weight
+from structsvm.solvers import ElasticLikelihood, LatentSVM
+from structsvm.stored_values import Count, Group, OneOf, Record, Stored, Value
 from structsvm.tasks.common.inspection.inputs import depth, leaf
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
-from structsvm.tasks.common.labels import check_classes, listed, sort_labels
 from structsvm.tasks.common.likelihood import (
     StructureCalibration,
     calibrate_on,
@@ -58,7 +45,6 @@ from structsvm.tasks.common.likelihood import (
     with_probabilities,
 )
 from structsvm.tasks.common.model import MARGIN, TaskModel
-from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection.choice import ChosenLeast, ChosenSum
 from structsvm.tasks.common.selection.largest import LargestSearch
 from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES, Held, Search, total_variance
@@ -81,37 +67,29 @@ from structsvm.tasks.sequence.chains import (
     texts_of,
     weights_of,
 )
-from structsvm.tasks.sequence.chances import Chances, ChancesOfLabels, ChancesOfSegments, parts_by
+from structsvm.tasks.sequence.chunks.chances import Chances, ChancesOfLabels, ChancesOfSegments, parts_by
+from structsvm.tasks.sequence.chunks.likely import Chunks, chances_of, has_room, is_markov, likely_chunks
 from structsvm.tasks.sequence.constraints import (
     broken_rule,
     check_allowed,
     constrained,
     is_scheme,
     languages,
-    repair,
     scheme_among,
     stored_constraints,
     under,
     warn_of_relaxed,
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
-from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
-from structsvm.tasks.sequence.likely import Chunks, chances_of, has_room, is_markov, likely_chunks
+from structsvm.tasks.sequence.labels import encode_known
 from structsvm.tasks.sequence.parameters import (
     FEW,
     RIVAL,
     USUAL_SOLVER,
     TokenFeatures,
     check_leaves_zeros,
-    check_open,
-    check_segments,
-    check_sharded,
-    check_unchanged,
     has_possible_states,
     leaves_templates,
-    length_of,
-    make_encoder,
-    make_oracle,
     may_be_sparse,
     possible_losses,
     segment_oracle,
@@ -119,41 +97,23 @@ from structsvm.tasks.sequence.parameters import (
 )
 from structsvm.tasks.sequence.phrases import Phrases, sources_from
 from structsvm.tasks.sequence.records import criterion_of, whole
-from structsvm.tasks.sequence.segments import (
-    BY_TEXT,
-    MOST_TOKENS,
-    SHORTEST,
-    SPANS,
-    Segments,
-    all_tags,
-    given,
-    part_of,
-    usual_length,
-)
-from structsvm.tasks.sequence.templates import FEWEST, choose_templates
+from structsvm.tasks.sequence.segments import BY_TEXT, MOST_TOKENS, SHORTEST, SPANS, Segments, given, part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
     from structsvm._problem import BoundProblem
     from structsvm.arrays import Floats, Integers, Weights
     from structsvm.metrics._schemes import Part as TagPart
     from structsvm.metrics._schemes import Scheme
     from structsvm.oracles.chain import LabelChain
+    from structsvm.oracles.enumeration.lazily import OnGaps
     from structsvm.solvers import Solver
     from structsvm.structures._labels import LabelLattice
     from structsvm.tasks.common.selection.search import LossSearch
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.sequence.constraints import ConstraintsLike, TagNames
-    from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, Masks, SequencesLike, Span
-    from structsvm.tasks.sequence.parameters import LabelerParams
+    from structsvm.tasks.sequence.examples import LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.segments import KnownTag
     from structsvm.tasks.sequence.templates import TemplateChoice
-
-    # Labels, label ids and sets of `encode_known`.
-    Told: TypeAlias = tuple[Sequence[Hashable], NDArray[np.int32], LabelSets]
-
 
 RECORD = Record({
     "weights": WEIGHTS,
@@ -216,6 +176,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     calibration = StructureCalibration()
     calibrates = False
     comparison = SumSearch
+    rivals = (ElasticLikelihood,)
     template_choice: TemplateChoice | None = None  # its training's; no file has it
     groups = (TokenFeatures,)
     sums_over_known = narrows = prunes = True
@@ -639,7 +600,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def _without_gaps(self, tokens: Tokens) -> NDArray[np.int32]:
         """Predictions in training, which warns once, at its end, that rules are too many."""
-        return self.predict_tokens(tokens, gaps=[])
+        return self.predict_tokens(tokens, on_gaps=lambda gaps: None)
 
     def choice_scores(self, examples: LabeledSequences) -> Held:
         """Scores by the criterion: whole sequences, tokens, or those of the task."""
@@ -695,13 +656,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return [(words, one.n_states) for words, one in found]
 
     def predict_tokens(
-        self, tokens: Tokens, *, allowed: Masks | None = None, gaps: list[NDArray[np.float64]] | None = None
+        self, tokens: Tokens, *, allowed: Masks | None = None, on_gaps: OnGaps | None = None
     ) -> NDArray[np.int32]:
-        """Label ids of encoded sequences, as one int32 array of all their tokens; `gaps`: see `decoded`."""
+        """Label ids of encoded sequences, as one int32 array of all their tokens; `on_gaps`: see `decoded`."""
         check_allowed(allowed, tokens)
         if allowed is not None:
             allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
-        return decoded(self.oracle, tokens, self.weights, allowed, gaps=gaps)
+        return decoded(self.oracle, tokens, self.weights, allowed, on_gaps=on_gaps)
 
     def predict(
         self,
@@ -724,7 +685,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         gaps = list[Any]()
 
         def work(a: int, b: int) -> list[list[Any]]:
-            return self._predict_part(X[a:b], None if allowed is None else allowed[a:b], gaps=gaps)
+            return self._predict_part(X[a:b], None if allowed is None else allowed[a:b], on_gaps=gaps.append)
 
         found = renumbered_parts(work, len(X), n_jobs)
         if gaps:
@@ -736,15 +697,15 @@ class SequenceModel(TaskModel[LabeledSequences]):
         X: SequencesLike | Tokens,
         allowed: Masks | None,
         lengths: ArrayLike | None = None,
-        gaps: list[NDArray[np.float64]] | None = None,
+        on_gaps: OnGaps | None = None,
     ) -> list[list[Any]]:
         if allowed is None and not isinstance(X, Tokens):
             found = self.scored(X, lengths)
             if found is not None:
-                labels = decoded(self.oracle, found[0], self.weights, scores=found[1], gaps=gaps)
+                labels = decoded(self.oracle, found[0], self.weights, scores=found[1], on_gaps=on_gaps)
                 return self.split(labels, found[0].offsets)
         tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
-        return self.split(self.predict_tokens(tokens, allowed=allowed, gaps=gaps), tokens.offsets)
+        return self.split(self.predict_tokens(tokens, allowed=allowed, on_gaps=on_gaps), tokens.offsets)
 
     @property
     def multiplies(self) -> bool:
@@ -1049,220 +1010,6 @@ def oracle_of(stored: Stored, labels: Sequence[Hashable], segments: Segments | N
     return oracle if language is None and not rules else oracle.within(oracle.allowed, language, rules)
 
 
-def prepare(
-    params: LabelerParams,
-    X: SequencesLike | SequenceShards,
-    y: LabelsLike | None,
-    before: SequenceModel | None = None,
-    *,
-    lengths: ArrayLike | None = None,
-    classes: Iterable[Hashable] | None = None,
-    weight: ArrayLike | None = None,
-    held_out: bool = False,
-) -> tuple[SequenceModel, LabeledSequences]:
-    """Return ``(model, examples)``: a model as parameters ask for it, X and y encoded.
-
-    Parameters
-    ----------
-    params : object with `SequenceLabeler`'s parameters as attributes
-    X, y : sequences and their labels; see `FeatureEncoder` and `encode_known`
-    before : SequenceModel, optional
-        The model to resume; ValueError if the parameters ask for other features or another structure.
-    lengths : see `FeatureEncoder.fit_transform`
-    classes : iterable, optional
-        All labels that a new model is to know; for `before`, None or those that it knows.
-    weight : array-like of shape (n_sequences,), optional
-        Sequences of weight 0 have no influence on the units of columns and the balance of classes.
-    held_out : bool
-        Whether `before` is to label the sequences, not to be trained on them: words then have their kinds.
-    """
-    check_open(params)
-    if isinstance(X, SequenceShards):
-        return prepare_shards(params, X, before, lengths=lengths, classes=classes, weight=weight)
-    if before is not None and before.report is not None:
-        raise ValueError("a compact model is not trained further: train the model that it was made of")
-    unknown = getattr(params, "unknown", AUTO)
-    if params.segments:
-        return prepare_segments(params, X, y, before, lengths=lengths, classes=classes, weight=weight)
-    if before is not None:
-        check_classes(classes, before.labels)
-        has_kinds = before.encoder.has_kinds and not held_out
-        X = before.encoder.columns_of(X, lengths, fit=False) if has_kinds else X
-        tokens = before.in_units(before.later(before.encoder.transform(X, lengths)))
-        labels, label_ids, sets = encode_known(y, tokens, before.labels, unknown)
-        if params.broken == "repair":
-            check_whole(sets)
-            _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
-        if has_kinds and isinstance(X, Columns):
-            counted = _counted(tokens, label_ids < len(labels), weight)
-            tokens = before.encoder.labelled(X, tokens, label_ids, counted)
-        check_unchanged(params, before, label_ids[label_ids < len(labels)])
-        return before, examples_of(tokens, label_ids, sets, weight)
-    settled = None if classes is None else sort_labels(listed(classes))
-
-    def told(tokens: Tokens | Columns) -> Told:
-        return encode_known(y, tokens, settled, unknown)
-
-    X, choice, known = _with_templates(params, X, told, lengths, weight)
-    encoder = make_encoder(params, None if choice is None else choice.templates)
-    X = encoder.columns_of(X, lengths, fit=True) if encoder.kinds else X
-    tokens = encoder.fit_transform(X, lengths)
-    labels, label_ids, sets = known or told(tokens)
-    if isinstance(X, Columns):
-        warn_of_columns(X, labels, label_ids)
-    if params.broken == "repair":
-        check_whole(sets)
-        labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
-    if encoder.kinds:
-        tokens = encoder.learn_kinds(X, tokens, label_ids, _counted(tokens, label_ids < len(labels), weight))
-    seen, seen_ids = _of_weight(tokens, label_ids, weight)
-    units = _units_of(encoder, seen)
-    oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], units=units)
-    model = SequenceModel(encoder, labels, oracle, units=units)
-    model.template_choice = choice
-    return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
-
-
-def _counted(tokens: Tokens, is_known: NDArray[np.bool_], weight: ArrayLike | None) -> NDArray[np.bool_]:
-    """Tokens whose labels are known, of sequences of weight."""
-    weights = checked_sample_weight(weight, len(tokens))
-    return is_known if weights is None else is_known & np.repeat(weights > 0.0, tokens.lengths)
-
-
-def _with_templates(
-    params: LabelerParams,
-    X: SequencesLike,
-    told: Callable[[Columns], tuple[Any, ...]],
-    lengths: ArrayLike | None,
-    weight: ArrayLike | None,
-) -> tuple[Any, TemplateChoice | None, Any]:
-    """Return ``(X, choice, known)``: X as columns if its tokens are words, the choice of templates, and what y tells.
-
-    `told` returns the latter, which ends in `Told`; without a choice both are None.
-    """
-    if not leaves_templates(params) or lengths is not None:
-        return X, None, None
-    X = words_as_columns(X)
-    if not isinstance(X, Columns) or len(X) < FEWEST or (X.n_columns != 1 and params.templates is None):
-        return X, None, None
-    known = told(X)
-    labels, label_ids, _ = known[-3:]
-    return X, choose_templates(params, X, labels, label_ids, weight), known
-
-
-def examples_of(
-    tokens: Tokens, label_ids: NDArray[np.int32], sets: LabelSets, weight: ArrayLike | None
-) -> LabeledSequences:
-    """Encoded sequences with the weight of each, which is checked."""
-    return LabeledSequences(tokens, label_ids, sets, weight=checked_sample_weight(weight, len(tokens)))
-
-
-def prepare_shards(
-    params: LabelerParams,
-    shards: SequenceShards,
-    before: SequenceModel | None,
-    *,
-    lengths: ArrayLike | None,
-    classes: Iterable[Hashable] | None,
-    weight: ArrayLike | None,
-) -> tuple[SequenceModel, LabeledSequences]:
-    """As `prepare`, for sequences in shards; ValueError, naming it, for a parameter that these leave no choice of."""
-    encoder = shards.encoder
-    given = make_encoder(params)
-    for name in ("templates", "min_count", "hash_bits"):
-        mine, its = getattr(given, name), getattr(encoder, name)
-        if mine != its:
-            raise ValueError(f"the shards were made with {name}={its!r:.80}, and the labeler has {name}={mine!r:.80}")
-    check_sharded(params, lengths=lengths, classes=classes)
-    for mark in (label for label in shards.labels if is_unknown(label, getattr(params, "unknown", AUTO))):
-        raise ValueError(
-            f"shards need labels that are all known, and theirs hold {mark!r}: unknown=None makes -1 a label"
-        )
-    shards.check()
-    if before is not None:
-        if before.segments is not None or before.encoder.kind != "columns":
-            raise ValueError("the model to resume was trained on other data than columns")
-        if features_fingerprint(before.encoder, before.labels) != shards.fingerprint():
-            hint = "; its file has features with weights alone: save it with training_state=True" * bool(
-                before.n_left_out
-            )
-            raise ValueError(f"the model to resume has other features or labels than the shards{hint}")
-        check_unchanged(params, before, shards.label_ids)
-        model = before
-    else:
-        model = SequenceModel(encoder, shards.labels, make_oracle(params, encoder, shards.labels, shards.label_ids))
-    return model, examples_of(shards.tokens, shards.label_ids, np.zeros((0, len(model.labels)), dtype=bool), weight)
-
-
-def _units_of(encoder: FeatureEncoder, tokens: Tokens) -> Units | None:
-    """The units of columns of numbers; None for named features unless some are numbers."""
-    if encoder.kind != "numeric":
-        return Units.of_named(tokens, encoder) if len(encoder.numbers) else None
-    units = Units.of_tokens(tokens)
-    if units.centre is not None:
-        warn_of_few_digits(table(tokens), str)
-    return units
-
-
-def _of_weight(tokens: Tokens, label_ids: Integers, weight: ArrayLike | None) -> tuple[Tokens, Integers]:
-    """The tokens and label ids of sequences whose weight is not 0; all, if weights are not one per sequence."""
-    weight = None if weight is None else np.asarray(weight, dtype=object)  # checked later
-    if weight is None or weight.shape != (len(tokens),) or weight.all() or not weight.any():
-        return tokens, label_ids
-    chosen = weight != 0.0
-    return tokens.take(chosen), label_ids[np.repeat(chosen, tokens.lengths)]
-
-
-def prepare_segments(
-    params: LabelerParams,
-    X: SequencesLike,
-    y: LabelsLike | None,
-    before: Any,
-    *,
-    lengths: ArrayLike | None,
-    classes: Iterable[Hashable] | None,
-    weight: ArrayLike | None,
-) -> tuple[SequenceModel, LabeledSequences]:
-    """As `prepare`, for whole segments."""
-    check_segments(params)
-    X, unknown = read(X), getattr(params, "unknown", AUTO)
-    if before is not None:
-        if before.segments is None:
-            check_settled([("segments", params.segments, False)])
-        tokens = before.in_units(before.segments.with_phrases(X, before.later(before.encoder.transform(X, lengths))))
-        y, form = given(y, tokens.lengths, params.constraints, before.segments, unknown)
-        tags = dataclasses.replace(before.segments, form=form).tags(y, tokens.lengths, params.broken)
-        check_classes(None if classes is None else all_tags([], classes, before.segments.scheme), before.labels)
-        labels, label_ids, sets = encode_known(tags, tokens, before.labels)
-        check_unchanged(params, before, label_ids[label_ids < len(labels)])
-        return before, examples_of(tokens, label_ids, sets, weight)
-
-    def told(tokens: Tokens | Columns) -> tuple[Segments, Sequence[Sequence[KnownTag]], *Told]:
-        spans, form = given(y, tokens.lengths, params.constraints, unknown=unknown)
-        segments = Segments(form, NONE)
-        tags = segments.tags(spans, tokens.lengths, params.broken)
-        return segments, tags, *encode_known(tags, tokens, all_tags(tags, classes, segments.scheme))
-
-    X, choice, known = _with_templates(params, X, told, lengths, weight)
-    encoder = make_encoder(params, None if choice is None else choice.templates)
-    tokens = encoder.fit_transform(X, lengths)
-    if encoder.n_bigrams:
-        raise ValueError(
-            "templates that begin with 'B' and a feature need segments=False: phrases take their place "
-            "('record-tokens' are 'records' without them)"
-        )
-    segments, tags, labels, label_ids, sets = known or told(tokens)
-    length = length_of(params.segments) or usual_length(tags)
-    segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
-    tokens = dataclasses.replace(tokens, bigrams=phrases)
-    seen, seen_ids = _of_weight(tokens, label_ids, weight)
-    units = _units_of(encoder, seen)
-    oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments, units=units)
-    model = SequenceModel(encoder, labels, oracle, units=units, segments=segments)
-    model.template_choice = choice
-    return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
-
-
 def read(X: SequencesLike) -> Any:
     """X, which may be an iterator, of iterators, or a column of a table, so that it can be read twice."""
     if isinstance(X, Columns):
@@ -1271,9 +1018,3 @@ def read(X: SequencesLike) -> Any:
     if isinstance(X, (Iterator, list, tuple)) or (isinstance(X, np.ndarray) and X.dtype == object):
         X = [list(x) if isinstance(x, Iterator) else unwrapped(x) for x in X]
     return X
-
-
-def check_whole(sets: LabelSets) -> None:
-    """Raise ValueError if labels are known in part."""
-    if len(sets):
-        raise ValueError("broken='repair' needs labels that are all known, and y tells some in part")

@@ -33,13 +33,7 @@ from structsvm.parameters import (
 from structsvm.solvers import Solver
 from structsvm.structures.languages import Automaton, Rule
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.parameters import (
-    CLASS_WEIGHT,
-    MARK,
-    ByLabel,
-    Training,
-    check_settled,
-)
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, MARK, ByLabel, Training, check_settled
 from structsvm.tasks.common.selection.choice import Choice, ChosenSolver
 from structsvm.tasks.common.solver import (
     AUTO,

@@ -14,15 +14,7 @@ from structsvm.model_file import name_of, read_model, unsound
 from structsvm.oracles.enumeration.lazily import no_sums
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.stored_values import Number, Record, Value
-from structsvm.tasks.sequence.chains import (
-    CHAIN,
-    chain_of,
-    check_fits,
-    decoded,
-    marginals_of,
-    texts_of,
-    weights_of,
-)
+from structsvm.tasks.sequence.chains import CHAIN, chain_of, check_fits, decoded, marginals_of, texts_of, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence

@@ -21,7 +21,7 @@ from structsvm.features.dense import warn_of_few_digits
 from structsvm.features.matrices import LEAST_OF_SPARSE, LEAST_SIZE
 from structsvm.kernel.objects import are_objects, values_for, values_of
 from structsvm.metrics._counts import is_unknown, mark_for
-from structsvm.parameters import Options, checked_k, declared, validate
+from structsvm.parameters import Options, check_arguments, checked_k, declared
 from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import PATH_SEPARATOR, joined_levels, rows_of_levels
 from structsvm.tasks.common.bases import ClassifierMixin
@@ -39,7 +39,7 @@ from structsvm.tasks.common.labels import (
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.questions.given import one_row
 from structsvm.tasks.common.questions.loop import LearningLoop
-from structsvm.tasks.common.solver import is_auto, is_log, make_solver, solver_of
+from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS, is_inner, predicts_leaves
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
@@ -266,72 +266,91 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, Learning
             )
         return solver
 
-    def _most_passes(self, solver: Solver) -> int:
-        if not is_auto(self.loss) or self.solver != "larank" or self.kernel is not None:
-            return super()._most_passes(solver)
-        return max(solver.n_passes, solver_of(self.get_params(deep=False), "log").n_passes)
-
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *, classes: Iterable[Hashable] | None = None
     ) -> tuple[TaxonomyModel, LabeledRows]:
         params = SimpleNamespace(**self.get_params(deep=False))
         known = None if before is None or before.taxonomy.separator is None else before.taxonomy
         params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known, self.unknown)
-        kind = LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
-        vectorizer, leaves_before = None, None if before is None else before.leaf_only
         if before is not None:
             check_classes(classes, before.labels.tolist())
-            check_settled([("kernel", kind, type(before))])
-            vectorizer = before.vectorizer
+            check_settled([("kernel", self._kind, type(before))])
         classes = None if classes is None else listed(classes)
         if isinstance(X, DocumentShards):
-            if self.kernel is not None:
-                raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")
-            check_vectorizer(self.vectorizer, vectorizer, X.vectorizer, is_new=before is None)
-            if before is not None and None not in (both := {before.first_index, X.first_index}) and len(both) > 1:
-                raise ValueError(
-                    f"the indices of the shards' files begin with {X.first_index}, those of the model's with "
-                    f"{before.first_index}: DocumentShards.make(first_index={before.first_index}) reads them alike"
-                )
-            params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, leaves_before)
-            weight = checked_sample_weight(sample_weight, len(X))
-            model, examples = kind.prepare(params, X, y, before=before, weight=weight)
-            if before is None:
-                model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
-                model.first_index = X.first_index
-            return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
-        objects = None
-        if vectorizer is not None:
-            X = vectorizer.transform(checked_documents(vectorizer, X))
-        elif callable(self.kernel) and self.vectorizer is None and are_objects(X):
-            objects = list(X)
-            X, params.kernel = values_of(self.kernel, objects, is_new=before is None), "precomputed"
-        elif self.vectorizer is not None:
-            vectorizer = clone(self.vectorizer)
-            X = vectorizer.fit_transform(checked_documents(vectorizer, X))
-        elif isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
+            model, examples = self._of_shards(params, X, y, classes, sample_weight, before)
+        else:
+            model, examples = self._of_rows(params, X, y, classes, sample_weight, before)
+        return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
+
+    @property
+    def _kind(self) -> type[LinearTaxonomyModel | KernelTaxonomyModel]:
+        return LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
+
+    def _settle_leaves(self, params: SimpleNamespace, y: Any, classes: Any, before: Any) -> None:
+        own = None if before is None else before.leaf_only
+        params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, own)
+
+    def _of_shards(
+        self, params: SimpleNamespace, X: DocumentShards, y: Any, classes: Any, sample_weight: Any, before: Any
+    ) -> tuple[TaxonomyModel, LabeledRows]:
+        """The model of documents in shards, and these."""
+        if self.kernel is not None:
+            raise ValueError(f"shards need kernel=None, got {self.kernel!r:.80}")
+        own = None if before is None else before.vectorizer
+        check_vectorizer(self.vectorizer, own, X.vectorizer, is_new=before is None)
+        if before is not None and None not in (both := {before.first_index, X.first_index}) and len(both) > 1:
             raise ValueError(
-                "texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer()), or a function of two "
-                "lists of them as kernel="
+                f"the indices of the shards' files begin with {X.first_index}, those of the model's with "
+                f"{before.first_index}: DocumentShards.make(first_index={before.first_index}) reads them alike"
             )
-        given = X
+        self._settle_leaves(params, y, classes, before)
+        weight = checked_sample_weight(sample_weight, len(X))
+        model, examples = LinearTaxonomyModel.prepare(params, X, y, before=before, weight=weight)
+        if before is None:
+            model.columns, model.vectorizer = {"n_features_in_": X.n_features}, X.vectorizer
+            model.first_index = X.first_index
+        return model, examples
+
+    def _of_rows(
+        self, params: SimpleNamespace, X: Any, y: Any, classes: Any, sample_weight: Any, before: Any
+    ) -> tuple[TaxonomyModel, LabeledRows]:
+        """The model of documents in memory, and these."""
+        given, vectorizer, objects = self._as_rows(params, X, before)
         check_labelled(y, takes_unknown=True)
-        X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
+        X, y, columns = self._validated(given, y, before=before, accept_sparse="csr", dtype=np.float32)
         if before is None and vectorizer is None and objects is None:
             self._check_float32(given, X, columns)
         in_part = (isinstance(label, SETS) or is_unknown(label, self.unknown) for label in y)
         if params.taxonomy is None and not any(in_part):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
-        params.leaf_only = predicts_leaves(self.leaf_only, params.taxonomy, y, classes, leaves_before)
-        model, examples = kind.prepare(params, X, y, classes=classes, before=before, weight=weight)
+        self._settle_leaves(params, y, classes, before)
+        model, examples = self._kind.prepare(params, X, y, classes=classes, before=before, weight=weight)
         if self.class_weight is not None and examples.has_unknown:
             raise ValueError("class_weight goes by the true class, and y has documents whose class is not known")
         if before is None:
             model.columns, model.vectorizer = columns, vectorizer
         if objects is not None and isinstance(model, KernelTaxonomyModel):
             model.machine.objects = objects
-        return model, weighted_by_class(examples, self.class_weight, model.labels.tolist())
+        return model, examples
+
+    def _as_rows(self, params: SimpleNamespace, X: Any, before: Any) -> tuple[Any, Any, list[Any] | None]:
+        """Documents as a matrix; the vectorizer of texts and the objects that a function compares, None without any."""
+        vectorizer = None if before is None else before.vectorizer
+        if vectorizer is not None:
+            return vectorizer.transform(checked_documents(vectorizer, X)), vectorizer, None
+        if callable(self.kernel) and self.vectorizer is None and are_objects(X):
+            objects, params.kernel = list(X), "precomputed"
+            return values_of(self.kernel, objects, is_new=before is None), None, objects
+        if self.vectorizer is not None:
+            vectorizer = clone(self.vectorizer)
+            return vectorizer.fit_transform(checked_documents(vectorizer, X)), vectorizer, None
+        if isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
+            raise ValueError(
+                "texts need a vectorizer: TaxonomyClassifier(..., vectorizer=TfidfVectorizer()), or a function of two "
+                "lists of them as kernel="
+            )
+        return X, None, None
 
     def _check_float32(self, given: MatrixLike, X: Matrix, columns: dict[str, Any]) -> None:
         """Raise ValueError for a matrix too small for float32; warn of columns of which it keeps too few digits."""
@@ -547,7 +566,7 @@ class TaxonomyClassifier(TaxonomyClassifierParameters, ClassifierMixin, Learning
         >>> sorted(os.listdir(folder))
         ['model.bin', 'structsvm_runtime.c', 'structsvm_runtime.h']
         """
-        validate(SimpleNamespace(to=to), {"to": (Options(*TARGETS),)}, "TaxonomyClassifier.export")
+        check_arguments("TaxonomyClassifier.export", locals(), to=Options(*TARGETS))
         write_files(folder, runtime_files(self._fitted(), to))
 
     # ---- views ---------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.features.dense import DenseRows
 from structsvm.files.weight_rows import RaggedRows, rows_from
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
-from structsvm.solvers import LaRank
+from structsvm.solvers import ConditionalLikelihood, LaRank
 from structsvm.stored_values import Array, Count, Record, Stored
 from structsvm.tasks.common.calibration import LabelCalibration, one_hot
 from structsvm.tasks.common.inspection.inputs import depth, refuse
@@ -107,6 +107,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
     has_temperature = True
     calibration = DocumentCalibration()
     comparison = SumSearch
+    rivals = (ConditionalLikelihood,)
     sums_over_known = narrows = True
 
     def set_rows(self, rows: WeightRows, stored: Stored | None = None) -> None:

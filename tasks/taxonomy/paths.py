@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from itertools import chain, product
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,20 +96,16 @@ def _check_one_path(labels: Collection[str], separator: str) -> None:
 
     A comma before a blank may belong to a level ("Cars, Trucks"): there each other path must begin as some label does.
     """
-    known = {label for label in labels if separator in label}
-    tops = {label.split(separator)[0] for label in known}
-    for label, mark in product(labels, LISTING):
-        if mark not in label or mark in separator:
-            continue
-        listed = [path.strip() for path in label.split(mark) if path.strip()]
-        others = [path for path in listed if path not in known]
+    marked = [(label, mark) for label in labels for mark in LISTING if mark in label and mark not in separator]
+    tops = {label.split(separator)[0] for label in labels if separator in label} if marked else set()
+    for label, mark in marked:
+        paths = [path.strip() for path in label.split(mark) if path.strip()]
+        known = [path for path in paths if path in labels and separator in path]
+        others = [path for path in paths if path not in known]
         is_prose = mark == "," and ", " in label and separator != " "
-        if len(others) < len(listed) and all(
-            separator in path and (not is_prose or path.split(separator)[0] in tops) for path in others
-        ):
-            path = next(path for path in listed if path in known)
+        if known and all(separator in path and (not is_prose or path.split(separator)[0] in tops) for path in others):
             raise ValueError(
-                f"the label {label!r:.80} lists {path!r:.80}, which is a label, beside {mark!r}, and a label is one "
-                "path: keep one, or give each a row of its own; where it is one of several and not known which, y has "
-                "a set of paths (on the command line --partial, with bars between them)"
+                f"the label {label!r:.80} lists {known[0]!r:.80}, which is a label, beside {mark!r}, and a label is "
+                "one path: keep one, or give each a row of its own; where it is one of several and not known which, y "
+                "has a set of paths (on the command line --partial, with bars between them)"
             )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, padded
 from structsvm.features.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class WeightRows:
         max_weights : int
             Full rows are made while all weights together are no more than this.
         """
-        n_features, stride = documents.n_features, -(-attributes.n_attributes // 8) * 8
+        n_features, stride = documents.n_features, padded(attributes.n_attributes)
         if n_features * stride <= max_weights:
             return cls(n_features)
         from scipy.sparse import csr_array

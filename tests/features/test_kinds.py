@@ -12,7 +12,7 @@ from structsvm.features.functions import kinds
 from structsvm.features.templates import TemplateError
 from structsvm.result import ConvergenceWarning
 from structsvm.tasks import SequenceLabeler
-from structsvm.tasks.sequence.model import prepare
+from structsvm.tasks.sequence.preparation import prepare
 
 TEMPLATES = "U:x=%x[0,0]\nU:next=%x[1,0]\nU:kind=%kind[0,0]\nU:kind[1]=%kind[1,0]\nB\n"
 X = [["Ann", "Lee"], ["ann,", "Ray"], ["Bob", "Lee"], ["Ann", "Cox"]]

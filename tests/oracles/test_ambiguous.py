@@ -269,7 +269,7 @@ def test_formulations():
                 oracle.argmax(x, np.zeros(12), y_true={0}, rescaling=rescaling)
         assert oracle.argmax(x, np.eye(12)[5]) == oracle.complete(x, {1, 3}, np.eye(12)[5]) == 1
     for arguments, name in (((1, 3), "n_labels"), ((4, 0), "n_input_features"), ((2.5, 3), "n_labels")):
-        with pytest.raises(ValueError, match=f"The '{name}' parameter of AmbiguousOracle must be an integer"):
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of AmbiguousOracle must be an int in the range"):
             AmbiguousOracle(*arguments)
     with pytest.raises(ValueError, match="more than 2"):
         AmbiguousOracle(2**16, 2**16)

@@ -180,7 +180,7 @@ def test_weights_of_candidates():
 
 
 def test_formulations_and_names():
-    with pytest.raises(ValueError, match="'bag_loss' parameter of AmbiguousOracle must be one of"):
+    with pytest.raises(ValueError, match="'bag_loss' parameter of AmbiguousOracle must be 'pairwise' or"):
         AmbiguousOracle(3, 2, "hinge")
     with pytest.raises(UnsupportedFormulation, match="no margin to rescale"):
         AmbiguousOracle(3, 2, "log").bind(np.ones((1, 2)), [{0}])

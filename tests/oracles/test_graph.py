@@ -584,14 +584,14 @@ def test_labels_that_are_none(Y, said):
 
 def test_weights_and_parameters_that_are_none():
     for options, said in (
-        ({"n_labels": 0}, "'n_labels' parameter of GraphOracle must be an integer from 1 to 4096"),
-        ({"interactions": "ising"}, "'interactions' parameter of GraphOracle must be one of none, potts"),
+        ({"n_labels": 0}, "'n_labels' parameter of GraphOracle must be an int in the range [1, 4096]"),
+        ({"interactions": "ising"}, "'interactions' parameter of GraphOracle must be 'none' or 'potts'"),
         ({"method": "cut", "n_labels": 3}, "method='cut' needs two labels"),
         ({"method": "cut", "nonnegative": False}, "method='cut' needs two labels"),
         ({"interactions": "full", "nonnegative": True}, "nonnegative=True needs"),
         ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter of GraphOracle must be 2 positive finite numbers"),
         ({"n_node_features": 2**30}, "more than 2**31"),
-        ({"n_node_features": 2**31}, "'n_node_features' parameter of GraphOracle must be an integer from 1 to"),
+        ({"n_node_features": 2**31}, "'n_node_features' parameter of GraphOracle must be an int in the range [1, 2"),
     ):
         with pytest.raises(ValueError, match=re.escape(said)):
             GraphOracle(**{"n_labels": 2, "n_node_features": 1} | options)

@@ -203,12 +203,12 @@ def test_forests():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0, 2), "The 'n_labels' parameter of LabelSetOracle must be an integer >= 1"),
+        ((0, 2), r"The 'n_labels' parameter of LabelSetOracle must be an int in the range \[1, 16777215\]"),
         ((2, 1.5), "The 'n_input_features' parameter"),
         ((2, 2, [(0, 2)]), "edges join labels 0 to 2, expected 0 .. 1"),
         ((2, 2, [(1, 1)]), "edges must join different labels, each pair once"),
         ((2, 2, [(0, 1), (1, 0)]), "edges must join different labels, each pair once"),
-        ((2, 2, (), "exact"), "The 'loss' parameter of LabelSetOracle must be one of"),
+        ((2, 2, (), "exact"), "The 'loss' parameter of LabelSetOracle must be 'hamming' or"),
     ],
 )
 def test_what_an_oracle_refuses(arguments, message):

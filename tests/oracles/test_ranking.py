@@ -158,7 +158,7 @@ def test_rows_without_features_cost_their_loss():
 def test_bad_input():
     X = np.ones((3, 2))
     for params, words in (
-        ((2, "auc"), "'loss' parameter of RankingOracle must be one of error, f1"),
+        ((2, "auc"), "'loss' parameter of RankingOracle must be 'error' or 'f1'"),
         ((0, "f1"), "'n_input_features' .* Got 0"),
         ((2, "prec_at_k"), "'k' .* Got None"),
         ((2, "prec_at_k", 0), "'k' .* Got 0"),

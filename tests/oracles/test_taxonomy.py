@@ -140,7 +140,7 @@ def test_scores_that_overflow_in_the_log_loss():
 def test_bad_parameters():
     taxonomy = Taxonomy.flat("abc")
     for message, options in (
-        ("'n_input_features' parameter of TaxonomyOracle must be an integer", {"n_input_features": 0}),
+        ("'n_input_features' parameter of TaxonomyOracle must be an int in the range", {"n_input_features": 0}),
         ("'outputs' parameter", {"outputs": [0, 0]}),
         ("'outputs' parameter", {"outputs": [0, 4]}),
         ("'loss' parameter", {"loss": "hamming"}),

@@ -23,6 +23,7 @@ from structsvm.parameters import (
     Parameters,
     Seed,
     Verbose,
+    check_arguments,
     declared,
     parameter,
     seed_from,
@@ -112,6 +113,26 @@ def test_numbers_of_numpy_are_numbers(solver):
     solver.validate()
     data = Data()
     solver.solve(data.bind() if solver.formulation()["rescaling"] else data.perceptron())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0,), r"^The 'n' parameter of make must be an int in the range \[1, 2147483647\]. Got 0 instead.$"),
+        ((True,), "The 'n' parameter of make"),
+        ((1, "c"), "The 'loss' parameter of make must be 'a' or 'b'. Got 'c' instead."),
+        ((1, "a", 0), r"The 'k' parameter of make must be an int in the range .* or None. Got 0 instead."),
+    ],
+    ids=str,
+)
+def test_arguments_are_checked_as_parameters_are(arguments, message):
+    def make(n, loss="a", k=None):
+        check_arguments("make", locals(), n=COUNT, loss=Options("a", "b"), k=(COUNT, NONE))
+        return n
+
+    assert make(np.int64(3), "b", 2) == 3
+    with pytest.raises(ValueError, match=message):
+        make(*arguments)
 
 
 @pytest.mark.parametrize("kind", SOLVERS)

@@ -50,7 +50,7 @@ from structsvm.tasks.common.solver import AUTO, LIKELIHOODS, SOLVERS, make_solve
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.constraints import numbered_constraints, read_constraints
 from structsvm.tasks.sequence.labels import known_columns, labelled
-from structsvm.tasks.sequence.model import SequenceModel, prepare
+from structsvm.tasks.sequence.model import SequenceModel
 from structsvm.tasks.sequence.parameters import (
     OF_OPEN_C,
     SequenceLabelerParameters,
@@ -61,6 +61,7 @@ from structsvm.tasks.sequence.parameters import (
     loss_of,
     solver_for,
 )
+from structsvm.tasks.sequence.preparation import prepare
 from structsvm.tasks.sequence.segments import MOST_TOKENS
 
 
@@ -367,17 +368,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     known: Any = None
     form = None  # shards have their labels
     if in_shards:
-        check_sharded(settings)
-        if settings.inference == "greedy":
-            check_greedy(settings, loss_of(settings, before))
-        features = features_of(settings)
-        given: dict[str, Any] = {"min_count": features.min_count, "hash_bits": features.hash_bits}
-        if in_shards.folder is not None and os.path.isfile(path) and arrow_batches(path, 1) is None:
-            reading = settled_reading(out.source(path), reading)
-        if in_shards.folder is not None and reading != Reading():
-            given |= {"columns": reading.columns, "label": reading.label}
-            given |= {"sequence": reading.sequence, "sentence_end": reading.sentence_end}
-        X = in_shards.of(SequenceShards, templates=settings.templates, **given)
+        X, reading = shards(in_shards, settings, before, reading)
     elif has_attributes:
         X, known = read_input(path)
         job.read = X
@@ -398,14 +389,38 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )
-    ids = examples.output_ids
-    doubt = examples.doubt if "sentence_end" not in of_columns or ids is None else doubt_of_outputs(ids)
-    if doubt is not None and examples.are_few_and_long and "sentence_end" not in of_columns:
-        doubt += "; --sentence-end '' trains on them as they are"
-    elif doubt is not None and form is not None:
-        doubt += f"; its column {form.called(form.places[-1])} is the label: --label names another"
-    doubt = None if doubt is None else f"{path}: {doubt}"
+    doubt = doubt_of(path, examples, form, has_ends="sentence_end" in of_columns)
     return job.run(model, examples, solver, vars(settings), doubt, describe=out.certificates, draw=picture)
+
+
+def shards(
+    in_shards: InShards, settings: Any, before: SequenceModel | None, reading: Reading
+) -> tuple[SequenceShards, Reading]:
+    """The shards that options ask for, and the columns that are meant in the file that they are made of."""
+    check_sharded(settings)
+    if settings.inference == "greedy":
+        check_greedy(settings, loss_of(settings, before))
+    features, path = features_of(settings), in_shards.path
+    given: dict[str, Any] = {"min_count": features.min_count, "hash_bits": features.hash_bits}
+    if in_shards.folder is not None and os.path.isfile(path) and arrow_batches(path, 1) is None:
+        reading = settled_reading(out.source(path), reading)
+    if in_shards.folder is not None and reading != Reading():
+        given |= {"columns": reading.columns, "label": reading.label}
+        given |= {"sequence": reading.sequence, "sentence_end": reading.sentence_end}
+    return in_shards.of(SequenceShards, templates=settings.templates, **given), reading
+
+
+def doubt_of(path: str, examples: Any, form: Any, *, has_ends: bool) -> str | None:
+    """The doubt about a file's examples, with the option that removes it; `has_ends`: whether their ends are named."""
+    ids = examples.output_ids
+    doubt = examples.doubt if not has_ends or ids is None else doubt_of_outputs(ids)
+    if doubt is None:
+        return None
+    if examples.are_few_and_long and not has_ends:
+        doubt += "; --sentence-end '' trains on them as they are"
+    elif form is not None:
+        doubt += f"; its column {form.called(form.places[-1])} is the label: --label names another"
+    return f"{path}: {doubt}"
 
 
 NOT_OF_LABELERS = (

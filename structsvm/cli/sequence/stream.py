@@ -23,8 +23,8 @@ from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.common.solver import is_to_choose
 from structsvm.tasks.common.training import Job, train
 from structsvm.tasks.sequence.labels import known_columns, labelled
-from structsvm.tasks.sequence.model import prepare
 from structsvm.tasks.sequence.parameters import TokenFeatures, loss_of, solver_for
+from structsvm.tasks.sequence.preparation import prepare
 
 BATCH = 100  # sequences
 HASH_BITS = 20

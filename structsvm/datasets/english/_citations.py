@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._draws import SHARE, RandomState
 from structsvm.datasets.english._lines import Labelled, Line, Writer, labelled_lines
+from structsvm.parameters import COUNT, check_arguments
 
 LABELS = ("author", "title", "journal", "booktitle", "volume", "pages", "date", "publisher", "location")
 SURNAMES = ("Abel", "Brand", "Costa", "Dietz", "Evans", "Fuchs", "Grant", "Haas", "Ito", "Jensen", "Klein", "Larsen")

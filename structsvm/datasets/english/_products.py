@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._draws import SHARE, RandomState
 from structsvm.datasets.english._lines import Errors, Writer
+from structsvm.parameters import COUNT, check_arguments
 from structsvm.structures.taxonomy import Taxonomy
 
 # Categories, each with nouns for its products and with what is said of them.

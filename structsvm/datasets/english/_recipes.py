@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._draws import SHARE, RandomState
 from structsvm.datasets.english._lines import Labelled, Line, Writer, labelled_lines
+from structsvm.parameters import COUNT, check_arguments
 
 LABELS = ("quantity", "unit", "size", "name", "preparation", "comment")
 # Names whose words are units and preparations elsewhere: two cloves of garlic; tomatoes, crushed.

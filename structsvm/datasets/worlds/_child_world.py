@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.datasets._draws import COUNT, RandomState, check_arguments, pick, shuffled
+from structsvm.datasets._draws import RandomState, pick, shuffled
 from structsvm.datasets.worlds._house import LEVEL, AmbiguousSentences, Event, Words, draw_arguments, sentence
+from structsvm.parameters import COUNT, check_arguments
 
 PEOPLE = ("mommy", "daddy", "daisy", "mary", "john", "anna", "peter", "grandma")
 ANIMALS = ("mouse", "dog", "cat", "bunny", "pig", "duck", "bear")

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, pick
+from structsvm.datasets._draws import SHARE, RandomState, pick
 from structsvm.datasets.worlds._house import ANIMALS, DRINKS, FOOD, FURNITURE, OBJECTS, ROOMS, Words, sentence
+from structsvm.parameters import COUNT, check_arguments
 
 MALES, FEMALES = ("john", "mark", "harry"), ("gina", "francoise", "maggie")
 PEOPLE = MALES + FEMALES

@@ -12,8 +12,8 @@ from numbers import Integral
 
 import numpy as np
 
-from structsvm.datasets._draws import COUNT, RandomState, check_arguments, pick, shuffled
-from structsvm.parameters import Interval
+from structsvm.datasets._draws import RandomState, pick, shuffled
+from structsvm.parameters import COUNT, Interval, check_arguments
 
 PEOPLE = ("john", "mark", "harry", "gina", "francoise", "maggie")
 ANIMALS = ("cat", "dog", "hamster", "rabbit")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, pick, zipf
+from structsvm.datasets._draws import SHARE, RandomState, draw, pick, zipf
 from structsvm.datasets.worlds._house import LEVEL
-from structsvm.parameters import Options
+from structsvm.parameters import COUNT, Options, check_arguments
 
 # Classes: a term, key and value, and its plurals.
 CLASSES = {

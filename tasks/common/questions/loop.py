@@ -10,10 +10,9 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from numbers import Real
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from structsvm.parameters import NONE, Interval, checked_k, validate
+from structsvm.parameters import NONE, Interval, check_arguments, checked_k
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.common.parameters import snapshot
@@ -148,7 +147,7 @@ class LearningLoop(TaskEstimator):
         """
         k = checked_k(k)
         check_strategy(strategy)
-        validate(SimpleNamespace(diversity=diversity, cost=cost), ASKED, "query")
+        check_arguments("query", locals(), **ASKED)
         if not isinstance(pool, Pool):
             pool = Pool(self, pool)
         elif pool.estimator is not self:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from structsvm.tasks.common.calibration import class_probabilities
+from structsvm.tasks.common.model import COLUMNS
 from structsvm.tasks.common.questions.strategies import log_of
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Floats, Integers, Matrix
 
-COLUMNS = ("n_features_in_", "feature_names_in_")
 M = TypeVar("M", bound="Any")
 
 

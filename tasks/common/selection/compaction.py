@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from structsvm.tasks.common.selection.search import Held, difference, ratio
 if TYPE_CHECKING:
     from structsvm.tasks.common.examples import Examples
     from structsvm.tasks.common.model import TaskModel
-
-    Model = TypeVar("Model", bound=TaskModel)
 
 
 def shares(step: float) -> list[float]:
@@ -49,78 +46,109 @@ ENTRIES = {
 }
 
 
-def compacted(
-    model: Model, *, budget: int | None, tolerance: float | None, bits: int, examples: Examples | None
-) -> Model:
-    """A compact copy of a model, with its report; see `TaskEstimator.compact`.
+class Compaction:
+    """Compact copies of a model by the size below which weights become 0: bytes and score fall as it rises, the score
+    but for noise.
 
-    Both bytes and score fall as the size below which weights are 0 rises, the score but for noise.
+    Parameters
+    ----------
+    model : TaskModel
+    bits : int
+    examples : Examples or None
+        On which copies are scored.
+    of_largest : list of float
+        The sizes, as shares of the largest weight.
     """
-    top, bytes_before = float(np.abs(model.weights).max(initial=0.0)), size_of(model)
-    sizes = [top * share for share in (OF_SCORES if budget is None else OF_BYTES)]
-    report: dict[str, float | str] = {"bytes": bytes_before, "bytes_before": bytes_before, "bits": bits}
-    if examples is not None:
-        held = model.output_scores(examples)
-        metric, before = held.metric, ratio(*held[1:])[0]
-        if not held.denominator.sum() > 0.0:
-            raise ValueError(f"data tells nothing about the {metric}: it has nothing that this counts")
-        if before == 0.0 and not is_loss(metric) and (budget is None or tolerance is not None):
-            raise ValueError(f"the {metric} of data is 0 before any weight is: it can fall no further")
-        report |= {"metric": metric, "score": before, "score_before": before}
 
-    def small(k: int) -> Model:
-        """The model with all of its features."""
-        other = model.in_few_bits(sizes[k], bits)
-        other.report = report | {"least_weight": sizes[k]}
+    def __init__(self, model: TaskModel, bits: int, examples: Examples | None, of_largest: list[float]) -> None:
+        self.model, self.bits, self.examples, self.n_bytes = model, bits, examples, size_of(model)
+        top = float(np.abs(model.weights).max(initial=0.0))
+        self.sizes = [top * share for share in of_largest]
+        self.report: dict[str, float | str] = {"bytes": self.n_bytes, "bytes_before": self.n_bytes, "bits": bits}
+        self.known: dict[int, Held] = {}
+
+    def copy(self, k: int) -> TaskModel:
+        """The copy of the k-th size, with all features."""
+        other = self.model.in_few_bits(self.sizes[k], self.bits)
+        other.report = self.report | {"least_weight": self.sizes[k]}
         return other
 
-    @cache
-    def scores(k: int) -> Held | None:
-        """The scores of examples, once per size; None without any."""
-        return None if examples is None else small(k).output_scores(examples)
+    def bytes_of(self, k: int) -> int:
+        """The bytes of a copy's file."""
+        return size_of(self.copy(k).narrowed_by_weights())
 
-    def change(k: int) -> tuple[float, float]:
-        """How far the score falls, and the standard error of that."""
-        after = scores(k)
-        return (0.0, 0.0) if after is None else fall(held, after)
+    def score(self, *, must_fall: bool) -> None:
+        """Score the model itself. Raises ValueError for examples without anything to count, or a score of 0."""
+        if self.examples is None:
+            return
+        self.before = held = self.model.output_scores(self.examples)
+        score = ratio(*held[1:])[0]
+        if not held.denominator.sum() > 0.0:
+            raise ValueError(f"data tells nothing about the {held.metric}: it has nothing that this counts")
+        if score == 0.0 and not is_loss(held.metric) and must_fall:
+            raise ValueError(f"the {held.metric} of data is 0 before any weight is: it can fall no further")
+        self.report |= {"metric": held.metric, "score": score, "score_before": score}
 
-    chosen = 0
-    if budget is not None:
-        if size_of(small(0).narrowed_by_weights()) > budget:
-            chosen = 1 + last_that(lambda k: size_of(small(k).narrowed_by_weights()) > budget, 0, len(sizes))
-        if chosen == len(sizes):
-            smallest = size_of(small(len(sizes) - 1).narrowed_by_weights())
-            raise ValueError(f"budget={budget} is less than what the smallest file takes, {smallest} bytes")
-        if chosen > 0 and bytes_before <= budget:
+    def scores(self, k: int) -> Held:
+        """The scores of the examples by a copy."""
+        if k not in self.known:
+            self.known[k] = self.copy(k).output_scores(self.examples)
+        return self.known[k]
+
+    def fall(self, k: int) -> tuple[float, float]:
+        """How far the score falls (a loss: rises), and the standard error of that."""
+        change, error = difference(self.before, self.scores(k))
+        return (change if is_loss(self.before.metric) else -change), error
+
+    def within(self, budget: int) -> int:
+        """The least size whose file has no more bytes than that."""
+        of_all = self.bytes_of(0)
+        k = 0 if of_all <= budget else 1 + last_that(lambda k: self.bytes_of(k) > budget, 0, len(self.sizes))
+        if k == len(self.sizes):
+            raise ValueError(f"budget={budget} is less than what the smallest file takes, {self.bytes_of(k - 1)} bytes")
+        if k > 0 and self.n_bytes <= budget:
             raise ValueError(
-                f"budget={budget} holds the file of {bytes_before} bytes as it is, and not the report of what would be "
-                f"done: a compact model has {size_of(small(0).narrowed_by_weights())} bytes with all of its weights"
+                f"budget={budget} holds the file of {self.n_bytes} bytes as it is, and not the report of what would be "
+                f"done: a compact model has {of_all} bytes with all of its weights"
             )
-        if tolerance is not None and (worse := change(chosen)[0]) > tolerance:
-            raise ValueError(
-                f"a file of budget={budget} bytes has a {metric} that is {worse:.4f} worse than that of the "
-                f"model, which is more than tolerance={tolerance}: give more bytes or bits"
-            )
-    elif examples is not None:
-        most = ratio(*held[1:])[1] if tolerance is None else tolerance
-        chosen = last_that(lambda k: change(k)[0] <= most, 0, len(sizes))
-        if tolerance is None:
-            # Both models err on the same examples: the error of the fall is far smaller than that of a score.
-            falls = ((k, *change(k)) for k in range(chosen, 0, -1))
-            chosen = next((k for k, worse, error in falls if worse <= error), 0)
-    if (after := scores(chosen)) is not None:
-        report["score"] = ratio(*after[1:])[0]
-    found = small(chosen).narrowed_by_weights()
-    for _ in range(3):  # the number of bytes is itself in the file, and may end on another digit
-        found.report = report | {"least_weight": sizes[chosen]}
-        report["bytes"] = size_of(found)
-    return found
+        return k
+
+    def tolerated(self, tolerance: float | None) -> int:
+        """The largest size by which the score falls no further; None: by no more than chance."""
+        most = ratio(*self.before[1:])[1] if tolerance is None else tolerance
+        k = last_that(lambda k: self.fall(k)[0] <= most, 0, len(self.sizes))
+        if tolerance is not None:
+            return k
+        # Both models err on the same examples: the error of the fall is far smaller than that of a score.
+        falls = ((j, *self.fall(j)) for j in range(k, 0, -1))
+        return next((j for j, worse, error in falls if worse <= error), 0)
+
+    def finished(self, k: int) -> TaskModel:
+        """The copy that is chosen, without features that have no weight, and with its report."""
+        if self.examples is not None:
+            self.report["score"] = ratio(*self.scores(k)[1:])[0]
+        found = self.copy(k).narrowed_by_weights()
+        for _ in range(3):  # the number of bytes is itself in the file, and may end on another digit
+            found.report = self.report | {"least_weight": self.sizes[k]}
+            self.report["bytes"] = size_of(found)
+        return found
 
 
-def fall(before: Held, after: Held) -> tuple[float, float]:
-    """How far the score of the same examples falls (a loss: rises), and the standard error of that."""
-    change, error = difference(before, after)
-    return (change if is_loss(before.metric) else -change), error
+def compacted(
+    model: TaskModel, *, budget: int | None, tolerance: float | None, bits: int, examples: Examples | None
+) -> TaskModel:
+    """A compact copy of a model, with its report; see `TaskEstimator.compact`."""
+    found = Compaction(model, bits, examples, OF_SCORES if budget is None else OF_BYTES)
+    found.score(must_fall=budget is None or tolerance is not None)
+    if budget is None:
+        return found.finished(0 if examples is None else found.tolerated(tolerance))
+    k = found.within(budget)
+    if tolerance is not None and (worse := found.fall(k)[0]) > tolerance:
+        raise ValueError(
+            f"a file of budget={budget} bytes has a {found.before.metric} that is {worse:.4f} worse than that of the "
+            f"model, which is more than tolerance={tolerance}: give more bytes or bits"
+        )
+    return found.finished(k)
 
 
 def size_of(model: TaskModel) -> int:

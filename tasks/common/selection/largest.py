@@ -34,15 +34,18 @@ class LargestSearch(Search):
 
     Attributes
     ----------
+    helds : dict
+        By value, how the held-out examples were predicted.
     kept : dict
-        By value: how the held-out examples were predicted, the models, and the states of their trainings.
+        By value that may yet be chosen, the models and the states of their trainings.
     """
 
     longest = MOST
-    kept: dict[float, tuple[Held, list[TaskModel], Sequence[dict[str, NDArray[Any]]]]]
+    helds: dict[float, Held]
+    kept: dict[float, tuple[list[TaskModel], Sequence[dict[str, NDArray[Any]]]]]
 
     def _explore(self, monitor: Monitor) -> None:
-        self.kept = {}
+        self.helds, self.kept = {}, {}
         super()._explore(monitor)
         if self.values is None:
             for C in islice(round_values(self._first(), self.step), MOST, LONGEST):
@@ -62,18 +65,23 @@ class LargestSearch(Search):
     def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         row = super().tried(parts, C, monitor)
         self.keep()
-        self.kept[C] = self.held, self.models, self.states
+        self.helds[C], self.kept[C] = self.held, (self.models, self.states)
         return row
 
     def rank(self, row: Row) -> tuple[float, float]:
         """The key that sorts rows: first those as good as the best, the largest C first; then the others."""
-        best = min(self.table, key=super().rank)
-        change, error = difference(self.kept[best.C][0], self.kept[row.C][0])
+        change, error = difference(self.helds[self._best()], self.helds[row.C])
         return (0.0, -row.C) if change >= -error else (1.0, row.C)
+
+    def _best(self) -> float:
+        """The value with the best score."""
+        return min(self.table, key=super().rank).C
 
     def _value_of(self, best: Row) -> float:
         return best.C
 
     def choice_of(self, C: float) -> Choice:
-        self.held, self.models, self.states = self.kept[C]
+        if max(self.kept) == self.table[-1].C:  # upwards no value below the best will be chosen
+            self.kept = {value: of for value, of in self.kept.items() if value >= self._best()}
+        self.held, (self.models, self.states) = self.helds[C], self.kept[C]
         return super().choice_of(C)

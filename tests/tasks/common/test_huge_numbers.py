@@ -214,7 +214,9 @@ def test_how_many_best_are_wanted(k):
 
 
 def test_more_labels_than_a_table_of_pairs_holds():
-    with pytest.raises(ValueError, match="'n_labels' parameter of GraphOracle must be an integer from 1 to 4096"):
+    with pytest.raises(
+        ValueError, match=r"'n_labels' parameter of GraphOracle must be an int in the range \[1, 4096\]"
+    ):
         GraphLabeler(C=1.0).fit([(np.zeros((5000, 1)), [(0, 1)])], [np.arange(5000)])
 
 

@@ -16,7 +16,7 @@ import structsvm
 from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_taxonomy
-from structsvm.solvers import ConditionalLikelihood
+from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.choosing import Row
 from structsvm.solvers.run import DualRun
 from structsvm.tasks.common.selection import largest, pruning, sparse
@@ -121,6 +121,38 @@ def test_a_killed_training_resumes_with_the_choice(case, tmp_path, monkeypatch):
     assert model.C_ == whole.C_ and model.result_.dual == whole.result_.dual
     assert model.validation_["score"].tolist() == whole.validation_["score"].tolist()
     assert case.predicted(model) == case.predicted(whole)
+
+
+class Seen(Exception):
+    """Ends a training before it begins."""
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "most"),
+    [
+        ("loss of sequences", {}, 200),  # the solver with the 1-norm may be chosen
+        ("loss of sequences", {"max_iter": 3}, 3),
+        ("loss of sequences", {"tol": 0.1}, 1000),
+        ("loss of sequences", {"solver": "frank_wolfe"}, 20),
+        ("log loss", {}, 64),
+        ("sequence", {}, 20),
+        ("taxonomy", {}, 64),
+        ("taxonomy", {"loss": "tree"}, 20),
+        ("kernel taxonomy", {}, 2),
+        ("ambiguous", {"loss": "mean"}, 20),
+        ("ambiguous", {"loss": "max"}, LatentSVM(LaRank(), start="soft").n_passes),
+        ("ambiguous", {"loss": "auto"}, LatentSVM(LaRank(), start="soft").n_passes),
+        ("ambiguous", {"loss": "auto", "max_iter": 3}, LatentSVM(LaRank(max_iter=3), start="soft").n_passes),
+    ],
+)
+def test_progress_counts_the_passes_of_whichever_solver_is_chosen(name, params, most, monkeypatch):
+    def begin(self, estimator, X, y, max_iter, *args, **metadata):
+        raise Seen(max_iter)
+
+    monkeypatch.setattr(CallbackMonitor, "__init__", begin)
+    case = CHOICES[name]
+    with pytest.raises(Seen, match=f"^{most}$"):
+        case.make(**params).fit(case.X, case.y)
 
 
 @each
@@ -520,7 +552,7 @@ def of_few(rights):
     search = LargestSearch.__new__(LargestSearch)
     search.metric, search.n_held_out, search.values = "records", 8, None
     helds = {C: Held("records", np.array(of), np.ones(8)) for C, of in rights.items()}
-    search.kept = {C: (held, [f"model {C:g}"], [{}]) for C, held in helds.items()}
+    search.helds, search.kept = helds, {C: ([f"model {C:g}"], [{}]) for C in helds}
     search.table = [Row(C, *ratio(*held[1:]), 1) for C, held in helds.items()]
     return search
 
@@ -529,7 +561,13 @@ def test_of_values_that_few_examples_cannot_tell_apart_the_largest_is_chosen():
     search = of_few({1.0: [1] * 5 + [0] * 3, 3.0: [1] * 7 + [0], 10.0: [1] * 6 + [0, 1], 30.0: [1, 1, 1] + [0] * 5})
     assert [row.C for row in sorted(search.table, key=search.rank)] == [10.0, 3.0, 1.0, 30.0]
     assert search.choice_of(10.0).C == 10.0
-    assert (search.held, search.models) == (search.kept[10.0][0], ["model 10"])
+    assert (search.held, search.models) == (search.helds[10.0], ["model 10"])
+    assert search.kept.keys() == {3.0, 10.0, 30.0}  # values below the best are no longer needed
+
+
+def test_models_of_values_that_may_yet_be_chosen_are_kept_on_the_way_down():
+    search = of_few({1.0: [1] * 7 + [0], 0.3: [1] * 5 + [0] * 3})
+    assert search.choice_of(1.0).C == 1.0 and search.kept.keys() == {0.3, 1.0}
 
 
 def test_few_sequences_have_a_path_of_their_own(monkeypatch):

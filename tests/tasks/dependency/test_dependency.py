@@ -14,8 +14,8 @@ from structsvm.dual.cuts import joined, scaled
 from structsvm.metrics import dependency_scores
 from structsvm.structures.dependencies import DependencyTree, Word, parse_conllu
 from structsvm.tasks import ArcFeatures, DependencyParser
+from structsvm.tasks.dependency.arcs import outputs_of
 from structsvm.tasks.dependency.examples import ParsedSentences
-from structsvm.tasks.dependency.model import outputs_of
 from structsvm.tasks.dependency.pairs import Halves, turning_point
 
 TRAIN, TEST = (make_dependency_trees(120, max_length=12, random_state=k) for k in range(2))

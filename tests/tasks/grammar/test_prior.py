@@ -8,8 +8,9 @@ from structsvm.datasets import make_treebank
 from structsvm.solvers.choosing import Row
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import GrammarParser, TreebankGrammar
-from structsvm.tasks.grammar.model import SCALE, SHORT, SMOOTHING, GrammarModel, TreeSearch, prepare
+from structsvm.tasks.grammar.model import SCALE, SHORT, SMOOTHING, GrammarModel, TreeSearch
 from structsvm.tasks.grammar.parameters import MANY_TREES, PASSES, PASSES_OF_MANY
+from structsvm.tasks.grammar.preparation import prepare
 
 TREES = make_treebank(120, max_length=12, random_state=0)
 

@@ -13,7 +13,7 @@ from structsvm.features.columns import Columns
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.common.training import Job, train
-from structsvm.tasks.sequence.model import prepare
+from structsvm.tasks.sequence.preparation import prepare
 
 X, y = make_sequences(150, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
 X_test, y_test = make_sequences(100, n_labels=5, n_words=100, mean_length=8.0, random_state=1)

@@ -48,7 +48,7 @@ def test_f1_of_known_tokens_in_chunks():
 
 def held_examples(model, X, y):
     """The examples of a trained model."""
-    from structsvm.tasks.sequence.model import prepare
+    from structsvm.tasks.sequence.preparation import prepare
 
     return prepare(SequenceLabeler(random_state=0, probability=False), X, y, before=model)[1]
 

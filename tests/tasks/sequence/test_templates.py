@@ -81,7 +81,7 @@ def test_a_choice_has_a_price(monkeypatch):
 
 
 def templates_of(X=RECORDS, y=FIELDS, **params):
-    from structsvm.tasks.sequence.model import prepare
+    from structsvm.tasks.sequence.preparation import prepare
 
     return prepare(SequenceLabeler(**QUICK | params), X, y)
 
