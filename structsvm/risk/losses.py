@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,34 +17,21 @@ if TYPE_CHECKING:
 Safe: TypeAlias = Literal["all", "none"] | None
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of parts of outputs by steps of a threshold, each counted when a loss asks for it.
+class Counts(NamedTuple):
+    """Numbers of parts of outputs, as arrays of one shape.
 
     Attributes
     ----------
-    along : callable
-        ``along(is_true)``: how many parts of each output, the true ones or all, are found at each step: int64 array
-        (n_outputs, n_steps).
-    true : int64 array (n_outputs, 1)
-        How many parts are true.
+    right, found, true : int64 arrays
+        How many parts are found and true, found, and true.
     most : int
         The largest number of parts by which two outputs can differ; 0: there is no bound.
     """
 
-    along: Callable[[bool], NDArray[np.int64]]
+    right: NDArray[np.int64]
+    found: NDArray[np.int64]
     true: NDArray[np.int64]
     most: int
-
-    @cached_property
-    def right(self) -> NDArray[np.int64]:
-        """How many of the parts that are found at each step are true."""
-        return self.along(True)
-
-    @cached_property
-    def found(self) -> NDArray[np.int64]:
-        """How many parts are found at each step."""
-        return self.along(False)
 
 
 def missed(counts: Counts) -> Floats:
