@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from structsvm.tasks.sequence.chains import nothing_left
 from structsvm.tasks.sequence.chances import INSIDE, OPEN
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from structsvm.oracles.viterbi import ViterbiOracle
     from structsvm.tasks.sequence.examples import Span
 
+# The labels of a type of chunks, and which pairs of these belong together.
+Group: TypeAlias = "tuple[NDArray[np.intp], NDArray[np.bool_]]"
 # Numbers of pairs of labels, of the tokens of sequences side by side.
 MOST_PAIRS = 1 << 20
 
@@ -123,15 +126,15 @@ def edges_of(oracle: ViterbiOracle, weights: Floats) -> list[NDArray[np.float64]
 
 
 def transitions_of(
-    oracle: ViterbiOracle, weights: Floats, tokens: Tokens, chosen: NDArray[np.int64]
+    oracle: ViterbiOracle, weights: Floats, tokens: Tokens, chosen: NDArray[np.int64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Scores of pairs of features and of neighbouring labels, for the tokens of some sequences but their first ones."""
+    """Scores of neighbouring labels, (1, 1, K, K); with features of pairs those of each token but the first of each."""
     K, own = oracle.n_labels, tokens.take(chosen)
     if own.bigrams is None or not oracle.n_bigrams:
-        return np.zeros((len(own), int(own.lengths.max()) - 1, K, K))
+        return edges[None, None]
     rows = np.asarray(weights).reshape(-1, oracle.stride)[oracle.first_bigram_row :, :K]
     pairs = summed(rows.reshape(oracle.n_bigrams, K, K), own.bigrams)
-    return padded(pairs, own.offsets, np.arange(len(own)))[:, 1:]
+    return padded(pairs, own.offsets, np.arange(len(own)))[:, 1:] + edges
 
 
 def batches(tokens: Tokens, K: int) -> Iterator[NDArray[np.int64]]:
@@ -161,41 +164,50 @@ def likely_chunks(
         Over 0.
     """
     groups, kinds = labels_of_kinds(parts), sorted({part.kind for part in parts if part.role != "O"}, key=str)
-    found = [Runs(*(np.empty(0, dtype=np.int64),) * 3, np.empty(0))]
-    kind = [0]
+    own, found, some, size = [groups[kind] for kind in kinds], list[Runs](), list[Steps](), 0
     for chosen, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
-        # By label first: what is summed over labels lies in rows.
-        of_label = np.ascontiguousarray(np.moveaxis(labels, 2, 0))
-        for k, name in enumerate(kinds):
-            own, together = groups[name]
-            first = of_label[own]
-            goes_on = np.zeros((len(own), *first.shape))
-            for a, b in np.argwhere(together).tolist():
-                goes_on[a, b, :, :-1] = pairs[:, :, own[a], own[b]]
-            for runs in runs_of(first, goes_on, lengths, least):
-                found.append(runs._replace(sequence=chosen[runs.sequence]))
-                kind.append(k)
-    each = np.repeat(kind, [len(runs.start) for runs in found])
-    sequence, start, stop, chance = (np.concatenate(column) for column in zip(*found, strict=True))
-    place = (tokens.offsets[sequence] + start) * (int(tokens.lengths.max(initial=0)) + 1) + stop - start
-    order = np.argsort(place * len(kinds) + each)
-    offsets = np.append(0, np.cumsum(np.bincount(sequence, minlength=len(tokens))))
-    return Chunks(offsets, start[order], stop[order], each[order], chance[order], kinds)
+        some.append(steps_of(tokens.offsets[chosen], lengths, labels, pairs, own))
+        size += labels.size
+        if size > MOST_PAIRS:
+            found += runs_of(some, own, least)
+            some, size = [], 0
+    found += runs_of(some, own, least)
+    return in_order(sorted(found, key=lambda runs: (runs.length, runs.kind)), tokens, kinds)
+
+
+def in_order(found: Sequence[Runs], tokens: Tokens, kinds: Sequence[str]) -> Chunks:
+    """Chunks by place, of runs from the shortest to the longest: how many begin at each token says where each goes."""
+    none = np.empty(0, dtype=np.int64)
+    counts = np.bincount(np.concatenate([none, *(runs.start for runs in found)]), minlength=tokens.n_tokens)
+    ends = np.append(0, np.cumsum(counts))
+    start, stop, kind = (np.empty(ends[-1], dtype=np.int64) for _ in range(3))
+    chance, free = np.empty(ends[-1]), ends[:-1].copy()
+    for runs in found:
+        at = free[runs.start]
+        free[runs.start] += 1
+        start[at], stop[at], kind[at], chance[at] = runs.start, runs.start + runs.length, runs.kind, runs.chance
+    offsets = ends[tokens.offsets]
+    first = np.repeat(tokens.offsets[:-1], np.diff(offsets))
+    return Chunks(offsets, start - first, stop - first, kind, chance, kinds)
 
 
 def marginals_of(
     oracle: ViterbiOracle, weights: Floats, tokens: Tokens
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
     """Yield some sequences, their lengths, and the probabilities of labels and of pairs of neighbours."""
-    from structsvm.layers import Chain  # scipy comes with it
+    from structsvm.layers._chain import Batch
 
     rows = np.asarray(weights).reshape(-1, oracle.stride)[: oracle.n_token_features, : oracle.n_labels]
     emissions, (edges, start, end) = summed(rows, tokens), edges_of(oracle, weights)
     for chosen in batches(tokens, oracle.n_labels):
-        lengths = tokens.lengths[chosen]
-        scores = padded(emissions, tokens.offsets, chosen), transitions_of(oracle, weights, tokens, chosen) + edges
-        marginals = Chain().marginals(*scores, start, end, lengths=lengths)
-        labels, pairs = (np.asarray(part, dtype=np.float64) for part in marginals[:2])
+        lengths, scores = tokens.lengths[chosen], padded(emissions, tokens.offsets, chosen)
+        moves = transitions_of(oracle, weights, tokens, chosen, edges)
+        log_sums, labels = np.empty(len(lengths)), np.empty_like(scores)
+        pairs = np.empty((*scores.shape[:1], scores.shape[1] - 1, *edges.shape))
+        batch = Batch(scores, moves, start[None], end[None], lengths, apart=True)
+        batch.sums(0, batch.n_groups, log_sums, labels, pairs)
+        for i in np.flatnonzero(~np.isfinite(log_sums))[:1].tolist():
+            raise nothing_left(oracle, int(chosen[i]), int(lengths[i]))
         yield chosen, lengths, labels, pairs
 
 
@@ -217,7 +229,7 @@ def chances_of(
     return found
 
 
-def labels_of_kinds(parts: Sequence[Part]) -> dict[str, tuple[NDArray[np.intp], NDArray[np.bool_]]]:
+def labels_of_kinds(parts: Sequence[Part]) -> dict[str, Group]:
     """Per type of chunks its labels, and which pairs of these belong together."""
     found = {}
     for kind in {part.kind for part in parts if part.role != "O"}:
@@ -251,39 +263,90 @@ def chance_of(
     return min(max(float(run.sum()), 0.0), 1.0)
 
 
-class Runs(NamedTuple):
-    """Chunks of one type and length: numbers of their sequences, begins and ends, and probabilities."""
+class Steps(NamedTuple):
+    """Tokens side by side, each before the next one of its sequence.
 
-    sequence: NDArray[np.int64]
+    Attributes
+    ----------
+    tokens : int64 array (n,)
+        Their numbers.
+    labels : array (n_labels, n)
+        The probability of each label.
+    moves : array (n_moves, n)
+        The probability of two labels of a type that belong together, of a token and the next one: type by type, as
+        `labels_of_kinds` has them. 0 at the last token of a sequence.
+    """
+
+    tokens: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    moves: NDArray[np.float64]
+
+
+def steps_of(
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    labels: NDArray[np.float64],
+    pairs: NDArray[np.float64],
+    groups: Sequence[Group],
+) -> Steps:
+    """The tokens of some sequences, from the probabilities that `marginals_of` yields."""
+    places = np.arange(labels.shape[1])
+    is_there = places < lengths[:, None]
+    links = [(own[a], own[b]) for own, together in groups for a, b in np.argwhere(together).tolist()]
+    moves = np.zeros((len(links), *is_there.shape))
+    for move, (a, b) in zip(moves, links, strict=True):
+        move[:, :-1] = pairs[:, :, a, b]
+    return Steps((starts[:, None] + places)[is_there], labels[is_there].T, moves[:, is_there])
+
+
+class Runs(NamedTuple):
+    """Chunks of one type and length: the tokens at which they begin, and their probabilities."""
+
+    length: int
+    kind: int
     start: NDArray[np.int64]
-    stop: NDArray[np.int64]
     chance: NDArray[np.float64]
 
 
-def runs_of(labels: Floats, goes_on: Floats, lengths: NDArray[np.int64], least: float) -> Iterator[Runs]:
-    """Yield the chunks of one type with a probability of at least `least`, the shorter ones first.
+def runs_of(some: Sequence[Steps], groups: Sequence[Group], least: float) -> Iterator[Runs]:
+    """Yield the chunks with a probability of at least `least`, of each type the shorter ones first."""
+    if not some:
+        return
+    tokens, row = np.concatenate([own.tokens for own in some]), 0
+    labels, moves = (np.concatenate(tables, axis=1) for tables in zip(*(own[1:] for own in some), strict=True))
+    for kind, (own, together) in enumerate(groups):
+        links = np.argwhere(together)
+        chances = runs_of_kind(labels[own], moves[row : row + len(links)], links, least)
+        row += len(links)
+        yield from (Runs(length, kind, tokens[starts], chance) for length, (starts, chance) in enumerate(chances, 1))
+
+
+def runs_of_kind(
+    labels: NDArray[np.float64], moves: NDArray[np.float64], links: NDArray[np.intp], least: float
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """Yield where chunks of one token begin, of two, and so on, and their probabilities.
 
     Parameters
     ----------
-    labels : array (K, n, length)
-        The probability of each of its labels.
-    goes_on : array (K, K, n, length)
-        The probability of each pair of them, of a token and the next one, that belong together; 0 for others.
-    lengths : array (n,)
+    labels, moves : arrays (n_labels, n) and (n_links, n)
+        As `Steps` has them, of the type alone. `moves` is overwritten.
+    links : array (n_links, 2)
+        The labels of each move.
     least : float
     """
-    run = labels.copy()
-    run[:, :, 1:] -= goes_on.sum(axis=0)[..., :-1]
-    entries, starts = np.nonzero(run.sum(axis=0) >= least)
-    run, stops = run[:, entries, starts], starts + 1
-    while len(entries):
-        # share[a, b, k] is P(b | a) of the tokens after and at the end of chunk k.
-        before, on = labels[:, None, entries, stops - 1], goes_on[:, :, entries, stops - 1]
-        can = (stops < lengths[entries]) & (before > 0.0)
-        share = np.divide(on, before, out=np.zeros(on.shape), where=can)
-        chances = np.clip((run * (1.0 - share.sum(axis=1))).sum(axis=0), 0.0, 1.0)
-        is_likely = chances >= least
-        yield Runs(entries[is_likely], starts[is_likely], stops[is_likely], chances[is_likely])
-        run = (run[:, None] * share).sum(axis=0)
-        stays = run.sum(axis=0) >= least
-        entries, starts, stops, run = entries[stays], starts[stays], stops[stays] + 1, run[:, stays]
+    pairs, goes_in, goes_on = links.tolist(), np.zeros_like(labels), np.zeros_like(labels)
+    for move, (a, b) in zip(moves, pairs, strict=True):
+        goes_in[b, 1:] += move[:-1]
+        move[:] = np.divide(move, labels[a], out=np.zeros_like(move), where=labels[a] > 0.0)  # P(b | a) from here on
+        goes_on[a] += move
+    run, ends = labels - goes_in, 1.0 - goes_on
+    at = starts = np.flatnonzero(run.sum(axis=0) >= least)
+    run = run[:, starts]
+    while len(at):
+        chances = np.clip((run * ends.take(at, axis=1)).sum(axis=0), 0.0, 1.0)
+        is_likely, after = np.flatnonzero(chances >= least), np.zeros_like(run)
+        yield starts.take(is_likely), chances.take(is_likely)
+        for move, (a, b) in zip(moves, pairs, strict=True):
+            after[b] += run[a] * move.take(at)
+        stays = np.flatnonzero(after.sum(axis=0) >= least)
+        starts, at, run = starts.take(stays), at.take(stays) + 1, after.take(stays, axis=1)
