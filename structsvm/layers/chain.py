@@ -150,7 +150,7 @@ class Chain(Structure):
         """Raise ValueError for the first labelling, of those that are whole, that the language does not have."""
         for entry, length in enumerate(scores.lengths.tolist()):
             own = labels[entry, :length].tolist()
-            if own and -1 not in own and not language.accepts(own):  # of no tokens there is the empty one
+            if own and -1 not in own and not language.accepts(own):  # no tokens have the empty one
                 raise ValueError(f"y at batch entry {entry} is no labelling of the language.")
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from structsvm.risk.losses import Counts
+from structsvm.risk.losses import Counts, checked
 from structsvm.risk.tables import is_among
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def up_to(counts: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.i
 
 def own_curves_of(steps: Steps, likely: PartTable, true: PartTable, loss: OwnLoss) -> LossCurves:
     """The same of a user's function, which is called once for each set of parts; ValueError unless from 0 to 1."""
-    n, losses = len(steps), list[float]()
+    n, losses = len(steps), list[object]()
     changes: list[NDArray[np.int64]] = []
     places = np.split(steps.first(likely), likely.offsets[1:-1])
     for own, truth, place in zip(likely, true.frozen(), places, strict=True):
@@ -132,9 +132,6 @@ def own_curves_of(steps: Steps, likely: PartTable, true: PartTable, loss: OwnLos
         pairs = list(zip(own, place.tolist(), strict=True))
         each = (frozenset(part for part, at in pairs if at <= step) for step in changes[-1].tolist())
         losses += [loss(truth, found) for found in each]
-    offsets, values = np.cumsum([0, *map(len, changes)]), np.array(losses, dtype=np.float64)
-    if (bad := ~((values >= 0.0) & (values <= 1.0))).any():
-        at = int(np.argmax(bad))
-        i = int(np.searchsorted(offsets, at, side="right")) - 1
-        raise ValueError(f"loss must return a number from 0 to 1, got {values[at]:g} for output {i}")
-    return LossCurves(offsets, np.concatenate(changes), values, n)
+    sizes = np.array(list(map(len, changes)), dtype=np.int64)
+    values = checked(losses, np.repeat(np.arange(len(sizes)), sizes).tolist())
+    return LossCurves(np.append(0, np.cumsum(sizes)), np.concatenate(changes), values, n)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, SupportsFloat, TypeAlias, cast
 
 import numpy as np
 
@@ -53,6 +53,19 @@ def f1(counts: Counts) -> Floats:
 def path(counts: Counts) -> Floats:
     """The edges between a found node of a taxonomy and the true one, as a share of the most that there can be."""
     return np.minimum((counts.found + counts.true - 2 * counts.right) / max(counts.most, 1), 1.0)
+
+
+def checked(losses: Iterable[object], outputs: Iterable[int]) -> Floats:
+    """A user's losses as numbers; ValueError for the first that is none from 0 to 1, naming its output."""
+    found = list[float]()
+    for loss, i in zip(losses, outputs, strict=True):
+        try:
+            found.append(float(cast("SupportsFloat", loss)))
+        except (TypeError, ValueError):
+            raise ValueError(f"loss must return a number from 0 to 1, got {loss!r:.80} for output {i}") from None
+        if not 0.0 <= found[-1] <= 1.0:
+            raise ValueError(f"loss must return a number from 0 to 1, got {found[-1]:g} for output {i}")
+    return np.array(found, dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def test_every_estimator(tmp_path, name):
 
 
 def given(folder, *options):
-    """What a model predicts; of meanings without the words that they come from."""
+    """Predictions of the model; meanings come without the words that they are from."""
     out = run(folder, "predict", "m", "held", "-q", *options)[0]
     return [json.loads(line)["meaning"] for line in out.splitlines()] if out.startswith('{"sentence"') else out
 

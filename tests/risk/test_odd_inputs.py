@@ -123,6 +123,23 @@ def test_outputs_of_weight_0_are_left_out(tagger, loss, by_label):
         LossController(tagger, **params).calibrate(X, Y, np.eye(200)[3])
 
 
+def test_answers_count_no_outputs_of_weight_0(tagger):
+    weight = np.where(np.arange(200) < 140, 0.0, 1.0)
+    careful = RiskController(tagger, alpha=0.5, delta=0.2).calibrate(X, Y, weight)
+    alone = RiskController(tagger, alpha=0.5, delta=0.2).calibrate(X[140:], Y[140:])
+    assert settled(careful) == settled(alone) and careful.n_calibration_ == 60
+    assert careful.curve_.risk.tolist() == alone.curve_.risk.tolist()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, "None"), ("x", "'x'"), ([0.1], r"\[0.1\]"), (np.nan, "nan"), (-0.5, "-0.5"), (2, "2")]
+)
+def test_losses_that_are_no_numbers(tagger, value, shown):
+    for kind in (RiskController, LossController):
+        with pytest.raises(ValueError, match=rf"loss must return a number from 0 to 1, got {shown} for output 0"):
+            kind(tagger, loss=lambda *_: value, alpha=0.5, delta=0.5).calibrate(X[:1] * 20, Y[:1] * 20)
+
+
 def test_weights_under_which_outputs_are_few(tagger):
     weight = np.full(200, 1e-3)
     weight[3] = 1.0
