@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from structsvm.risk.steps import Steps
     from structsvm.risk.tables import PartTable
 
+# Outputs that are counted at a time: their table of steps takes 1.7 MB.
+BLOCK = 512
 # A user's loss of the true and the found parts.
 OwnLoss: TypeAlias = "Callable[[frozenset[Hashable], frozenset[Hashable]], float]"
 
@@ -106,13 +108,27 @@ def curves_of(
     steps: Steps, likely: PartTable, true: PartTable, loss: Callable[[Counts], Floats], most: int = 0
 ) -> LossCurves:
     """Losses of outputs along steps, by the numbers of their parts that are found."""
-    n, n_outputs, place = len(steps), len(likely), steps.first(likely)
-    starts, is_found = np.arange(n_outputs) * n, place < n
-    changes, at = np.unique(np.append(starts, (likely.output * n + place)[is_found]), return_inverse=True)
-    at, offsets = at[n_outputs:], np.append(np.searchsorted(changes, starts), len(changes))
-    is_true = is_among(likely, true)[is_found]
-    right, found = (up_to(np.bincount(own, minlength=len(changes)), offsets) for own in (at[is_true], at))
-    counts = Counts(right, found, np.repeat(true.sizes, np.diff(offsets)), most)
+    found = [LossCurves(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), len(steps))]
+    for first in range(0, len(likely), BLOCK):
+        some = (table.between(first, min(first + BLOCK, len(likely))) for table in (likely, true))
+        found.append(curves_of_some(steps, *some, loss, most))
+    sizes, step, values = (
+        np.concatenate(column) for column in zip(*((own.sizes, own.step, own.loss) for own in found), strict=True)
+    )
+    return LossCurves(np.append(0, np.cumsum(sizes)), step, values, len(steps))
+
+
+def curves_of_some(
+    steps: Steps, likely: PartTable, true: PartTable, loss: Callable[[Counts], Floats], most: int
+) -> LossCurves:
+    """The same, by counts in a table of outputs and steps, which stays in the cache of a processor."""
+    n, place = len(steps), steps.first(likely)
+    at, is_true = likely.output * n + place, is_among(likely, true)
+    found, right = (np.bincount(at[own & (place < n)], minlength=len(likely) * n) for own in (True, is_true))
+    changes = np.flatnonzero((found > 0) | (np.arange(len(found)) % n == 0))
+    offsets = np.searchsorted(changes, np.arange(len(likely) + 1) * n)
+    sums = (up_to(own[changes], offsets) for own in (right, found))
+    counts = Counts(*sums, np.repeat(true.sizes, np.diff(offsets)), most)
     return LossCurves(offsets, changes % n, np.asarray(loss(counts), dtype=np.float64), n)
 
 

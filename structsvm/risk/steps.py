@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from structsvm.risk.tables import PartTable
 
 # Thresholds from none to all, evenly in their log-odds: probabilities of good models are mostly close to 1.
-GRID = np.append(np.inf, 1.0 / (1.0 + np.exp(-np.linspace(14.0, -7.0, 421))))
+HIGHEST, LOWEST, PER_UNIT = 14.0, -7.0, 20
+GRID = np.append(np.inf, 1.0 / (1.0 + np.exp(-np.linspace(HIGHEST, LOWEST, int(HIGHEST - LOWEST) * PER_UNIT + 1))))
 # Prices of a false part, in true ones, along which a path by labels goes.
 PRICES = np.logspace(4.0, -4.0, 81)
 
@@ -50,6 +51,8 @@ class Steps:
 
     def first(self, likely: PartTable) -> NDArray[np.int64]:
         """The first step that finds each part, the number of steps if none does."""
+        if np.array_equal(self.thresholds[:, -1], GRID) and not self.labels:
+            return first_of_grid(likely.chance)
         if not self.labels:
             return np.searchsorted(-self.thresholds[:, 0], -likely.chance)
         column, found = renumbered(likely, self.labels), np.empty(len(likely.first), dtype=np.int64)
@@ -57,6 +60,15 @@ class Steps:
             own = column == k
             found[own] = np.searchsorted(-self.thresholds[:, k], -likely.chance[own])
         return found
+
+
+def first_of_grid(chance: Floats) -> NDArray[np.int64]:
+    """The first step of the grid that finds each part, by its log-odds: rounding puts that off by one at most."""
+    p = np.clip(chance, np.finfo(np.float64).tiny, GRID[1])
+    place = np.ceil((HIGHEST - np.log(p / (1.0 - p))) * PER_UNIT).clip(0, len(GRID) - 2).astype(np.int64) + 1
+    place -= chance >= GRID[place - 1]
+    place += chance < GRID[place]
+    return place
 
 
 def grid() -> Steps:

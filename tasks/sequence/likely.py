@@ -24,7 +24,7 @@ from structsvm.tasks.sequence.chains import nothing_left
 from structsvm.tasks.sequence.chances import INSIDE, OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Group: TypeAlias = "tuple[NDArray[np.intp], NDArray[np.bool_]]"
 # Numbers of pairs of labels, of the tokens of sequences side by side.
 MOST_PAIRS = 1 << 20
+# Numbers of labels of tokens whose chunks are followed together: with what is counted they stay in a cache.
+MOST_TOGETHER = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,14 +140,17 @@ def transitions_of(
 
 
 def batches(tokens: Tokens, K: int) -> Iterator[NDArray[np.int64]]:
-    """Sequences of similar lengths, so that several together have no more than `MOST_PAIRS` pairs of labels."""
-    order = np.argsort(tokens.lengths, kind="stable")
-    first = 0
-    for k, length in enumerate(tokens.lengths[order].tolist()):
-        if k > first and (k + 1 - first) * length * K * K > MOST_PAIRS:
-            yield order[first:k]
-            first = k
-    if len(order):
+    """Sequences of similar lengths, so that several together have no more than `MOST_PAIRS` pairs of labels.
+
+    They come from one run of sequences after another, with about `MOST_TOGETHER` labels of tokens each.
+    """
+    starts = np.searchsorted(tokens.offsets, np.arange(0, tokens.n_tokens, MOST_TOGETHER // K + 1))
+    for a, b in pairwise(np.unique(np.append(starts, len(tokens))).tolist()):
+        order, first = a + np.argsort(tokens.lengths[a:b], kind="stable"), 0
+        for k, length in enumerate(tokens.lengths[order].tolist()):
+            if k > first and (k + 1 - first) * length * K * K > MOST_PAIRS:
+                yield order[first:k]
+                first = k
         yield order[first:]
 
 
@@ -164,31 +169,38 @@ def likely_chunks(
         Over 0.
     """
     groups, kinds = labels_of_kinds(parts), sorted({part.kind for part in parts if part.role != "O"}, key=str)
-    own, found, some, size = [groups[kind] for kind in kinds], list[Runs](), list[Steps](), 0
-    for chosen, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
-        some.append(steps_of(tokens.offsets[chosen], lengths, labels, pairs, own))
-        size += labels.size
-        if size > MOST_PAIRS:
-            found += runs_of(some, own, least)
-            some, size = [], 0
-    found += runs_of(some, own, least)
-    return in_order(sorted(found, key=lambda runs: (runs.length, runs.kind)), tokens, kinds)
+    own = [groups[kind] for kind in kinds]
+    steps = (steps_of(*found, own) for found in marginals_of(oracle, weights, tokens))
+    found = [Chunks.of_lists([]), *(chunks_of(some, own, kinds, least) for some in together(steps))]
+    sizes = np.concatenate([np.diff(chunks.offsets) for chunks in found])
+    columns = zip(*((some.start, some.stop, some.kind, some.chance) for some in found), strict=True)
+    start, stop, kind, chance = map(np.concatenate, columns)
+    return Chunks(np.append(0, np.cumsum(sizes)), start, stop, kind, chance, kinds)
 
 
-def in_order(found: Sequence[Runs], tokens: Tokens, kinds: Sequence[str]) -> Chunks:
-    """Chunks by place, of runs from the shortest to the longest: how many begin at each token says where each goes."""
-    none = np.empty(0, dtype=np.int64)
-    counts = np.bincount(np.concatenate([none, *(runs.start for runs in found)]), minlength=tokens.n_tokens)
+def chunks_of(some: Steps, groups: Sequence[Group], kinds: Sequence[str], least: float) -> Chunks:
+    """The chunks of sequences that follow one another, by place, the shorter ones first.
+
+    How many begin at each token says where each chunk goes.
+    """
+    bounds, order = np.append(0, np.cumsum(some.lengths)), np.argsort(some.sequences)
+    sorted_bounds = np.append(0, np.cumsum(some.lengths[order]))
+    shift = np.empty_like(order)
+    shift[order] = sorted_bounds[:-1] - bounds[order]
+    tokens = np.arange(bounds[-1]) + np.repeat(shift, some.lengths)
+    found = sorted(runs_of(some, groups, least), key=lambda runs: (runs.length, runs.kind))
+    counts = np.bincount(tokens[np.concatenate([runs.start for runs in found])], minlength=len(tokens))
     ends = np.append(0, np.cumsum(counts))
     start, stop, kind = (np.empty(ends[-1], dtype=np.int64) for _ in range(3))
     chance, free = np.empty(ends[-1]), ends[:-1].copy()
     for runs in found:
-        at = free[runs.start]
-        free[runs.start] += 1
-        start[at], stop[at], kind[at], chance[at] = runs.start, runs.start + runs.length, runs.kind, runs.chance
-    offsets = ends[tokens.offsets]
-    first = np.repeat(tokens.offsets[:-1], np.diff(offsets))
-    return Chunks(offsets, start - first, stop - first, kind, chance, kinds)
+        first = tokens[runs.start]
+        at = free[first]
+        free[first] += 1
+        start[at], stop[at], kind[at], chance[at] = first, first + runs.length, runs.kind, runs.chance
+    offsets = ends[sorted_bounds]
+    before = np.repeat(sorted_bounds[:-1], np.diff(offsets))
+    return Chunks(offsets, start - before, stop - before, kind, chance, kinds)
 
 
 def marginals_of(
@@ -264,39 +276,50 @@ def chance_of(
 
 
 class Steps(NamedTuple):
-    """Tokens side by side, each before the next one of its sequence.
+    """The tokens of some sequences side by side.
 
     Attributes
     ----------
-    tokens : int64 array (n,)
-        Their numbers.
-    labels : array (n_labels, n)
+    sequences, lengths : int64 arrays (n_sequences,)
+        Their numbers, and those of their tokens.
+    labels : array (n_labels, n_tokens)
         The probability of each label.
-    moves : array (n_moves, n)
+    moves : array (n_moves, n_tokens)
         The probability of two labels of a type that belong together, of a token and the next one: type by type, as
         `labels_of_kinds` has them. 0 at the last token of a sequence.
     """
 
-    tokens: NDArray[np.int64]
+    sequences: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     labels: NDArray[np.float64]
     moves: NDArray[np.float64]
 
 
 def steps_of(
-    starts: NDArray[np.int64],
+    chosen: NDArray[np.int64],
     lengths: NDArray[np.int64],
     labels: NDArray[np.float64],
     pairs: NDArray[np.float64],
     groups: Sequence[Group],
 ) -> Steps:
-    """The tokens of some sequences, from the probabilities that `marginals_of` yields."""
-    places = np.arange(labels.shape[1])
-    is_there = places < lengths[:, None]
+    """The tokens of some sequences, from what `marginals_of` yields."""
+    is_there = np.arange(labels.shape[1]) < lengths[:, None]
     links = [(own[a], own[b]) for own, together in groups for a, b in np.argwhere(together).tolist()]
     moves = np.zeros((len(links), *is_there.shape))
     for move, (a, b) in zip(moves, links, strict=True):
         move[:, :-1] = pairs[:, :, a, b]
-    return Steps((starts[:, None] + places)[is_there], labels[is_there].T, moves[:, is_there])
+    return Steps(chosen, lengths, labels[is_there].T, moves[:, is_there])
+
+
+def together(steps: Iterable[Steps]) -> Iterator[Steps]:
+    """Join the steps of each run of sequences: see `batches`."""
+    some, n, last = list[Steps](), 0, 0
+    for one in steps:
+        some.append(one)
+        n, last = n + len(one.sequences), max(last, int(one.sequences.max()))
+        if n == last + 1:
+            yield Steps(*(np.concatenate(column, axis=-1) for column in zip(*some, strict=True)))
+            some = []
 
 
 class Runs(NamedTuple):
@@ -304,21 +327,19 @@ class Runs(NamedTuple):
 
     length: int
     kind: int
-    start: NDArray[np.int64]
+    start: NDArray[np.intp]
     chance: NDArray[np.float64]
 
 
-def runs_of(some: Sequence[Steps], groups: Sequence[Group], least: float) -> Iterator[Runs]:
+def runs_of(some: Steps, groups: Sequence[Group], least: float) -> Iterator[Runs]:
     """Yield the chunks with a probability of at least `least`, of each type the shorter ones first."""
-    if not some:
-        return
-    tokens, row = np.concatenate([own.tokens for own in some]), 0
-    labels, moves = (np.concatenate(tables, axis=1) for tables in zip(*(own[1:] for own in some), strict=True))
+    none, row = np.empty(0, dtype=np.intp), 0
+    yield Runs(0, 0, none, np.empty(0))
     for kind, (own, together) in enumerate(groups):
         links = np.argwhere(together)
-        chances = runs_of_kind(labels[own], moves[row : row + len(links)], links, least)
+        chances = runs_of_kind(some.labels[own], some.moves[row : row + len(links)], links, least)
         row += len(links)
-        yield from (Runs(length, kind, tokens[starts], chance) for length, (starts, chance) in enumerate(chances, 1))
+        yield from (Runs(length, kind, *found) for length, found in enumerate(chances, 1))
 
 
 def runs_of_kind(

@@ -22,7 +22,7 @@ from structsvm.risk.bounds import p_values
 from structsvm.risk.curves import curves_of, own_curves_of
 from structsvm.risk.losses import LOSSES
 from structsvm.risk.parts import parts_of, true_paths
-from structsvm.risk.steps import GRID, grid, path_by_label
+from structsvm.risk.steps import GRID, first_of_grid, grid, path_by_label
 from structsvm.risk.tables import UNSEEN, PartTable, joined, names_alone, nodes, places_in
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import parse_tree
@@ -113,6 +113,12 @@ def test_sums_and_raised_losses_are_those_of_the_table(name):
     assert (along(curves.raised(from_last=False)) == np.maximum.accumulate(losses, axis=1)).all()
     assert (along(curves.raised(from_last=True)) == np.maximum.accumulate(losses[:, ::-1], axis=1)[:, ::-1]).all()
     assert curves.are_binary == np.isin(losses, (0.0, 1.0)).all()
+
+
+def test_places_in_the_grid_are_exact():
+    near = [np.nextafter(GRID[1:], side) for side in (0.0, 1.0)]
+    chance = np.concatenate([GRID[1:], *near, RNG.random(5000), [0.0, 5e-324, 1.0, 1.0 + 1e-15]])
+    assert (first_of_grid(chance) == np.searchsorted(-GRID, -chance)).all()
 
 
 def plain_step(losses, safe, alpha, delta, weight):

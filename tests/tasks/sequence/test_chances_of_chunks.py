@@ -121,5 +121,6 @@ def test_few_tokens_at_a_time_change_nothing(monkeypatch):
     model = SequenceLabeler(loss="log", C=1.0, random_state=0).fit(X[:20], y[:20])
     whole = model.predict_spans(X, probabilities=True, least=0.01)
     monkeypatch.setattr(likely, "MOST_PAIRS", 2000)
+    monkeypatch.setattr(likely, "MOST_TOGETHER", 500)
     assert model.predict_spans(X, probabilities=True, least=0.01) == whole and sum(map(len, whole)) > 100
     assert model.predict_spans([], probabilities=True, least=0.01) == []
