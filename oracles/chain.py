@@ -250,16 +250,12 @@ class LabelChain(Oracle):
         if self.language is None:
             return
         lengths = np.diff(offsets)
-        possible = self.language.possible_lengths(int(lengths.max(initial=0)) + self.language.n_states)
-        if not possible[lengths].all():
-            i = int((~possible[lengths]).argmax())
-            n, others = int(lengths[i]), np.flatnonzero(possible[1:]) + 1
-            number = i if numbers is None else int(numbers[i])
-            near = [*others[others < n][-1:].tolist(), *others[others > n][:1].tolist()]
+        if (found := self.language.impossible_length(lengths)) is not None:
+            i, near = found
             raise NoLabelling(
-                f"the constraints allow no labelling of length {n}, the number of its tokens (the nearest: "
-                f"{' and '.join(map(str, near))}). Loosen the constraints, or leave the sequence out",
-                number,
+                f"the constraints allow no labelling of length {lengths[i]}, the number of its tokens ({near}). Loosen "
+                "the constraints, or leave the sequence out",
+                i if numbers is None else int(numbers[i]),
             )
 
     def check_length(self, i: int, length: int) -> None:

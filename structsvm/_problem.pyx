@@ -299,6 +299,14 @@ cdef class Problem(BoundProblem):
     def __reduce__(self):
         return rebuild, (type(self), self.examples(0, self.n_samples), self.formulation, self.first)
 
+    @property
+    def notes(self):
+        """Facts found out about examples, for `note` of the problem that this is a copy of; None: there are none."""
+        return None
+
+    def note(self, Py_ssize_t start, notes):
+        """Take the notes of a copy of the examples from `start` on."""
+
     def lend(self, w):
         """Called with each array of weights before its address goes to the other verbs.
 

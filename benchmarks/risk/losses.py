@@ -7,9 +7,10 @@ import numpy as np
 from common.report import Table, notes
 from risk.pools import SEED, pools
 from structsvm.risk.bounds import certified_step, controlled_step
+from structsvm.risk.curves import curves_of
 from structsvm.risk.losses import LOSSES
 from structsvm.risk.parts import parts_of
-from structsvm.risk.steps import GRID, counts_of, grid
+from structsvm.risk.steps import GRID, grid
 from structsvm.tasks import SemanticParser
 
 SPLITS, QUICK, DELTA = 200, 20, 0.1
@@ -32,17 +33,18 @@ the true loss. The threshold 0.5 promises nothing.
 """
 
 
-def by_mean(losses, alpha, _):
-    """The step of conformal risk control."""
-    return controlled_step(losses, alpha)
+def by_mean(losses, held, alpha, order):
+    """The step of conformal risk control, from the safe end on."""
+    return controlled_step(losses.raised(from_last=order < 0).sums(held)[::order], held.sum(), alpha)
 
 
-def by_test(losses, alpha, _):
+def by_test(losses, held, alpha, order):
     """The step of learn then test."""
-    return certified_step(losses, alpha, DELTA)
+    n = int(held.sum())
+    return certified_step(losses.sums(held)[::order], n, alpha, DELTA, binary=losses.are_binary)
 
 
-def by_half(losses, alpha, order):
+def by_half(losses, held, alpha, order):
     """The step of the threshold 0.5."""
     return int(np.searchsorted(-GRID[::order], -0.5) if order == 1 else np.searchsorted(GRID[::-1], 0.5))
 
@@ -58,15 +60,13 @@ def run(options):
         parts = parts_of(pool.estimator)
         likely, true = parts.likely(pool.estimator, pool.X), parts.true(pool.estimator, pool.X, pool.y)
         steps = grid()
-        counts = counts_of(steps, likely, true)
+        sizes = curves_of(steps, likely, true, lambda counts: counts.found)
         for loss in ("missed", "wrong"):
             order = -1 if LOSSES[loss].safe == "all" else 1
-            losses = LOSSES[loss].of(counts)[:, ::order]
+            losses = curves_of(steps, likely, true, LOSSES[loss].of)
             for alpha in ALPHAS:
                 for way in WAYS:
-                    row = row_of(
-                        losses, counts.found[:, ::order], alpha, way, order, QUICK if options.quick else SPLITS
-                    )
+                    row = row_of(losses, sizes, alpha, way, order, QUICK if options.quick else SPLITS)
                     row |= {"data": pool.name, "loss": loss, "true": true.sizes.mean()}
                     made.rows.append(row)
             yield made
@@ -76,11 +76,12 @@ def row_of(losses, sizes, alpha, way, order, n_splits):
     """The means over splits."""
     rng, means, found, n = np.random.default_rng(SEED), [], [], len(losses)
     for _ in range(n_splits):
-        shuffled = rng.permutation(n)
-        held, later = shuffled[: n // 2], shuffled[n // 2 :]
-        step = max(WAYS[way](losses[held], alpha, order), 0)
-        means.append(losses[later, step].mean())
-        found.append(sizes[later, step].mean())
+        shuffled, held = rng.permutation(n), np.zeros(n)
+        held[shuffled[: n // 2]] = 1.0
+        later, step = shuffled[n // 2 :], max(WAYS[way](losses, held, alpha, order), 0)
+        step = losses.n_steps - 1 - step if order < 0 else step
+        means.append(losses.at(step)[later].mean())
+        found.append(sizes.at(step)[later].mean())
     return {
         "alpha": 100.0 * alpha,
         "way": way,

@@ -111,7 +111,7 @@ static int NAMED(scaled_backward)(const potentials *s, const REAL *alphas, const
             sum += before[a];
         }
         for (int64_t a = 0; a < S; a++) before[a] /= sum;
-        if (s->each > 0) {
+        if (s->apart) {
             REAL *pair = pairs + (t - 1) * S * K;
             for (int64_t a = 0; a < S; a++) {
                 const REAL *after = w + AFTER(a, G) * K;
@@ -134,7 +134,7 @@ static int NAMED(scaled_backward)(const potentials *s, const REAL *alphas, const
         }
         if (stop_count(&done, S * K / 2 + 2 * S) < 0) return -1;
     }
-    if (s->each == 0)
+    if (!s->apart)
         for (int64_t j = 0; j < S * K; j++) pairs[j] = T > 1 ? s->sums[j] * table[j] : 0;
     return 0;
 }
@@ -178,7 +178,7 @@ static int NAMED(log_sums)(const potentials *s, REAL *row, double *log_z, REAL *
     memset(s->sums, 0, S * K * sizeof(double));
     for (int64_t t = T - 1; t > 0; t--) {
         const REAL *A = (const REAL *)s->A + (t - 1) * s->each;
-        REAL *pair = s->each > 0 ? pairs + (t - 1) * S * K : NULL;
+        REAL *pair = s->apart ? pairs + (t - 1) * S * K : NULL;
         double all = 0.0;
         for (int64_t a = 0; a < S; a++) {
             const double *after = now + AFTER(a, G) * K, *r = R + t * S + AFTER(a, G) * K;
@@ -197,7 +197,7 @@ static int NAMED(log_sums)(const potentials *s, REAL *row, double *log_z, REAL *
         now = swap;
         if (stop_count(&done, 8 * S * K) < 0) return -1;
     }
-    if (s->each == 0)
+    if (!s->apart)
         for (int64_t j = 0; j < S * K; j++) pairs[j] = s->sums[j];
     return 0;
 }

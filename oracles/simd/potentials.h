@@ -26,19 +26,19 @@
 #include "sets.h"
 
 /* Scores of a batch entry, floats or doubles: emissions of T tokens; transitions into token t at A + (t - 1) each; start
- * and end of S states. Room: `rows` for 2 T S numbers, `tables` for 3 S K + 5 S, `logs` for 2 T S + 2 S doubles
- * or NULL, `sums` for S K doubles. */
+ * and end of S states. `apart`: whether pairs are wanted of each step. Room: `rows` for 2 T S numbers, `tables` for
+ * 3 S K + 5 S, `logs` for 2 T S + 2 S doubles or NULL, `sums` for S K doubles. */
 typedef struct {
-    int64_t T, S, K, each;
+    int64_t T, S, K, each, apart;
     const void *E, *A, *start, *end;
     void *rows, *tables;
     double *logs, *sums;
 } potentials;
 
 /* One function for floats, one for doubles. `sums` writes log Z (-inf if no labelling is allowed: nothing else is written
- * then) and, unless `nodes` is NULL, the probabilities of states and of pairs of states: each step's, or where all share
- * their transitions (each = 0) the sum of all steps'. It returns 0, 1 if logs are needed and there is no room for them, or
- * -1 (see sets.h). `best` writes the states of the best labelling; it returns 0, 1 if none is allowed, or -1. */
+ * then) and, unless `nodes` is NULL, the probabilities of states and of pairs of states: each step's with `apart` (always
+ * where each > 0), or the sum of all steps'. It returns 0, 1 if logs are needed and there is no room for them, or -1 (see
+ * sets.h). `best` writes the states of the best labelling; it returns 0, 1 if none is allowed, or -1. */
 typedef struct {
     int lanes;   /* entries that `beside` computes side by side, see chain_lanes.h */
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);

@@ -198,6 +198,8 @@ def reader_of(path: str, estimator: Any) -> Callable[[Any, str], Examples]:
     kind = estimator.model_.kind
     if kind not in READERS:
         raise click.UsageError(f"{path}: a model of the task {kind!r}; promises are for {', '.join(READERS)}")
+    if kind == "semantics" and estimator.model_.method == "ospas":
+        raise click.UsageError(f"{path}: meanings of --method ospas have no confidence, those of hybrid have")
     return READERS[kind]
 
 

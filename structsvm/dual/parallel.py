@@ -183,6 +183,11 @@ def in_own_threads(method: Callable[P, T]) -> Callable[P, T]:
     return limited
 
 
+def noted(problem: Any, w: Any, function: Any, *span: Any) -> Any:
+    """``function(problem, w, *span)``, and what a copy of a problem in another process has to tell: `Problem.notes`."""
+    return function(problem, w, *span), problem.notes
+
+
 class Rounds:
     """All examples of a problem, decoded at the same weights.
 
@@ -280,12 +285,21 @@ class Rounds:
             if self._cluster is None or self._client is not client:
                 self.close()
                 self._client, self._cluster = client, connect(client, self.shards)
-            return self._cluster.map(function, w, arguments)
+            return self._noted(self._cluster.map(noted, w, [(function, *rest) for rest in arguments]))
         if getattr(backend, "supports_sharedmem", False):  # not every backend of joblib has it
             return self._in_threads(function, w, spans, min(effective_n_jobs(self.n_jobs), len(spans)))
-        return Parallel(n_jobs=self.n_jobs)(
-            delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
+        return self._noted(
+            Parallel(n_jobs=self.n_jobs)(
+                delayed(noted)(shard, w, function, *rest) for shard, rest in zip(self.shards, arguments)
+            )
         )
+
+    def _noted(self, found: Any) -> Any:
+        """The results of `noted`, whose notes the problem takes."""
+        for start, (_, notes) in zip(self.bounds, found):
+            if notes is not None:
+                self.problem.note(start, notes)
+        return [result for result, _ in found]
 
     def _in_threads(self, function: Any, w: Any, spans: Any, n: int) -> Any:
         while len(self.copies) < n:

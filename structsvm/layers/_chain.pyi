@@ -11,6 +11,7 @@ class Batch:
         start: Floats,
         end: Floats,
         lengths: NDArray[np.int64],
+        apart: bool = False,
     ) -> None: ...
     @property
     def n_groups(self) -> int: ...

@@ -17,7 +17,7 @@ from structsvm.execution._stop cimport poll
 
 cdef extern from "potentials.h" nogil:
     ctypedef struct potentials:
-        int64_t T, S, K, each
+        int64_t T, S, K, each, apart
         const void* E
         const void* A
         const void* start
@@ -76,7 +76,8 @@ cdef class Batch:
     """Scores of a batch in arrays of one type: emissions (B, T, S), transitions (1 or B, 1 or T - 1, S, K).
 
     S states, K of which may follow each (see potentials.h). `start` and `end` are arrays (1, S), `lengths` an array
-    (B,). Scratch is allocated by each call.
+    (B,). Scratch is allocated by each call. Pairs of states are those of each step where steps have transitions of
+    their own, or with `apart`; otherwise their sum.
     """
 
     cdef potentials scores
@@ -88,7 +89,7 @@ cdef class Batch:
     cdef Py_ssize_t size, per_entry, width, n, together
     cdef int64_t* order
 
-    def __init__(self, emissions, transitions, start, end, lengths):
+    def __init__(self, emissions, transitions, start, end, lengths, bint apart=False):
         self.arrays = emissions, transitions, start, end, lengths
         self.emissions, self.transitions = <const char*> array_data(emissions), <const char*> array_data(transitions)
         self.dtype, self.lengths = emissions.dtype, <const int64_t*> array_data(lengths)
@@ -99,9 +100,10 @@ cdef class Batch:
         self.scores.each = 0
         if transitions.shape[1] != 1:
             self.scores.each = self.scores.S * self.scores.K
+        self.scores.apart = apart or self.scores.each > 0
         self.per_entry = transitions[0].size if transitions.shape[0] > 1 else 0
         self.n, self.together = len(lengths), 1
-        if not self.is_double and self.per_entry == self.scores.each == 0 and self.scores.S == self.scores.K:
+        if not (self.is_double or self.scores.apart or self.per_entry) and self.scores.S == self.scores.K:
             self.together = KERNELS.lanes
         cdef Py_ssize_t b, ascents = 0
         for b in range(1, self.n):
@@ -166,8 +168,8 @@ cdef class Batch:
             used = tokens * self.scores.S
             memset(room.nodes + (b * self.width + used) * self.size, 0, (self.width - used) * self.size)
             used = room.step if tokens else 0
-            if self.scores.each:
-                used = max(tokens - 1, 0) * self.scores.each
+            if self.scores.apart:
+                used = max(tokens - 1, 0) * self.scores.S * self.scores.K
             memset(room.pairs + (b * room.step + used) * self.size, 0, (room.step - used) * self.size)
 
     cdef int beside(self, _Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:

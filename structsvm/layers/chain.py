@@ -33,6 +33,7 @@ from structsvm.layers.structure import (
     check_values,
     over_batch,
     possible,
+    without_output,
 )
 from structsvm.metrics._schemes import TAGGED, scheme_for, scheme_name, scheme_of
 from structsvm.parameters import checked_count, checked_k
@@ -149,7 +150,7 @@ class Chain(Structure):
         """Raise ValueError for the first labelling, of those that are whole, that the language does not have."""
         for entry, length in enumerate(scores.lengths.tolist()):
             own = labels[entry, :length].tolist()
-            if -1 not in own and not language.accepts(own):
+            if own and -1 not in own and not language.accepts(own):  # no tokens have the empty one
                 raise ValueError(f"y at batch entry {entry} is no labelling of the language.")
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
@@ -206,7 +207,7 @@ class Chain(Structure):
         paths, batch = np.full(_emissions(states).shape[:2], -1, np.int32), _batch(states)
         for entry in over_batch(len(paths), self.n_threads, lambda first, last: batch.best(first, last, paths)):
             if entry >= 0:
-                raise NoOutput(entry)
+                raise self._no_output(entry, scores)
         return self._labels(paths, scores)
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
@@ -217,7 +218,8 @@ class Chain(Structure):
         over_batch(batch.n_groups, self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
         if nodes is None or steps is None:
             return log_z, ()
-        possible(log_z)
+        for entry in without_output(log_z)[:1]:
+            raise self._no_output(entry, scores)
         form = _per_entry(scores.parts[1], len(log_z))
         counts = [self._per_label(nodes, scores, np.sum, 0.0), self._per_pair(steps, form)]
         counts += [np.zeros((len(log_z), *part.shape[1:]), part.dtype) for part in scores.parts[2:]]
@@ -259,8 +261,15 @@ class Chain(Structure):
         paths, batch = np.full((n, n_samples, longest), -1, np.int32), _batch(states)
         for entry in over_batch(n, self.n_threads, lambda first, last: batch.draws(first, last, generators, paths)):
             if entry >= 0:
-                raise NoOutput(entry)
+                raise self._no_output(entry, scores)
         return self._labels(paths, scores)
+
+    def _no_output(self, entry: int, scores: Scores) -> NoOutput:
+        """The error of an entry without a labelling, which says whether the language has none of its length."""
+        length = scores.lengths[[entry]]
+        if self.language is None or (found := self.language.impossible_length(length)) is None:
+            return NoOutput(entry)
+        return NoOutput(entry, f"the language has no labelling of length {length[0]} ({found[1]}).")
 
     # ---- states: labels, or with order 2 pairs (a, q), numbered a K + q, at the second one's token less 1 ----------
     # A single token's label q is the state (0, q).

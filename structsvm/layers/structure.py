@@ -339,12 +339,10 @@ def check_two_lengths(lengths: ArrayLike | None, n: int, longest: tuple[int, int
 
 
 class NoOutput(ValueError):
-    """The masks of a batch entry allow no output."""
+    """The masks of a batch entry allow no output, or nothing does for another reason."""
 
-    def __init__(self, entry: int) -> None:
-        super().__init__(
-            f"Batch entry {entry} has no output: each one has a part whose score is -inf. Mask fewer parts."
-        )
+    def __init__(self, entry: int, why: str = "each one has a part whose score is -inf. Mask fewer parts.") -> None:
+        super().__init__(f"Batch entry {entry} has no output: {why}")
         self.entry = entry
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
@@ -14,10 +15,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.arrays import checksum
 from structsvm.model_file import ModelFileError, name_of, whole
 from structsvm.parameters import Constraints, Interval, seed_from, validate
 from structsvm.risk.files import opened, saved
-from structsvm.risk.outputs import inner_of, n_inputs, sentences_of, unwrapped
+from structsvm.risk.outputs import inner_of, kind_of, n_inputs, sentences_of, unwrapped
 from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 
@@ -165,7 +167,8 @@ class Promise(BaseEstimator, ABC):
         """Return the fitted attributes."""
 
     def _store(self, found: dict[str, object], estimator: Estimator) -> None:
-        self.__dict__.update(found, estimator_=estimator, _template=self.estimator)
+        learnt = learnt_by(estimator)
+        self.__dict__.update(found, estimator_=estimator, _template=self.estimator, _learnt=learnt)
 
     def restore(self, values: dict[str, object], estimator: Estimator) -> None:
         """Become what a file contains; ValueError for parameters out of range."""
@@ -173,9 +176,19 @@ class Promise(BaseEstimator, ABC):
         self._store(values, estimator)
 
     def _inputs(self, X: Inputs) -> tuple[Estimator, Inputs]:
-        """The estimator behind pipelines, and its inputs; NotFittedError before `calibrate`."""
-        check_is_fitted(self)
+        """The estimator behind pipelines, and its inputs; NotFittedError as `_check_calibrated` raises it."""
+        self._check_calibrated()
         return unwrapped(self.estimator_, at_hand(X))
+
+    def _check_calibrated(self) -> None:
+        """NotFittedError before `calibrate`, and if the estimator has been trained, or calibrated, since then."""
+        check_is_fitted(self)
+        if (before := vars(self).get("_learnt")) is not None and before != learnt_by(self.estimator_):
+            name = type(self.estimator_).__name__
+            raise NotFittedError(
+                f"{type(self).__name__} was calibrated before its {name} was changed, by training or by a calibrate of "
+                f"its own, and promises nothing about what it is now: call {type(self).__name__}.calibrate again"
+            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return "n_calibration_" in vars(self)
@@ -196,7 +209,7 @@ class Promise(BaseEstimator, ABC):
             For an estimator of another library, a pipeline, several estimators (`cv`) or parameters that are
             functions: no file contains these.
         """
-        check_is_fitted(self)
+        self._check_calibrated()
         saved(self, path, training_state)
 
     @classmethod
@@ -227,6 +240,17 @@ def within(estimator: object) -> object | None:
     """The estimator that another one predicts with, or will once it is fitted; None if there is none."""
     inner = inner_of(estimator)
     return getattr(estimator, "estimator", None) if inner is None else inner
+
+
+def learnt_by(estimator: object) -> object:
+    """The model of an estimator, which training replaces; of another library, a checksum of the arrays that it has."""
+    while (inner := inner_of(estimator)) is not None:
+        estimator = inner
+    if kind_of(estimator) is not None:
+        return cast("Estimator", estimator).model_
+    found = [value for name, value in sorted(getattr(estimator, "__dict__", {}).items()) if name.endswith("_")]
+    arrays = chain.from_iterable(value if isinstance(value, list) else [value] for value in found)
+    return checksum(own for own in arrays if isinstance(own, np.ndarray) and own.dtype.kind in "biuf")
 
 
 def of_largest(weight: Floats | None) -> Floats | None:

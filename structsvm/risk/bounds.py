@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 # How many times as many outputs the next start of `selective_threshold` has. Of 2, 4 and 8, on simulated outputs whose
 # risk falls slowly or fast with confidence, or is the same, 4 answers the most or close to it.
 APART = 4
-# Outputs that are counted at a time: each count along the grid of steps takes 1.7 MB.
-BLOCK = 512
 
 
 def conformal_rank(n: int, alpha: float) -> int:
@@ -198,34 +196,30 @@ def mean_quantile(scores: Floats, shares: Floats, n: float, alpha: float) -> flo
     return float(scores[order[allowed]]) if allowed < len(scores) else -np.inf
 
 
-def controlled_step(losses: NDArray[np.float64], alpha: float, weights: Floats | None = None) -> int:
+def controlled_step(total: Floats, n: float, alpha: float) -> int:
     """The last step at which the loss expected of one more output is at most alpha, by conformal risk control.
 
-    Each output's loss is raised to its greatest one at the steps before, so that it does not fall; ``n / (n + 1)
-    mean(step) + 1 / (n + 1) <= alpha`` is what holds at the step (Angelopoulos et al. 2022).
+    ``n / (n + 1) mean(step) + 1 / (n + 1) <= alpha`` is what holds at the step (Angelopoulos et al. 2022), of losses
+    that do not fall from step to step: those that do are raised to their greatest one at the steps before.
 
     Parameters
     ----------
-    losses : ndarray of shape (n, n_steps)
-        From 0 to 1, by steps from the safest on, which no output of these has settled.
+    total : ndarray of shape (n_steps,)
+        Sums of losses from 0 to 1, by steps from the safest on, which no output of these has settled; with weights (see
+        `conformal_quantile`), of losses times weights, the largest of which is 1.
+    n : float
+        The number of outputs; with weights their sum.
     alpha : float
-    weights : ndarray of shape (n,), optional
-        As of `conformal_quantile`.
 
     Returns
     -------
     int
         -1 if there is none.
     """
-    own, total = np.ones(len(losses)) if weights is None else weights, np.zeros(losses.shape[1])
-    for first in range(0, len(losses), BLOCK):  # a block stays in the cache of a processor
-        rows = slice(first, first + BLOCK)
-        total += own[rows] @ np.maximum.accumulate(losses[rows], axis=1)
-    bound = (total + own.max()) / (own.sum() + own.max())
-    return int(np.searchsorted(bound, alpha + 1e-9, side="right")) - 1
+    return int(np.searchsorted((total + 1.0) / (n + 1.0), alpha + 1e-9, side="right")) - 1
 
 
-def certified_step(losses: NDArray[np.float64], alpha: float, delta: float, weights: Floats | None = None) -> int:
+def certified_step(total: Floats, n: int, alpha: float, delta: float, *, binary: bool) -> int:
     """The last step whose expected loss is at most alpha, with probability 1 - delta (learn then test).
 
     Steps are tested from the first on, each at level delta, and the first one that fails ends the tests: a fixed
@@ -233,19 +227,19 @@ def certified_step(losses: NDArray[np.float64], alpha: float, delta: float, weig
 
     Parameters
     ----------
-    losses, alpha, weights
-        As of `controlled_step`.
-    delta : float
+    total : ndarray of shape (n_steps,)
+        Sums of losses from 0 to 1; with weights, the largest of which is 1, of ``weight (loss - alpha) + alpha``, whose
+        mean is at most alpha where the weighted mean of the losses is.
+    n : int
+        The number of outputs.
+    alpha, delta : float
+    binary : bool
+        Whether each loss is 0 or 1.
 
     Returns
     -------
     int
         -1 if there is none.
     """
-    lost = losses
-    if weights is not None:  # the mean of these is at most alpha where the weighted mean of the losses is
-        lost = (weights / weights.max())[:, None] * (losses - alpha) + alpha
-    n = np.full(lost.shape[1], len(lost), dtype=np.int64)
-    binary = bool(np.isin(lost, (0.0, 1.0)).all())
-    passes = p_values(lost.sum(axis=0), n, alpha, binary=binary) <= delta
+    passes = p_values(total, np.full(len(total), n, dtype=np.int64), alpha, binary=binary) <= delta
     return int(np.argmin(np.append(passes, False))) - 1

@@ -12,6 +12,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.parameters import CALLABLE, RANDOM_STATE, Constraints, Options, declared, parameter
 from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import selective_threshold
+from structsvm.risk.losses import checked
 from structsvm.risk.outputs import confidence, each, n_inputs, right_of, unwrapped
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ class RiskController(Promise):
         predicted = estimator.predict(X)
         sure = self._sure(estimator, X, predicted)
         losses = self._losses(estimator, X, y, predicted)
+        if weight is not None:  # without it, an output says nothing
+            sure, losses, weight = sure[weight > 0.0], losses[weight > 0.0], weight[weight > 0.0]
         threshold = selective_threshold(sure, losses, self.alpha, self.delta, weight)
         passed, own = passing(sure, threshold), np.ones(len(sure)) if weight is None else weight
         curve = RiskCurve.of(sure, losses, weight)
@@ -175,12 +178,8 @@ class RiskController(Promise):
         """The loss of each output; ValueError unless from 0 to 1."""
         if self.loss == "wrong":
             return 1.0 - right_of(estimator)(estimator, X, y, predicted)
-        pairs = zip(each(y), each(predicted), strict=True)
-        losses = np.array([self.loss(true, found) for true, found in pairs], dtype=np.float64)
-        if (bad := ~((losses >= 0.0) & (losses <= 1.0))).any():
-            i = int(np.argmax(bad))
-            raise ValueError(f"loss must return a number from 0 to 1, got {losses[i]:g} for output {i}")
-        return losses
+        own, pairs = self.loss, list(zip(each(y), each(predicted), strict=True))
+        return checked((own(true, found) for true, found in pairs), range(len(pairs)))
 
     def predict(self, X: Inputs) -> list[object]:
         """Return per input the estimator's output, or None where it is not sure enough; see `reasons_`."""

@@ -10,10 +10,11 @@ import numpy as np
 from structsvm.parameters import CALLABLE, FLAG, NONE, RANDOM_STATE, Constraints, Options, declared, parameter
 from structsvm.risk.base import SHARE, Promise, generator
 from structsvm.risk.bounds import certified_step, controlled_step, needed_for_quantile, needed_for_threshold
+from structsvm.risk.curves import LossCurves, curves_of, own_curves_of
 from structsvm.risk.losses import LOSSES, Safe
 from structsvm.risk.outputs import n_inputs, unwrapped
 from structsvm.risk.parts import parts_of
-from structsvm.risk.steps import GRID, Steps, grid, losses_along, own_losses_along, path_by_label
+from structsvm.risk.steps import GRID, Steps, grid, path_by_label
 from structsvm.risk.tables import names_alone
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class LossController(Promise):
         found = np.bincount(test[0].output[steps.only(step).first(test[0]) == 0], minlength=len(test[0]))
         return {
             "threshold_": self._threshold(steps, step),
-            "risk_": float(np.average(losses[:, step], weights=test[2])),
+            "risk_": float(np.average(losses.at(step), weights=test[2])),
             "size_": float(np.average(found, weights=test[2])),
             "n_calibration_": len(true),
         }
@@ -159,31 +160,34 @@ class LossController(Promise):
             steps = path_by_label(likely, true, others=others, weight=weight)
         if self._safe is not None:
             return steps
-        risks = np.average(self._losses(steps, likely, true, most), axis=0, weights=weight)
-        return steps.only(int(risks.argmin()))
+        risks = self._losses(steps, likely, true, most).means(weight)
+        return steps.only(int(risks.round(12).argmin()))  # the first of equal ones, however sums are rounded
 
-    def _losses(self, steps: Steps, likely: PartTable, true: PartTable, most: int) -> NDArray[np.float64]:
+    def _losses(self, steps: Steps, likely: PartTable, true: PartTable, most: int) -> LossCurves:
         """Losses of outputs along steps."""
         if callable(self.loss):
-            return own_losses_along(steps, likely, true, self.loss)
-        return losses_along(steps, likely, true, LOSSES[self.loss].of, most)
+            return own_curves_of(steps, likely, true, self.loss)
+        return curves_of(steps, likely, true, LOSSES[self.loss].of, most)
 
-    def _step(self, losses: NDArray[np.float64], weight: Floats | None) -> int:
+    def _step(self, losses: LossCurves, weight: Floats | None) -> int:
         """The last step from the safe end on that keeps the promise; ValueError if none does."""
-        order = slice(None, None, -1) if self._safe == "all" else slice(None)
-        ordered = losses[:, order]
+        is_all, n = self._safe == "all", len(losses)
+        own = np.ones(n) if weight is None else weight / weight.max()
         if self.delta is None:
-            last = controlled_step(ordered, self.alpha, weight)
+            total, counted = losses.raised(from_last=is_all).sums(own), float(own.sum())
+            last = controlled_step(total[:: -1 if is_all else 1], counted, self.alpha)
         else:
-            last = certified_step(ordered, self.alpha, self.delta, weight)
+            total = losses.sums(own) + self.alpha * (n - own.sum())
+            binary = bool(own.min() == 1.0) and losses.are_binary
+            last = certified_step(total[:: -1 if is_all else 1], n, self.alpha, self.delta, binary=binary)
         if last < 0:
-            least = float(np.average(losses, axis=0, weights=weight).min())
-            count = "" if weight is None else f", which count as {weight.sum() / weight.max():.3g} under their weights"
+            least = float(losses.means(own).min())
+            count = "" if weight is None else f", which count as {own.sum():.3g} under their weights"
             raise ValueError(
                 f"no threshold keeps the expected loss at alpha={self.alpha:g}: the least mean loss of the held-out "
                 f"outputs is {least:.4g}{count}; take a greater alpha, more held-out outputs, or a better estimator"
             )
-        return losses.shape[1] - 1 - last if self._safe == "all" else last
+        return losses.n_steps - 1 - last if is_all else last
 
     def _threshold(self, steps: Steps, step: int) -> float | dict[Hashable, float]:
         """A step as users see it."""
@@ -212,7 +216,7 @@ class LossController(Promise):
         parts = parts_of(estimator)
         likely, true = parts.likely(estimator, X), parts.true(estimator, X, y)
         losses = self._losses(self._found_steps, likely, true, most_of(estimator))
-        return 1.0 - float(np.average(losses[:, 0], weights=weight))
+        return 1.0 - float(np.average(losses.at(0), weights=weight))
 
 
 def rows_of(

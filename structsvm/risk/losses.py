@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, SupportsFloat, TypeAlias, cast
 
 import numpy as np
 
@@ -18,34 +17,21 @@ if TYPE_CHECKING:
 Safe: TypeAlias = Literal["all", "none"] | None
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of parts of outputs by steps of a threshold, each counted when a loss asks for it.
+class Counts(NamedTuple):
+    """Numbers of parts of outputs, as arrays of one shape.
 
     Attributes
     ----------
-    along : callable
-        ``along(is_true)``: how many parts of each output, the true ones or all, are found at each step: int64 array
-        (n_outputs, n_steps).
-    true : int64 array (n_outputs, 1)
-        How many parts are true.
+    right, found, true : int64 arrays
+        How many parts are found and true, found, and true.
     most : int
         The largest number of parts by which two outputs can differ; 0: there is no bound.
     """
 
-    along: Callable[[bool], NDArray[np.int64]]
+    right: NDArray[np.int64]
+    found: NDArray[np.int64]
     true: NDArray[np.int64]
     most: int
-
-    @cached_property
-    def right(self) -> NDArray[np.int64]:
-        """How many of the parts that are found at each step are true."""
-        return self.along(True)
-
-    @cached_property
-    def found(self) -> NDArray[np.int64]:
-        """How many parts are found at each step."""
-        return self.along(False)
 
 
 def missed(counts: Counts) -> Floats:
@@ -67,6 +53,19 @@ def f1(counts: Counts) -> Floats:
 def path(counts: Counts) -> Floats:
     """The edges between a found node of a taxonomy and the true one, as a share of the most that there can be."""
     return np.minimum((counts.found + counts.true - 2 * counts.right) / max(counts.most, 1), 1.0)
+
+
+def checked(losses: Iterable[object], outputs: Iterable[int]) -> Floats:
+    """A user's losses as numbers; ValueError for the first that is none from 0 to 1, naming its output."""
+    found = list[float]()
+    for loss, i in zip(losses, outputs, strict=True):
+        try:
+            found.append(float(cast("SupportsFloat", loss)))
+        except (TypeError, ValueError):
+            raise ValueError(f"loss must return a number from 0 to 1, got {loss!r:.80} for output {i}") from None
+        if not 0.0 <= found[-1] <= 1.0:
+            raise ValueError(f"loss must return a number from 0 to 1, got {found[-1]:g} for output {i}")
+    return np.array(found, dtype=np.float64)
 
 
 @dataclass(frozen=True)

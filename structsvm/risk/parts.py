@@ -72,7 +72,7 @@ def true_chunks(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
         raise
     if any(map(is_doubtful(mark), number)):
         check_known(labels, mark)
-    ids = np.array([number[label] for label in flat], dtype=np.int64)
+    ids = np.fromiter(map(number.__getitem__, flat), np.int64, len(flat))
     return chunks_of_ids(ids, np.cumsum([0, *map(len, labels)]), [part(label) for label in number])
 
 
@@ -88,9 +88,9 @@ def chunks_of_ids(ids: NDArray[np.int64], offsets: NDArray[np.int64], parts: Seq
     """Chunks of the labels of all sequences, which `structsvm.metrics._schemes.chunks_of` reads one by one."""
     kinds = list(dict.fromkeys(part.kind for part in parts))
     kind = np.array([kinds.index(part.kind) for part in parts], dtype=np.int64)[ids]
-    roles = np.array([part.role for part in parts], dtype="U1")[ids]
-    is_in, goes_on = roles != "O", np.zeros(len(ids) + 1, dtype=bool)
-    goes_on[1:-1] = np.isin(roles[:-1], OPEN) & np.isin(roles[1:], INSIDE) & (kind[1:] == kind[:-1])
+    roles, goes_on = np.array([part.role for part in parts], dtype="U1"), np.zeros(len(ids) + 1, dtype=bool)
+    is_in, is_open, is_inside = ((roles != "O")[ids], *(np.isin(roles, own)[ids] for own in (OPEN, INSIDE)))
+    goes_on[1:-1] = is_open[:-1] & is_inside[1:] & (kind[1:] == kind[:-1])
     goes_on[offsets] = False
     begins, lasts = np.flatnonzero(is_in & ~goes_on[:-1]), np.flatnonzero(is_in & ~goes_on[1:])
     first = offsets[np.searchsorted(offsets, begins, side="right") - 1]

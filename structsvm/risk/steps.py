@@ -1,4 +1,4 @@
-"""Thresholds of parts in an order, and the losses of outputs along it.
+"""Thresholds of parts in an order: one for all, or one for each label.
 
 A *step* is one threshold, or one for each label; step after step more parts are found, from none to all that have the
 least probability. The steps are settled before the outputs that test them are looked at: one grid for all, or a path
@@ -7,15 +7,13 @@ that other outputs have shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structsvm.risk.bounds import BLOCK
-from structsvm.risk.losses import Counts
-from structsvm.risk.tables import places_in, renumbered
+from structsvm.risk.tables import is_among, renumbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,10 +21,9 @@ if TYPE_CHECKING:
     from structsvm.arrays import Floats
     from structsvm.risk.tables import PartTable
 
-# A user's loss of the true and the found parts.
-OwnLoss: TypeAlias = "Callable[[frozenset[Hashable], frozenset[Hashable]], float]"
 # Thresholds from none to all, evenly in their log-odds: probabilities of good models are mostly close to 1.
-GRID = np.append(np.inf, 1.0 / (1.0 + np.exp(-np.linspace(14.0, -7.0, 421))))
+HIGHEST, LOWEST, PER_UNIT = 14.0, -7.0, 20
+GRID = np.append(np.inf, 1.0 / (1.0 + np.exp(-np.linspace(HIGHEST, LOWEST, int(HIGHEST - LOWEST) * PER_UNIT + 1))))
 # Prices of a false part, in true ones, along which a path by labels goes.
 PRICES = np.logspace(4.0, -4.0, 81)
 
@@ -54,6 +51,8 @@ class Steps:
 
     def first(self, likely: PartTable) -> NDArray[np.int64]:
         """The first step that finds each part, the number of steps if none does."""
+        if np.array_equal(self.thresholds[:, -1], GRID) and not self.labels:
+            return first_of_grid(likely.chance)
         if not self.labels:
             return np.searchsorted(-self.thresholds[:, 0], -likely.chance)
         column, found = renumbered(likely, self.labels), np.empty(len(likely.first), dtype=np.int64)
@@ -63,56 +62,18 @@ class Steps:
         return found
 
 
+def first_of_grid(chance: Floats) -> NDArray[np.int64]:
+    """The first step of the grid that finds each part, by its log-odds: rounding puts that off by one at most."""
+    p = np.clip(chance, np.finfo(np.float64).tiny, GRID[1])
+    place = np.ceil((HIGHEST - np.log(p / (1.0 - p))) * PER_UNIT).clip(0, len(GRID) - 2).astype(np.int64) + 1
+    place -= chance >= GRID[place - 1]
+    place += chance < GRID[place]
+    return place
+
+
 def grid() -> Steps:
     """One threshold for all parts, from none to all."""
     return Steps(GRID[:, None])
-
-
-def counts_of(steps: Steps, likely: PartTable, true: PartTable, most: int = 0) -> Counts:
-    """Numbers of the outputs' parts along the steps."""
-    place, output, n = steps.first(likely), likely.output, len(steps)
-    is_true = is_among(likely, true)
-
-    def along(only_true: bool) -> NDArray[np.int64]:
-        at = output * (n + 1) + place
-        at = at[is_true] if only_true else at
-        each = np.bincount(at, minlength=len(likely) * (n + 1)).reshape(len(likely), n + 1)
-        return np.cumsum(each[:, :n], axis=1)
-
-    return Counts(along, true.sizes[:, None], most)
-
-
-def is_among(likely: PartTable, true: PartTable) -> NDArray[np.bool_]:
-    """Whether each likely part is true."""
-    found, places = np.zeros(len(likely.first), dtype=bool), places_in(likely, true)
-    found[places[places >= 0]] = True
-    return found
-
-
-def losses_along(
-    steps: Steps, likely: PartTable, true: PartTable, loss: Callable[[Counts], Floats], most: int = 0
-) -> NDArray[np.float64]:
-    """Losses of outputs: array (n_outputs, n_steps), of which alone there is one for all outputs at a time."""
-    found = np.empty((len(likely), len(steps)))
-    for first in range(0, len(likely), BLOCK):
-        last = min(first + BLOCK, len(likely))
-        found[first:last] = loss(counts_of(steps, likely.between(first, last), true.between(first, last), most))
-    return found
-
-
-def own_losses_along(steps: Steps, likely: PartTable, true: PartTable, loss: OwnLoss) -> NDArray[np.float64]:
-    """The same of a user's function, which is called once for each set of parts; ValueError unless from 0 to 1."""
-    found, every, n = np.empty((len(likely), len(steps))), np.arange(len(steps)), len(steps)
-    places = np.split(steps.first(likely), likely.offsets[1:-1])
-    for i, (own, truth, place) in enumerate(zip(likely, true.frozen(), places, strict=True)):
-        changes = np.unique(np.append(0, place[place < n]))
-        pairs = list(zip(own, place.tolist(), strict=True))
-        each = [frozenset(part for part, at in pairs if at <= step) for step in changes.tolist()]
-        values = np.array([loss(truth, one) for one in each], dtype=np.float64)
-        if (bad := ~((values >= 0.0) & (values <= 1.0))).any():
-            raise ValueError(f"loss must return a number from 0 to 1, got {values[bad][0]:g} for output {i}")
-        found[i] = values[np.searchsorted(changes, every, side="right") - 1]
-    return found
 
 
 def path_by_label(likely: PartTable, true: PartTable, *, others: float, weight: Floats | None = None) -> Steps:

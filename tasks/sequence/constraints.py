@@ -269,11 +269,11 @@ def stored_constraints(constraints: ConstraintsLike) -> Any:
     """Constraints in the parameters of a file: texts; ["masks"] for what is stored with the oracle alone."""
     if constraints is None or isinstance(constraints, str):
         return constraints
-    if isinstance(constraints, Rule):
-        return str(constraints)
-    if isinstance(constraints, list) and all(isinstance(part, str | Rule) for part in constraints):
-        return [str(part) for part in constraints]
-    return ["masks"]
+    parts = constraints if isinstance(constraints, list) else [constraints]
+    texts = [str(part) for part in parts if isinstance(part, str) or (isinstance(part, Rule) and part.is_text)]
+    if len(texts) < len(parts):
+        return ["masks"]
+    return texts if isinstance(constraints, list) else texts[0]
 
 
 def broken_rule(

@@ -27,7 +27,7 @@ from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
-from structsvm.oracles.enumeration.lazily import no_sums, warn_of_gaps
+from structsvm.oracles.enumeration.lazily import no_sums, numbered, warn_of_gaps
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import checked_k
 from structsvm.solvers import ElasticLikelihood, LatentSVM
@@ -474,7 +474,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return found
         if self.has_quick_chances(int(tokens.lengths.max(initial=0))):
             own = [spans for n, spans in zip(tokens.lengths.tolist(), found, strict=True) if n]
-            chances = iter(chances_of(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, own))
+            with numbered(np.flatnonzero(tokens.lengths)):
+                chances = iter(chances_of(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, own))
             return [next(chances) if n else [] for n in tokens.lengths.tolist()]
         decoder, places = decoder_of(self.oracle, tokens), count()
         return [
@@ -508,7 +509,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def _likely_spans(self, tokens: Tokens, weights: Floats, least: float) -> Chunks:
         """All spans that have at least this probability, by place."""
         if self.segments is None and is_markov(self.oracle):
-            full = likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least)
+            with numbered(np.flatnonzero(tokens.lengths)):
+                full = likely_chunks(self.oracle, weights, tokens.without_empty(), self.parts_of_tags, least)
             return dataclasses.replace(full, offsets=full.offsets[np.append(0, np.cumsum(tokens.lengths > 0))])
         decoder, found, place = decoder_of(self.oracle, tokens), list[Any](), 0
         for n, marginals in zip(tokens.lengths.tolist(), marginals_of(self.oracle, weights, tokens), strict=True):
@@ -974,6 +976,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if constraints == ("masks",):
             allowed = self.oracle.allowed if self.segments is None else None
             constraints = allowed if self.oracle.language is None else self.oracle.language
+            if self.oracle.rules:
+                constraints = [*([] if allowed is None else [allowed]), *self.oracle.rules]
         elif isinstance(constraints, tuple):
             constraints = list(constraints)
         return params | {"constraints": constraints}

@@ -28,6 +28,7 @@ DATA = {
     ),
     "alignment": "".join(f">s{k}\nACD-EF\n>t{k}\nACDGEF\n" for k in range(20)),
 }
+SOLVERS = ("larank", "pairwise", "crammer_singer", "weston_watkins", "perceptron")
 OPTIONS = {"semantics": [], "attributes": ["-C", "1", "--format", "crfsuite"]}
 
 
@@ -61,6 +62,75 @@ def test_every_task(tmp_path, name):
     assert after.arrays.keys() == before.arrays.keys()
     run(tmp_path, "calibrate", "m", "d", "--risk", "0.6", "--delta", "0.3", "-o", "other", "-q")
     assert structsvm.load(tmp_path / "other").alpha == 0.6 and structsvm.load(tmp_path / "m").alpha == 0.5
+
+
+TAGGED = "the O\ndog B-N\nbarks I-N\n\na O\ncat B-M\n\n" * 10
+# Models of a task that other options train: task, data, options.
+VARIANTS = {
+    "log loss": ("sequence", DATA["sequence"], "-C 1 --loss log"),
+    "margins": ("sequence", DATA["sequence"], "-C 1 --loss hamming --no-probability"),
+    "greedy": ("sequence", DATA["sequence"], "-C 1 --inference greedy"),
+    "order 2": ("sequence", DATA["sequence"], "-C 1 --order 2"),
+    "perceptron": ("sequence", DATA["sequence"], "--solver perceptron"),
+    "segments": ("sequence", TAGGED, "-C 1 --segments"),
+    "a scheme": ("sequence", TAGGED, "-C 1 --constraints bio"),
+    "hashed": ("sequence", DATA["sequence"], "-C 1 --hash-bits 8"),
+    "labels in part": ("sequence", DATA["sequence"].replace("N I", "N _", 1), "-C 1 --partial"),
+    "a table": ("sequence", "sentence,word,label\n" + "".join(f"{k},the,D\n{k},dog,N\n" for k in range(20)), "-C 1"),
+    "averaged": ("semantics", DATA["semantics"], "--solver perceptron"),
+    **{name: ("multiclass", DATA["multiclass"], f"--solver {name}") for name in SOLVERS},
+    "classes": ("multiclass", DATA["multiclass"] * 3, "-C 1 --probability"),
+    **{name: ("binary", DATA["binary"], f"--machine {name}") for name in ("lasvm", "huller", "sgdqn")},
+    "two classes": ("binary", DATA["binary"] * 3, "-C 1 --probability"),
+    **{name: ("multilabel", DATA["multilabel"], f"-C 1 --interactions {name}") for name in ("none", "tree", "full")},
+    "paths": ("taxonomy", "text,category\n" + "green tree,a/x\nblue sky,b/y\nwide sky,b/z\n" * 7, "-C 1"),
+    "trees by sums": ("dependency", DATA["dependency"], "-C 1 --loss log"),
+    "words": ("grammar", DATA["grammar"], "-C 1 --terminals words"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_estimator(tmp_path, name):
+    """Each kind of model is calibrated from its own files, from a pipe too, and answers what it is sure of."""
+    task, data, options = VARIANTS[name]
+    (tmp_path / "d").write_text(data)
+    (tmp_path / "held").write_text(data.replace("N _", "N I"))
+    run(tmp_path, "train", task, "d", "-m", "m", "-q", *options.split())
+    run(tmp_path, "calibrate", "m", "held", "--risk", "0.9", "--delta", "0.5", "-q")
+    careful = structsvm.load(tmp_path / "m")
+    assert careful.coverage_ == 1.0 and careful.n_calibration_ >= 10
+    held = (tmp_path / "held").read_text()
+    run(tmp_path, "calibrate", "m", "-", "--risk", "0.9", "--delta", "0.5", "-o", "piped", "-q", text=held)
+    assert structsvm.load(tmp_path / "piped").threshold_ == careful.threshold_
+    plain = given(tmp_path)
+    assert plain and given(tmp_path, "--abstain") == given(tmp_path, "--abstain-below", "0") == plain
+    # Further training ends the promise.
+    run(tmp_path, "train", task, "d", "-m", "more", "-q", "--warm-start", "m", *options.split())
+    assert (
+        "--abstain needs a model with a promise" in run(tmp_path, "predict", "more", "held", "--abstain", status=2)[1]
+    )
+
+
+def given(folder, *options):
+    """Predictions of the model; meanings come without the words that they are from."""
+    out = run(folder, "predict", "m", "held", "-q", *options)[0]
+    return [json.loads(line)["meaning"] for line in out.splitlines()] if out.startswith('{"sentence"') else out
+
+
+@pytest.mark.parametrize("method", ["relaxed", "expansion"])
+def test_graphs_without_a_second_best_labelling(tmp_path, method):
+    (tmp_path / "d").write_text(DATA["graph"])
+    run(tmp_path, "train", "graph", "d", "-m", "m", "-q", "-C", "1", "--method", method)
+    _, err = run(tmp_path, "calibrate", "m", "d", "--risk", "0.9", status=1)
+    assert f"d: graph 0: the k best labellings need exact inference, and its method is '{method}'" in err
+
+
+def test_meanings_without_confidence(tmp_path):
+    (tmp_path / "d").write_text(DATA["semantics"])
+    run(tmp_path, "train", "semantics", "d", "-m", "m", "-q", "--method", "ospas")
+    for args in (("calibrate", "m", "d"), ("predict", "m", "d", "--abstain-below", "0.5")):
+        assert "m: meanings of --method ospas have no confidence" in run(tmp_path, *args, status=2)[1]
 
 
 @pytest.mark.filterwarnings("default::structsvm.AdviceWarning")

@@ -135,8 +135,10 @@ def test_what_is_refused():
     chain = Chain(language=LANGUAGES["an expression"])
     with pytest.raises(ValueError, match="y at batch entry 1 is no labelling of the language"):
         log_loss(chain, parts, np.array([[0, 1, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1], [0, 1, 0, 1]]))
-    with pytest.raises(NoOutput):
-        Chain(language=label_language(NAMES, "a b c")).argmax(*parts, lengths=[4, 3, 3, 3])
+    with pytest.raises(NoOutput, match="entry 0 has no output: each one has a part whose score is -inf"):
+        Chain(language=label_language(NAMES, "a b c")).argmax(
+            np.full_like(parts[0], -np.inf), parts[1], lengths=[3] * 4
+        )
     with pytest.raises(ValueError, match="no labelling meets"):
         label_language(NAMES, "a b", "b a")
     with pytest.raises(ValueError, match="'z'"):
@@ -196,6 +198,27 @@ def test_no_verb_fills_the_memory(verb):
     parts = [np.zeros((1, 2, 40)), np.zeros((40, 40, 40))]
     with pytest.raises(ValueError, match="pairs of labels and states: 1 sequences of up to 2 tokens need tables"):
         VERBS[verb](chain, parts)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_lengths_that_a_language_does_not_have_are_named(order):
+    parts, chain = scores(0, "one", order), Chain(order=order, language=label_language(NAMES, "(a b)+ | a b c"))
+    lengths, y = [2, 0, 3, 1], np.array([[0, 1, -1, -1], [-1] * 4, [0, 1, 2, -1], [-1] * 4])
+    says = r"Batch entry 3 has no output: the language has no labelling of length 1 \(the nearest: 2\)\."
+    for asked in (
+        lambda: chain.argmax(*parts, lengths=lengths),
+        lambda: chain.marginals(*parts, lengths=lengths),
+        lambda: chain.sample(*parts, n_samples=2, seed=0, lengths=lengths),
+        lambda: log_loss(chain, parts, y, lengths=lengths),
+    ):
+        with pytest.raises(NoOutput, match=says):
+            asked()
+    assert np.isneginf(chain.log_partition(*parts, lengths=lengths)).tolist() == [False, False, False, True]
+    # An entry without tokens has the empty labelling, whatever the language is.
+    assert log_loss(chain, parts, y, lengths=[2, 0, 3, 2])[0][1] == 0.0
+    assert (
+        hinge(chain, parts, np.where(np.arange(4)[:, None] == 3, [0, 1, -1, -1], y), lengths=[2, 0, 3, 2])[0][1] == 0.0
+    )
 
 
 def lines_of(call):

@@ -7,10 +7,12 @@ from operator import and_
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from structures_table import Chains
 
 import structsvm.oracles._viterbi as compiled
 from structsvm import AdviceWarning, CuttingPlane, FrankWolfe, LaRank
+from structsvm.dual.parallel import Rounds
 from structsvm.oracles.enumeration import lazily
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
@@ -177,6 +179,18 @@ def test_labellings_that_break_too_many_at_once_keep_to_the_first_rules(small):
     shard.most_violated(1, w)
     assert problem.relaxed.tolist() == [True, True] + [False] * (len(x) - 2)  # shards share the marks
     assert pickle.loads(pickle.dumps(problem)).relaxed.tolist() == problem.relaxed.tolist()
+
+
+def test_sequences_that_other_processes_find_relaxed_are_marked(small):
+    """Also where their labellings are no cuts: in a round that asks for violations alone."""
+    oracle, x, y = many_case()
+    here, there = oracle.bind(x, y), oracle.bind(x, y)
+    w = np.zeros(oracle.n_features, dtype=np.float32)
+    w.reshape(-1, oracle.stride)[:MOST, :MOST] = 9.0 * np.eye(MOST)
+    alone = Rounds(here).violations(w)
+    with parallel_config(backend="multiprocessing", n_jobs=2):
+        assert (Rounds(there, 2).violations(w) == alone).all()
+    assert here.relaxed.any() and there.relaxed.tolist() == here.relaxed.tolist() and there.inference == "relaxed"
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

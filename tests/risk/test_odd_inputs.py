@@ -1,12 +1,17 @@
-"""Promises of odd inputs: iterators, tables, nothing, weights of 0, one class, groups without a name."""
+"""Promises of odd inputs: iterators, tables, nothing, weights of 0, one class, groups without a name, other models."""
+
+import copy
+import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -116,6 +121,23 @@ def test_outputs_of_weight_0_are_left_out(tagger, loss, by_label):
     assert settled(careful) == settled(alone) and careful.n_calibration_ == 60
     with pytest.raises(ValueError, match=r"needs at least \d held-out outputs, got 1"):
         LossController(tagger, **params).calibrate(X, Y, np.eye(200)[3])
+
+
+def test_answers_count_no_outputs_of_weight_0(tagger):
+    weight = np.where(np.arange(200) < 140, 0.0, 1.0)
+    careful = RiskController(tagger, alpha=0.5, delta=0.2).calibrate(X, Y, weight)
+    alone = RiskController(tagger, alpha=0.5, delta=0.2).calibrate(X[140:], Y[140:])
+    assert settled(careful) == settled(alone) and careful.n_calibration_ == 60
+    assert careful.curve_.risk.tolist() == alone.curve_.risk.tolist()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, "None"), ("x", "'x'"), ([0.1], r"\[0.1\]"), (np.nan, "nan"), (-0.5, "-0.5"), (2, "2")]
+)
+def test_losses_that_are_no_numbers(tagger, value, shown):
+    for kind in (RiskController, LossController):
+        with pytest.raises(ValueError, match=rf"loss must return a number from 0 to 1, got {shown} for output 0"):
+            kind(tagger, loss=lambda *_: value, alpha=0.5, delta=0.5).calibrate(X[:1] * 20, Y[:1] * 20)
 
 
 def test_weights_under_which_outputs_are_few(tagger):
@@ -323,3 +345,51 @@ def test_many_groups_are_compared_once(classifier):
     groups = [Name(f"g{i // 3}") for i in range(300)]
     careful = ConformalSets(classifier, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:], groups=groups)
     assert len(careful.quantile_) == 100 and len(calls) < 3000
+
+
+# ---- a promise is about one model -----------------------------------------------------------------
+
+CHANGES = {
+    "partial_fit": lambda model: model.partial_fit(X[:30], Y[:30]),
+    "fit": lambda model: model.fit(X[:30], Y[:30]),
+    "calibrate": lambda model: model.calibrate(X[:90], Y[:90]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_promise_ends_where_the_model_is_changed(tagger, kind, change, tmp_path):
+    model = copy.deepcopy(tagger)
+    careful = kind(model, alpha=0.5, random_state=0).calibrate(X, Y)
+    before, kept = repr(careful.predict(X[:9])), pickle.loads(pickle.dumps(careful))
+    CHANGES[change](model)
+    for asked in (
+        lambda: careful.predict(X[:9]),
+        lambda: careful.score(X, Y),
+        lambda: careful.save(tmp_path / "m"),
+        lambda: pickle.loads(pickle.dumps(careful)).predict(X[:9]),
+    ):
+        with pytest.raises(
+            NotFittedError, match=f"{kind.__name__} was calibrated before its SequenceLabeler was changed"
+        ):
+            asked()
+    assert not (tmp_path / "m").exists()
+    assert repr(kept.predict(X[:9])) == repr(copy.deepcopy(kept).predict(X[:9])) == before  # it has the old model
+    assert len(careful.calibrate(X, Y).predict(X[:9])) == 9
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), SGDClassifier(loss="log_loss", random_state=0), LogisticRegression()])
+@pytest.mark.parametrize("kind", [RiskController, ConformalSets, LossController])
+def test_a_promise_ends_where_a_classifier_is_trained_again(kind, model, tmp_path):
+    joblib = pytest.importorskip("joblib")
+    whole = make_pipeline(StandardScaler(), model).fit(ROWS[:100], CLASSES[:100])
+    careful = kind(whole, alpha=0.6, random_state=0).calibrate(ROWS[100:], CLASSES[100:])
+    before = careful.predict(ROWS[:9])
+    joblib.dump(careful, tmp_path / "m")
+    assert (
+        joblib.load(tmp_path / "m").predict(ROWS[:9]) == pickle.loads(pickle.dumps(careful)).predict(ROWS[:9]) == before
+    )
+    (model.partial_fit if hasattr(model, "partial_fit") else model.fit)(ROWS[:50] + 1.0, CLASSES[:50])
+    with pytest.raises(NotFittedError, match="was calibrated before its Pipeline was changed, by training"):
+        careful.predict(ROWS[:9])
+    assert len(careful.calibrate(ROWS[100:], CLASSES[100:]).predict(ROWS[:9])) == 9

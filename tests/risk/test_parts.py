@@ -18,9 +18,11 @@ from structsvm import ConvergenceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.metrics import path_loss
 from structsvm.risk import ConformalSets, ConformalSpans, LossController
+from structsvm.risk.bounds import p_values
+from structsvm.risk.curves import curves_of, own_curves_of
 from structsvm.risk.losses import LOSSES
 from structsvm.risk.parts import parts_of, true_paths
-from structsvm.risk.steps import BLOCK, GRID, counts_of, grid, losses_along, own_losses_along, path_by_label
+from structsvm.risk.steps import GRID, first_of_grid, grid, path_by_label
 from structsvm.risk.tables import UNSEEN, PartTable, joined, names_alone, nodes, places_in
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import parse_tree
@@ -77,22 +79,93 @@ def by_sets(name, true, found):
     return min(len(true ^ found) / 12, 1.0)
 
 
+def along(curves):
+    """The losses at all steps: array (n_outputs, n_steps)."""
+    return np.stack([curves.at(step) for step in range(curves.n_steps)], axis=1)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses_along_the_grid_are_those_of_sets(name):
     likely, true = invented(60)
     tables = table(likely), table(true)
-    losses = losses_along(grid(), *tables, LOSSES[name].of, most=12)
-    asked = []
+    curves, asked = curves_of(grid(), *tables, LOSSES[name].of, most=12), []
 
     def own(truth, found):
         asked.append(found)
         return by_sets(name, truth, found)
 
+    losses = along(curves)
     assert losses.shape == (60, len(GRID)) and losses.min() >= 0.0 and losses.max() <= 1.0
-    assert own_losses_along(grid(), *tables, own) == pytest.approx(losses)
-    assert len(likely) < len(asked) <= sum(len(parts) + 1 for parts in likely)  # a set once
-    if name in ("missed", "wrong"):
-        assert (losses[:, 0] == 0.0).all() if name == "wrong" else (losses[:, 0] >= losses[:, -1]).all()
+    assert along(own_curves_of(grid(), *tables, own)) == pytest.approx(losses)
+    assert len(likely) < len(asked) == len(curves.step) <= sum(len(parts) + 1 for parts in likely)  # a set once
+    for step in range(0, len(GRID), 20):
+        found = [frozenset(part for part, p in parts.items() if p >= GRID[step]) for parts in likely]
+        assert losses[:, step] == pytest.approx([by_sets(name, *pair) for pair in zip(true, found, strict=True)])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_sums_and_raised_losses_are_those_of_the_table(name):
+    likely, true = invented(80)
+    curves = curves_of(grid(), table(likely), table(true), LOSSES[name].of, most=12)
+    losses, weight = along(curves), RNG.random(80)
+    assert curves.sums(weight) == pytest.approx(weight @ losses)
+    assert curves.means(weight) == pytest.approx(np.average(losses, axis=0, weights=weight))
+    assert (along(curves.raised(from_last=False)) == np.maximum.accumulate(losses, axis=1)).all()
+    assert (along(curves.raised(from_last=True)) == np.maximum.accumulate(losses[:, ::-1], axis=1)[:, ::-1]).all()
+    assert curves.are_binary == np.isin(losses, (0.0, 1.0)).all()
+
+
+def test_places_in_the_grid_are_exact():
+    near = [np.nextafter(GRID[1:], side) for side in (0.0, 1.0)]
+    chance = np.concatenate([GRID[1:], *near, RNG.random(5000), [0.0, 5e-324, 1.0, 1.0 + 1e-15]])
+    assert (first_of_grid(chance) == np.searchsorted(-GRID, -chance)).all()
+
+
+def plain_step(losses, safe, alpha, delta, weight):
+    """The step of a table of losses (n_outputs, n_steps), as the papers have it; -1: none."""
+    own = np.ones(len(losses)) if weight is None else weight / weight.max()
+    if safe == "all":
+        losses = losses[:, ::-1]
+    if delta is None:
+        total = own @ np.maximum.accumulate(losses, axis=1)
+        is_kept = (total + 1.0) / (own.sum() + 1.0) <= alpha + 1e-9
+    else:
+        lost = own[:, None] * (losses - alpha) + alpha
+        n, binary = np.full(losses.shape[1], len(losses)), bool(np.isin(lost.round(12), (0.0, 1.0)).all())
+        is_kept = p_values(lost.sum(axis=0), n, alpha, binary=binary) <= delta
+    last = int(np.argmin(np.append(is_kept, False))) - 1
+    return losses.shape[1] - 1 - last if safe == "all" and last >= 0 else last
+
+
+@pytest.mark.parametrize("delta", [None, 0.2])
+@pytest.mark.parametrize("name", ["missed", "wrong"])
+def test_thresholds_are_those_of_the_plain_definition(name, delta):
+    found = []
+    for seed in range(40):
+        likely, true = invented(40)
+        curves = curves_of(grid(), table(likely), table(true), LOSSES[name].of)
+        weight = [None, np.full(40, 0.3), RNG.random(40)][seed % 3]
+        promise = LossController(None, loss=name, alpha=[0.3, 0.5, 0.7][seed % 3], delta=delta)
+        wanted = plain_step(along(curves), LOSSES[name].safe, promise.alpha, delta, weight)
+        try:
+            found.append(promise._step(curves, weight))
+        except ValueError:
+            found.append(-1)
+        assert found[-1] == wanted
+    assert len(set(found)) > 10
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("n", [0, 1, 300])
+def test_losses_are_those_of_each_output_alone(name, n):
+    likely, true = many(n)
+    curves = curves_of(grid(), likely, true, LOSSES[name].of, 12)
+    assert len(curves) == n and curves.sums(np.ones(n)).shape == (len(GRID),)
+    losses = along(curves)
+    for i in range(0, n, 50):
+        one = np.arange(n) == i
+        alone = curves_of(grid(), likely.take(one), true.take(one), LOSSES[name].of, 12)
+        assert (along(alone)[0] == losses[i]).all()
 
 
 def many(n, parts=4):
@@ -103,23 +176,17 @@ def many(n, parts=4):
     return likely, likely.keep(likely.first % 2 == 0)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("n", [0, 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])
-def test_losses_are_those_of_all_outputs_at_once(name, n):
-    likely, true = many(n)
-    whole = LOSSES[name].of(counts_of(grid(), likely, true, 12))
-    assert (losses_along(grid(), likely, true, LOSSES[name].of, 12) == whole).all() and whole.shape == (n, len(GRID))
-
-
-def test_losses_of_many_outputs_take_the_memory_of_their_table():
-    likely, true = many(20 * BLOCK)
+def test_losses_of_many_outputs_take_the_memory_of_their_changes():
+    """A table of all outputs and steps is never made."""
+    likely, true = many(10_000)
     tracemalloc.start()
     try:
-        losses = losses_along(grid(), likely, true, LOSSES["f1"].of)
+        curves = curves_of(grid(), likely, true, LOSSES["f1"].of)
+        curves.raised(from_last=False).sums(np.ones(10_000))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 1.5 * losses.nbytes
+    assert len(curves.step) <= 5 * 10_000 and peak < 10_000 * len(GRID) * 8 / 4
 
 
 def test_the_loss_of_a_path_is_that_of_metrics():
@@ -129,9 +196,9 @@ def test_the_loss_of_a_path_is_that_of_metrics():
         for b in taxonomy.nodes:
             true, found = (frozenset(taxonomy.ancestors(node)) for node in (a, b))
             tables = (table([own], taxonomy.nodes, names_alone) for own in (found, true))
-            counts = counts_of(grid().only(-1), *tables, 2 * int(taxonomy.depth.max()))
-            share = path_loss([a], [b], taxonomy) / (2 * int(taxonomy.depth.max()))
-            assert LOSSES["path"].of(counts)[0, 0] == pytest.approx(share)
+            most = 2 * int(taxonomy.depth.max())
+            loss = curves_of(grid().only(-1), *tables, LOSSES["path"].of, most).at(0)
+            assert loss == pytest.approx([path_loss([a], [b], taxonomy) / most])
 
 
 def test_a_path_by_label_is_the_best_for_its_price():
@@ -372,7 +439,7 @@ class Table:
 
     def predict_some(self, promise, chosen):
         loss = LOSSES[promise.loss].of
-        return losses_along(promise._found_steps, self.likely, self.true, loss)[chosen, 0]
+        return curves_of(promise._found_steps, self.likely, self.true, loss).at(0)[chosen]
 
 
 def splits(n, size, rng):

@@ -211,6 +211,10 @@ def test_expressions_of_any_size_end():
 def test_rules_as_text():
     assert rule_of("before(B-NAME, 'I NAME', since=SEP)") == before("B-NAME", "I NAME", since="SEP")
     assert rule_of(str(at_most_once("a b", "c,d", "e"))) == at_most_once("a b", "c,d", "e")
+    for name in ("it's", 'a "b"', "a b\\c", "a\u00a0b", "new\nline", "x=y", "since=S", "(", ""):
+        for rule in (at_most_once(name), before("q", "r", since=name), max_length(name, 2)):
+            assert rule.is_text and rule_of(str(rule)) == rule
+    assert not at_most_once('it\'s "both"').is_text
     assert rule_of("a (b)") is None
     assert {rule_of(f"{name}(a, {3 if name == 'max_length' else 'b'})").name for name in rules.NAMES} == set(
         rules.NAMES
@@ -305,6 +309,7 @@ def test_tables_that_are_none():
         ([[0]], [1], "bool array"),
         ([[1]], [True], "states 1 to 1, expected -1"),
         ([[-2]], [True], "states -2 to -2"),
+        ([[0, 1], [1]], [True, True], "following and accepting must be arrays, got rows of several lengths"),
     ]:
         with pytest.raises(ValueError, match=wanted):
             Automaton(following, accepting)

@@ -54,7 +54,10 @@ class Automaton:
     """
 
     def __init__(self, following: ArrayLike, accepting: ArrayLike) -> None:
-        table, ends = np.asarray(following), np.asarray(accepting)
+        try:
+            table, ends = np.asarray(following), np.asarray(accepting)
+        except ValueError:
+            raise ValueError("following and accepting must be arrays, got rows of several lengths") from None
         if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iu":
             raise ValueError(
                 f"following must be an integer array (n_states, n_labels), got {table.dtype} {table.shape}"
@@ -250,6 +253,15 @@ class Automaton:
             now = np.zeros(self.n_states, dtype=bool)
             now[after[after >= 0]] = True
         return possible
+
+    def impossible_length(self, lengths: Integers) -> tuple[int, str] | None:
+        """The first of some lengths that no sequence of the language has: its place, and the nearest ones in words."""
+        possible = self.possible_lengths(int(lengths.max(initial=0)) + self.n_states)
+        if possible[lengths].all():
+            return None
+        i, others = int((~possible[lengths]).argmax()), np.flatnonzero(possible[1:]) + 1
+        near = [*others[others < lengths[i]][-1:].tolist(), *others[others > lengths[i]][:1].tolist()]
+        return i, f"the nearest: {' and '.join(map(str, near))}"
 
 
 def _in_order(table: Integers, accepting: NDArray[np.bool_], start: int) -> tuple[Integers, NDArray[np.bool_]]:

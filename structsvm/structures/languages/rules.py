@@ -80,6 +80,14 @@ class Rule:
         more += [] if self.most is None else [str(self.most)]
         return f"{self.name}({', '.join([*map(_quoted, self.fields), *more])})"
 
+    @property
+    def is_text(self) -> bool:
+        """Whether `rule_of` reads the rule's text as this rule: it does unless a label has both kinds of quotes."""
+        try:
+            return rule_of(str(self)) == self
+        except ValueError:
+            return False
+
     def each(self) -> list[Rule]:
         """The rule, or one per field where it speaks about each by itself."""
         if self.name in ("in_order", "before", "max_length"):
@@ -291,4 +299,6 @@ _MAKERS: dict[str, Maker] = {
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[^\s,'\"()=]+", name) else repr(name)
+    """A label as `rule_of` reads it, unless it has quotation marks of both kinds."""
+    mark = '"' if "'" in name else "'"
+    return name if re.fullmatch(r"[^\s,'\"()=]+", name) else f"{mark}{name}{mark}"

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from structsvm.tasks.sequence.chains import nothing_left
 from structsvm.tasks.sequence.chunks.chances import INSIDE, OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,8 +35,12 @@ if TYPE_CHECKING:
     from structsvm.oracles.viterbi import ViterbiOracle
     from structsvm.tasks.sequence.examples import Span
 
+# The labels of a type of chunks, and which pairs of these belong together.
+Group: TypeAlias = "tuple[NDArray[np.intp], NDArray[np.bool_]]"
 # Numbers of pairs of labels, of the tokens of sequences side by side.
 MOST_PAIRS = 1 << 20
+# Numbers of labels of tokens whose chunks are followed together: with what is counted they stay in a cache.
+MOST_TOGETHER = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,26 +128,29 @@ def edges_of(oracle: ViterbiOracle, weights: Floats) -> list[NDArray[np.float64]
 
 
 def transitions_of(
-    oracle: ViterbiOracle, weights: Floats, tokens: Tokens, chosen: NDArray[np.int64]
+    oracle: ViterbiOracle, weights: Floats, tokens: Tokens, chosen: NDArray[np.int64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Scores of pairs of features and of neighbouring labels, for the tokens of some sequences but their first ones."""
+    """Scores of neighbouring labels, (1, 1, K, K); with features of pairs those of each token but the first of each."""
     K, own = oracle.n_labels, tokens.take(chosen)
     if own.bigrams is None or not oracle.n_bigrams:
-        return np.zeros((len(own), int(own.lengths.max()) - 1, K, K))
+        return edges[None, None]
     rows = np.asarray(weights).reshape(-1, oracle.stride)[oracle.first_bigram_row :, :K]
     pairs = summed(rows.reshape(oracle.n_bigrams, K, K), own.bigrams)
-    return padded(pairs, own.offsets, np.arange(len(own)))[:, 1:]
+    return padded(pairs, own.offsets, np.arange(len(own)))[:, 1:] + edges
 
 
 def batches(tokens: Tokens, K: int) -> Iterator[NDArray[np.int64]]:
-    """Sequences of similar lengths, so that several together have no more than `MOST_PAIRS` pairs of labels."""
-    order = np.argsort(tokens.lengths, kind="stable")
-    first = 0
-    for k, length in enumerate(tokens.lengths[order].tolist()):
-        if k > first and (k + 1 - first) * length * K * K > MOST_PAIRS:
-            yield order[first:k]
-            first = k
-    if len(order):
+    """Sequences of similar lengths, so that several together have no more than `MOST_PAIRS` pairs of labels.
+
+    They come from one run of sequences after another, with about `MOST_TOGETHER` labels of tokens each.
+    """
+    starts = np.searchsorted(tokens.offsets, np.arange(0, tokens.n_tokens, MOST_TOGETHER // K + 1))
+    for a, b in pairwise(np.unique(np.append(starts, len(tokens))).tolist()):
+        order, first = a + np.argsort(tokens.lengths[a:b], kind="stable"), 0
+        for k, length in enumerate(tokens.lengths[order].tolist()):
+            if k > first and (k + 1 - first) * length * K * K > MOST_PAIRS:
+                yield order[first:k]
+                first = k
         yield order[first:]
 
 
@@ -161,41 +169,57 @@ def likely_chunks(
         Over 0.
     """
     groups, kinds = labels_of_kinds(parts), sorted({part.kind for part in parts if part.role != "O"}, key=str)
-    found = [Runs(*(np.empty(0, dtype=np.int64),) * 3, np.empty(0))]
-    kind = [0]
-    for chosen, lengths, labels, pairs in marginals_of(oracle, weights, tokens):
-        # By label first: what is summed over labels lies in rows.
-        of_label = np.ascontiguousarray(np.moveaxis(labels, 2, 0))
-        for k, name in enumerate(kinds):
-            own, together = groups[name]
-            first = of_label[own]
-            goes_on = np.zeros((len(own), *first.shape))
-            for a, b in np.argwhere(together).tolist():
-                goes_on[a, b, :, :-1] = pairs[:, :, own[a], own[b]]
-            for runs in runs_of(first, goes_on, lengths, least):
-                found.append(runs._replace(sequence=chosen[runs.sequence]))
-                kind.append(k)
-    each = np.repeat(kind, [len(runs.start) for runs in found])
-    sequence, start, stop, chance = (np.concatenate(column) for column in zip(*found, strict=True))
-    place = (tokens.offsets[sequence] + start) * (int(tokens.lengths.max(initial=0)) + 1) + stop - start
-    order = np.argsort(place * len(kinds) + each)
-    offsets = np.append(0, np.cumsum(np.bincount(sequence, minlength=len(tokens))))
-    return Chunks(offsets, start[order], stop[order], each[order], chance[order], kinds)
+    own = [groups[kind] for kind in kinds]
+    steps = (steps_of(*found, own) for found in marginals_of(oracle, weights, tokens))
+    found = [Chunks.of_lists([]), *(chunks_of(some, own, kinds, least) for some in together(steps))]
+    sizes = np.concatenate([np.diff(chunks.offsets) for chunks in found])
+    columns = zip(*((some.start, some.stop, some.kind, some.chance) for some in found), strict=True)
+    start, stop, kind, chance = map(np.concatenate, columns)
+    return Chunks(np.append(0, np.cumsum(sizes)), start, stop, kind, chance, kinds)
+
+
+def chunks_of(some: Steps, groups: Sequence[Group], kinds: Sequence[str], least: float) -> Chunks:
+    """The chunks of sequences that follow one another, by place, the shorter ones first.
+
+    How many begin at each token says where each chunk goes.
+    """
+    bounds, order = np.append(0, np.cumsum(some.lengths)), np.argsort(some.sequences)
+    sorted_bounds = np.append(0, np.cumsum(some.lengths[order]))
+    shift = np.empty_like(order)
+    shift[order] = sorted_bounds[:-1] - bounds[order]
+    tokens = np.arange(bounds[-1]) + np.repeat(shift, some.lengths)
+    found = sorted(runs_of(some, groups, least), key=lambda runs: (runs.length, runs.kind))
+    counts = np.bincount(tokens[np.concatenate([runs.start for runs in found])], minlength=len(tokens))
+    ends = np.append(0, np.cumsum(counts))
+    start, stop, kind = (np.empty(ends[-1], dtype=np.int64) for _ in range(3))
+    chance, free = np.empty(ends[-1]), ends[:-1].copy()
+    for runs in found:
+        first = tokens[runs.start]
+        at = free[first]
+        free[first] += 1
+        start[at], stop[at], kind[at], chance[at] = first, first + runs.length, runs.kind, runs.chance
+    offsets = ends[sorted_bounds]
+    before = np.repeat(sorted_bounds[:-1], np.diff(offsets))
+    return Chunks(offsets, start - before, stop - before, kind, chance, kinds)
 
 
 def marginals_of(
     oracle: ViterbiOracle, weights: Floats, tokens: Tokens
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
     """Yield some sequences, their lengths, and the probabilities of labels and of pairs of neighbours."""
-    from structsvm.layers import Chain  # scipy comes with it
+    from structsvm.layers._chain import Batch
 
     rows = np.asarray(weights).reshape(-1, oracle.stride)[: oracle.n_token_features, : oracle.n_labels]
     emissions, (edges, start, end) = summed(rows, tokens), edges_of(oracle, weights)
     for chosen in batches(tokens, oracle.n_labels):
-        lengths = tokens.lengths[chosen]
-        scores = padded(emissions, tokens.offsets, chosen), transitions_of(oracle, weights, tokens, chosen) + edges
-        marginals = Chain().marginals(*scores, start, end, lengths=lengths)
-        labels, pairs = (np.asarray(part, dtype=np.float64) for part in marginals[:2])
+        lengths, scores = tokens.lengths[chosen], padded(emissions, tokens.offsets, chosen)
+        moves = transitions_of(oracle, weights, tokens, chosen, edges)
+        log_sums, labels = np.empty(len(lengths)), np.empty_like(scores)
+        pairs = np.empty((*scores.shape[:1], scores.shape[1] - 1, *edges.shape))
+        batch = Batch(scores, moves, start[None], end[None], lengths, apart=True)
+        batch.sums(0, batch.n_groups, log_sums, labels, pairs)
+        for i in np.flatnonzero(~np.isfinite(log_sums))[:1].tolist():
+            raise nothing_left(oracle, int(chosen[i]), int(lengths[i]))
         yield chosen, lengths, labels, pairs
 
 
@@ -217,7 +241,7 @@ def chances_of(
     return found
 
 
-def labels_of_kinds(parts: Sequence[Part]) -> dict[str, tuple[NDArray[np.intp], NDArray[np.bool_]]]:
+def labels_of_kinds(parts: Sequence[Part]) -> dict[str, Group]:
     """Per type of chunks its labels, and which pairs of these belong together."""
     found = {}
     for kind in {part.kind for part in parts if part.role != "O"}:
@@ -251,39 +275,99 @@ def chance_of(
     return min(max(float(run.sum()), 0.0), 1.0)
 
 
-class Runs(NamedTuple):
-    """Chunks of one type and length: numbers of their sequences, begins and ends, and probabilities."""
+class Steps(NamedTuple):
+    """The tokens of some sequences side by side.
 
-    sequence: NDArray[np.int64]
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    Attributes
+    ----------
+    sequences, lengths : int64 arrays (n_sequences,)
+        Their numbers, and those of their tokens.
+    labels : array (n_labels, n_tokens)
+        The probability of each label.
+    moves : array (n_moves, n_tokens)
+        The probability of two labels of a type that belong together, of a token and the next one: type by type, as
+        `labels_of_kinds` has them. 0 at the last token of a sequence.
+    """
+
+    sequences: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    moves: NDArray[np.float64]
+
+
+def steps_of(
+    chosen: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    labels: NDArray[np.float64],
+    pairs: NDArray[np.float64],
+    groups: Sequence[Group],
+) -> Steps:
+    """The tokens of some sequences, from what `marginals_of` yields."""
+    is_there = np.arange(labels.shape[1]) < lengths[:, None]
+    links = [(own[a], own[b]) for own, together in groups for a, b in np.argwhere(together).tolist()]
+    moves = np.zeros((len(links), *is_there.shape))
+    for move, (a, b) in zip(moves, links, strict=True):
+        move[:, :-1] = pairs[:, :, a, b]
+    return Steps(chosen, lengths, labels[is_there].T, moves[:, is_there])
+
+
+def together(steps: Iterable[Steps]) -> Iterator[Steps]:
+    """Join the steps of each run of sequences: see `batches`."""
+    some, n, last = list[Steps](), 0, 0
+    for one in steps:
+        some.append(one)
+        n, last = n + len(one.sequences), max(last, int(one.sequences.max()))
+        if n == last + 1:
+            yield Steps(*(np.concatenate(column, axis=-1) for column in zip(*some, strict=True)))
+            some = []
+
+
+class Runs(NamedTuple):
+    """Chunks of one type and length: the tokens at which they begin, and their probabilities."""
+
+    length: int
+    kind: int
+    start: NDArray[np.intp]
     chance: NDArray[np.float64]
 
 
-def runs_of(labels: Floats, goes_on: Floats, lengths: NDArray[np.int64], least: float) -> Iterator[Runs]:
-    """Yield the chunks of one type with a probability of at least `least`, the shorter ones first.
+def runs_of(some: Steps, groups: Sequence[Group], least: float) -> Iterator[Runs]:
+    """Yield the chunks with a probability of at least `least`, of each type the shorter ones first."""
+    none, row = np.empty(0, dtype=np.intp), 0
+    yield Runs(0, 0, none, np.empty(0))
+    for kind, (own, together) in enumerate(groups):
+        links = np.argwhere(together)
+        chances = runs_of_kind(some.labels[own], some.moves[row : row + len(links)], links, least)
+        row += len(links)
+        yield from (Runs(length, kind, *found) for length, found in enumerate(chances, 1))
+
+
+def runs_of_kind(
+    labels: NDArray[np.float64], moves: NDArray[np.float64], links: NDArray[np.intp], least: float
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """Yield where chunks of one token begin, of two, and so on, and their probabilities.
 
     Parameters
     ----------
-    labels : array (K, n, length)
-        The probability of each of its labels.
-    goes_on : array (K, K, n, length)
-        The probability of each pair of them, of a token and the next one, that belong together; 0 for others.
-    lengths : array (n,)
+    labels, moves : arrays (n_labels, n) and (n_links, n)
+        As `Steps` has them, of the type alone. `moves` is overwritten.
+    links : array (n_links, 2)
+        The labels of each move.
     least : float
     """
-    run = labels.copy()
-    run[:, :, 1:] -= goes_on.sum(axis=0)[..., :-1]
-    entries, starts = np.nonzero(run.sum(axis=0) >= least)
-    run, stops = run[:, entries, starts], starts + 1
-    while len(entries):
-        # share[a, b, k] is P(b | a) of the tokens after and at the end of chunk k.
-        before, on = labels[:, None, entries, stops - 1], goes_on[:, :, entries, stops - 1]
-        can = (stops < lengths[entries]) & (before > 0.0)
-        share = np.divide(on, before, out=np.zeros(on.shape), where=can)
-        chances = np.clip((run * (1.0 - share.sum(axis=1))).sum(axis=0), 0.0, 1.0)
-        is_likely = chances >= least
-        yield Runs(entries[is_likely], starts[is_likely], stops[is_likely], chances[is_likely])
-        run = (run[:, None] * share).sum(axis=0)
-        stays = run.sum(axis=0) >= least
-        entries, starts, stops, run = entries[stays], starts[stays], stops[stays] + 1, run[:, stays]
+    pairs, goes_in, goes_on = links.tolist(), np.zeros_like(labels), np.zeros_like(labels)
+    for move, (a, b) in zip(moves, pairs, strict=True):
+        goes_in[b, 1:] += move[:-1]
+        move[:] = np.divide(move, labels[a], out=np.zeros_like(move), where=labels[a] > 0.0)  # P(b | a) from here on
+        goes_on[a] += move
+    run, ends = labels - goes_in, 1.0 - goes_on
+    at = starts = np.flatnonzero(run.sum(axis=0) >= least)
+    run = run[:, starts]
+    while len(at):
+        chances = np.clip((run * ends.take(at, axis=1)).sum(axis=0), 0.0, 1.0)
+        is_likely, after = np.flatnonzero(chances >= least), np.zeros_like(run)
+        yield starts.take(is_likely), chances.take(is_likely)
+        for move, (a, b) in zip(moves, pairs, strict=True):
+            after[b] += run[a] * move.take(at)
+        stays = np.flatnonzero(after.sum(axis=0) >= least)
+        starts, at, run = starts.take(stays), at.take(stays) + 1, after.take(stays, axis=1)

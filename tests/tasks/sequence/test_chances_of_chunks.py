@@ -10,6 +10,7 @@ from structsvm.datasets import make_sequences
 from structsvm.metrics import scheme_of
 from structsvm.structures.languages import max_length
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.chunks import likely
 from structsvm.tasks.sequence.chunks.likely import is_markov
 
 RNG = np.random.default_rng(0)
@@ -101,3 +102,25 @@ def test_what_has_no_sums():
             model.predict_spans(WORDS, probabilities=True, least=least)
     with pytest.raises(ValueError, match="it needs probabilities=True"):
         model.predict_spans(WORDS, least=0.5)
+
+
+def test_sequences_without_a_labelling_are_named():
+    alone = np.zeros((2, 2), dtype=bool), None, None
+    model = SequenceLabeler(constraints=alone, loss="log", C=1.0, random_state=0).fit(
+        [["a"], ["b"]] * 10, [["B-X"], ["O"]] * 10
+    )
+    assert len(model.predict_spans([["a"], [], ["a"]], probabilities=True, least=0.1)) == 3
+    for least in (None, 0.1):
+        with pytest.raises(ValueError, match=r"sequence 2: the constraints allow no labelling of length 2, .* 1\)"):
+            model.predict_spans([["a"], [], ["a", "b"]], probabilities=True, least=least)
+
+
+def test_few_tokens_at_a_time_change_nothing(monkeypatch):
+    """Chunks are followed over many sequences at once, as many as there is room for."""
+    X, y = make_sequences(40, mean_length=6.0, random_state=0)
+    model = SequenceLabeler(loss="log", C=1.0, random_state=0).fit(X[:20], y[:20])
+    whole = model.predict_spans(X, probabilities=True, least=0.01)
+    monkeypatch.setattr(likely, "MOST_PAIRS", 2000)
+    monkeypatch.setattr(likely, "MOST_TOGETHER", 500)
+    assert model.predict_spans(X, probabilities=True, least=0.01) == whole and sum(map(len, whole)) > 100
+    assert model.predict_spans([], probabilities=True, least=0.01) == []

@@ -182,6 +182,34 @@ def test_lazily():
             verb(X)
 
 
+def test_tables_that_are_too_many_come_back_from_files():
+    """As rules do: a model that is trained anew has all of them."""
+    X, y = numbers()
+    labels = sorted({label for row in y for label in row})
+    tables = [Automaton(*table_of_once(k, len(labels))) for k in range(len(labels))]
+    model = SequenceLabeler(constraints=tables, broken="predict", loss="hamming", **ONCE).fit(X, y)
+    again = structsvm.load(saved(model))
+    assert len(again.constraints) == len(tables) + 1
+    found = again.fit(X, y).predict(X)
+    assert found == model.predict(X) and all(map(is_once, found))
+
+
+def table_of_once(label, n):
+    """The automaton of sequences in which one run at most has a label."""
+    others = np.arange(n) != label
+    return np.stack([np.where(others, 0, 1), np.where(others, 2, 1), np.where(others, 2, -1)]), np.ones(3, dtype=bool)
+
+
+def test_labels_with_quotation_marks_of_both_kinds_under_rules():
+    """No text names them, so that the file has the automaton of the rule."""
+    X, name = [[f"w{k % 3}", "x", f"w{k % 2}"] for k in range(12)], 'it\'s "both"'
+    y = [[name, "O", "O"] if k % 2 else ["O", "O", name] for k in range(12)]
+    model = SequenceLabeler(constraints=at_most_once(name), **ONCE).fit(X, y)
+    again = structsvm.load(saved(model))
+    assert again.predict(X) == model.predict(X) and isinstance(again.constraints, Automaton)
+    assert all(row.count(name) <= 1 for row in again.fit(X, y).predict([["w1"] * 5]))
+
+
 def is_once(row):
     return all(len(list(runs)) == 1 for _, runs in itertools.groupby(sorted(k for k, _ in itertools.groupby(row))))
 
