@@ -26,7 +26,7 @@ from structsvm.features.encoder import FeatureEncoder, words_as_columns
 from structsvm.features.inputs.outliers import table
 from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
-from structsvm.metrics._chunks import chunk_counts
+from structsvm.metrics._chunks import chunk_counts_of_ids
 from structsvm.metrics._counts import is_unknown
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
@@ -605,8 +605,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
                 return held
         if is_partial or scheme is None or set(self.labels) == {"O"}:
             return self._token_scores(examples)
-        y_true, y_pred = (self.named(ids, tokens.offsets) for ids in (label_ids, self._without_gaps(tokens)))
-        true, found, right = chunk_counts(y_true, y_pred, scheme)
+        predicted = self._without_gaps(tokens)
+        true, found, right = chunk_counts_of_ids(label_ids, predicted, tokens.lengths, self.labels, scheme)
         return Held("F1", 2.0 * right, 1.0 * (true + found))
 
     def _chunk_token_scores(self, examples: LabeledSequences) -> Held | None:
