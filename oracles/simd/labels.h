@@ -50,32 +50,22 @@ static int64_t labels_spread(const int64_t *indptr, const int32_t *indices, cons
     return n;
 }
 
-/* labels_spread_again of tokens whose values are ones, in rows of so many vectors. */
-ROWS_INLINE void labels_spread_ones(const int64_t *indptr, const int32_t *places, int64_t T, const float *moments,
-                                    float *rows, const int vectors) {
-    for (int64_t t = 0; t < T; t++) {
-        rows_v m[2];
-        for (int k = 0; k < vectors; k++) m[k] = *(const rows_v *)(moments + (t * vectors + k) * LANES);
-        for (int64_t e = indptr[t]; e < indptr[t + 1]; e++)
-            for (int k = 0; k < vectors; k++) *(rows_v *)(rows + (places[e] * vectors + k) * LANES) += m[k];
-    }
-}
-
 /* labels_spread, once it is known which of n rows each entry has. */
 static void labels_spread_again(const int64_t *indptr, const int32_t *places, const float *values, int64_t T,
                                 int64_t stride, const float *moments, int64_t n, float *rows) {
     memset(rows, 0, n * stride * sizeof(float));
-    if (values == NULL && stride == LANES) {
-        labels_spread_ones(indptr, places, T, moments, rows, 1);
-    } else if (values == NULL && stride == 2 * LANES) {
-        labels_spread_ones(indptr, places, T, moments, rows, 2);
-    } else {
-        for (int64_t t = 0; t < T; t++)
-            for (int64_t e = indptr[t]; e < indptr[t + 1]; e++) {
-                rows_v x = rows_all(values == NULL ? 1.0f : values[e]);
-                for (int64_t c = 0; c < stride; c += LANES)
-                    *(rows_v *)(rows + places[e] * stride + c) += x * *(const rows_v *)(moments + t * stride + c);
+    for (int64_t t = 0; t < T; t++) {
+        const float *m = moments + t * stride;
+        for (int64_t e = indptr[t]; e < indptr[t + 1]; e++) {
+            float *row = rows + places[e] * stride;
+            rows_v x = rows_all(values == NULL ? 1.0f : values[e]);
+            if (stride == 2 * LANES) {   /* up to 16 labels, most often */
+                *(rows_v *)row += x * *(const rows_v *)m;
+                *(rows_v *)(row + LANES) += x * *(const rows_v *)(m + LANES);
+                continue;
             }
+            for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) += x * *(const rows_v *)(m + c);
+        }
     }
 }
 
