@@ -56,6 +56,7 @@ cdef extern from "chain.h" nogil:
         float* tops
         float* turned
         int32_t has_tables
+        float* quick
         const chain_rules* rules
     ctypedef struct chain_kernels:
         int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
@@ -82,6 +83,9 @@ cdef extern from "ruled.h" nogil:
 
 cdef const chain_kernels* KERNELS = chain_kernels_of(kernel_set(), poll)
 cdef const chain_kernels* RULED = ruled_kernels_of(kernel_set(), poll)
+
+# The longest rows of labels whose sums are scaled: 4 tables of so many rows take 16 MB.
+cdef Py_ssize_t MOST_SCALED = 1024
 
 # The chart of the counting programme is T^2 K / 2 numbers, the tables of a sequence whose attributes are conjoined with
 # pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
@@ -115,6 +119,7 @@ cdef class Chain(LabelLattice):
     cdef float[::1] sums                # scratch, and room for the scores' tables
     cdef float[::1] tops                # scratch of `expect` beside V; empty before the first call
     cdef float[::1] work
+    cdef float[::1] factors             # room for sums without logarithms, or empty
 
     def __init__(self, structure, tokens):
         super().__init__(structure, tokens)
@@ -123,7 +128,8 @@ cdef class Chain(LabelLattice):
         self.scores.K, self.scores.stride, self.scores.G, self.scores.P = self.K, self.stride, G, P
         self.scores.step = 1 if self.order == 1 else self.stride
         self.scores.shift = 0 if self.order == 1 else 1
-        self.tables = self.tops = self.work = NOTHING
+        self.tables = self.tops = self.work = self.factors = NOTHING
+        self.scores.quick = NULL
         if self.order == 2 or self.mask.shape[0] > 0:
             self.tables = np.empty((G * P + 2) * self.stride, dtype=np.float32)
         self.kernels, self.block = KERNELS, G * self.stride
@@ -245,11 +251,14 @@ cdef class Chain(LabelLattice):
 
     cdef int sum_up(self, Py_ssize_t i, const float* E, const int32_t* gold, float* moments,
                     double* out) except -1 nogil:
-        """See chain_expect.h."""
+        """See chain_expect.h and chain_quick.h."""
         if self.tops.shape[0] == 0:
             with gil:
                 self.tops = np.empty(self.longest, dtype=np.float32)
                 self.work = np.empty(4 * self.block + (self.n_edges + 2) * self.stride, dtype=np.float32)
+                if self.order == 1 and self.scores.each == 0 and self.nodes is None and self.stride <= MOST_SCALED:
+                    self.factors = np.empty(4 * self.stride * self.stride, dtype=np.float32)
+                    self.scores.quick = &self.factors[0]
         return self.kernels.expect(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
                                    &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
 

@@ -49,6 +49,7 @@ typedef struct {
     float *tops;            /* room for (stride) and a number per token, to leave out labels in chain_best; or NULL */
     float *turned;          /* room for (stride, stride), A transposed for the way back of chain_best; or NULL */
     int32_t has_tables;     /* whether these are A's */
+    float *quick;           /* room for 4 (stride, stride), for sums without logarithms (chain_quick.h); or NULL */
     const chain_rules *rules;   /* or NULL */
 } chain_scores;
 

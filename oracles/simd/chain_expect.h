@@ -14,10 +14,7 @@
 #ifndef STRUCTSVM_CHAIN_EXPECT_H
 #define STRUCTSVM_CHAIN_EXPECT_H
 
-#include "chain.h"
-#include "exponentials.h"
-
-enum { CHAIN_PART = 256 };  /* tokens whose transitions are summed apart: long float sums would stand still */
+#include "chain_quick.h"
 
 /* out[c] = log sum_a exp(before[a] + A[a][c]), for nv vectors; the greatest term is taken out of the sum. */
 ROWS_INLINE void chain_logsum_part(const float *before, int64_t step, const float *A, int64_t P, int64_t stride,
@@ -132,6 +129,8 @@ static int chain_expect(const chain_scores *s, const float *E, const int32_t *go
     int64_t stride = s->stride, block = s->G * stride, each = chain_expect_work(s), done = 0, K = s->K;
     float *alpha = work, *later = work + block, *now = work + 2 * block, *before = work + 3 * block;
     float *part = work + 4 * block;
+    int status = s->quick == NULL ? 1 : chain_quick(s, E, gold, T, R, work, moments, n_edges, has_end, out);
+    if (status <= 0) return status;
     double log_sum = 0.0, loss = 0.0, entropy = 0.0;
     for (int64_t j = 0; j < block - stride; j++) R[j] = -INFINITY;
     memcpy(R + block - stride, s->start, stride * sizeof(float));

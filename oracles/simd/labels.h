@@ -9,7 +9,9 @@ typedef struct {
     void (*fill)(const float *W, int64_t stride, const int64_t *indptr, const int32_t *indices, const float *values,
                  int64_t T, const float *init, int64_t init_step, float *E);
     int64_t (*spread)(const int64_t *indptr, const int32_t *indices, const float *values, int64_t T, int64_t stride,
-                      const float *moments, int32_t *slot, int32_t *list, float *rows);
+                      const float *moments, int32_t *slot, int32_t *list, int32_t *places, float *rows);
+    void (*spread_again)(const int64_t *indptr, const int32_t *places, const float *values, int64_t T, int64_t stride,
+                         const float *moments, int64_t n, float *rows);
     double (*dot)(const float *a, const float *b, int64_t n);
     void (*add_rows)(float *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, float coef);
     void (*accumulate)(double *W, int64_t stride, const int64_t *indptr, const int32_t *indices, const float *values,
@@ -21,29 +23,50 @@ KERNELS_OF(labels);
 enum { LABELS_AHEAD = 16 };     /* features whose slots, and rows whose weights, are asked for before they are needed */
 
 /* sum_t x_t m_t over the tokens' features: rows[k] is the sum of the feature list[k]; returns how many there are. slot
- * holds a number for each feature, -1 between two calls, and the numbers of the features of this list after one. */
+ * holds -1 for each feature; places, unless it is NULL, will hold the row of each entry. */
 static int64_t labels_spread(const int64_t *indptr, const int32_t *indices, const float *values, int64_t T,
-                             int64_t stride, const float *moments, int32_t *slot, int32_t *list, float *rows) {
+                             int64_t stride, const float *moments, int32_t *slot, int32_t *list, int32_t *places,
+                             float *rows) {
     int64_t n = 0;
     for (int64_t t = 0; t < T; t++) {
         const float *m = moments + t * stride;
         for (int64_t e = indptr[t]; e < indptr[t + 1]; e++) {
-            float *row;
             if (e + LABELS_AHEAD < indptr[T]) __builtin_prefetch(slot + indices[e + LABELS_AHEAD], 1, 3);
-            if (slot[indices[e]] < 0) {
-                slot[indices[e]] = (int32_t)n;
-                list[n] = indices[e];
-                row = rows + n++ * stride;
-                memset(row, 0, stride * sizeof(float));
-            } else {
-                row = rows + slot[indices[e]] * stride;
-            }
             rows_v x = rows_all(values == NULL ? 1.0f : values[e]);
-            for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) += x * *(const rows_v *)(m + c);
+            int32_t k = slot[indices[e]];
+            if (places != NULL) places[e] = k < 0 ? (int32_t)n : k;
+            if (k < 0) {
+                float *row = rows + n * stride;
+                slot[indices[e]] = (int32_t)n;
+                list[n++] = indices[e];
+                for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) = x * *(const rows_v *)(m + c);
+            } else {
+                float *row = rows + k * stride;
+                for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) += x * *(const rows_v *)(m + c);
+            }
         }
     }
     for (int64_t k = 0; k < n; k++) slot[list[k]] = -1;
     return n;
+}
+
+/* labels_spread, once it is known which of n rows each entry has. */
+static void labels_spread_again(const int64_t *indptr, const int32_t *places, const float *values, int64_t T,
+                                int64_t stride, const float *moments, int64_t n, float *rows) {
+    memset(rows, 0, n * stride * sizeof(float));
+    for (int64_t t = 0; t < T; t++) {
+        const float *m = moments + t * stride;
+        for (int64_t e = indptr[t]; e < indptr[t + 1]; e++) {
+            float *row = rows + places[e] * stride;
+            rows_v x = rows_all(values == NULL ? 1.0f : values[e]);
+            if (stride == 2 * LANES) {   /* up to 16 labels, most often */
+                *(rows_v *)row += x * *(const rows_v *)m;
+                *(rows_v *)(row + LANES) += x * *(const rows_v *)(m + LANES);
+                continue;
+            }
+            for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) += x * *(const rows_v *)(m + c);
+        }
+    }
 }
 
 /* <a, b> of n floats, n a multiple of 8; -inf in a counts as a large number, for b is 0 there. */

@@ -29,6 +29,8 @@ sum_i C_i H(p_i) - 1/2 |u - mu|^2. Steps at a fixed mu are those above. Between 
 greatest: mu_j = u_j within [-l1, l1], so that w is u with soft thresholds, and a weight is 0 as long as |u_j| <= l1.
 (The proximal dual ascent of Shalev-Shwartz and Zhang 2014, with mu as one more block.) A weight that is not possible
 has no bound on mu_j.
+
+Steps round w and D. `exact` computes both anew from the moments, in float64, for about a third of the price of a pass.
 """
 
 import numpy as np
@@ -40,6 +42,21 @@ from structsvm.dual._weights cimport WeightState, overflow, sum_of_products
 from structsvm.execution._stop cimport poll
 
 from structsvm.dual._weights import copied, half_norm, put
+
+cdef extern from *:
+    """
+    /* y += a x, in vectors: compilers that make small code leave such loops as they are. */
+    static void structsvm_add_scaled(float *y, const float *x, float a, Py_ssize_t n) {
+        typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+        Py_ssize_t k = 0;
+        for (; k + 8 <= n; k += 8) {
+            *(four *)(y + k) += a * *(const four *)(x + k);
+            *(four *)(y + k + 4) += a * *(const four *)(x + k + 4);
+        }
+        for (; k < n; k++) y[k] += a * x[k];
+    }
+    """
+    void add_scaled "structsvm_add_scaled" (float32_t* y, const float32_t* x, float32_t a, Py_ssize_t n) noexcept nogil
 
 # Most memory of the moments of all examples; beyond this they are refused.
 MAX_BYTES = 16 << 30
@@ -98,6 +115,7 @@ cdef class ExpectationState(WeightState):
     cdef int64_t[::1] offsets       # where the moments of each example begin
     cdef float32_t[::1] moments
     cdef bint is_lent               # whether `get_state` has handed the moments out: the next step makes a copy
+    cdef readonly bint drifts       # whether steps have rounded w and the dual since the last `settle`
     cdef float64_t[::1] entropy     # h_i
     cdef float32_t[::1] corner      # the moments of p_w, and the way there
     cdef readonly double l1
@@ -149,8 +167,7 @@ cdef class ExpectationState(WeightState):
         if C == 0.0 or (gap <= 0.0 and self.least.shape[0] == 0):
             return 0.0
         for start in range(1 + n // PIECE):
-            for k in range(start * PIECE, min((start + 1) * PIECE, n)):
-                corner[k] -= m[k]
+            add_scaled(corner + start * PIECE, m + start * PIECE, -1.0, min(PIECE, n - start * PIECE))
             poll(PIECE)
         curvature = C * self.problem.c_moments_square(i, corner)
         if gap < curvature:
@@ -173,9 +190,9 @@ cdef class ExpectationState(WeightState):
         self.problem.c_moments_add(i, corner, -C * length, True, self.w)    # Ctrl-C may leave w on the way
         self.dual += C * length * (gap - 0.5 * length * curvature)
         self.entropy[i] += length * (entropy - self.entropy[i])
-        for k in range(n):
-            m[k] += <float32_t>length * corner[k]
+        add_scaled(m, corner, <float32_t>length, n)
         self.n_updates += 1
+        self.drifts = True
         return C * max(gap, reached)
 
     cdef double threshold_at(self, void* w, bint is_single) noexcept nogil:
@@ -191,6 +208,22 @@ cdef class ExpectationState(WeightState):
 
     def settle(self):
         """Recompute w and the dual objective from the moments in float64; returns the dual (a lower bound on it)."""
+        exact, dual = self._exact()
+        with np.errstate(over="ignore"):  # the certificate tells that weights are not finite
+            self.weights[:] = exact     # at once: Ctrl-C leaves no half of them
+        self.dual, self.drifts = dual, False
+        return self.dual
+
+    def exact(self):
+        """``(weights, dual)`` as `settle` would leave them."""
+        if not self.drifts:
+            return copied(self.weights), self.dual
+        exact, dual = self._exact()
+        with np.errstate(over="ignore"):
+            return exact.astype(self.weights.dtype), dual
+
+    def _exact(self):
+        """w in float64, and the dual, from the moments."""
         exact = self.problem.sum_of_moments(-np.asarray(self.C), self.offsets, self.moments)
         if self.l1 > 0.0:
             self.mu_of_norm[:] = 0.0
@@ -199,10 +232,7 @@ cdef class ExpectationState(WeightState):
         if self.base is not None:
             dual -= sum_of_products(self.base, exact)
             put(exact, exact, self.base)
-        with np.errstate(over="ignore"):  # the certificate tells that weights are not finite
-            self.weights[:] = exact     # at once: Ctrl-C leaves no half of them
-        self.dual = dual
-        return self.dual
+        return exact, dual
 
     def primal(self, w, losses):
         """The primal objective at `w`, where the examples have these losses."""
@@ -239,11 +269,11 @@ cdef class ExpectationState(WeightState):
         self.count_argmax(self.problem.n_samples)
         return found
 
-    def shares(self):
-        """``(primal, shares)`` at w, by one round of expectations: each example's part of the gap, (n_samples,)."""
+    def shares(self, weights):
+        """``(primal, shares)`` at weights, by one round: each example's part of the gap, array (n_samples,)."""
         cdef ndarray gaps = np.zeros(self.problem.n_samples)
-        losses = self._round(self.weights, NULL, <float64_t*>array_data(gaps))
-        return self.primal(self.weights, losses), gaps
+        losses = self._round(self.problem._check_weights(weights), NULL, <float64_t*>array_data(gaps))
+        return self.primal(weights, losses), gaps
 
     def losses(self, weights):
         """``(losses, gradient)`` at `weights`, by one round: of each example, and of sum_i C_i loss_i."""
@@ -268,10 +298,15 @@ cdef class ExpectationState(WeightState):
         return primal, max(primal - 0.5 * sum_of_products(gradient, gradient), self.constant), gradient
 
     def _vectors(self):
-        return {}       # w follows from the moments, bit for bit after `settle`
+        if not self.drifts:
+            return {}       # w follows from the moments, bit for bit after `settle`
+        return super()._vectors() | {"objective": np.array([self.dual])}
 
     def _set_vectors(self, state, adapt):
-        pass
+        self.drifts = "weights" in state and "objective" in state
+        if self.drifts:
+            super()._set_vectors(state, adapt)
+            self.dual = state["objective"][0]
 
     def get_state(self):
         self.is_lent = True
@@ -288,7 +323,7 @@ cdef class ExpectationState(WeightState):
         state["moments"] = copied(state["moments"])
         state["moments"][np.repeat(others, np.diff(self.offsets))] = 0.0
         state["entropy"][others] = 0.0
-        return state
+        return {name: array for name, array in state.items() if name not in ("weights", "objective")}
 
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; with `adapt` those of a run with another C, see `shrink`."""
@@ -305,7 +340,8 @@ cdef class ExpectationState(WeightState):
         np.asarray(self.entropy)[:] = state["entropy"]
         if adapt and not np.array_equal(state["C"], self.C):
             self.shrink(state["C"])
-        self.settle()
+        elif not self.drifts:
+            self.settle()
 
     cdef int shrink(self, C_before) except -1:
         """Mix each p_i, of a run with another C, with the true output, so that w hardly moves if C has grown.
@@ -317,22 +353,38 @@ cdef class ExpectationState(WeightState):
 
         which is greatest at s = (sum_i C_i h_i - <w0, u>) / |u|^2: a number from 1 on, as w grows with C.
         """
-        cdef const float64_t[::1] C = C_before
-        cdef double gain, square, scale = 1.0, share
+        cdef double gain, square, scale = 1.0
+        cdef float64_t[::1] shares
         cdef Py_ssize_t i, k
-        u = self.problem.sum_of_moments(-C_before, self.offsets, self.moments)
+        if self.drifts and self.l1 == 0.0:
+            u = put(np.empty(len(self.weights)), self.weights, None if self.base is None else -self.base)
+        else:
+            u = self.problem.sum_of_moments(-C_before, self.offsets, self.moments)
         gain, square = sum_of_products(C_before, self.entropy), sum_of_products(u, u)
         if self.base is not None:
             gain -= sum_of_products(self.base, u)
         if gain > square > 0.0 and self.l1 == 0.0:
             scale = gain / square
+        has_weight = np.asarray(self.C) > 0.0
+        ratios = np.divide(C_before, self.C, out=np.ones(self.n_samples), where=has_weight)
+        shares = np.minimum(scale * ratios, 1.0)
         with nogil:
             for i in range(self.n_samples):
-                share = scale * C[i] / self.C[i] if scale * C[i] < self.C[i] else 1.0
                 for k in range(self.offsets[i], self.offsets[i + 1]):
-                    self.moments[k] *= <float32_t>share
-                self.entropy[i] *= share
+                    self.moments[k] *= <float32_t>shares[i]
+                self.entropy[i] *= shares[i]
                 poll(self.offsets[i + 1] - self.offsets[i])
+        if not has_weight.all() or np.ptp(ratios) > 1e-12 * ratios[0] or self.l1 > 0.0:
+            self.settle()
+            return 0
+        # All shares are equal: u becomes so many times what it was.
+        u *= shares[0] / ratios[0]
+        self.dual = sum_of_products(self.C, self.entropy) - 0.5 * sum_of_products(u, u) + self.constant
+        if self.base is not None:
+            self.dual -= sum_of_products(self.base, u)
+        with np.errstate(over="ignore"):
+            self.weights[:] = put(u, u, self.base)
+        self.drifts = True
         return 0
 
     def start_from(self, state, rows):

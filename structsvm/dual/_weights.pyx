@@ -14,6 +14,7 @@ import numpy as np
 from structsvm._problem cimport Cut, Problem
 from structsvm._random cimport random_seed
 from structsvm._arrays cimport array_data, ndarray
+from structsvm._prefetch cimport in_large_pages
 from structsvm._typedefs cimport float32_t, float64_t, int64_t, uint64_t
 from structsvm.dual._state cimport State
 from structsvm.execution._stop cimport poll
@@ -164,8 +165,12 @@ def put(out, vector, base=None):
 
 
 def zeros(n, dtype):
-    """A vector of zeros that begins with a line of the cache, so that no row of weights lies on more than it must."""
-    memory = np.zeros(n + CACHE_LINE, dtype=dtype)
+    """A vector of zeros that begins with a line of the cache, so that no row of weights lies on more than it must.
+
+    Long ones are in large pages, as steps read rows from anywhere.
+    """
+    cdef ndarray memory = np.zeros(n + CACHE_LINE, dtype=dtype)
+    in_large_pages(array_data(memory), memory.nbytes)
     first = -memory.ctypes.data % CACHE_LINE // memory.itemsize
     return memory[first:first + n]
 

@@ -192,12 +192,17 @@ def _marks(
         scheme = scheme_for(chain.from_iterable(chain(y_true, y_pred)), scheme)
         table, encoder = _ROLES, _Encoder(scheme.part)
     codes = np.stack([encoder.encode(y_true), encoder.encode(y_pred)])
-    names = sorted({kind for _, kind in encoder.pairs})
+    return str(scheme), *_marks_of(table, codes, list(encoder.pairs))
+
+
+def _marks_of(table: _Table, codes: NDArray[np.intp], pairs: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
+    """`_marks` but for the scheme, of two labellings as indices of pairs of a tag and a type: (2, size)."""
+    names = sorted({kind for _, kind in pairs})
     kind_ids = {name: k for k, name in enumerate(names)}
-    tags = np.array([table.id_of(tag) for tag, _ in encoder.pairs])[codes]
-    kinds = np.array([kind_ids[kind] for _, kind in encoder.pairs])[codes]
+    tags = np.array([table.id_of(tag) for tag, _ in pairs])[codes]
+    kinds = np.array([kind_ids[kind] for _, kind in pairs])[codes]
     start, end = zip(*(_boundaries(table, *each) for each in zip(tags, kinds, strict=True)), strict=True)
-    return str(scheme), names, kinds, start, _correct_chunks(start, end, *kinds)
+    return names, kinds, start, _correct_chunks(start, end, *kinds)
 
 
 def chunk_counts(
@@ -206,10 +211,36 @@ def chunk_counts(
     """Numbers of true, predicted and correct chunks of each sequence: array (3, n_sequences); see `chunk_scores`."""
     true_sequences, pred_sequences = known_tokens(y_true, y_pred)
     _, _, _, start, right = _marks(true_sequences, pred_sequences, scheme)
+    return _counted(start, right, np.array([len(s) for s in true_sequences]))
+
+
+def chunk_counts_of_ids(
+    true: NDArray[np.integer],
+    predicted: NDArray[np.integer],
+    lengths: NDArray[np.integer],
+    labels: Sequence[str],
+    scheme: Scheme,
+) -> NDArray[np.intp]:
+    """`chunk_counts` of labels that are indices of `labels`, of all tokens of sequences of these lengths."""
+    used = np.bincount(np.concatenate([true, predicted]), minlength=len(labels)) > 0
+    scheme = scheme_for([label for label, is_used in zip(labels, used, strict=True) if is_used], scheme)
+    codes = np.full((2, 1 + len(true) + len(lengths)), len(labels))
+    codes[:, 1 + np.arange(len(true)) + np.repeat(np.arange(len(lengths)), lengths)] = true, predicted
+    parts = [
+        scheme.part(label if is_used else "O") for label, is_used in zip((*labels, "O"), (*used, True), strict=True)
+    ]
+    _, _, start, right = _marks_of(_ROLES, codes, parts)
+    return _counted(start, right, lengths)
+
+
+def _counted(
+    start: Sequence[NDArray[np.bool_]], right: NDArray[np.intp], lengths: NDArray[np.integer]
+) -> NDArray[np.intp]:
+    """The chunks of each sequence of these lengths: true, predicted and correct ones, by where they start or end."""
     # The sequence of each token of the stream, whose first one belongs to none.
-    owner = np.append(0, np.repeat(np.arange(len(true_sequences)), [len(s) + 1 for s in true_sequences]))
+    owner = np.append(0, np.repeat(np.arange(len(lengths)), lengths + 1))
     places = (*(owner[1:][at] for at in start), owner[right])
-    return np.stack([np.bincount(place, minlength=len(true_sequences)) for place in places])
+    return np.stack([np.bincount(place, minlength=len(lengths)) for place in places])
 
 
 def chunk_scores(

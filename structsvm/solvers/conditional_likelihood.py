@@ -42,6 +42,8 @@ GAP_OF_MARGINAL = 0.01
 # of outputs known in part have no length that surely gains. After so many passes, at most, L-BFGS goes on, which needs
 # 10 to 100 rounds.
 USUAL_PASSES, PASSES_OF_MARGINAL, MOST_ROUNDS = 64, 16, 200
+# Passes from one removal of their rounding to the next.
+ROUNDED_PASSES = 8
 # Steps that L-BFGS remembers, two vectors of float64 each, fewer where they and the vectors that it needs beside them
 # would take more bytes than this; with fewer than `LEAST_MEMORY` it is left out.
 MEMORY, LEAST_MEMORY, VECTORS, ROOM = 10, 3, 14, 5 << 29
@@ -52,6 +54,8 @@ STATES["expectations"] = counters(4) | AROUND | {
     "entropy": Array("f8", ("n_samples",)),
     "least": Array("f8", ("n_samples",), within=(0.0, math.nextafter(1.0, 2.0)), needed=False),
     "C": Array("f8", ("n_samples",), within=(0.0, None)),
+    "weights": Array("f4 f8", ("n_features",), needed=False),
+    "objective": Array("f8", (1,), needed=False),
 }  # fmt: skip
 
 
@@ -78,6 +82,8 @@ class LikelihoodRun(DualRun):
     n_support = 0  # every output has a part in the weights
     warns_of_gap = True
     least_gap = LEAST_GAP
+    rounded_passes = ROUNDED_PASSES
+    exact: Any = None  # weights after the last pass without the rounding of its steps, once they were needed
     polished: Any = None  # weights of L-BFGS, after the last pass
     dual_norm: Any = None  # 1/2 |u|^2 of their dual point, if it is the better one
     before: Any = None  # weights of L-BFGS for another C
@@ -115,23 +121,31 @@ class LikelihoodRun(DualRun):
             return False
         if np.isnan(self.primal):
             begin = time.perf_counter()
-            self.primal, shares = self.state.shares()
+            self.exact, self.dual = self.state.exact()
+            self.primal, shares = self.state.shares(self.exact)
             self.schedule.set_state(shares)
             self.seconds += time.perf_counter() - begin
-        return relative_gap(self.primal, self.state.dual) <= self.least_gap
+        return relative_gap(self.primal, self.dual) <= self.least_gap
 
     def start_pass(self) -> None:
-        self.primal, self.polished, self.dual_norm = np.nan, None, None
+        self.primal, self.exact, self.polished, self.dual_norm = np.nan, None, None, None
         super().start_pass()
+
+    def end_pass(self) -> float:
+        return float(self.state.dual) if self.n_iter % self.rounded_passes else super().end_pass()
 
     def certify(self) -> None:
         """Compute the objectives, unless that has been done since the last pass."""
         if np.isnan(self.primal):
-            super().certify()
+            begin = time.perf_counter()
+            self.exact, self.dual = self.state.exact()
+            self.primal = self.primal_at(self.exact)
+            self.seconds += time.perf_counter() - begin
 
     @property
     def weights(self) -> Any:
-        return super().weights if self.polished is None else self.polished
+        found = self.exact if self.polished is None else self.polished
+        return super().weights if found is None else found
 
     def follow(self, before: Any) -> None:
         super().follow(before)
@@ -184,10 +198,10 @@ class LikelihoodRun(DualRun):
         return self.remaining <= tol
 
     def norms(self) -> tuple[float, float]:
-        primal_norm, dual_norm = super().norms()
+        norm = half_norm(self.state.weights if self.exact is None else self.exact)
         return (
-            primal_norm if self.polished is None else half_norm(self.polished),
-            dual_norm if self.dual_norm is None else self.dual_norm,
+            norm if self.polished is None else half_norm(self.polished),
+            norm if self.dual_norm is None else self.dual_norm,
         )
 
     def restore(self, arrays: dict[str, CheckedArray], *, adapt: bool) -> None:

@@ -19,6 +19,7 @@ class ElasticRun(LikelihoodRun):
     """A run whose weights are those of the moments with soft thresholds."""
 
     needs_rounds = True
+    rounded_passes = 1  # thresholds follow the moments
 
     def minimise(self, tol: float, most: int, tick: Callable[[], object] = bool) -> bool:
         """Make up to `most` passes, until the relative gap is at most `tol`; return whether it is."""

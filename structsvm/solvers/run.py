@@ -122,7 +122,7 @@ class Run:
             if done:
                 self.n_iter += 1
                 if self.has_dual:
-                    self.dual = self.state.settle()
+                    self.dual = self.end_pass()
         finally:
             self.seconds += time.perf_counter() - begin
         return done
@@ -132,6 +132,10 @@ class Run:
         if self.has_dual:
             self.dual_before = self.state.dual
         self.schedule.start_pass(self.n_iter)
+
+    def end_pass(self) -> float:
+        """Remove the rounding of a pass from the weights and the dual objective, which is returned."""
+        return float(self.state.settle())
 
     def certify(self) -> None:
         """After a pass: compute the objectives that the run claims; none here."""

@@ -89,6 +89,10 @@ cdef class LabelProblem(Problem):
     cdef int32_t[::1] features
     cdef float[::1] rows
     cdef Py_ssize_t n_spread
+    cdef const int32_t* row_features    # the features of the rows
+    cdef int32_t[::1] places            # with each entry of the tokens its row, once its sequence was spread; or empty
+    cdef int32_t[::1] distinct          # the features of the rows of each sequence, where its entries stand
+    cdef int32_t[::1] n_distinct        # their number; -1: the sequence was not spread yet
     cdef int32_t[::1] pair_slot         # the same for conjoined attributes
     cdef int32_t[::1] pair_features
     cdef float[::1] pair_rows
@@ -100,4 +104,5 @@ cdef class LabelProblem(Problem):
     cdef bint has_open(self, Py_ssize_t i) noexcept nogil
     cdef void add_rows(self, Py_ssize_t i, const float* rows, const int32_t* row_of) noexcept nogil
     cdef double mean_weight(self, Py_ssize_t i) noexcept nogil
+    cdef int make_room(self, Py_ssize_t pair_size) except -1
     cdef int spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil

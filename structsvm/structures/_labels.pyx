@@ -28,8 +28,10 @@ cdef extern from "labels.h" nogil:
         void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
                      const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
         int64_t (*spread)(const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
-                          int64_t stride, const float* moments, int32_t* slot, int32_t* list,
+                          int64_t stride, const float* moments, int32_t* slot, int32_t* list, int32_t* places,
                           float* rows) noexcept nogil
+        void (*spread_again)(const int64_t* indptr, const int32_t* places, const float* values, int64_t T,
+                             int64_t stride, const float* moments, int64_t n, float* rows) noexcept nogil
         double (*dot)(const float* a, const float* b, int64_t n) noexcept nogil
         void (*add_rows)(float* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
                          float coef) noexcept nogil
@@ -40,6 +42,7 @@ cdef extern from "labels.h" nogil:
 cdef const labels_kernels* KERNELS = labels_kernels_of(kernel_set(), poll)
 
 cdef Py_ssize_t TOKENS = 256    # whose rows are summed between two polls
+cdef Py_ssize_t MOST_PLACES = 1 << 26   # entries of tokens whose rows are noted: half a gigabyte
 
 
 cdef class LabelDecoder:
@@ -249,7 +252,7 @@ cdef class LabelProblem(Problem):
         self.loss_rows = structure.loss_rows if known is None else structure.losses_of(known.table)
         self.lattice = np.empty(chain.longest * chain.stride, dtype=np.float32)
         self.words = np.empty(2 * chain.longest, dtype=np.int32)
-        self.slot = self.pair_slot = np.empty(0, dtype=np.int32)
+        self.slot = self.pair_slot = self.places = self.distinct = self.n_distinct = np.empty(0, dtype=np.int32)
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         cdef Py_ssize_t a = self.chain.offsets[start], b = self.chain.offsets[stop]
@@ -437,30 +440,52 @@ cdef class LabelProblem(Problem):
                 total += x * KERNELS.dot(pair_weights + more.indices[k] * more.size, pairs + t * more.size, more.size)
         return total
 
+    cdef int make_room(self, Py_ssize_t pair_size) except -1:
+        """The scratch of `spread_moments`; `pair_size`: of a conjoined attribute."""
+        tokens = self.chain.tokens
+        most = min(self.chain.n_emission, np.diff(tokens.indptr[tokens.offsets]).max(initial=1))
+        self.features = np.empty(most, dtype=np.int32)
+        self.rows = np.empty(most * self.chain.stride, dtype=np.float32)
+        if self.chain.n_bigrams > 0:
+            most = min(self.chain.n_bigrams, np.diff(tokens.bigrams.indptr[tokens.offsets]).max(initial=1))
+            self.pair_slot = np.full(self.chain.n_bigrams, -1, dtype=np.int32)
+            self.pair_features = np.empty(most, dtype=np.int32)
+            self.pair_rows = np.empty(most * pair_size, dtype=np.float32)
+        size = tokens.n_entries
+        if size <= MOST_PLACES and self.sections.bounds is None:
+            self.places, self.distinct = np.empty(size + 1, dtype=np.int32), np.empty(size + 1, dtype=np.int32)
+            self.n_distinct = np.full(self.n_samples, -1, dtype=np.int32)
+        self.slot = np.full(self.chain.n_emission, -1, dtype=np.int32)
+        return 0
+
     cdef int spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil:
         """The emission part of F_i(m) as rows of distinct features, and that of conjoined attributes."""
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
         cdef Conjoined more = self.chain.conjoined(i)
-        cdef Py_ssize_t most
+        cdef int32_t* places = NULL
+        cdef int32_t* features
         if self.slot.shape[0] == 0:
             with gil:
-                tokens = self.chain.tokens
-                most = min(self.chain.n_emission, np.diff(tokens.indptr[tokens.offsets]).max(initial=1))
-                self.slot = np.full(self.chain.n_emission, -1, dtype=np.int32)
-                self.features = np.empty(most, dtype=np.int32)
-                self.rows = np.empty(most * stride, dtype=np.float32)
-                if self.chain.n_bigrams > 0:
-                    most = min(self.chain.n_bigrams, np.diff(tokens.bigrams.indptr[tokens.offsets]).max(initial=1))
-                    self.pair_slot = np.full(self.chain.n_bigrams, -1, dtype=np.int32)
-                    self.pair_features = np.empty(most, dtype=np.int32)
-                    self.pair_rows = np.empty(most * more.size, dtype=np.float32)
-        self.n_spread = KERNELS.spread(
-            self.chain.indptr + first, self.chain.indices, self.chain.values, T, stride, m, &self.slot[0],
-            &self.features[0], &self.rows[0])
+                self.make_room(more.size)
+        features = &self.features[0]
+        if self.places.shape[0] > 0:
+            places = &self.places[0]
+            features = &self.distinct[self.chain.indptr[first]]
+        self.row_features = features
+        if places != NULL and self.n_distinct[i] >= 0:
+            self.n_spread = self.n_distinct[i]
+            KERNELS.spread_again(self.chain.indptr + first, places, self.chain.values, T, stride, m, self.n_spread,
+                                 &self.rows[0])
+        else:
+            self.n_spread = KERNELS.spread(
+                self.chain.indptr + first, self.chain.indices, self.chain.values, T, stride, m, &self.slot[0],
+                features, places, &self.rows[0])
+            if places != NULL:
+                self.n_distinct[i] = <int32_t>self.n_spread
         if self.chain.n_bigrams > 0:
             self.n_pairs_spread = KERNELS.spread(
                 more.indptr, more.indices, more.values, more.n, more.size, m + (T + self.chain.n_edges) * stride,
-                &self.pair_slot[0], &self.pair_features[0], &self.pair_rows[0])
+                &self.pair_slot[0], &self.pair_features[0], NULL, &self.pair_rows[0])
         return 0
 
     cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
@@ -481,7 +506,7 @@ cdef class LabelProblem(Problem):
         cdef float* w = <float*>weights
         if not again:
             self.spread_moments(i, m)
-        KERNELS.add_rows(w, stride, &self.features[0], self.n_spread, &self.rows[0], <float>coef)
+        KERNELS.add_rows(w, stride, self.row_features, self.n_spread, &self.rows[0], <float>coef)
         KERNELS.add_rows(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, <float>coef)
         if self.chain.n_bigrams > 0:
             KERNELS.add_rows(w + self.chain.first_bigram * stride, self.chain.conjoined(i).size,

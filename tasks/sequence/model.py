@@ -24,7 +24,7 @@ from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
 from structsvm.features.tokens import Tokens
-from structsvm.metrics._chunks import chunk_counts
+from structsvm.metrics._chunks import chunk_counts_of_ids
 from structsvm.metrics._schemes import BIOES, chunks_of, scheme_of
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.enumeration.lazily import no_sums, numbered, warn_of_gaps
@@ -134,6 +134,10 @@ RECORD = Record({
     "margin": MARGIN,
 })  # fmt: skip
 
+# Where the path of a margin begins that is added to a log loss, in units of 1 / scale. It ends after one value that is
+# no better: half a decade more or less hardly changes the score of the sum.
+LOWEST_ADDED = 1.0
+
 # Fewer sequences than these, of which a fifth is held out, tell little of C.
 FEW_SEQUENCES = 1000
 
@@ -238,6 +242,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         has_fields = self.segments is None and self.encoder.kind != "numeric" and self.scheme is None
         self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=has_fields)
         usual = super().search(examples, solver)
+        for search in usual.searches if isinstance(usual, SumSearch) else ():
+            if not is_log(search.loss):
+                search.lowest, search.patience = LOWEST_ADDED, 1
         if not self._may_be_sparse(examples, has_fields) or isinstance(usual, RivalSearch):
             return usual
         sparse = solver_of(self.params | {"solver": RIVAL}, "log")
@@ -568,8 +575,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
                 return held
         if is_partial or scheme is None or set(self.labels) == {"O"}:
             return self._token_scores(examples)
-        y_true, y_pred = (self.named(ids, tokens.offsets) for ids in (label_ids, self._without_gaps(tokens)))
-        true, found, right = chunk_counts(y_true, y_pred, scheme)
+        predicted = self._without_gaps(tokens)
+        true, found, right = chunk_counts_of_ids(label_ids, predicted, tokens.lengths, self.labels, scheme)
         return Held("F1", 2.0 * right, 1.0 * (true + found))
 
     def _chunk_token_scores(self, examples: LabeledSequences) -> Held | None:

@@ -3,12 +3,14 @@
 import re
 from itertools import pairwise, product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from structsvm import metrics
 from structsvm.metrics import Scheme, scheme_of
+from structsvm.metrics._chunks import chunk_counts, chunk_counts_of_ids
 from structsvm.metrics._schemes import FORMS, OUTSIDE, SCHEMES, scheme_for, scheme_name
 from structsvm.tasks import SequenceLabeler
 
@@ -133,3 +135,17 @@ def test_empty_labels_and_blanks_are_of_no_scheme(odd, name):
     assert all(Scheme(scheme).part(odd) is None for scheme in ("bio", "bioes", "bilou", "iob1"))
     with pytest.raises(ValueError, match=re.escape(repr(odd))):
         metrics.chunk_f1([["B-A", odd]], [["B-A", "O"]], scheme=name)
+
+
+@given(st.sampled_from(["bio", "bioes", "bilou"]), st.integers(0, 10**6))
+def test_counts_of_label_ids_are_those_of_labels(name, seed):
+    rng = np.random.default_rng(seed)
+    scheme = Scheme(name)
+    labels = ["O", *(f"{tag}-{kind}" for tag in scheme.rules.tags for kind in ("X", "Y"))]
+    labels = [labels[k] for k in rng.permutation(len(labels))] + ["none of the scheme"]
+    lengths = rng.integers(0, 8, 12)
+    true, predicted = rng.integers(len(labels) - 1, size=(2, lengths.sum()))
+    ends = np.cumsum(lengths)[:-1]
+    named = [[[labels[k] for k in ids] for ids in np.split(side, ends)] for side in (true, predicted)]
+    found = chunk_counts_of_ids(true, predicted, lengths, labels, scheme)
+    assert (found == chunk_counts(*named, scheme)).all() and found.shape == (3, 12)

@@ -169,14 +169,15 @@ def test_a_long_sequence(order):
     assert np.isfinite(gradient).all()
 
 
-def test_long_sums_are_left_at_ctrl_c():
+@pytest.mark.parametrize("order", [1, 2])
+def test_long_sums_are_left_at_ctrl_c(order):
     class Stop(Exception):
         pass
 
     def stop():
         raise Stop
 
-    oracle = ViterbiOracle(30, 1, order=2)
+    oracle = ViterbiOracle(30, 1, order=order)
     chain = oracle.chain([np.ones((3000, 1))])
     look_every(1, stop)
     try:
@@ -190,3 +191,65 @@ def test_scores_that_overflow_are_no_loss():
     oracle = ViterbiOracle(2, 1)
     problem = oracle.bind([np.full((3, 1), 1e30)], [[0, 1, 0]], rescaling=None)
     assert np.isnan(problem.expect(0, np.full(oracle.n_features, 1e30))[0])
+
+
+def log_sums(emission, transition):
+    """Log Z, label marginals and expected transitions of a chain, in logs and in float64."""
+    T, K = emission.shape
+    forward, backward = np.empty((T, K)), np.zeros((T, K))
+    for t in range(T):
+        before = 0.0 if t == 0 else np.logaddexp.reduce(forward[t - 1][:, None] + transition, axis=0)
+        forward[t] = before + emission[t]
+    for t in range(T - 2, -1, -1):
+        backward[t] = np.logaddexp.reduce(transition + (emission[t + 1] + backward[t + 1])[None, :], axis=1)
+    total = np.logaddexp.reduce(forward[-1])
+    pairs = sum(
+        np.exp(forward[t - 1][:, None] + transition + (emission[t] + backward[t])[None, :] - total) for t in range(1, T)
+    )
+    return total, np.exp(forward + backward - total), pairs
+
+
+# Transitions up to 40 apart are summed by scaled products, others in logs.
+@pytest.mark.parametrize("spread", [1.0, 30.0, 39.0, 41.0, 80.0])
+@pytest.mark.parametrize(("K", "T"), [(1, 5), (2, 30), (9, 30), (24, 20), (45, 12), (3, 600)])
+@pytest.mark.parametrize("end", [False, True])
+def test_scaled_sums_are_those_of_logs(K, T, spread, end):
+    rng = np.random.default_rng(K * T)
+    oracle = ViterbiOracle(K, K, end=end)
+    rows = np.zeros((oracle.n_rows, oracle.stride), dtype=np.float32)
+    rows[:K, :K] = np.eye(K)
+    between = rng.random((K, K))
+    between[0, 0], between[-1, -1] = 0.0, 1.0
+    rows[K : 2 * K, :K] = spread * (between - 0.3)
+    rows[2 * K :, :K] = rng.normal(size=(len(rows) - 2 * K, K))
+    x = (4.0 * rng.normal(size=(T, K))).astype(np.float32)
+    emission = x.astype(float)
+    emission[0] += rows[2 * K, :K]
+    if end:
+        emission[-1] += rows[2 * K + 1, :K]
+    transition = rows[K : 2 * K, :K].astype(float)
+    total, marginals, pairs = log_sums(emission, transition)
+    y = rng.integers(K, size=T)
+    score = emission[np.arange(T), y].sum() + transition[y[:-1], y[1:]].sum()
+    mean = (marginals * emission).sum() + np.sum(pairs * transition)
+
+    log_sum, labels, others = oracle.chain([x]).expect(rows.ravel(), 0)
+    assert log_sum == pytest.approx(total, rel=1e-6, abs=1e-5)
+    assert labels == pytest.approx(marginals, abs=2e-5)
+    assert others[:K, :K] == pytest.approx(pairs, abs=1e-4)
+    loss, entropy, gradient = oracle.bind([x], [y], rescaling=None).expect(0, rows.ravel())
+    assert loss == pytest.approx(total - score, rel=1e-5, abs=1e-4)
+    assert entropy == pytest.approx(total - mean, rel=1e-5, abs=1e-4 + 1e-6 * T)
+    counts = np.zeros((K, K))
+    np.add.at(counts, (y[:-1], y[1:]), 1.0)
+    assert gradient.reshape(rows.shape)[K : 2 * K, :K] == pytest.approx(pairs - counts, abs=1e-4)
+
+
+def test_the_loss_of_labels_that_are_next_to_impossible():
+    oracle = ViterbiOracle(2, 1)
+    w = np.zeros((oracle.n_rows, oracle.stride))
+    w[0, 0] = 100.0
+    problem = oracle.bind([np.ones((5, 1))], [[0, 1, 0, 1, 1]], rescaling=None)
+    loss, entropy, gradient = problem.expect(0, w.ravel())
+    assert loss == pytest.approx(300.0, rel=1e-6) and 0.0 <= entropy < 1e-6
+    assert gradient.reshape(w.shape)[0, :2] == pytest.approx([3.0, -3.0], abs=1e-6)

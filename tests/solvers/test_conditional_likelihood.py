@@ -14,6 +14,7 @@ from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood, Perceptron
+from structsvm.solvers.conditional_likelihood import ROUNDED_PASSES
 from structsvm.structures.taxonomy import Taxonomy
 
 
@@ -32,6 +33,12 @@ def chain_data(seed=0, n=10, K=3, F=4, T=4, **options):
 def bound(data):
     oracle, X, Y = data
     return oracle.bind(X, Y, **ConditionalLikelihood().formulation())
+
+
+def advance(run):
+    """Make a pass."""
+    while not run.advance():
+        pass
 
 
 TIGHT = {"ftol": 1e-15, "gtol": 1e-9}
@@ -237,6 +244,43 @@ def test_another_C_starts_where_the_dual_is_greatest(factor, base):
     np.testing.assert_allclose(moved, s * u, rtol=1e-3, atol=1e-6)
     if factor >= 1.0:
         assert run.state.dual >= max(s * linear - 0.5 * s * s * (u @ u), before.dual) - 1e-5 * abs(before.dual)
+
+
+def test_rounding_of_steps_is_removed_before_a_claim():
+    run, again = (ConditionalLikelihood(3.0, random_state=0).start(bound(chain_data(n=30))) for _ in range(2))
+    for n in range(1, 18):
+        advance(run)
+        assert run.state.drifts == (n % ROUNDED_PASSES != 0)
+        assert ("weights" in run.get_state()) == run.state.drifts
+    again.set_state(run.get_state())
+    for one in (run, again):
+        advance(one)
+    assert np.array_equal(run.weights, again.weights) and run.dual == again.dual
+    before = run.dual
+    run.certify()
+    assert run.state.drifts and run.dual == pytest.approx(before, rel=1e-5)
+    assert again.state.settle() == run.dual and np.array_equal(again.state.weights, run.weights)
+    advance(run)  # goes on from where the last step has led, whether a certificate was asked for or not
+    assert not np.array_equal(run.weights, again.weights)
+
+
+@pytest.mark.parametrize("base", [False, True])
+@pytest.mark.parametrize("C", [1.0, 9.0])
+def test_another_C_scales_the_weights_or_computes_them_anew(C, base):
+    problem = bound(chain_data(n=30))
+    base = np.random.default_rng(0).normal(size=problem.n_features) if base else None
+    before = ConditionalLikelihood(3.0, random_state=0).start(problem, base=base)
+    advance(before)
+    drifting = before.get_state()
+    exact = {name: array for name, array in drifting.items() if name not in ("weights", "objective")}
+    runs = []
+    for state in (drifting, exact):
+        runs.append(ConditionalLikelihood(C, random_state=0).start(problem, base=base))
+        runs[-1].set_state(state, adapt=True)
+    scaled, computed = runs
+    assert scaled.state.drifts
+    assert scaled.dual == pytest.approx(computed.dual, rel=1e-5)
+    assert scaled.weights == pytest.approx(computed.weights, abs=1e-5)
 
 
 def test_a_run_starts_from_that_of_some_examples():

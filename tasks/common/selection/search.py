@@ -339,6 +339,11 @@ class Search:
         self.keep()
         self.states = [part.run.get_state() for part in self.parts]
 
+    def release(self) -> None:
+        """Keep no more than what was chosen: neither runs nor other models, whose weights may be many."""
+        for part, model in zip(self.parts, self.models, strict=True):
+            part.run, part.model = None, model
+
     @property
     def held_out(self) -> list[tuple[TaskModel, Examples]]:
         """Per split, the model at the best value and the examples that it was not trained on."""
@@ -498,6 +503,7 @@ class LossSearch:
         with beside(choose_others, self.n_threads) as wait:
             if first.choose(monitor) is None:
                 return None
+            first.release()
             wait()
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0

@@ -66,7 +66,10 @@ class SumSearch(LossSearch):
         scales = {search.model.loss: 1.0 / temperature(search.models) for search in self.searches}
         sums = [part.model.copy() for part in first.parts]
         for k, model in enumerate(sums):
-            model.weights = sum(scales[search.model.loss] * search.models[k].weights for search in self.searches)
+            weights, *others = (scales[search.model.loss] * search.models[k].weights for search in self.searches)
+            for other in others:
+                weights += other
+            model.weights = weights
         total = temperature(sums)
         for part, model in zip(first.parts, sums, strict=True):
             part.model = model

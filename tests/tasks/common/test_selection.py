@@ -278,6 +278,9 @@ class Fixed:
     def choose(self, monitor):
         return self.choice
 
+    def release(self):
+        pass
+
 
 def test_the_best_loss_is_chosen_and_of_equal_ones_the_first():
     little, as_little, much = [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]

@@ -10,6 +10,7 @@ from structsvm.model_file import read_model, write_model
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood, LaRank
 from structsvm.tasks.common.selection import sums
+from structsvm.tasks.common.selection.choice import ChosenSum
 from structsvm.tasks.common.selection.search import Search
 
 X, y = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
@@ -40,6 +41,14 @@ def test_both_trainings_resume(is_loaded, tmp_path):
     np.testing.assert_array_equal(two.emission_, one.emission_)
     np.testing.assert_array_equal(kept.emission(), half)  # the model before is as it was
     assert kept.margin.result.n_iter == 2
+
+
+def test_the_path_of_an_added_margin_begins_higher_and_ends_sooner():
+    added = labeler(max_iter=1).fit(X, y).model_.choice.get(ChosenSum).tables["hamming"]
+    alone = labeler(loss="hamming", max_iter=1).fit(X, y).model_.choice.table
+    assert added[0].C > alone[0].C and len(added) < len(alone)
+    scores = [row.score for row in added]
+    assert scores.index(max(scores)) == len(scores) - 2
 
 
 def test_on_other_data_the_sum_goes_on_as_one_model():
