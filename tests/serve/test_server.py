@@ -155,6 +155,7 @@ def test_who_may_ask(addresses):
     for shown in ("Bearer secret", "Basic " + base64.b64encode(b"any:secret").decode()):
         assert client.post("/predict", json={"text": "a"}, headers={"Authorization": shown}).status_code == 200
     assert client.post("/predict", json={"text": "a"}, headers={"Authorization": "Basic ???"}).status_code == 401
+    assert client.post("/predict", json={"text": "a"}, headers={"Authorization": b"Basic \xe9"}).status_code == 401
     open_one = client_of(addresses)
     assert open_one.post("/predict", json={"text": "a"}, headers={"Origin": "http://evil.example"}).status_code == 403
     assert open_one.get("/health", headers={"Host": "evil.example"}).status_code == 421
@@ -407,7 +408,7 @@ def test_doccano(addresses, classes):
 
 
 def test_requests_of_doccano(addresses, classes):
-    """Requests that doccano 1.8.4 sent to this server, and whose answers it stored as spans and as a category."""
+    """Requests that doccano 1.8.4 sent to this server, recorded, whose answers it stored as spans and as a category."""
     *texts, of_class = DOCCANO
     for request in texts:
         text = request["body"]["text"]
@@ -434,6 +435,9 @@ def test_doccanos_mapping_template(addresses):
 
 
 # ---- INCEpTION ----------------------------------------------------------------------------------
+# These requests are written for the tests, not recorded: INCEpTION itself, a server in Java, was not run. Their form is
+# that of the requests which its developers publish beside their reference server (inception-external-recommender,
+# examples/requests), and of the documents of their library, dkpro-cassis, which makes and reads those of the last test.
 
 SEGMENTATION = "http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
 NER = "http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore"
