@@ -448,7 +448,7 @@ def test_consolidated_twice_is_consolidated_once(loop):
 
 def test_inputs_whose_scores_overflow_are_named():
     """Not a number is above and below nothing: fewer inputs than asked for would come back."""
-    huge = np.vstack([ROWS[:3], np.full((1, 4), 1.7e308)])
+    huge = np.vstack([ROWS[:3], np.full((1, 4), 3e38)])
     estimator = TaxonomyClassifier(C=1.0, standardize=False, random_state=0).fit(ROWS, CLASSES.tolist())
     with pytest.raises(ValueError, match="input 3 of the pool: its scores overflow"):
         estimator.query(huge, 2)
