@@ -179,10 +179,14 @@ def test_models_that_do_not_read_texts(tmp_path):
 # ---- Label Studio -------------------------------------------------------------------------------
 
 
-def recorded(path, action=None):
-    """A request that label-studio 1.23.2 sent to this server."""
+def recorded(path, action=None, place=-1):
+    """A request that label-studio 1.23.2 sent to this server: the last one, or that at another place.
+
+    It was run twice, on 29 and 30 November 2026, and sent requests of the same form; the first three are of the second
+    run.
+    """
     found = [own for own in EXCHANGE if own["path"] == path and (action is None or own["body"]["action"] == action)]
-    return found[-1]
+    return found[place]
 
 
 def replay(client, request):
@@ -218,6 +222,18 @@ def test_annotations_of_label_studio_are_learnt(addresses, tmp_path):
     assert replay(client, recorded("/webhook", "START_TRAINING")).json()["learnt"] == 0
     only_predicts = client_of(addresses)
     assert replay(only_predicts, recorded("/webhook", "ANNOTATION_CREATED")).json()["learnt"] == 0
+
+
+def test_an_open_task_of_label_studio(addresses, tmp_path):
+    """What it sends while a task is open, with an earlier prediction; once it was changed; and when it is skipped."""
+    client = client_of(addresses, str(tmp_path / "learnt.model"))
+    request = recorded("/predict", place=0)
+    assert request["body"]["params"]["context"] == {"result": []} and request["body"]["tasks"][0]["predictions"]
+    assert replay(client, request).json()["results"] == replay(client, recorded("/predict")).json()["results"][:1]
+    assert replay(client, recorded("/webhook", "ANNOTATION_UPDATED")).json()["learnt"] == 1
+    skipped = recorded("/webhook", "ANNOTATION_CREATED", place=0)
+    assert skipped["body"]["annotation"]["was_cancelled"] is True
+    assert replay(client, skipped).json() == {"status": "ok", "learnt": 0, "model_version": "structsvm-1"}
 
 
 def test_what_is_learnt_is_predicted(entities, tmp_path):

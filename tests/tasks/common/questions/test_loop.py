@@ -451,5 +451,5 @@ def test_inputs_whose_scores_overflow_are_named():
     huge = np.vstack([ROWS[:3], np.full((1, 4), 3e38)])
     estimator = TaxonomyClassifier(C=1.0, standardize=False, random_state=0).fit(ROWS, CLASSES.tolist())
     with pytest.raises(ValueError, match="input 3 of the pool: its scores overflow"):
-        estimator.query(huge, 2)
-    assert len(estimator.query(huge[:3], 2)) == 2
+        estimator.query(huge, 2, strategy="entropy")
+    assert len(estimator.query(huge[:3], 2, strategy="entropy")) == 2
