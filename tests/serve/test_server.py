@@ -225,7 +225,7 @@ def test_annotations_of_label_studio_are_learnt(addresses, tmp_path):
 
 
 def test_an_open_task_of_label_studio(addresses, tmp_path):
-    """What it sends while a task is open, with an earlier prediction; once it was changed; and when it is skipped."""
+    """Requests for a task that is open, with an earlier prediction; once it was changed; and when it is skipped."""
     client = client_of(addresses, str(tmp_path / "learnt.model"))
     request = recorded("/predict", place=0)
     assert request["body"]["params"]["context"] == {"result": []} and request["body"]["tasks"][0]["predictions"]
