@@ -124,6 +124,7 @@ def structsvm(task):
     with Clock() as encoding:
         encoder, tokens, labels, label_ids, reading = encoded(task)
     model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, label_ids))
+    model.params = {"templates": encoder.templates}
     runs = []
     for _ in range(task["times"]):
         with Clock() as training:
