@@ -33,15 +33,20 @@ class Agreement:
     alpha : float
         NaN if nothing can disagree.
     kappas : dict of (annotator, annotator) to (kappa, number of units)
+    n_texts : int
+        Texts that two or more have labelled completely; those without any span have no units.
     """
 
     n_units: int
     alpha: float
     kappas: Mapping[tuple[str, str], tuple[float, int]]
+    n_texts: int = 0
 
     def __str__(self) -> str:
-        if not self.n_units:
+        if not self.n_texts:
             return "no text has been labelled by two annotators"
+        if not self.n_units:
+            return "in no text that two annotators have labelled is there a span"
         lines = [f"Krippendorff's alpha: {self.alpha:.3f} ({self.n_units} units)"]
         lines += [f"Cohen's kappa, {a} and {b}: {kappa:.3f} ({n} units)" for (a, b), (kappa, n) in self.kappas.items()]
         return "\n".join(lines)
@@ -52,14 +57,16 @@ def agreement(answers: Iterable[Mapping[str, Answer]]) -> Agreement:
 
     Parts of texts that an answer leaves open are not compared: partial answers are left out.
     """
+    answers = list(answers)
     units = [unit for own in answers for unit in units_of(own)]
+    n_texts = sum(sum(answer.is_whole for answer in own.values()) > 1 for own in answers)
     names = sorted({name for unit in units for name in unit})
     kappas = {}
     for a, b in combinations(names, 2):
         pairs = [(unit[a], unit[b]) for unit in units if a in unit and b in unit]
         if pairs:
             kappas[a, b] = cohen_kappa(pairs), len(pairs)
-    return Agreement(len(units), krippendorff_alpha([list(unit.values()) for unit in units]), kappas)
+    return Agreement(len(units), krippendorff_alpha([list(unit.values()) for unit in units]), kappas, n_texts)
 
 
 def units_of(answers: Mapping[str, Answer]) -> list[Unit]:

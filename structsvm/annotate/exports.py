@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from structsvm.annotate.answers import Answer, tags_of
 from structsvm.annotate.inputs import Item
-from structsvm.annotate.session import Session
+from structsvm.annotate.session import Session, settled
 
 UNIVERSAL_TAGS = {
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
@@ -16,6 +16,8 @@ UNIVERSAL_TAGS = {
 }
 # Columns of CoNLL-U: the id, the word, its lemma, the tags, features, head, relation, more, and anything else.
 N_COLUMNS, UPOS, MISC = 10, 3, 9
+# The last one has a bar between its values.
+BAR = "|"
 
 
 class Export(NamedTuple):
@@ -53,11 +55,12 @@ def _json_lines(session: Session) -> Export:
     lines = []
     for k, own in answers.items():
         item = session.inputs.items[k]
-        last = next(reversed(own.values()))
-        line: dict[str, object] = (
-            {"text": item.text} if item.other is None else {"text": item.text, "other": item.other}
-        )
-        line |= _content(item, last)
+        line: dict[str, object] = {"text": item.text}
+        if item.other is not None:
+            line["other"] = item.other
+        if item.given is not None:
+            line["words"] = list(item.given)
+        line |= _content(item, settled(list(own.values())))
         if len(own) > 1:
             line["by"] = {name: _content(item, answer) for name, answer in own.items()}
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
@@ -98,7 +101,14 @@ def _words_file(session: Session, lines: Callable[[Item, Sequence[str]], Iterato
 
 
 def _conll_lines(item: Item, tags: Sequence[str]) -> Iterator[str]:
-    yield from (f"{word}\t{tag}" for word, tag in zip(item.words, tags, strict=True))
+    yield from (f"{_cell(word)}\t{tag}" for word, tag in zip(item.words, tags, strict=True))
+
+
+def _cell(text: str, others: str = "") -> str:
+    """A word or label as a cell of a line. Raises ValueError for what would end the cell or the line."""
+    if not set(text).isdisjoint("\t\n\r" + others):
+        raise ValueError(f"{text!r:.100} has a tab, the end of a line{others and f' or {others}'}: export JSON lines")
+    return text
 
 
 def _conllu_lines(item: Item, tags: Sequence[str]) -> Iterator[str]:
@@ -109,8 +119,8 @@ def _conllu_lines(item: Item, tags: Sequence[str]) -> Iterator[str]:
     are_tags = all(tag.startswith("B-") and label in UNIVERSAL_TAGS for tag, label in zip(tags, labels, strict=True))
     for k, word in enumerate(item.words):
         row = ["_"] * N_COLUMNS
-        row[0], row[1] = str(k + 1), word
-        more = [] if are_tags else [f"Label={tags[k]}"]
+        row[0], row[1] = str(k + 1), _cell(word)
+        more = [] if are_tags else [f"Label={_cell(tags[k], BAR)}"]
         if are_tags:
             row[UPOS] = labels[k]
         if k + 1 < len(places) and places[k + 1][0] == places[k][1]:

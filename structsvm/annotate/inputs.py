@@ -311,18 +311,19 @@ def _chunks(scheme: Scheme, tags: Sequence[str]) -> tuple[tuple[int, int, str], 
 
 def _spans_in_words(spans: object, item: Item) -> object:
     """Spans of characters as spans of words; others as they are."""
-    if isinstance(spans, list) and all(isinstance(span, Mapping) for span in spans):
-        return [_in_words(span, item) for span in spans]
-    return spans
+    if not (isinstance(spans, list) and all(isinstance(span, Mapping) for span in spans)):
+        return spans
+    words = item.spans
+    starts, stops = ({place: k for k, place in enumerate(places)} for places in zip(*words, strict=True))
+    return [_in_words(span, starts, stops) for span in spans]
 
 
-def _in_words(span: Mapping[str, object], item: Item) -> list[object]:
+def _in_words(span: Mapping[str, object], starts: Mapping[int, int], stops: Mapping[int, int]) -> list[object]:
     """A span of characters, ``{"start", "end", "label"}``, as one of words. Raises ValueError if it cuts a word."""
     start, end = span.get("start"), span.get("end")
-    starts, stops = zip(*item.spans, strict=True)
-    if start not in starts or end not in stops:
+    if type(start) is not int or type(end) is not int or start not in starts or end not in stops:
         raise ValueError(f"spans: characters {start!r:.20} to {end!r:.20} are not where words begin and end")
-    return [starts.index(start), stops.index(end) + 1, span.get("label")]
+    return [starts[start], stops[end] + 1, span.get("label")]
 
 
 def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]:
@@ -339,6 +340,7 @@ def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]
             try:
                 known = Answer(_chunks(scheme, tags[k]))
             except ValueError as error:
-                raise ValueError(f"{path}:{line}: {error}") from None
+                place = columns.place_of(k, 0) or f"{path}, sequence {k + 1}"
+                raise ValueError(f"{place}: {error}") from None
         yield line, Item(" ".join(own), given=tuple(own), known=known)
         line += len(own) + 1

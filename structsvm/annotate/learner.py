@@ -75,8 +75,7 @@ class Learner(ABC, Generic[Estimator]):
         self.n_trained, self._n_anew = 0, 0
         self.notes: list[str] = []
         self._own: Estimator = self._made()
-        self._items: Sequence[Item] = ()
-        self._pool: Pool | None = None
+        self._pools: dict[str, tuple[Sequence[Item], Pool]] = {}
 
     @property
     def is_ready(self) -> bool:
@@ -106,19 +105,20 @@ class Learner(ABC, Generic[Estimator]):
         with noting(self.notes):
             self._step(estimator, example)
 
-    def most_useful(self, items: Sequence[Item], left: Sequence[int]) -> int:
+    def most_useful(self, items: Sequence[Item], left: Sequence[int], by: str) -> int:
         """The index of the item, among those that are left, whose answer would teach most.
 
-        `items` are encoded once, as long as they are the same object.
+        `items` of one annotator are encoded once, as long as they are the same object.
         """
         estimator = self._fitted()
         with noting(self.notes):
-            if self._pool is None or self._items is not items:
+            if by not in self._pools or self._pools[by][0] is not items:
                 from structsvm.tasks import Pool
 
-                self._items, self._pool = items, Pool(estimator, [self._input_of(item) for item in items])
-            self._pool.keep(np.asarray(left))
-            return self._query(estimator, self._pool)
+                self._pools[by] = items, Pool(estimator, [self._input_of(item) for item in items])
+            pool = self._pools[by][1]
+            pool.keep(np.asarray(left))
+            return self._query(estimator, pool)
 
     def _fitted(self) -> Estimator:
         if self.estimator is None:

@@ -23,6 +23,7 @@ PAGE = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js"}
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 # Rows of one slice of the texts, at most.
 MAX_ROWS = 200
+MAX_PLACE = 10**9
 
 Handler = Callable[[Session, Request, Mapping[str, object]], object]
 
@@ -35,7 +36,7 @@ def app_for(session: Session, tokens: Mapping[str, str], host: str = "127.0.0.1"
     public = [path for path in PAGE if path != "/"]
     guard = Middleware(Guard, host=host, tokens=tokens, public=public)
     page = [Route(path, _file(name)) for path, name in PAGE.items()]
-    gets = {"state": _state, "next": _next, "items": _items, "items/{item:int}": _item, "why/{item:int}": _why}
+    gets = {"state": _state, "next": _next, "items": _items, "items/{item}": _item, "why/{item}": _why}
     gets |= {"curve": _curve, "agreement": _agreement}
     posts = {"answers": _answer, "undo": _undo, "labels": _label}
     routes = [Route(f"/api/{path}", _endpoint(session, handler)) for path, handler in gets.items()]
@@ -94,6 +95,16 @@ def _number(text: str | None, name: str, default: int, most: int) -> int:
     return min(int(text), most)
 
 
+def _place(request: Request) -> int:
+    """The number of a text in an address."""
+    return _number(request.path_params["item"], "item", 0, MAX_PLACE)
+
+
+def _page(request: Request) -> str:
+    """The name of the browser's page."""
+    return request.query_params.get("page", "")[:40]
+
+
 def _state(session: Session, request: Request, _: Mapping[str, object]) -> object:
     return session.state(_by(request))
 
@@ -102,7 +113,7 @@ def _next(session: Session, request: Request, _: Mapping[str, object]) -> object
     """The next question with the state, as after an answer."""
     by = _by(request)
     with session.lock:
-        k = session.next(by, request.query_params.get("page", "")[:40])
+        k = session.next(by, _page(request))
         return {"item": None if k is None else session.shown(k, by), "state": session.state(by)}
 
 
@@ -114,11 +125,11 @@ def _items(session: Session, request: Request, _: Mapping[str, object]) -> objec
 
 
 def _item(session: Session, request: Request, _: Mapping[str, object]) -> object:
-    return session.shown(request.path_params["item"], _by(request))
+    return session.shown(_place(request), _by(request))
 
 
 def _why(session: Session, request: Request, _: Mapping[str, object]) -> object:
-    return session.why(request.path_params["item"])
+    return session.why(_place(request))
 
 
 def _curve(session: Session, request: Request, _: Mapping[str, object]) -> object:
@@ -144,11 +155,11 @@ def _undo(session: Session, request: Request, _: Mapping[str, object]) -> object
     by = _by(request)
     with session.lock:
         before = session.last_answer(by)
-        k = session.undo(by)
+        k = session.undo(by, _page(request))
         item = None if k is None or k < 0 else session.shown(k, by)
         if item is not None and before is not None:
             item["answer"] = before.to_json()
-        return {"item": item, "state": session.state(by)}
+        return {"undone": k is not None, "item": item, "state": session.state(by)}
 
 
 def _label(session: Session, request: Request, body: Mapping[str, object]) -> object:

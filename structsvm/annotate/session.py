@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -41,6 +41,41 @@ class Entry:
     answer: Answer | None
 
 
+class Places:
+    """Where the texts of stored answers are now: where they were, or where the same text stands.
+
+    Of several texts that are the same, each answered one has a place of its own, as long as there are enough.
+
+    Parameters
+    ----------
+    digests : sequence of str
+        Of the texts as they are now.
+    records : sequence of dict
+    """
+
+    def __init__(self, digests: Sequence[str], records: Iterable[Record]) -> None:
+        self._digests = digests
+        self._alike: dict[str, list[int]] = {}
+        for k, digest in enumerate(digests):
+            self._alike.setdefault(digest, []).append(k)
+        self._moved: dict[tuple[int, str], int] = {}
+        said = [(record.get("item"), record.get("digest")) for record in records]
+        self._taken = {k for k, digest in said if type(k) is int and isinstance(digest, str) and self._is_at(k, digest)}
+
+    def _is_at(self, k: int, digest: str) -> bool:
+        return 0 <= k < len(self._digests) and self._digests[k] == digest
+
+    def of(self, was: int, digest: str) -> int | None:
+        """The place of a text by where it was; None if it is gone."""
+        if self._is_at(was, digest):
+            return was
+        if (was, digest) not in self._moved and digest in self._alike:
+            alike = self._alike[digest]
+            self._moved[was, digest] = next((k for k in alike if k not in self._taken), alike[0])
+            self._taken.add(self._moved[was, digest])
+        return self._moved.get((was, digest))
+
+
 class Session:
     """Texts and answers, with a model that learns from them. Its methods may be called from several threads.
 
@@ -65,8 +100,8 @@ class Session:
         self.entries: list[Entry] = []
         self._open = np.random.default_rng(0).permutation(len(inputs.items)).tolist()
         self._place = 0
-        self._compared: list[int] = []
-        self._compared_items: list[Item] = []
+        self._compared: dict[str, list[int]] = {}
+        self._compared_items: dict[str, list[Item]] = {}
         self._digests = [item.digest for item in inputs.items]
         self._failure: list[str] = []
         self._reserved: dict[int, tuple[str, float]] = {}
@@ -94,7 +129,7 @@ class Session:
         return {item: own for item, own in found.items() if own}
 
     def settled(self) -> list[tuple[Item, Answer]]:
-        """Each labelled text with its answer: the one most annotators gave, the last of these."""
+        """Each labelled text with its answer, see the function `settled`."""
         return [(self.inputs.items[i], settled(list(own.values()))) for i, own in self.answers().items()]
 
     def state(self, by: str) -> dict[str, object]:
@@ -105,7 +140,7 @@ class Session:
             changed = [f"{self.inputs.path} has changed since it was opened: start again to see it"]
             return {
                 "task": self.task,
-                "name": PurePath(self.inputs.path).name,
+                "name": writable(PurePath(self.inputs.path).name),
                 "order": self.order,
                 "by": by,
                 "labels": self.labels,
@@ -116,10 +151,10 @@ class Session:
                 "ready": self.learner.is_ready,
                 "trained": self.learner.n_trained,
                 "notes": [
-                    *self.notes,
+                    *map(writable, self.notes),
                     *self._failure,
                     *self.learner.notes,
-                    *(changed if self.inputs.has_changed else []),
+                    *(map(writable, changed) if self.inputs.has_changed else []),
                 ],
             }
 
@@ -170,24 +205,32 @@ class Session:
             before = self._last(by).get(k)
             self._take(Entry(k, by, answer))
             self._reserved.pop(k, None)
-            if before is not None:
-                self._learn_anew()
-            elif answer is not None and not self._is_held_out(k):
+            if self._is_held_out(k) or answer == before:
+                return
+            if before is None and answer is not None:
                 self._teach((item, answer))
+            else:
+                self._learn_anew()
 
     def last_answer(self, by: str) -> Answer | None:
         """The answer that `undo` would take back."""
         return next((entry.answer for entry in reversed(self.entries) if entry.by == by), None)
 
-    def undo(self, by: str) -> int | None:
-        """Take back the annotator's last answer; returns the text, None if there was none. Raises as `answer`."""
+    def undo(self, by: str, page: str = "") -> int | None:
+        """Take back the annotator's last answer, and reserve its text for a page, see `next`.
+
+        Returns the text, -1 for one that is gone from the file, None if there was no answer. Raises as `answer`.
+        """
         with self.lock:
             last = next((entry for entry in reversed(self.entries) if entry.by == by), None)
             if last is None:
                 return None
             self.store.append({"undo": last.item, "by": by, "time": now()})
             self._take_back(by)
-            self._learn_anew()
+            if last.item >= 0 and not self._is_held_out(last.item) and self._last(by).get(last.item) != last.answer:
+                self._learn_anew()
+            if last.item >= 0:
+                self._reserve(last.item, page)
             return last.item
 
     def add_label(self, value: object, by: str) -> None:
@@ -209,28 +252,37 @@ class Session:
             seen, limit = self._seen(by), time.monotonic() - RESERVED
             taken = {k for k, (other, since) in self._reserved.items() if other != page and since > limit}
             skipped = seen | taken
-            k = self._asked(skipped) if len(skipped) < len(self.inputs.items) else self._asked(seen)
-            self._reserved = {i: entry for i, entry in self._reserved.items() if entry[0] != page and entry[1] > limit}
-            if k is not None:
-                self._reserved[k] = (page, time.monotonic())
+            k = self._asked(skipped if len(skipped) < len(self.inputs.items) else seen, by)
+            self._reserve(k, page)
             return k
 
-    def _asked(self, skipped: set[int]) -> int | None:
+    def _reserve(self, k: int | None, page: str) -> None:
+        """Keep a text, or none, for a page, and what other pages have for them."""
+        now, limit = time.monotonic(), time.monotonic() - RESERVED
+        self._reserved = {i: entry for i, entry in self._reserved.items() if entry[0] != page and entry[1] > limit}
+        if k is not None:
+            self._reserved[k] = (page, now)
+
+    def _asked(self, skipped: set[int], by: str) -> int | None:
         if self.order == "file" or not self.learner.is_ready:
             return next((k for k in range(len(self.inputs.items)) if k not in skipped), None)
         is_turn = len(self.entries) % HELD_OUT == HELD_OUT - 1
-        if not is_turn and (left := self._left_to_compare(skipped)):
-            return self._compared[self.learner.most_useful(self._compared_items, left)]
+        if not is_turn and (left := self._left_to_compare(skipped, by)):
+            return self._compared[by][self.learner.most_useful(self._compared_items[by], left, by)]
         kinds = (is_turn, not is_turn)
         return next((k for held_out in kinds for k in self._some(skipped, 1, held_out=held_out)), None)
 
-    def _left_to_compare(self, skipped: set[int]) -> list[int]:
-        """Places, among the texts that are compared, of those that can be asked; draws others where few are left."""
-        left = [place for place, k in enumerate(self._compared) if k not in skipped]
-        if len(left) < max(1.0, LEFT * len(self._compared)):
-            self._compared = list(self._some(skipped, self.learner.n_compared, held_out=False))
-            self._compared_items = [self.inputs.items[k] for k in self._compared]
-            left = list(range(len(self._compared)))
+    def _left_to_compare(self, skipped: set[int], by: str) -> list[int]:
+        """Places, among the texts that are compared, of those that can be asked; draws others where few are left.
+
+        Each annotator has some of their own: what one has answered, another may be asked.
+        """
+        compared = self._compared.get(by, [])
+        left = [place for place, k in enumerate(compared) if k not in skipped]
+        if len(left) < max(1.0, LEFT * len(compared)):
+            self._compared[by] = compared = list(self._some(skipped, self.learner.n_compared, held_out=False))
+            self._compared_items[by] = [self.inputs.items[k] for k in compared]
+            left = list(range(len(compared)))
         return left
 
     def _some(self, skipped: set[int], limit: int, *, held_out: bool) -> Iterator[int]:
@@ -330,9 +382,7 @@ class Session:
 
     def _replay(self) -> None:
         """Restore the session from the records of the store."""
-        places: dict[str, int] = {}
-        for k, digest in enumerate(self._digests):
-            places.setdefault(digest, k)
+        places = Places(self._digests, self.store.records)
         if not self.store.records:
             self.store.append({"structsvm": "annotate", "version": VERSION, "task": self.task, "time": now()})
         for number, record in enumerate(self.store.records, 1):
@@ -341,7 +391,7 @@ class Session:
             except ValueError as error:
                 raise StoreError(f"{self.store.path}:{number}: {error}") from None
 
-    def _replay_one(self, record: Record, places: Mapping[str, int]) -> None:
+    def _replay_one(self, record: Record, places: Places) -> None:
         if "structsvm" in record:
             if record.get("version") != VERSION or record.get("task") != self.task:
                 raise ValueError(f"answers of the task {record.get('task')!r}, version {record.get('version')!r}")
@@ -360,21 +410,19 @@ class Session:
         else:
             self._labels[label] = None
 
-    def _replay_answer(self, record: Record, places: Mapping[str, int]) -> None:
-        k, digest, by = record.get("item"), record.get("digest"), str(record.get("by"))
-        if type(k) is not int or not isinstance(digest, str):
+    def _replay_answer(self, record: Record, places: Places) -> None:
+        was, digest, by = record.get("item"), record.get("digest"), str(record.get("by"))
+        if type(was) is not int or not isinstance(digest, str):
             raise ValueError("no record of an answer")
-        if not (0 <= k < len(self.inputs.items) and self._digests[k] == digest):
-            place = places.get(digest)
-            if place is None:
-                self.notes.append(
-                    f"{self.inputs.path}: text {k + 1} has changed or is gone since {by} labelled it; that answer "
-                    f"stays in {self.store.path} and is left out"
-                )
-                # It keeps its place, so that an undo of it takes back no other one.
-                self.entries.append(Entry(-1, by, None))
-                return
-            k = place
+        k = places.of(was, digest)
+        if k is None:
+            self.notes.append(
+                f"{self.inputs.path}: text {was + 1} has changed or is gone since {by} labelled it; that answer "
+                f"stays in {self.store.path} and is left out"
+            )
+            # It keeps its place, so that an undo of it takes back no other one.
+            self.entries.append(Entry(-1, by, None))
+            return
         answer = None if record.get("skip") is True else self._checked(self.inputs.items[k], record.get("answer"))
         self._take(Entry(k, by, answer))
 
@@ -411,9 +459,14 @@ class Session:
 
 
 def settled(answers: Sequence[Answer]) -> Answer:
-    """The answer that most annotators gave; of several such ones the last."""
-    counts = [answers.count(answer) for answer in answers]
-    return max(zip(counts, range(len(answers)), answers))[2]
+    """The answer that most annotators gave, whole ones before those in part; of several such ones the last."""
+    worth = [(answer.is_whole, answers.count(answer)) for answer in answers]
+    return max(zip(worth, range(len(answers)), answers))[2]
+
+
+def writable(text: str) -> str:
+    """A text with a mark in the place of what UTF-8 cannot write: bytes of a file's name in another encoding."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def now() -> str:

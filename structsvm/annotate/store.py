@@ -1,7 +1,8 @@
 """Answers on disk: an append-only file of JSON lines, each flushed to the disk before it counts.
 
-A record is complete or it is not there: what a killed process has left of one, a last line without its end, is dropped
-and said when the file is opened again, and a record that cannot be written whole (a full disk) is taken back.
+A record is complete or it is not there: what a killed process has left of one, a last line without its end, is left
+out and said when the file is opened again, and gives way to the next record; and a record that cannot be written whole
+(a full disk) is taken back. So a file that is none of answers stays as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Self
 from structsvm.files.strict_json import parse_json
 
 Record = Mapping[str, object]
+# A file of answers begins with this.
+FIRST = b'{"structsvm": "annotate"'
 
 
 class StoreError(ValueError):
@@ -42,7 +45,7 @@ class Store:
     Raises
     ------
     StoreError
-        For a line that is no record, or if another process has the file open.
+        For a file that is none of answers, a line that is no record, or if another process has the file open.
     OSError
         If the file cannot be read and written.
     """
@@ -51,6 +54,7 @@ class Store:
         self.path, self._write = path, write
         self.records: list[Record] = []
         self.notes: list[str] = []
+        self._n_torn = 0
         is_new = not os.path.exists(path)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
@@ -80,9 +84,14 @@ class Store:
         Raises
         ------
         OSError
-            If it cannot be written. File and records are then as before.
+            If it cannot be written, or if the file has been moved, deleted, replaced or changed since it was opened.
+            File and records are then as before.
         """
+        self._check_file()
         data = json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
+        if self._n_torn:
+            os.ftruncate(self._descriptor, self._size)
+            self._n_torn = 0
         try:
             self._write_whole(data)
             os.fsync(self._descriptor)
@@ -91,6 +100,18 @@ class Store:
             raise
         self._size += len(data)
         self.records.append(record)
+
+    def _check_file(self) -> None:
+        """Raise OSError unless the file still stands under its name, with what was stored in it."""
+        own = os.fstat(self._descriptor)
+        try:
+            is_there = os.path.samestat(own, os.stat(self.path))
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            raise OSError(f"{self.path!r} was moved, deleted or replaced: put it back, or start again")
+        if own.st_size != self._size + self._n_torn:
+            raise OSError(f"{self.path!r} was changed by another program: start again")
 
     def _write_whole(self, data: bytes) -> None:
         while data:
@@ -106,17 +127,19 @@ class Store:
             raise StoreError(f"{self.path}: another structsvm annotate has it open; several may label in one") from None
 
     def _read(self) -> int:
-        """Read all records; a last line without its end is cut off. Returns the size of the file."""
+        """Read all records, up to a last line without its end. Returns their size."""
         with open(os.dup(self._descriptor), "rb") as file:
             file.seek(0)
             data = file.read()
         end = data.rfind(b"\n") + 1
-        if end < len(data):
+        torn = data[end:]
+        if torn and not end and torn[: len(FIRST)] != FIRST[: len(torn)]:
+            raise StoreError(f"{self.path}: is no file of answers")
+        if torn:
             self.notes.append(
-                f"{self.path}: {len(data) - end} bytes at its end are an answer that was not written whole; dropped"
+                f"{self.path}: {len(torn)} bytes at its end are an answer that was not written whole; dropped"
             )
-            os.ftruncate(self._descriptor, end)
-            os.fsync(self._descriptor)
+            self._n_torn = len(torn)
         for number, line in enumerate(data[:end].split(b"\n")[:-1], 1):
             self.records.append(self._record(number, line))
         return end

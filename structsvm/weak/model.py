@@ -11,12 +11,13 @@ parameters that maximise the expected log-likelihood plus the log of a Dirichlet
 The prior comes from the start, the shares of the votes as labels. Two dangers make it: a matrix has a row for each
 label, and rows of rare labels fit anything, so each gets pseudo-votes of the source's average quality; and sources that
 copy one another look like a label of their own, which the likelihood prefers to the true one, so the votes of the start
-are counted again: twice as often where two sources agree more than any true labels explain.
+are counted again: the more often, the more of their votes two sources share beyond what true labels explain.
 
 Where most sources know but some spans, one vote is enough at the start. Then a list with a common word in it, alone
 with it a thousand times, starts as always right and stays so: a maximum like any other. A second start judges each
 source by the votes of all others, as if it had not voted; what one source alone knows starts as wrong. Where the two
-end in different maxima, the likelihood chooses.
+end in different maxima, the likelihood chooses; of dependent sources before any vote is counted again, since it would
+prefer the start that is more like them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ __all__ = ["VoteModel"]
 # Tokens of the sequences whose sums are taken at a time, with those beyond the ends of shorter ones.
 AT_ONCE = 1 << 14
 MOVES = 0.1  # pseudo-counts of a row of transitions, per pseudo-vote of a row of a source
-FREE, HELD = 0.5, 1.0  # how often the votes of the start count again, without and with dependent sources
+FREE, HELD = 0.5, 5.0  # how often the votes of the start count again: independent sources, and more if they copy
+MANY = 0.25  # a share of copied votes from which on the likelihood of a run with them counted again says little
 MOST_ERRORS = 6.0  # standard errors by which sources that are independent may agree too often
 MOST = 1e100  # sums of more pseudo-votes, and logs of fewer than its inverse, may not be finite
 CONSTRAINTS = {
@@ -79,8 +81,9 @@ class VoteModel:
     anchor : float, optional
         How often the votes are counted as they are at the start, beside once as they are expected. 0 suits independent
         sources; it lets dependent ones (a word list copied from another, two taggers of the same corpus) overrule all
-        others. 3 stays near the start, the shares of the votes. From 0 to 1e100. None: 0.5, and 1 where two sources
-        agree far more often than their matrices say, as they are found with 0.
+        others. 3 stays near the start, the shares of the votes. From 0 to 1e100. None: 0.5, and up to 5.5 where two
+        sources agree far more often than their matrices say, as they are found with 0: 5 times the share of what they
+        could agree on besides.
     chain : bool, default=True
         Whether a label depends on the one before it; False for rows, or sequences without order.
 
@@ -156,8 +159,9 @@ class VoteModel:
         labels, table = table_of(votes, self.labels, lengths, self.outside)
         if not table.n_votes:
             raise ValueError("all sources abstain everywhere: there are no votes")
-        anchor = self._anchor_of(table) if self.anchor is None else self.anchor
-        found, objectives, _, is_done = self._likeliest(table, anchor)
+        found, objectives, _, is_done = (
+            self._chosen(table) if self.anchor is None else self._likeliest(table, self.anchor)
+        )
         if not is_done:
             warn(
                 f"VoteModel stopped after {self.max_iter} steps, and the last gained more than tol={self.tol} per "
@@ -168,16 +172,21 @@ class VoteModel:
         self.confusions_, self.transitions_, self.start_ = found.confusions, found.transitions, found.start
         return self
 
-    def _anchor_of(self, table: VoteTable) -> float:
-        """The anchor for sources as dependent as these are; an anchor would flatten the matrices that tell it."""
-        return HELD if excess(self._likeliest(table, 0.0).found, table) > MOST_ERRORS else FREE
+    def _chosen(self, table: VoteTable) -> Run:
+        """The run with an anchor for sources as dependent as these are.
+
+        An anchor would flatten the matrices that tell how dependent they are, and then which start is the better one.
+        """
+        starts = starts_of(table)
+        free = [self._run(table, start, 0.0) for start in starts]
+        best = int(np.argmax([run.log_likelihood for run in free]))
+        share = copied(free[best].found, table)
+        anchor = FREE + HELD * share
+        return self._run(table, starts[best], anchor) if share > MANY else self._likeliest(table, anchor)
 
     def _likeliest(self, table: VoteTable, anchor: float) -> Run:
         """The run from all starts that ends with the greatest likelihood."""
-        starts = [Counts.of_shares(table)]
-        if table.outside is not None and table.votes.shape[1] > 1:
-            starts.append(starts[0]._replace(votes=votes_by_others(table)))
-        return max((self._run(table, start, anchor) for start in starts), key=lambda run: run.log_likelihood)
+        return max((self._run(table, start, anchor) for start in starts_of(table)), key=lambda run: run.log_likelihood)
 
     def _run(self, table: VoteTable, counts: Counts, anchor: float) -> Run:
         """Expectation-maximisation from one start."""
@@ -276,6 +285,13 @@ class Counts(NamedTuple):
         return cls(counted(p, table), p[:-1][inside].T @ p[1:][inside], p[starts].sum(axis=0))
 
 
+def starts_of(table: VoteTable) -> list[Counts]:
+    """The counts to begin with: the shares of votes, and with `outside` each source as all others judge it."""
+    own = Counts.of_shares(table)
+    has_others = table.outside is not None and table.votes.shape[1] > 1
+    return [own, own._replace(votes=votes_by_others(table))] if has_others else [own]
+
+
 class Run(NamedTuple):
     """Expectation-maximisation from one start: parameters, objectives before each step, and the last log-likelihood."""
 
@@ -358,23 +374,59 @@ def votes_by_others(table: VoteTable) -> NDArray[np.float64]:
     return found
 
 
-def excess(found: Parameters, table: VoteTable) -> float:
-    """How many standard errors more often than their matrices say the two sources agree that do so most.
+class Agreements(NamedTuple):
+    """By pairs of sources, arrays (n_sources, n_sources): how many tokens they agree on.
 
     Votes for `outside`, and abstentions, are no agreement.
+
+    Attributes
+    ----------
+    found : ndarray
+    expected : ndarray
+        By their matrices, as if they were independent given the true label.
+    most : ndarray
+        Tokens on which both vote. With `outside` the votes of the one that has fewer: it could have found the same.
     """
+
+    found: Floats
+    expected: Floats
+    most: Floats
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors by which sources agree more often than expected."""
+        found: Floats = (self.found - self.expected) / (self.expected + 1.0) ** 0.5
+        return found
+
+    @property
+    def shares(self) -> Floats:
+        """The share of what they could agree on beyond that: 1 for copies, 0 for independent sources."""
+        found: Floats = np.clip((self.found - self.expected) / np.maximum(self.most - self.expected, 1.0), 0.0, 1.0)
+        return found
+
+
+def agreements(found: Parameters, table: VoteTable) -> Agreements:
+    """How often pairs of sources agree, and would by parameters."""
     real = np.delete(np.arange(table.n_labels), [] if table.outside is None else table.outside)
     has_read = (table.votes >= 0).astype(np.float64)
-    # By pairs of sources: tokens on which they agree, and the expected number of these.
     agrees, expected = np.zeros((2, has_read.shape[1], has_read.shape[1]))
+    is_real = np.zeros_like(has_read)
     for k in real.tolist():
         votes = (table.votes == k).astype(np.float64)
         agrees += votes.T @ votes
+        is_real += votes
     for z, weights in enumerate(Expected(found, table).labels.T):
         rows = found.confusions[:, z, real]
         expected += ((has_read * weights[:, np.newaxis]).T @ has_read) * (rows @ rows.T)
-    errors = np.triu((agrees - expected) / (expected + 1.0) ** 0.5, k=1)
-    return float(errors.max())
+    n_votes = is_real.sum(axis=0)
+    most = is_real.T @ is_real if table.outside is None else np.minimum.outer(n_votes, n_votes)
+    return Agreements(agrees, expected, most)
+
+
+def copied(found: Parameters, table: VoteTable) -> float:
+    """The greatest share of votes that two sources have in common beyond their matrices; 0 within `MOST_ERRORS`."""
+    pairs = agreements(found, table)
+    return float(np.triu(np.where(pairs.errors > MOST_ERRORS, pairs.shares, 0.0), k=1).max())
 
 
 def prior_of(start: Counts, smoothing: float, anchor: float, outside: int | None) -> Counts:

@@ -32,6 +32,14 @@ def test_nothing_to_disagree_about():
     assert str(agreement([{"eve": Answer(label="a")}])) == "no text has been labelled by two annotators"
 
 
+def test_texts_without_spans_have_been_labelled_all_the_same():
+    found = agreement([{"eve": Answer(), "bob": Answer()}, {"eve": Answer()}, {"bob": Answer(), "eve": Answer()}])
+    assert found.n_texts == 2 and found.n_units == 0
+    assert str(found) == "in no text that two annotators have labelled is there a span"
+    partial = Answer(((0, 1, "a"),), complete=False)
+    assert agreement([{"eve": Answer(), "bob": partial}]).n_texts == 0
+
+
 def test_a_wrong_boundary_is_a_wrong_span():
     eve, bob = Answer(((0, 2, "a"), (3, 4, "b"))), Answer(((0, 1, "a"), (3, 4, "b")))
     assert units_of({"eve": eve, "bob": bob}) == [

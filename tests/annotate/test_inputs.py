@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from structsvm.annotate import inputs
 from structsvm.annotate.answers import Answer, answer_of, scheme_of_tags, tags_of
 from structsvm.annotate.inputs import read_inputs
 from structsvm.features.text.words import word_spans, words
@@ -82,6 +83,15 @@ def test_json_lines(tmp_path, line):
     assert item.known == Answer(((0, 2, "street"), (3, 4, "city")))
 
 
+def test_spans_of_a_long_line_are_found_in_one_pass(tmp_path, monkeypatch):
+    n, n_read = 2000, []
+    spans = [{"start": 3 * k, "end": 3 * k + 2, "label": "x"} for k in range(n)]
+    path = written(tmp_path, "a.jsonl", json.dumps({"text": "ab " * n, "spans": spans}) + "\n")
+    monkeypatch.setattr(inputs, "word_spans", lambda text: (n_read.append(text), word_spans(text))[1])
+    (item,) = read_inputs(path).items
+    assert item.known == Answer(tuple((k, k + 1, "x") for k in range(n))) and len(n_read) < 5
+
+
 @pytest.mark.parametrize("wrong", [None, False])
 def test_a_foreign_field_wrong_says_nothing(tmp_path, wrong):
     line = {"text": "Oak St", "spans": [[0, 2, "street"]], "label": "x", "wrong": wrong}
@@ -113,6 +123,7 @@ def test_a_foreign_field_wrong_says_nothing(tmp_path, wrong):
         ("a.jsonl", '{"text": "ab", "spans": [{"start": 0, "end": 1, "label": "x"}]}\n', {}, "not where words begin"),
         ("a.jsonl", '{"text": "a b", "labels": ["O"]}\n', {}, "labels must be a list of 2 texts"),
         ("a.conll", "a B-x\n\nb O\nc B-O\n", {}, r"a\.conll:3: word 2 has the tag 'B-O': O is what stands outside"),
+        ("a.conll", "# 1\na\tB-x\n\n\n# 2\nb\tB-O\n", {}, r"a\.conll, sequence 2: word 1 has the tag 'B-O'"),
         ("a.jsonl", '{"text": "a", "labels": ["B-O"]}\n', {}, r"a\.jsonl:1: word 1 has the tag 'B-O': O is what"),
         ("a.jsonl", '{"text": "a"}\n{"text": "b\\ud800"}\n', {}, r"a\.jsonl:2: half a character of UTF-16"),
         ("a.csv", 'text\na\n"b\nc\nd\n', {"columns": ["text"]}, r"a\.csv:3: unexpected end of data"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "annotate.md"
-NAMES = {"← →": "Arrow", "Shift ← →": "Arrow", "↑ ↓": "Arrow", "Shift Enter": "Enter", "Space": " "}
+NAMES = {"← →": "Arrow", "↑ ↓": "Arrow", "Shift Enter": "Enter", "Space": " "}
 
 
 @pytest.fixture
@@ -35,8 +35,11 @@ def test_the_page_hears_the_keys_of_its_table(script, rows):
     plain = set(re.findall(r"(\w): ", re.search(r"const plain = \{(.*?)\}", heard)[1]))
     compared = set(re.findall(r'(?:key|name) === "([^"]+)"', heard.split("const plain")[1]))
     compared |= set(re.findall(r'key\.startsWith\("(\w+)"\)', heard))
-    labels = {"1 to 9, then letters", "Alt label"}
-    shown = {NAMES.get(key, key) for key, _, _ in rows if key not in labels}
+    assert "key in LEAPS" in heard
+    compared |= set(re.findall(r"(\w+): -?\w+", re.search(r"const LEAPS = \{(.*?)\}", script)[1]))
+    labels = {"1 to 9, then letters", "Alt label", "Shift with these"}
+    keys = [key.replace("Page ", "Page") for row, _, _ in rows if row not in labels for key in row.split(", ")]
+    shown = {NAMES.get(key, key) for key in keys}
     # s stands in a comparison as well: after it comes the next text. Delete is another name of Backspace.
     assert (plain | compared) - {"Delete"} == shown
     assert "event.altKey" in heard and "KEYS.includes" in heard

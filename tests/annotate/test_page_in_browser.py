@@ -226,6 +226,34 @@ def test_texts_are_never_markup(open_browser, tmp_path):
         until(lambda: "All texts are labelled" in page.text("text"))
 
 
+def test_of_a_long_text_what_is_seen_is_drawn(open_browser, tmp_path):
+    """Words out of sight are laid out when they come into sight, by a leap of the keyboard say."""
+    from selenium.webdriver.common.keys import Keys
+
+    path = tmp_path / "a.txt"
+    path.write_text("wide " * 10_000 + "\none two\n")
+    with server(path, "--labels", "a,b", "--order", "file") as (address, _):
+        page = Page(open_browser(), address)
+        drawn = "return words.map(word => word.checkVisibility({contentVisibilityAuto: true}))"
+        first = page.browser.execute_script(drawn)
+        assert first[0] and not first[-1] and sum(first) < 2000
+        page.press("1", Keys.END, "2")
+        until(lambda: page.browser.execute_script(drawn)[-1])
+        assert sum(page.browser.execute_script(drawn)) < 3000
+        page.press(Keys.PAGE_UP, "1", Keys.HOME)
+        names = [name for _, name in page.shown]
+        assert {k: name for k, name in enumerate(names) if name != "wide"} == {
+            0: "wide, a",
+            9949: "wide, a",
+            9999: "wide, b",
+        }
+        assert page.browser.execute_script("return document.activeElement === words[0]")
+        page.press(Keys.ENTER)
+        until(lambda: page.line == "one two")
+    record = json.loads(Path(f"{path}.answers.jsonl").read_text().splitlines()[-1])
+    assert record["answer"]["spans"] == [[0, 1, "a"], [9949, 9950, "a"], [9999, 10_000, "b"]]
+
+
 def test_a_narrow_page_does_not_scroll_sideways(open_browser, tmp_path):
     path, _ = write_addresses(tmp_path, 5)
     path.write_text("wide " * 10_000 + "\n" + "w" * 500 + "\n")

@@ -1,6 +1,7 @@
 """The server of the page: who may ask, what comes back, what a page cannot do."""
 
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
@@ -104,6 +105,12 @@ def test_bound_to_all_addresses_it_answers_to_addresses_alone(session):
     assert client.get("/api/state", headers={"Host": "evil.example"}).status_code == 421
 
 
+@pytest.mark.parametrize("length", ["\u00b2", "-1", "", "9" * 5000], ids=["digit", "negative", "none", "long"])
+def test_lengths_that_are_none(eve, length):
+    found = eve.post("/api/undo", content=b"{}", headers={"Content-Length": length.encode("latin-1")})
+    assert found.status_code == 413
+
+
 def test_bodies_are_bounded(eve, session):
     assert eve.post("/api/answers", content=b" " * (MAX_BODY + 1)).status_code == 413
     parts = (b"x" * 10_000 for _ in range(MAX_BODY // 10_000 + 2))
@@ -135,7 +142,12 @@ def test_bad_requests(eve, session, body):
 
 
 @pytest.mark.parametrize(
-    "path", ["items?offset=-1", "items?limit=x", "items/99999", "why/0", "export/pdf", "export/model"]
+    "path",
+    [
+        *("items?offset=-1", "items?limit=x", "items/99999", "items/-1", "items/x", f"items/{'9' * 5000}"),
+        *("why/0", f"why/{'9' * 5000}", "export/pdf", "export/model"),
+    ],
+    ids=lambda path: path[:20],
 )
 def test_bad_addresses(eve, path):
     assert eve.get(f"/api/{path}").status_code == 400
@@ -154,7 +166,36 @@ def test_answers_are_stored_before_the_page_hears_of_them(eve, session, tmp_path
     undone = eve.post("/api/undo", json={}).json()
     assert undone["item"]["id"] == first["id"] and undone["item"]["answer"]["spans"] == record["answer"]["spans"]
     assert undone["state"]["answered"] == 0
-    assert eve.post("/api/undo", json={}).json()["item"] is None
+    nothing = eve.post("/api/undo", json={}).json()
+    assert nothing["item"] is None and not nothing["undone"] and undone["undone"]
+
+
+def test_an_undo_is_reserved_for_its_page(eve):
+    first = eve.get("/api/next?page=1").json()["item"]
+    eve.post("/api/answers?page=1", json={"item": first["id"], "answer": {"spans": []}})
+    assert eve.post("/api/undo?page=1", json={}).json()["item"]["id"] == first["id"]
+    assert eve.get("/api/next?page=2").json()["item"]["id"] != first["id"]
+
+
+def test_a_file_of_answers_that_is_gone_is_said(eve, session, tmp_path):
+    (tmp_path / "addresses.txt.answers.jsonl").rename(tmp_path / "elsewhere")
+    found = eve.post("/api/answers", json={"item": 0, "answer": {"spans": []}})
+    assert found.status_code == 507 and "was moved, deleted or replaced" in found.json()["error"]
+    (tmp_path / "elsewhere").rename(tmp_path / "addresses.txt.answers.jsonl")
+    assert eve.post("/api/answers", json={"item": 0, "answer": {"spans": []}}).json()["state"]["answered"] == 1
+
+
+def test_a_file_whose_name_is_no_text(tmp_path):
+    path = os.fsdecode(os.path.join(os.fsencode(tmp_path), b"\xe9t\xe9.txt"))
+    with open(path, "w") as file:
+        file.write("one\ntwo\n")
+    session = session_of(path)
+    client = client_of(app_for(session, TOKENS))
+    with open(path, "a") as file:
+        file.write("three\n")
+    found = client.get("/api/state").json()
+    assert found["name"] == "?t?.txt" and "?t?.txt has changed" in found["notes"][0]
+    session.store.close()
 
 
 def test_a_full_disk_is_said(eve, session, monkeypatch):
@@ -196,6 +237,29 @@ def test_two_clients_at_once(app, session):
         one, other = pool.map(work, "ab")
     assert len({*one, *other}) == 40 == len(session.entries)
     assert sorted(session.answers()) == sorted([*one, *other])
+
+
+def test_pages_ask_while_the_model_learns(app, session):
+    """Whatever is read while answers come in is whole: nothing is half learnt, no list changes while it is read."""
+    paths = ["state", "curve", "agreement", "items", "items/3", "export/jsonl", "export/conll", "next?page=r"]
+
+    def write(token):
+        client = client_of(app, token)
+        for k in range(12):
+            spans = [[0, 1, "number"], [1, 2, "street"]][: 1 + k % 2]
+            assert client.post("/api/answers", json={"item": k, "answer": {"spans": spans}}).status_code == 200
+            assert k % 4 or client.post("/api/undo", json={}).status_code == 200
+
+    def read(_):
+        client = client_of(app)
+        return {client.get(f"/api/{path}").status_code for _ in range(6) for path in paths}
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, token) for token in TOKENS]
+        assert set().union(*pool.map(read, range(2))) == {200}
+        for writer in writers:
+            writer.result()
+    assert sorted(session.answers()) == [k for k in range(12) if k % 4]
 
 
 def test_slices_of_the_texts(eve):

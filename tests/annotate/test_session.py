@@ -9,15 +9,17 @@ from labelled_addresses import answered, session_of, write_addresses
 from sklearn.exceptions import ConvergenceWarning
 
 import structsvm
+from structsvm import tasks
 from structsvm.annotate.answers import Answer, answer_of, tags_of
 from structsvm.annotate.exports import exported
-from structsvm.annotate.inputs import Item
+from structsvm.annotate.inputs import Item, read_inputs
 from structsvm.annotate.learner import ALWAYS, SpanLearner, TextLearner, leaves_some
 from structsvm.annotate.pairs import pair_text
 from structsvm.annotate.session import HELD_OUT, names_of, settled
 from structsvm.annotate.store import StoreError
 from structsvm.features.columns import read_columns
 from structsvm.structures.dependencies import read_conllu
+from structsvm.tasks import Pool
 
 TEXTS = [
     "red car",
@@ -194,6 +196,66 @@ def test_a_file_that_changes_underneath(opened, addresses):
     assert again.undo("eve") == 6
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("abxxc", "nabxxc"), ("abxxc", "bxxc"), ("xbx", "nxbx"), ("xxx", "xx"), ("axbx", "xaxb")],
+    ids=lambda lines: lines,
+)
+def test_lines_that_are_alike_keep_an_answer_each(opened, tmp_path, before, after):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"{line} y\n" for line in before))
+    session = opened(path)
+    for k in range(len(before)):
+        session.answer(k, {"spans": [[0, 1, "x"]]}, "eve")
+    path.write_text("".join(f"{line} y\n" for line in after))
+    again = reopened(session, opened, path)
+    assert sorted(again.answers()) == [k for k, line in enumerate(after) if line in before]
+    answered_again = next(k for k, line in enumerate(after) if line == "x")
+    again.answer(answered_again, {"spans": [[1, 2, "z"]]}, "eve")
+    last = reopened(again, opened, path)
+    assert last.answers()[answered_again]["eve"].spans == ((1, 2, "z"),)
+    assert sum(own["eve"].spans == ((1, 2, "z"),) for own in last.answers().values()) == 1
+
+
+def test_an_undo_of_an_answer_whose_text_is_gone(opened, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one\ntwo\n")
+    session = opened(path)
+    session.answer(1, {"spans": []}, "eve")
+    path.write_text("one\n")
+    again = reopened(session, opened, path)
+    assert again.undo("eve", "page") == -1 and again.undo("eve", "page") is None
+
+
+def test_what_changes_no_example_trains_nothing(opened, addresses, monkeypatch):
+    """A fit on all answers takes seconds where there are thousands."""
+    path, known = addresses
+    session = opened(path)
+    answered(session, known, 30)
+    held_out = [k for k in session.answers() if session._is_held_out(k)]
+    fits = []
+    learn = SpanLearner.learn
+    monkeypatch.setattr(
+        SpanLearner, "learn", lambda self, examples: (fits.append(len(examples)), learn(self, examples))
+    )
+    trained = next(k for k in session.answers() if not session._is_held_out(k))
+    n_trained = session.learner.n_trained
+    session.answer(trained, session.answers()[trained]["eve"].to_json(), "eve")  # the same again
+    session.undo("eve")
+    session.answer(held_out[0], {"spans": []}, "eve")
+    session.undo("eve")
+    skipped = next(k for k in range(60) if k not in session.answers())
+    session.answer(skipped, None, "eve")
+    session.undo("eve")
+    assert fits == [] and session.learner.n_trained == n_trained
+    session.answer(trained, {"spans": []}, "eve")
+    session.answer(trained, None, "eve")
+    session.undo("eve")
+    session.undo("eve")
+    assert fits == [n_trained, n_trained - 1, n_trained, n_trained]
+    assert contents(reopened(session, opened, path))[0] == session.answers()
+
+
 def test_answers_of_another_task_are_refused(opened, addresses):
     path, _ = addresses
     opened(path).store.close()
@@ -361,6 +423,21 @@ def test_two_pages_get_two_texts(opened, addresses):
     assert session.next("eve", "one") != session.next("eve", "other")
 
 
+def test_annotators_do_not_take_each_others_pools(opened, tmp_path, monkeypatch):
+    """A pool is encoded once, not anew with each question, whatever the others have answered."""
+    (tmp_path / "a.txt").write_text("".join(f"{TEXTS[k % 10]} {k}\n" for k in range(300)))
+    session, made = opened(tmp_path / "a.txt", "taxonomy"), []
+    monkeypatch.setattr(tasks, "Pool", lambda *args: made.append(len(args[1])) or Pool(*args))
+    for k in range(80):
+        session.answer(k, {"label": "car" if "car" in TEXTS[k % 10] else "dog"}, "ann" if k < 40 else "bob")
+    for _ in range(8):
+        for by in ("ann", "bob"):
+            k = session.next(by, by)
+            assert k not in session._seen(by)
+            session.answer(k, {"label": "car" if "car" in TEXTS[k % 10] else "dog"}, by)
+    assert len(made) == 2
+
+
 def test_the_last_text_is_given_to_both(opened, tmp_path):
     (tmp_path / "a.txt").write_text("only one\n")
     session = opened(tmp_path / "a.txt")
@@ -372,6 +449,51 @@ def test_the_last_text_is_given_to_both(opened, tmp_path):
 def test_of_several_answers_most_count():
     a, b = Answer(label="a"), Answer(label="b")
     assert settled([a, b, b]) == b and settled([a, b]) == b and settled([b, a]) == a and settled([a, a, b]) == a
+    part = Answer(((0, 1, "a"),), complete=False)
+    assert settled([part, Answer(), part]) == Answer() and settled([part]) == part
+
+
+def test_exports_have_the_answer_of_most(opened, addresses):
+    path, _ = addresses
+    session = opened(path)
+    for by, label in (("ann", "a"), ("bob", "a"), ("eve", "b")):
+        session.answer(0, {"spans": [[0, 1, label]]}, by)
+    session.answer(1, {"spans": [[0, 1, "a"]]}, "ann")
+    session.answer(1, {"spans": [[1, 2, "b"]], "complete": False}, "bob")
+    first, second = (json.loads(line) for line in exported(session, "jsonl").data.decode().splitlines())
+    assert first["spans"][0]["label"] == second["spans"][0]["label"] == "a" and second["complete"]
+    assert [first["by"][name]["spans"][0]["label"] for name in ("ann", "bob", "eve")] == ["a", "a", "b"]
+    whole = exported(session, "conll")
+    assert not whole.left_out and whole.data.decode().count("B-a") == 2
+
+
+def test_exports_of_given_words_are_read_again(opened, tmp_path):
+    """Words of a file are not those that a text of them would be split into."""
+    (tmp_path / "a.jsonl").write_text(json.dumps({"words": ["St.", "New York", "(x)"]}) + "\n")
+    session = opened(tmp_path / "a.jsonl")
+    session.answer(0, {"spans": [[0, 1, "s"], [1, 2, "c d"]]}, "eve")
+    (tmp_path / "b.jsonl").write_bytes(exported(session, "jsonl").data)
+    (item,) = read_inputs(str(tmp_path / "b.jsonl")).items
+    assert item == session.inputs.items[0] and item.digest == session.inputs.items[0].digest
+    assert item.known == session.answers()[0]["eve"]
+    (tmp_path / "b.conll").write_bytes(exported(session, "conll").data)
+    (item,) = read_inputs(str(tmp_path / "b.conll")).items
+    assert item.given == ("St.", "New York", "(x)") and item.known == session.answers()[0]["eve"]
+
+
+@pytest.mark.parametrize(
+    ("word", "label", "kinds"),
+    [("a\tb", "x", ["conll", "conllu"]), ("a\nb", "x", ["conll", "conllu"]), ("ab", "x|y", ["conllu"])],
+    ids=["tab", "line", "bar"],
+)
+def test_what_a_line_of_words_cannot_hold(opened, tmp_path, word, label, kinds):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"words": [word, "c"]}) + "\n")
+    session = opened(tmp_path / "a.jsonl")
+    session.answer(0, {"spans": [[0, 1, label]]}, "eve")
+    for kind in kinds:
+        with pytest.raises(ValueError, match="export JSON lines"):
+            exported(session, kind)
+    assert json.loads(exported(session, "jsonl").data)["words"] == [word, "c"]
 
 
 def test_exports(opened, addresses, tmp_path):

@@ -155,6 +155,7 @@ def test_who_may_ask(addresses):
     for shown in ("Bearer secret", "Basic " + base64.b64encode(b"any:secret").decode()):
         assert client.post("/predict", json={"text": "a"}, headers={"Authorization": shown}).status_code == 200
     assert client.post("/predict", json={"text": "a"}, headers={"Authorization": "Basic ???"}).status_code == 401
+    assert client.post("/predict", json={"text": "a"}, headers={"Authorization": b"Basic \xe9"}).status_code == 401
     open_one = client_of(addresses)
     assert open_one.post("/predict", json={"text": "a"}, headers={"Origin": "http://evil.example"}).status_code == 403
     assert open_one.get("/health", headers={"Host": "evil.example"}).status_code == 421
@@ -178,10 +179,14 @@ def test_models_that_do_not_read_texts(tmp_path):
 # ---- Label Studio -------------------------------------------------------------------------------
 
 
-def recorded(path, action=None):
-    """A request that label-studio 1.23.2 sent to this server."""
+def recorded(path, action=None, place=-1):
+    """A request that label-studio 1.23.2 sent to this server: the last one, or that at another place.
+
+    It was run twice, on 29 and 30 November 2026, and sent requests of the same form; the first three are of the second
+    run.
+    """
     found = [own for own in EXCHANGE if own["path"] == path and (action is None or own["body"]["action"] == action)]
-    return found[-1]
+    return found[place]
 
 
 def replay(client, request):
@@ -217,6 +222,18 @@ def test_annotations_of_label_studio_are_learnt(addresses, tmp_path):
     assert replay(client, recorded("/webhook", "START_TRAINING")).json()["learnt"] == 0
     only_predicts = client_of(addresses)
     assert replay(only_predicts, recorded("/webhook", "ANNOTATION_CREATED")).json()["learnt"] == 0
+
+
+def test_an_open_task_of_label_studio(addresses, tmp_path):
+    """Requests for a task that is open, with an earlier prediction; once it was changed; and when it is skipped."""
+    client = client_of(addresses, str(tmp_path / "learnt.model"))
+    request = recorded("/predict", place=0)
+    assert request["body"]["params"]["context"] == {"result": []} and request["body"]["tasks"][0]["predictions"]
+    assert replay(client, request).json()["results"] == replay(client, recorded("/predict")).json()["results"][:1]
+    assert replay(client, recorded("/webhook", "ANNOTATION_UPDATED")).json()["learnt"] == 1
+    skipped = recorded("/webhook", "ANNOTATION_CREATED", place=0)
+    assert skipped["body"]["annotation"]["was_cancelled"] is True
+    assert replay(client, skipped).json() == {"status": "ok", "learnt": 0, "model_version": "structsvm-1"}
 
 
 def test_what_is_learnt_is_predicted(entities, tmp_path):
@@ -407,7 +424,7 @@ def test_doccano(addresses, classes):
 
 
 def test_requests_of_doccano(addresses, classes):
-    """Requests that doccano 1.8.4 sent to this server, and whose answers it stored as spans and as a category."""
+    """Requests that doccano 1.8.4 sent to this server, recorded, whose answers it stored as spans and as a category."""
     *texts, of_class = DOCCANO
     for request in texts:
         text = request["body"]["text"]
@@ -434,6 +451,9 @@ def test_doccanos_mapping_template(addresses):
 
 
 # ---- INCEpTION ----------------------------------------------------------------------------------
+# These requests are written for the tests, not recorded: INCEpTION itself, a server in Java, was not run. Their form is
+# that of the requests which its developers publish beside their reference server (inception-external-recommender,
+# examples/requests), and of the documents of their library, dkpro-cassis, which makes and reads those of the last test.
 
 SEGMENTATION = "http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
 NER = "http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore"

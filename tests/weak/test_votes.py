@@ -14,12 +14,16 @@ from structsvm.tasks import AmbiguousClassifier, SequenceLabeler
 from structsvm.weak import VoteModel, majority, spans_as_votes
 from structsvm.weak import model as model_of_votes
 from structsvm.weak.model import (
+    FREE,
+    HELD,
+    MANY,
     MOST_ERRORS,
     Counts,
     Expected,
     Parameters,
+    agreements,
     average_rows,
-    excess,
+    copied,
     prior_of,
     votes_by_others,
 )
@@ -247,18 +251,25 @@ def shared(votes, seed, share):
     ]
 
 
+def parameters_of(model):
+    return Parameters(model.confusions_, model.transitions_, model.start_)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_dependent_sources_are_found(seed):
-    """Independent ones keep the model that believes them; copies, whole or in part, are held to the votes."""
+    """Independent ones keep the model that believes them; copies are held to the votes, by the share that they copy."""
     truth, _, votes = simulated([0.6, 0.8, 0.7, 0.7, 0.6], seed)
     _, whole = table_of(votes)
     independent, free = VoteModel().fit(votes), VoteModel(anchor=0.0).fit(votes)
-    assert excess(Parameters(free.confusions_, free.transitions_, free.start_), whole) < MOST_ERRORS
+    assert copied(parameters_of(free), whole) == 0.0
     np.testing.assert_array_equal(independent.confusions_, VoteModel(anchor=0.5).fit(votes).confusions_)
     for share in (0.6, 1.0):
         some = [*votes[:4], shared((votes[0], votes[4]), seed, share)]
         model = VoteModel().fit(some)
-        np.testing.assert_array_equal(model.confusions_, VoteModel(anchor=1.0).fit(some).confusions_)
+        found = copied(parameters_of(VoteModel(anchor=0.0).fit(some)), table_of(some)[1])
+        # Whole copies may look like truth to the run that measures them, and others then like copies of one another.
+        assert found > 0.3 if share == 1.0 else abs(found - share) < 0.1
+        np.testing.assert_array_equal(model.confusions_, VoteModel(anchor=FREE + HELD * found).fit(some).confusions_)
         assert accuracy(truth, model.predict(some)) > accuracy(truth, majority(some))
 
 
@@ -271,9 +282,9 @@ def test_many_independent_votes_are_not_dependent():
     votes = np.where(is_right, truth, wrong)[:, :, np.newaxis]
     model = VoteModel(chain=False).fit(votes)
     np.testing.assert_array_equal(model.confusions_, VoteModel(chain=False, anchor=0.5).fit(votes).confusions_)
-    copied = np.concatenate([votes, votes[3:]])[:, :2_000]
-    model = VoteModel(chain=False).fit(copied)
-    np.testing.assert_array_equal(model.confusions_, VoteModel(chain=False, anchor=1.0).fit(copied).confusions_)
+    twice = np.concatenate([votes, votes[3:]])[:, :2_000]
+    model = VoteModel(chain=False).fit(twice)
+    np.testing.assert_array_equal(model.confusions_, VoteModel(chain=False, anchor=FREE + HELD).fit(twice).confusions_)
 
 
 @pytest.mark.parametrize("outside", [None, "a"])
@@ -283,13 +294,21 @@ def test_agreements_and_votes_by_others_are_counted_for_all_pairs(outside):
     votes[1][3] = None
     _, table = table_of(votes, list(LABELS), [len(one) for one in votes[0]], outside)
     rows = confusions if outside is None else np.concatenate([0.6 * confusions, np.full((4, K, 1), 0.4)], axis=2)
-    found, most = Parameters(rows, MOVES, np.full(K, 1.0 / K)), 0.0
-    real, labels = [k for k in range(K) if LABELS[k] != outside], Expected(found, table).labels
+    found = Parameters(rows, MOVES, np.full(K, 1.0 / K))
+    counted = agreements(found, table)
+    real, labels, most_copied = [k for k in range(K) if LABELS[k] != outside], Expected(found, table).labels, []
     for i, j in combinations(range(4), 2):
         pairs = [(p, a, b) for p, a, b in zip(labels, *table.votes[:, [i, j]].T, strict=True) if a >= 0 and b >= 0]
         expected = sum(p[z] * rows[i, z, k] * rows[j, z, k] for p, _, _ in pairs for z in range(K) for k in real)
-        most = max(most, (sum(a == b and a in real for _, a, b in pairs) - expected) / (expected + 1.0) ** 0.5)
-    np.testing.assert_allclose(excess(found, table), most, rtol=1e-9)
+        agrees = sum(a == b and a in real for _, a, b in pairs)
+        most = sum(a in real and b in real for _, a, b in pairs)
+        if outside is not None:
+            most = min(sum(a in real for a in table.votes[:, s]) for s in (i, j))
+        np.testing.assert_allclose([part[i, j] for part in counted], [agrees, expected, most], rtol=1e-9)
+        np.testing.assert_allclose(counted.errors[i, j], (agrees - expected) / (expected + 1.0) ** 0.5, rtol=1e-9)
+        np.testing.assert_allclose(counted.shares[i, j], max(agrees - expected, 0.0) / (most - expected), rtol=1e-9)
+        most_copied.append(counted.shares[i, j] * (counted.errors[i, j] > MOST_ERRORS))
+    assert copied(found, table) == max(most_copied)
     for s, counts in enumerate(votes_by_others(table)):
         others = np.delete(table.votes, s, axis=1)
         p = shares(table._replace(votes=others)) * (others >= 0).any(axis=1, keepdims=True)
@@ -305,7 +324,7 @@ def test_pairs_of_many_sources_are_counted_at_once(monkeypatch):
     votes = np.where(rng.random((60, 50, 1)) < 0.9, rng.integers(3, size=(60, 50, 1)), 3)
     _, table = table_of(votes, [0, 1, 2, 3], None, 3)
     votes_by_others(table)
-    excess(Parameters(np.full((60, 4, 5), 0.2), np.full((4, 4), 0.25), np.full(4, 0.25)), table)
+    copied(Parameters(np.full((60, 4, 5), 0.2), np.full((4, 4), 0.25), np.full(4, 0.25)), table)
     assert calls == ["counts"]
 
 
@@ -554,3 +573,17 @@ def test_arrays_of_votes_give_labels_of_python():
     votes = np.array([[["a", "b"]], [["a", "a"]]])
     assert [type(label) for label in VoteModel().fit(votes).labels_] == [str, str]
     assert majority(np.array([[[1, 0]], [[1, 1]]])) == [[1, 0]]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_few_copied_votes_leave_the_choice_to_the_likelihood(seed):
+    """A tagger that shares errors with a list, and a list with a common word: neither hides the other."""
+    truth, (good, other, tagger) = word_lists(seed + 1, 1200)
+    rng = np.random.default_rng(seed + 1)
+    noisy = [["A" if rng.random() < (0.5 if one == "A" else 0.1) else None for one in y] for y in truth]
+    votes, lengths = [good, other, tagger, shared((tagger, other), seed + 1, 0.7), noisy], [len(y) for y in truth]
+    _, table = table_of(votes, None, lengths, "O")
+    model = VoteModel(outside="O")
+    assert 0.0 < copied(model._likeliest(table, 0.0).found, table) < MANY
+    most = accuracy(truth, majority(votes, lengths=lengths, outside="O"))
+    assert accuracy(truth, model.fit(votes, lengths=lengths).predict(votes, lengths=lengths)) > most + 0.04

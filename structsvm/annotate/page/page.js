@@ -5,6 +5,7 @@ const KEYS = [..."123456789", ..."qertyiopdfghjklzxcvbm"];
 const SURE = 0.9;
 const LIKELY = 0.6;
 const ROWS = 50;
+const RUN = 200;      // words that are laid out together: of a long text, a key changes one such run
 const EXPORTS = { jsonl: "JSON lines", conll: "CoNLL", conllu: "CoNLL-U", model: "Model" };
 const token = new URLSearchParams(location.search).get("token") || "";
 const page = String(Math.random()).slice(2);
@@ -40,8 +41,8 @@ async function ask(path, body) {
     options.body = JSON.stringify(body);
   }
   const response = await reach(path, options);
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error || response.statusText);
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.error || `The server failed: ${response.status} ${response.statusText}`);
   return answer;
 }
 
@@ -63,7 +64,7 @@ function attempt(action, alone = false) {
   });
 }
 
-function say(text) { $("said").textContent = text; }
+function say(text) { $("said").textContent = text.slice(0, 300); }
 
 // ---- building elements -------------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ function showItem(found) {
   else showWhole();
   const source = item.answer ? "your answer" : item.suggestion ? "suggested by the model" : item.known ? "from the file" : "not labelled";
   $("origin").textContent = `Text ${item.id + 1}, ${source}`;
-  say(`Text ${item.id + 1}: ${item.text.slice(0, 300)}`);
+  say(`Text ${item.id + 1}: ${item.text}`);
 }
 
 function showWhole() {
@@ -167,19 +168,24 @@ function showWords() {
   text.setAttribute("role", "listbox");
   text.setAttribute("aria-label", "Words");
   text.setAttribute("aria-multiselectable", "true");
-  const parts = [];
+  const runs = [];
   let end = 0;
   item.words.forEach(([start, stop], k) => {
-    if (start > end) parts.push(document.createTextNode(" "));
+    if (k % RUN === 0) {
+      runs.push(element("div", "run"));
+      runs.at(-1).setAttribute("role", "presentation");
+    }
+    if (start > end) runs.at(-1).append(" ");
     const word = element("span", "word", item.text.slice(...units(start, stop)));
     word.setAttribute("role", "option");
     word.tabIndex = -1;
     word.dataset.word = k;
     words.push(word);
-    parts.push(word);
+    runs.at(-1).append(word);
     end = stop;
   });
-  text.replaceChildren(...parts);
+  text.replaceChildren(...runs);
+  text.classList.toggle("long", runs.length > 1);
   const own = item.answer || item.suggestion || item.known || { spans: [] };
   const isMarked = own === item.answer;
   spans = own.spans.map(([start, stop, label, sure = 1]) => ({ start, stop, label, sure: isMarked ? null : sure }));
@@ -257,7 +263,7 @@ function mark(label, isNew) {
   typed = { start, stop, label, sure: null };
   spans.push(typed);
   paint(Math.min(start, ...touched.map((span) => span.start)), Math.max(stop, ...touched.map((span) => span.stop)));
-  say(`${words.slice(start, stop).map((word) => word.textContent).join(" ")}: ${label}`);
+  say(`${words.slice(start, stop).map((word) => word.textContent).join(" ").slice(0, 200)}: ${label}`);
   moveTo(stop, false);
 }
 
@@ -337,9 +343,15 @@ async function save(isWhole) {
 async function skip() { if (item) take(await ask(`answers?page=${page}`, { item: item.id, answer: null })); }
 
 async function undo() {
-  const found = await ask("undo", {});
-  if (!found.item) throw new Error("Nothing is there to undo.");
-  take(found);
+  const found = await ask(`undo?page=${page}`, {});
+  if (!found.undone) throw new Error("Nothing is there to undo.");
+  if (found.item) {
+    take(found);
+    return;
+  }
+  state = found.state;
+  showState();
+  throw new Error("Your last answer is taken back: it was for a text that is gone.");
 }
 
 async function why() {
@@ -447,7 +459,9 @@ async function showRows() {
 const KEY_TABLE = [
   ["1 to 9, then letters", "the label that shows it", "both"],
   ["← →", "another word", "spans"],
-  ["Shift ← →", "select several words", "spans"],
+  ["Page Up, Page Down", "fifty words back or on", "spans"],
+  ["Home, End", "the first or the last word", "spans"],
+  ["Shift with these", "select several words", "spans"],
   ["Alt label", "begin a span beside one of the same label", "spans"],
   ["Backspace", "remove the label", "spans"],
   ["Space", "mark a suggested span as right", "spans"],
@@ -491,6 +505,13 @@ function arrow(event) {
   return true;
 }
 
+const LEAPS = { Home: -Infinity, End: Infinity, PageUp: -50, PageDown: 50 };
+
+function leap(event) {
+  typed = null;
+  moveTo(cursor + LEAPS[event.key], event.shiftKey);
+}
+
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || $("keys").open || event.isComposing) return;
   const { target, key } = event;
@@ -506,6 +527,7 @@ function pressed(event) {
   let done = true;
   if (key === "Enter") attempt(() => save(!event.shiftKey), true);
   else if (key.startsWith("Arrow")) done = item !== null && arrow(event);
+  else if (key in LEAPS && item && isSequence()) leap(event);
   else if (key === "?") showKeys();
   else if (name === "n") $("label-name").focus();
   else if (plain[name]) attempt(plain[name], name === "s");

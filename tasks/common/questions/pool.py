@@ -190,7 +190,9 @@ class Pool:
             raise RuntimeError("the pool has no reader")
         for start in range(0, len(chosen), MOST_AT_ONCE):
             some = chosen[start : start + MOST_AT_ONCE]
-            self._values[some] = reader.read(model, some, strategy)
+            self._values[some] = values = reader.read(model, some, strategy)
+            if np.isnan(values).any():
+                raise ValueError(f"input {int(some[np.isnan(values).argmax()])} of the pool: its scores overflow")
         self._is_read[chosen] = True
         self.n_read += len(chosen)
 

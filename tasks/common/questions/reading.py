@@ -90,6 +90,10 @@ class RowReader(Reader[M]):
         return class_probabilities(model, scores)
 
     def read(self, model: M, chosen: Integers, strategy: str) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by the pool
+            return self._values(model, chosen, strategy)
+
+    def _values(self, model: M, chosen: Integers, strategy: str) -> Floats:
         scores = np.asarray(self.scores(model, self.rows[chosen]), dtype=np.float64)
         if strategy == "margin":
             two = np.partition(scores, -2, axis=1)[:, -2:]

@@ -426,3 +426,30 @@ def test_a_pool_keeps_some():
         estimator.query(pool)
     with pytest.raises(ValueError, match="keep takes indices of the pool, integers from 0 to 9"):
         pool.keep([10])
+
+
+def weights_of(model):
+    """A copy of a model's weights; 0 where there is no model, or one without any."""
+    return np.array(getattr(model, "weights", 0.0))
+
+
+def test_consolidated_twice_is_consolidated_once(loop):
+    """Also where what was given before is known by its weights alone, which a fit around them does not change."""
+    estimator, X, y = loop
+    fitted(loop)
+    for one in (copy.deepcopy(estimator), estimator):
+        one.teach(X[20], y[20]).consolidate()
+        before, base, output = weights_of(one.model_), weights_of(one._given.base), shown(one, X)
+        again = one.consolidate()
+        assert shown(again, X) == output
+        np.testing.assert_array_equal(weights_of(again.model_), before)
+        np.testing.assert_array_equal(weights_of(again._given.base), base)
+
+
+def test_inputs_whose_scores_overflow_are_named():
+    """Not a number is above and below nothing: fewer inputs than asked for would come back."""
+    huge = np.vstack([ROWS[:3], np.full((1, 4), 3e38)])
+    estimator = TaxonomyClassifier(C=1.0, standardize=False, random_state=0).fit(ROWS, CLASSES.tolist())
+    with pytest.raises(ValueError, match="input 3 of the pool: its scores overflow"):
+        estimator.query(huge, 2, strategy="entropy")
+    assert len(estimator.query(huge[:3], 2, strategy="entropy")) == 2
