@@ -217,7 +217,7 @@ def add_templates(file: RuntimeFile, vocabulary: TemplateVocabulary) -> None:
         moved = np.empty(codes.shape, dtype=np.int64)
         for k, source in enumerate(space):
             moved[:, k] = places[source][codes[:, k]]
-        tuple_table(file, moved, ids, len(places[space[0]]) if len(space) == 1 else 0)
+        tuple_table(file, moved, ids, [len(places[source]) for source in space])
 
 
 def _outside(vocabulary: TemplateVocabulary, source: int, places: NDArray[np.int64]) -> list[int]:
