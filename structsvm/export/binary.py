@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Codes: TypeAlias = NDArray[np.int64]
 
-__all__ = ["Kind", "RuntimeFile", "StringTable", "tuple_table"]
+__all__ = ["Kind", "PairTable", "RuntimeFile", "StringTable", "TupleTable"]
 
 MAGIC, VERSION = b"\x89SVMRUN\n", 4
 # Strings whose start is stored; beginnings that strings share, so that their number takes a byte.
@@ -197,30 +197,55 @@ def _width(bits: int) -> int:
     return 1 if bits <= 8 else 2 if bits <= 16 else 4
 
 
-def tuple_table(file: RuntimeFile, codes: Codes, ids: NDArray[np.int32], sizes: Sequence[int]) -> None:
-    """Add the table from tuples of codes, each below its size, to features.
+class TupleTable(NamedTuple):
+    """The table from tuples of codes to features.
 
     Of single codes it has a bit for each that has a feature; of more a table of the pairs of the first two, then of the
     pairs of a pair's number and the next code.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n,)
+        The features in the order of the table.
+    known : ndarray or None
+        Of single codes whether each has a feature.
+    pairs : list of PairTable
     """
-    arity = codes.shape[1]
-    if arity == 1:
-        known = np.zeros(-(-sizes[0] // 32) * 32, dtype=np.uint32)
-        known[codes[:, 0]] = 1
-        counts = known.reshape(-1, 32).sum(axis=1)
-        file.add_indices(ids[np.argsort(codes[:, 0])])
-        file.add("<u4", (known.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1))
-        file.add("<u4", np.cumsum(counts) - counts)
-        return
-    place, n_first, tables = codes[:, 0] if arity else np.zeros(len(ids), np.int64), sizes[0] if arity else 1, []
-    for second, n_second in zip(codes.T[1:], sizes[1:], strict=True):
-        pairs, place = np.unique(place * n_second + second, return_inverse=True)
-        table = PairTable.of(pairs // n_second, pairs % n_second, n_first, n_second)
-        place, n_first = table.place[place], len(pairs)
-        tables.append(table)
-    file.add_indices(ids[_inverse(place)] if tables else ids)
-    for table in tables:
-        table.add_to(file)
+
+    ids: NDArray[np.int32]
+    known: NDArray[np.uint32] | None
+    pairs: list[PairTable]
+
+    @classmethod
+    def of(cls, codes: Codes, ids: NDArray[np.int32], sizes: Sequence[int]) -> TupleTable:
+        """The table of tuples of codes, each below its size."""
+        if len(sizes) == 1:
+            known = np.zeros(-(-sizes[0] // 32) * 32, dtype=np.uint32)
+            known[codes[:, 0]] = 1
+            return cls(ids[np.argsort(codes[:, 0])], known, [])
+        tables: list[PairTable] = []
+        place, n_first = (codes[:, 0], sizes[0]) if sizes else (np.arange(len(ids)), 1)
+        for second, n_second in zip(codes.T[1:], sizes[1:], strict=True):
+            pairs, place = np.unique(place * n_second + second, return_inverse=True)
+            table = PairTable.of(pairs // n_second, pairs % n_second, n_first, n_second)
+            place, n_first = table.place[place], len(pairs)
+            tables.append(table)
+        return cls(ids[_inverse(place)], None, tables)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the features are some that follow one another, in any order."""
+        return len(self.ids) > 0 and np.array_equal(np.sort(self.ids), self.ids.min() + np.arange(len(self.ids)))
+
+    def add_to(self, file: RuntimeFile, *, as_run: bool) -> None:
+        """Add the table; `as_run`: features are numbered from the first of the run on in the order of the table."""
+        file.add_indices([self.ids.min()] if as_run else self.ids)
+        if self.known is not None:
+            counts = self.known.reshape(-1, 32).sum(axis=1)
+            file.add("<u4", (self.known.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1))
+            file.add("<u4", np.cumsum(counts) - counts)
+        for table in self.pairs:
+            table.add_to(file)
 
 
 def _bucketed(hashes: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:

@@ -4,10 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+import runtime_models
 from runtime_models import arrays_of, bytes_of, fitted, sound
 
-from structsvm.export.binary import PairTable, RuntimeFile, tuple_table
+from structsvm.export.binary import PairTable, RuntimeFile, TupleTable
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.portable.binary import Templates
 
 
 def found_in(table, first, second):
@@ -48,7 +50,7 @@ def test_a_pair_takes_few_bytes_and_buckets_have_few_pairs(n, n_first, n_second,
 def test_no_code_of_a_tuple_is_left_out():
     file = RuntimeFile()
     codes = np.array([[1, 2, 0], [1, 2, 1], [0, 2, 1], [3, 0, 0]])
-    tuple_table(file, codes, np.array([5, 3, 8, 1], dtype=np.int32), [4, 3, 2])
+    TupleTable.of(codes, np.array([5, 3, 8, 1], dtype=np.int32), [4, 3, 2]).add_to(file, as_run=False)
     ids, (_, _, _), first, _, (_, _, _), second, _ = arrays_of(file.contents())
     assert (sorted(ids.tolist()), len(first), len(second)) == ([1, 3, 5, 8], 3, 4)
 
@@ -74,6 +76,49 @@ def test_templates_of_many_words_label_as_in_python(runtime, joint):
         assert [tagger.kbest(x, 3) for x in given[:40]] == [
             [(list(labels), score) for labels, score in best] for best in model.predict_kbest(given[:40], 3)
         ]
+
+
+def test_features_of_compact_models_are_numbered_as_they_stand(runtime, joint):
+    """Each space then has the number of its first feature alone; labels and scores are those of the compact model."""
+    model, X = joint
+    compact = model.compact(bits=8)
+    encoder = compact.model_.encoder
+    vocabulary = encoder.vocabularies[0]
+    firsts = [ids.min() for ids in vocabulary.tables[1] if len(ids)]
+    assert firsts == sorted(firsts)
+    assert [len(ids) for ids in vocabulary.tables[1]] == [np.ptp(ids) + 1 for ids in vocabulary.tables[1]]
+    assert Templates.of(vocabulary).are_runs == [True] * len(vocabulary.tables[1])
+    whole, small = bytes_of(model), bytes_of(compact)
+    assert len(whole) - len(small) > 3 * encoder.n_features  # less of a number of two bytes, and of float32
+    tagger = runtime.load(small)
+    assert [tagger.predict(x) for x in X] == compact.predict(X)
+    assert [tagger.kbest(x, 3) for x in X[:40]] == [
+        [(list(labels), score) for labels, score in best] for best in compact.predict_kbest(X[:40], 3)
+    ]
+
+
+def test_features_that_several_templates_find_keep_their_order(runtime):
+    """Sums are in the order of features, and a token may have several of one space."""
+    X, y = runtime_models.X, runtime_models.Y
+    X = [[token[0] for token in tokens] for tokens in X]
+    model = SequenceLabeler(templates="*:%x[-1,0]\n*:%x[0,0]\n*:%x[1,0]\n", C=0.1, max_iter=3, random_state=0)
+    compact = model.fit(X, y).compact(bits=16)
+    assert Templates.of(compact.model_.encoder.vocabularies[0]).are_runs == [False]
+    tagger = runtime.load(bytes_of(compact))
+    assert [tagger.kbest(x, 3) for x in X] == [
+        [(list(labels), score) for labels, score in best] for best in compact.predict_kbest(X, 3)
+    ]
+
+
+def test_a_run_beyond_the_last_feature_is_refused(runtime, joint):
+    compact = joint[0].compact(bits=8)
+    last = max(int(ids.min()) for ids in compact.model_.encoder.vocabularies[0].tables[1])
+    data = bytearray(bytes_of(compact))
+    (first,) = [array for array in arrays_of(data)[10:] if array.tolist() == [last]]
+    runtime.load(bytes(data))
+    first[0] += 1
+    with pytest.raises(runtime.ModelError, match="not a complete, sound model"):
+        runtime.load(sound(bytes(data)))
 
 
 @pytest.mark.parametrize(("place", "value"), [(0, 32), (1, 63), (1, 0), (2, 33), (2, 0)])

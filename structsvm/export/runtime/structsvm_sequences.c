@@ -14,9 +14,9 @@ enum {
 typedef struct { uint32_t second_bits, bits, rest_bits, n; indices buckets, rests; } joint;
 
 typedef struct {
-    uint32_t arity, n, n_ids;           /* n: words of `known` */
+    uint32_t arity, n, n_words, is_run; /* features; words of `known`; whether features follow one another */
     const uint32_t *known, *before;     /* for arity 1: a bit per code, and bits before each word */
-    indices ids;                        /* (n_ids) */
+    indices ids;                        /* (n), or the first of a run */
     joint *joints;                      /* (arity - 1): of the first two codes, of their number and the third, ... */
 } space;
 
@@ -74,20 +74,17 @@ static void read_joint(reader *r, joint *s) {
 }
 
 static void read_space(reader *r, space *s, uint32_t n_features) {
-    uint64_t n = take_indices(r, &s->ids, n_features), n_words, total = 0;
-    need(r, n <= INT32_MAX);
-    s->n_ids = (uint32_t)n;
+    uint64_t n_ids = take_indices(r, &s->ids, n_features), n_words = 0, n = s->arity == 0 ? n_ids : 0;
     if (s->arity == 1) {
         s->known = take(r, U32, NULL, &n_words);
         s->before = take_n(r, U32, n_words);
         need(r, n_words <= INT32_MAX / 32);
-        for (uint64_t i = 0; !r->failed && i < n_words; total += bits_of(s->known[i++])) need(r, s->before[i] == total);
-        need(r, total == n);
-        s->n = (uint32_t)n_words;
-        return;
+        for (uint64_t i = 0; !r->failed && i < n_words; n += bits_of(s->known[i++])) need(r, s->before[i] == n);
     }
-    for (uint32_t k = 1; k < s->arity && !r->failed; k++) read_joint(r, s->joints + k - 1);
-    need(r, s->arity == 0 || r->failed || s->joints[s->arity - 2].n == n);
+    for (uint32_t k = 1; k < s->arity && !r->failed; k++) read_joint(r, s->joints + k - 1), n = s->joints[k - 1].n;
+    if (r->failed) return;
+    need(r, n <= INT32_MAX && (n_ids == n || (n_ids == 1 && index_at(&s->ids, 0) + n <= n_features)));
+    s->n = (uint32_t)n, s->n_words = (uint32_t)n_words, s->is_run = n_ids != n;
 }
 
 static int read_templates(reader *r, templates *s, const model *m, uint32_t n_features) {
@@ -524,8 +521,8 @@ static int read_codes(model *m, const templates *s, const structsvm_text *texts,
 }
 
 static uint32_t one_of(const space *s, uint32_t code) {
-    uint32_t bits = code / 32 < s->n ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
-    return bits & bit ? index_at(&s->ids, s->before[code / 32] + bits_of(bits & (bit - 1))) : NONE;
+    uint32_t bits = code / 32 < s->n_words ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
+    return bits & bit ? s->before[code / 32] + bits_of(bits & (bit - 1)) : NONE;
 }
 
 /* The number of a pair, or NONE. */
@@ -546,7 +543,8 @@ static uint32_t feature_at(const space *s, const int32_t *items, const int32_t *
         if (code < 0) return NONE;
         found = k == 0 ? (uint32_t)code : joined(s->joints + k - 1, found, (uint32_t)code);
     }
-    return s->arity == 1 ? one_of(s, found) : found < s->n_ids ? index_at(&s->ids, found) : NONE;
+    if (s->arity == 1) found = one_of(s, found);
+    return found >= s->n ? NONE : s->is_run ? index_at(&s->ids, 0) + found : index_at(&s->ids, found);
 }
 
 /* ---- the lattice ------------------------------------------------------------------------------------------------ */
