@@ -484,8 +484,13 @@ def test_the_sdist_of_the_runtime_compiles_by_itself(checkout, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert {path.name for path in (tmp_path / "from").iterdir()} == {"runtime", "structsvm"}
     assert not (tmp_path / "from" / "runtime" / "structsvm").exists()
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        top = sdist.name.removesuffix(".tar.gz")
+        assert archive.extractfile(f"{top}/LICENSE").read() == (checkout / "LICENSE").read_bytes()
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
+        assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
         archive.extractall(tmp_path / "wheel")
     for structure in ("sequences", "documents", "trees"):
         (library,) = (tmp_path / "wheel" / "structsvm_runtime").glob(f"_{structure}.*")

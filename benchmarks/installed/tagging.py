@@ -151,8 +151,9 @@ def names_of(features, prefix=""):
 # ---- one row -----------------------------------------------------------------------------------
 
 
-def row_of(who, data, task, options, kept, limit=LIMIT):
-    """Measure one program, or return its kept row."""
+def row_of(who, data, task, options, kept, limit=LIMIT, about=None):
+    """Measure one program, or return its kept row; `about` is what is said of gold labels and the program's."""
+    about = about or scores
     key = key_of(who, data, task, options)
     if not who.is_ours and key in kept:
         return kept[key]
@@ -160,7 +161,7 @@ def row_of(who, data, task, options, kept, limit=LIMIT):
     row = {"who": who.name, "key": key, "settings": in_words(who.settings)}
     model = str(task["folder"] / who.program)
     if who.program in ("wapiti", "crfpp"):
-        return row | of_command(who, task, model, 20 if options.quick else limit)
+        return row | of_command(who, task, model, 20 if options.quick else limit, about)
     request = {
         "program": who.program,
         "settings": who.settings,
@@ -175,7 +176,7 @@ def row_of(who, data, task, options, kept, limit=LIMIT):
     row |= run_module("installed.program", "tag", json.dumps(request)) | {"model": Path(model).stat().st_size / 1e6}
     if "C" in row:
         row["settings"] = f"{row.pop('loss')}, C = {row.pop('C'):.3g}"
-    return row | scores(task["gold"], row.pop("labels"))
+    return row | about(task["gold"], row.pop("labels"))
 
 
 def key_of(who, data, task, options):
@@ -185,7 +186,7 @@ def key_of(who, data, task, options):
     return json.dumps(about + [options.machine[name] for name in ("cpu", "cores", "python")])
 
 
-def of_command(who, task, model, limit):
+def of_command(who, task, model, limit, about):
     """Measure Wapiti or CRF++."""
     run = {"wapiti": commands.run_wapiti, "crfpp": commands.run_crfpp}[who.program]
     try:
@@ -196,7 +197,7 @@ def of_command(who, task, model, limit):
     remark = "" if found["in_time"] else f"interrupted after {limit} s"
     speed = found["tag_attributes" if who.program == "wapiti" else "tag_text"]
     measured = {"cpu": found["cpu"], "model": found["model"], "batch": speed, "remark": remark}
-    return measured | scores(task["gold"], labels)
+    return measured | about(task["gold"], labels)
 
 
 def best_of_grid(data, task, options, kept):

@@ -1,4 +1,4 @@
-"""How far the F1 of fields falls from one model to another on the same sentences, with its standard error."""
+"""How far a score falls from one model to another on the same sentences, with its standard error."""
 
 from __future__ import annotations
 
@@ -28,6 +28,21 @@ def counted(gold, predicted, is_of_chunks):
         true, found = (np.array([len(own) for own in part], dtype=np.float64) for part in sets)
         right = np.array([len(a & b) for a, b in zip(*sets, strict=True)], dtype=np.float64)
     return Held("F1", 2.0 * right, true + found)
+
+
+def fewer_right(before, after, lengths):
+    """Tokens right, in percent, that `after` has less than `before`, and the standard error of that.
+
+    All are numbers by sentence: of tokens that are right, and of all.
+    """
+    sizes = np.array(lengths, dtype=np.float64)
+    change, error = difference(*(Held("accuracy", np.array(own, dtype=np.float64), sizes) for own in (before, after)))
+    return 0.0 - 100.0 * change, 100.0 * error
+
+
+def right_of(gold, labels):
+    """By sentence, how many tokens are right."""
+    return [sum(a == b for a, b in zip(*pair, strict=True)) for pair in zip(gold, labels, strict=True)]
 
 
 def in_words(pair):

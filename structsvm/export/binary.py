@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
     Codes: TypeAlias = NDArray[np.int64]
 
-__all__ = ["Kind", "RuntimeFile", "StringTable", "tuple_table"]
+__all__ = ["Kind", "PairTable", "RuntimeFile", "StringTable", "TupleTable"]
 
-MAGIC, VERSION = b"\x89SVMRUN\n", 3
+MAGIC, VERSION = b"\x89SVMRUN\n", 4
 # Strings whose start is stored; beginnings that strings share, so that their number takes a byte.
 STRINGS, MOST_BEGINS = 8, 255
+MOST_IN_BUCKET = 4  # pairs of codes, on average
 # Dtype of each kind of items, and the number that stands for it.
 Kind = {"u1": 1, "i1": 1, "<u2": 2, "<i2": 2, "<u4": 4, "<i4": 4, "<f4": 20, "<f8": 24}
 
@@ -46,8 +47,17 @@ class RuntimeFile:
         self._parts: list[bytes] = []
 
     def add(self, dtype: str, items: ArrayLike) -> None:
-        """Add an array, of one of the dtypes in `Kind`."""
-        array = np.ascontiguousarray(items, dtype=dtype).ravel()
+        """Add an array, of one of the dtypes in `Kind`.
+
+        Raises
+        ------
+        ValueError
+            For whole numbers that the dtype does not hold.
+        """
+        given = np.asarray(items)
+        array = np.ascontiguousarray(given, dtype=dtype).ravel()
+        if given.dtype.kind in "iu" and not np.array_equal(given.ravel(), array):
+            raise ValueError(f"a model with numbers beyond those of {np.dtype(dtype)} cannot be exported")
         data = array.tobytes()
         self._parts += [struct.pack("<IIQ", Kind[dtype], 0, len(array)), data, bytes(-len(data) % 8)]
 
@@ -129,28 +139,113 @@ def _beginnings(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> tuple[lis
     return begins, np.array([place.get(begin, 0) for begin in own], dtype=np.int64)
 
 
-def tuple_table(file: RuntimeFile, codes: Codes, ids: NDArray[np.int32], n_codes: int) -> None:
-    """Add the table from tuples of codes to features; of single codes, below `n_codes`, a bit for each that has one."""
-    n, arity = codes.shape
-    if arity == 1:
-        known = np.zeros(-(-n_codes // 32) * 32, dtype=np.uint32)
-        known[codes[:, 0]] = 1
-        counts = known.reshape(-1, 32).sum(axis=1)
-        file.add_indices(ids[np.argsort(codes[:, 0])])
-        file.add("<u4", (known.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1))
-        file.add("<u4", np.cumsum(counts) - counts)
-        return
-    by_feature = np.argsort(ids)
-    codes, ids, hashes = codes[by_feature], ids[by_feature], np.zeros(n, dtype=np.uint32)
-    for k in range(arity):
-        hashes = (hashes ^ codes[:, k].astype(np.uint32)) * np.uint32(0x9E3779B1)
-        hashes ^= hashes >> np.uint32(15)
-    order, buckets = _bucketed(hashes)
-    is_wide = bool(codes.max(initial=0) >= 1 << 16)
-    file.add_indices(ids[order])
-    file.add_indices(buckets)
-    file.add("<u4", [is_wide])
-    file.add("<u4" if is_wide else "<u2", codes[order])
+class PairTable(NamedTuple):
+    """Distinct pairs of numbers, in buckets by the first bits of a permutation of all pairs.
+
+    The permutation is the one of `pair_in` in structsvm_sequences.c. The bits that are not the bucket's are stored, so
+    that pairs that are not in the table are told apart from those that are.
+
+    Attributes
+    ----------
+    place : ndarray of shape (n,)
+        The place of each pair in the table.
+    rests, buckets : ndarray
+        Bits of the pairs in the order of the table; where buckets begin.
+    second_bits, bits, rest_bits : int
+        Bits of a second number, of a pair, and those that are stored.
+    """
+
+    place: NDArray[np.intp]
+    rests: NDArray[np.uint64]
+    buckets: NDArray[np.int64]
+    second_bits: int
+    bits: int
+    rest_bits: int
+
+    @classmethod
+    def of(cls, first: Codes, second: Codes, n_first: int, n_second: int) -> PairTable:
+        """The table of pairs of numbers below `n_first` and `n_second`."""
+        second_bits = (n_second - 1).bit_length()
+        bits = max((n_first - 1).bit_length() + second_bits, 1)
+        mask, half = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
+        x = (first << second_bits | second).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) & mask
+        x = (x ^ (x >> half)) * np.uint64(0xBF58476D1CE4E5B9) & mask
+        rest_bits = cls.best_rest_bits(len(x), bits)
+        bucket = (x >> np.uint64(rest_bits)).astype(np.int64)
+        order = np.argsort(bucket, kind="stable")
+        ends = np.cumsum(np.bincount(bucket, minlength=1 << (bits - rest_bits)))
+        rests = (x & np.uint64((1 << rest_bits) - 1))[order]
+        return cls(_inverse(order), rests, np.concatenate([[0], ends]), second_bits, bits, rest_bits)
+
+    @staticmethod
+    def best_rest_bits(n: int, bits: int) -> int:
+        """The bits to be stored of each of n pairs, so that the table has the fewest bytes."""
+        fewest = max((-(-n // MOST_IN_BUCKET) - 1).bit_length() if n else 0, bits - 32)
+        return min(
+            (bits - own for own in range(fewest, max(min(bits, fewest + 8), fewest) + 1)),
+            key=lambda rest: n * _width(rest) + ((1 << (bits - rest)) + 1) * _width(n.bit_length()),
+        )
+
+    def add_to(self, file: RuntimeFile) -> None:
+        file.add("<u4", [self.second_bits, self.bits, self.rest_bits])
+        file.add_indices(self.rests)
+        file.add_indices(self.buckets)
+
+
+def _width(bits: int) -> int:
+    """Bytes of numbers of so many bits."""
+    return 1 if bits <= 8 else 2 if bits <= 16 else 4
+
+
+class TupleTable(NamedTuple):
+    """The table from tuples of codes to features.
+
+    Of single codes it has a bit for each that has a feature; of more a table of the pairs of the first two, then of the
+    pairs of a pair's number and the next code.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n,)
+        The features in the order of the table.
+    known : ndarray or None
+        Of single codes whether each has a feature.
+    pairs : list of PairTable
+    """
+
+    ids: NDArray[np.int32]
+    known: NDArray[np.uint32] | None
+    pairs: list[PairTable]
+
+    @classmethod
+    def of(cls, codes: Codes, ids: NDArray[np.int32], sizes: Sequence[int]) -> TupleTable:
+        """The table of tuples of codes, each below its size."""
+        if len(sizes) == 1:
+            known = np.zeros(-(-sizes[0] // 32) * 32, dtype=np.uint32)
+            known[codes[:, 0]] = 1
+            return cls(ids[np.argsort(codes[:, 0])], known, [])
+        tables: list[PairTable] = []
+        place, n_first = (codes[:, 0], sizes[0]) if sizes else (np.arange(len(ids)), 1)
+        for second, n_second in zip(codes.T[1:], sizes[1:], strict=True):
+            pairs, place = np.unique(place * n_second + second, return_inverse=True)
+            table = PairTable.of(pairs // n_second, pairs % n_second, n_first, n_second)
+            place, n_first = table.place[place], len(pairs)
+            tables.append(table)
+        return cls(ids[_inverse(place)], None, tables)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the features are some that follow one another, in any order."""
+        return len(self.ids) > 0 and np.array_equal(np.sort(self.ids), self.ids.min() + np.arange(len(self.ids)))
+
+    def add_to(self, file: RuntimeFile, *, as_run: bool) -> None:
+        """Add the table; `as_run`: features are numbered from the first of the run on in the order of the table."""
+        file.add_indices([self.ids.min()] if as_run else self.ids)
+        if self.known is not None:
+            counts = self.known.reshape(-1, 32).sum(axis=1)
+            file.add("<u4", (self.known.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1))
+            file.add("<u4", np.cumsum(counts) - counts)
+        for table in self.pairs:
+            table.add_to(file)
 
 
 def _bucketed(hashes: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:

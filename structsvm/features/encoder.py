@@ -420,6 +420,17 @@ class FeatureEncoder:
         other.__dict__.update(about, n_features=int(np.count_nonzero(kept)), growth=(), lineage=object())
         return other
 
+    def by_space(self) -> tuple[FeatureEncoder, NDArray[np.intp] | None]:
+        """The encoder whose features are those of one space of templates after the other, and the index here of each.
+
+        Features of other data keep their places: None.
+        """
+        if not isinstance(self._vocabulary, TemplateVocabulary):
+            return self, None
+        other, (vocabulary, order) = copy.copy(self), self._vocabulary.by_space()
+        other.__dict__.update(_vocabulary=vocabulary, growth=(), lineage=object())
+        return other, order
+
     @property
     def can_grow(self) -> bool:
         """Whether features can be added: all that occur have names, and none is conjoined by its name."""

@@ -359,6 +359,17 @@ class TemplateVocabulary(TemplateEncoder):
         strings, codes = _without_unused(self._layout, self._strings, codes)
         return TemplateVocabulary(self._layout, strings, ids, codes, kinds)
 
+    def by_space(self) -> tuple[TemplateVocabulary, NDArray[np.intp]]:
+        """The vocabulary with the features of a space one after the other, and the index here of each."""
+        spaces = np.zeros(self.n_features, dtype=np.int64)
+        for k, own in enumerate(self._ids):
+            spaces[own] = k
+        order = np.argsort(spaces, kind="stable")
+        place = np.empty(len(order), dtype=np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        ids = [place[own] for own in self._ids]
+        return TemplateVocabulary(self._layout, self._strings, ids, self._codes, self._kinds), order
+
     def positions(self, other: TemplateVocabulary, X: Columns) -> NDArray[np.int64]:
         """The index here of each feature of another vocabulary that X has, -1 for the others."""
         X = self._layout.widened(X)

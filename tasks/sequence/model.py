@@ -860,7 +860,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if self.encoder.bigram_features is not None:
             kept[self.encoder.bigram_features] = True
         kept[0] |= not kept.any()
-        if kept.all():
+        if kept.all() and self.report is None:
             return self
         model = self.copy()
         model.encoder, model.oracle = self.encoder.narrowed(kept), copy.copy(self.oracle)
@@ -868,7 +868,11 @@ class SequenceModel(TaskModel[LabeledSequences]):
         n_others = self.oracle.n_token_features - n  # the intercept that units have
         model.oracle.set_features(model.encoder.n_features + n_others, self.oracle.n_bigrams)
         table = self.weights.reshape(-1, self.oracle.stride)
-        model.weights = np.concatenate([table[:n][kept], table[n:]]).ravel()
+        rows = table[:n][kept]
+        if self.report is not None:  # files have few bytes for features by their spaces
+            model.encoder, order = model.encoder.by_space()
+            rows = rows if order is None else rows[order]
+        model.weights = np.concatenate([rows, table[n:]]).ravel()
         model.columns = self.columns | {"n_features_in_": model.encoder.n_features}
         model.n_left_out = (self.n_left_out or 0) + n - model.encoder.n_features
         return model

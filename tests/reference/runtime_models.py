@@ -7,6 +7,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
@@ -134,6 +135,12 @@ def arrays_of(data):
         found.append(np.frombuffer(data, f"<u{width}", count, at + 16))
         at += 16 + (count * width + 7) // 8 * 8
     return found
+
+
+def sound(data):
+    """The same bytes with the checksum and the size that they should have."""
+    rest = len(data).to_bytes(8, "little") + data[24:]
+    return data[:12] + crc32(rest).to_bytes(4, "little") + rest
 
 
 def compiled(folder, **sources):

@@ -4,7 +4,7 @@
  * A model's bytes, all numbers little-endian:
  *
  *     8 bytes   "\x89SVMRUN\n"
- *     uint32    version, 3
+ *     uint32    version, 4
  *     uint32    crc32 of all that follows
  *     uint64    size in bytes, of all
  *     arrays    each: uint32 kind of its items, uint32 0, uint64 number of items, the items, zeros up to a multiple of 8
@@ -96,7 +96,6 @@ static uint32_t crc32_of(const uint32_t *table, const uint8_t *bytes, uint64_t n
 }
 
 static void need(reader *r, int holds) { r->failed |= !holds; }
-
 /* The next array, of `wanted` items or, if that is NULL, of any number, which goes to *n. NULL for none: see `failed`. */
 static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64_t *n) {
     const uint32_t *head = (const void *)(r->bytes + r->at);
@@ -113,7 +112,6 @@ static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64
 }
 
 static const void *take_n(reader *r, uint32_t kind, uint64_t n) { return take(r, kind, &n, NULL); }
-
 /* The checks of arrays fail for one that is not there, NULL. Whether n numbers rise from 0 to the last: */
 static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
     if (x == NULL || n == 0 || x[0] != 0 || x[n - 1] != last) return 0;
@@ -159,7 +157,6 @@ static uint64_t take_indices(reader *r, indices *x, uint64_t limit) {
 }
 
 static uint32_t size_of(const weights *w, uint32_t head) { return head & ((1u << w->size_bits) - 1); }
-
 /* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16. */
 static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t form) {
     w->K = K;
@@ -229,7 +226,7 @@ int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
     memcpy(head, r.bytes + 8, 16);
     crc_tables(table);
-    if (head[0] != 3) return head[0] < 1 << 16 ? STRUCTSVM_VERSION : STRUCTSVM_FILE; /* or the other order of bytes */
+    if (head[0] != 4) return head[0] < 1 << 16 ? STRUCTSVM_VERSION : STRUCTSVM_FILE; /* or the other order of bytes */
     if ((head[2] | (uint64_t)head[3] << 32) != size) return STRUCTSVM_FILE;
     if (crc32_of(table, r.bytes + 16, size - 16) != head[1]) return STRUCTSVM_FILE;
     structsvm *made = calloc(1, sizeof(structsvm));
@@ -291,7 +288,6 @@ static uint32_t kind_of(const alphabet *a, uint32_t c) {
 }
 
 static uint32_t properties_of(const alphabet *a, uint32_t c) { return a->properties[kind_of(a, c)]; }
-
 /* Whether the capital sigma at i of n letters stands at the end of a word. */
 static int is_final(const alphabet *a, const uint32_t *x, int64_t n, int64_t i) {
     int64_t j = i - 1;
@@ -320,26 +316,6 @@ static float power_of_2(int e) {
     memcpy(&x, &bits, sizeof x);
     return e > -127 ? x : ldexpf(1.0f, e);
 }
-
-/* a * b + c, rounded once. The product is exact in float64; a sum that is not is rounded to odd, so that rounding it
- * again gives what rounding the exact sum would. */
-static float fused_by_doubles(float a, float b, float c) {
-    double p = (double)a * b, z = c, s = p + z, t = s - p, error = (p - (s - t)) + (z - t);
-    uint64_t bits;
-    memcpy(&bits, &s, sizeof bits);
-    bits -= (uint64_t)((error < 0.0) & (s > 0.0)) | (uint64_t)((error > 0.0) & (s < 0.0));
-    bits |= (uint64_t)((error < 0.0) | (error > 0.0));
-    memcpy(&s, &bits, sizeof bits);
-    return (float)s;
-}
-
-/* The same: by one instruction, or by a library that is exact for the smallest numbers too and has it where machines do. */
-#if defined(FP_FAST_FMAF) || defined(__GLIBC__)
-#define HAS_FUSED 1
-#else
-#define HAS_FUSED 0
-#endif
-static float fused(float a, float b, float c) { return HAS_FUSED ? fmaf(a, b, c) : fused_by_doubles(a, b, c); }
 
 static float value_at(const values *v, uint64_t at, float unit) {
     return v->floats != NULL ? v->floats[at] : (float)(v->bytes != NULL ? v->bytes[at] : v->shorts[at]) * unit;

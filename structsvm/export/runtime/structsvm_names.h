@@ -71,6 +71,26 @@ static void sort(uint64_t *x, uint64_t n) {
 }
 
 /* ---- weights ---------------------------------------------------------------------------------------------------- */
+/* a * b + c, rounded once. The product is exact in float64; a sum that is not is rounded to odd, so that rounding it
+ * again gives what rounding the exact sum would. */
+static float fused_by_doubles(float a, float b, float c) {
+    double p = (double)a * b, z = c, s = p + z, t = s - p, error = (p - (s - t)) + (z - t);
+    uint64_t bits;
+    memcpy(&bits, &s, sizeof bits);
+    bits -= (uint64_t)((error < 0.0) & (s > 0.0)) | (uint64_t)((error > 0.0) & (s < 0.0));
+    bits |= (uint64_t)((error < 0.0) | (error > 0.0));
+    memcpy(&s, &bits, sizeof bits);
+    return (float)s;
+}
+
+/* The same: by one instruction, or by a library that is exact for the smallest numbers too and has it where machines do. */
+#if defined(FP_FAST_FMAF) || defined(__GLIBC__)
+#define HAS_FUSED 1
+#else
+#define HAS_FUSED 0
+#endif
+static float fused(float a, float b, float c) { return HAS_FUSED ? fmaf(a, b, c) : fused_by_doubles(a, b, c); }
+
 static void add_dense(const float *given, uint32_t n, float value, float divisor, float *to) {
     for (uint32_t c = 0; value == 1.0f && c < n; c++) to[c] += given[c] / divisor;
     for (uint32_t c = 0; value != 1.0f && c < n; c++) to[c] = fused(value, given[c] / divisor, to[c]);

@@ -9,13 +9,15 @@ enum {
     KEPT = 1 << 22                          /* bytes of tables of tokens that are kept for the way back */
 };
 
+/* Numbers of pairs of codes. The two are one number of so many bits, the second below the first, which is permuted: its
+ * first bits are the pair's bucket, and the rest is stored. */
+typedef struct { uint32_t second_bits, bits, rest_bits, n; indices buckets, rests; } joint;
+
 typedef struct {
-    uint32_t arity, n;                  /* n: words of `known` */
+    uint32_t arity, n, n_words, is_run; /* features; words of `known`; whether features follow one another */
     const uint32_t *known, *before;     /* for arity 1: a bit per code, and bits before each word */
-    uint32_t mask;
-    indices buckets, ids;               /* (mask + 2), (features) */
-    const uint16_t *narrow;             /* (n, arity) codes, or: */
-    const uint32_t *wide;
+    indices ids;                        /* (n), or the first of a run */
+    joint *joints;                      /* (arity - 1): of the first two codes, of their number and the third, ... */
 } space;
 
 /* Templates: of tokens, or of pairs of labels. */
@@ -27,6 +29,7 @@ typedef struct {
     const int32_t *items;               /* (items, 2): source, offset */
     strings *vocabularies;              /* (n_sources) */
     space *spaces;
+    joint *joints;                      /* of all spaces */
 } templates;
 
 /* (G, P, stride), (stride), (stride): as in the package's chain.h. */
@@ -43,8 +46,7 @@ struct structsvm_own {
     scores plain, scaled;
     automaton rules;                    /* N = 0: none */
     weights W;                          /* a row per feature of tokens, then K rows per feature of pairs */
-    /* Features. */
-    strings names;                      /* names of attributes */
+    strings names;                      /* of attributes */
     indices name_ids;                   /* (names) */
     const uint32_t *paired;             /* (n_pairs), ascending */
     uint32_t n_places;
@@ -52,9 +54,8 @@ struct structsvm_own {
     alphabet abc;
     templates sets[2];
     float *tables;                      /* behind plain and scaled */
-    /* Rooms that grow. */
     room E, V, R, codes, ids, keys, pair_starts, pair_ids, pair_values, table, letters, text, marks, place_codes, back;
-    room heads, held, made;
+    room heads, held, made;             /* these grow */
     int keeps;                          /* whether there is a table for each token */
 };
 
@@ -64,23 +65,26 @@ static uint32_t bits_of(uint32_t x) {
     return n;
 }
 
+static void read_joint(reader *r, joint *s) {
+    const uint32_t *head = take_n(r, U32, 3);
+    uint64_t n = take_indices(r, &s->rests, (uint64_t)NONE + 1), last_bucket = take_buckets(r, &s->buckets, n);
+    need(r, !r->failed && n <= INT32_MAX && head[0] < 32 && head[1] < 63 && head[2] <= head[1] && head[2] <= 32
+                && last_bucket + 1 == (uint64_t)1 << (head[1] - head[2]));
+    if (!r->failed) s->second_bits = head[0], s->bits = head[1], s->rest_bits = head[2], s->n = (uint32_t)n;
+}
+
 static void read_space(reader *r, space *s, uint32_t n_features) {
-    uint64_t n = take_indices(r, &s->ids, n_features), n_words, total = 0;
-    need(r, n <= INT32_MAX);
+    uint64_t n_ids = take_indices(r, &s->ids, n_features), n_words = 0, n = s->arity == 0 ? n_ids : 0;
     if (s->arity == 1) {
         s->known = take(r, U32, NULL, &n_words);
         s->before = take_n(r, U32, n_words);
         need(r, n_words <= INT32_MAX / 32);
-        for (uint64_t i = 0; !r->failed && i < n_words; total += bits_of(s->known[i++])) need(r, s->before[i] == total);
-        need(r, total == n);
-        s->n = (uint32_t)n_words;
-        return;
+        for (uint64_t i = 0; !r->failed && i < n_words; n += bits_of(s->known[i++])) need(r, s->before[i] == n);
     }
-    s->mask = take_buckets(r, &s->buckets, n);
-    const uint32_t *is_wide = take_n(r, U32, 1);
+    for (uint32_t k = 1; k < s->arity && !r->failed; k++) read_joint(r, s->joints + k - 1), n = s->joints[k - 1].n;
     if (r->failed) return;
-    if (*is_wide) s->wide = take_n(r, U32, n * s->arity);
-    else s->narrow = take_n(r, U16, n * s->arity);
+    need(r, n <= INT32_MAX && (n_ids == n || (n_ids == 1 && index_at(&s->ids, 0) + n <= n_features)));
+    s->n = (uint32_t)n, s->n_words = (uint32_t)n_words, s->is_run = n_ids != n;
 }
 
 static int read_templates(reader *r, templates *s, const model *m, uint32_t n_features) {
@@ -109,17 +113,21 @@ static int read_templates(reader *r, templates *s, const model *m, uint32_t n_fe
                     && s->items[2 * i + 1] >= -(int32_t)s->left && s->items[2 * i + 1] <= (int32_t)s->right);
     for (uint32_t k = 0; !r->failed && k < s->n_templates; k++)
         need(r, s->starts[k + 1] - s->starts[k] == arities[s->of[k]]);
+    uint64_t n_joints = 1;
+    for (uint32_t i = 0; i < s->n_spaces; i++) n_joints += arities[i];
+    need(r, n_joints <= r->size / 16);      /* each has arrays of its own */
     if (r->failed) return STRUCTSVM_FILE;
     s->vocabularies = calloc((size_t)s->n_sources + 1, sizeof(strings));
     s->spaces = calloc((size_t)s->n_spaces + 1, sizeof(space));
-    if (s->vocabularies == NULL || s->spaces == NULL) return STRUCTSVM_MEMORY;
+    joint *joints = s->joints = calloc((size_t)n_joints, sizeof(joint));
+    if (s->vocabularies == NULL || s->spaces == NULL || s->joints == NULL) return STRUCTSVM_MEMORY;
     for (uint32_t i = 0; i < s->n_sources && !r->failed; i++) {
         read_strings(r, s->vocabularies + i);
         need(r, s->vocabularies[i].n < INT32_MAX - MOST_MARGIN * 2
                     && (r->failed || within(s->outside + i * margin, margin, -1, (int64_t)s->vocabularies[i].n + margin)));
     }
-    for (uint32_t i = 0; i < s->n_spaces && !r->failed; i++) {
-        s->spaces[i].arity = arities[i];
+    for (uint32_t i = 0; i < s->n_spaces && !r->failed; joints += arities[i++]) {
+        s->spaces[i].arity = arities[i], s->spaces[i].joints = joints;
         read_space(r, s->spaces + i, n_features);
     }
     return r->failed ? STRUCTSVM_FILE : STRUCTSVM_OK;
@@ -210,9 +218,7 @@ static int read_model(reader *r, structsvm *tagger) {
         for (uint32_t i = 1; !r->failed && i < m->n_pairs; i++) need(r, m->paired[i - 1] < m->paired[i]);
     } else {
         read_columns(r, m);
-        for (int i = 0; i < 2 && !r->failed; i++) {
-            TRY(read_templates(r, m->sets + i, m, i == 0 ? m->n_features : m->n_pairs));
-        }
+        for (int i = 0; i < 2 && !r->failed; i++) TRY(read_templates(r, m->sets + i, m, i == 0 ? m->n_features : m->n_pairs));
     }
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
 }
@@ -222,7 +228,7 @@ static void release(model *m) {
                      &m->pair_values, &m->table, &m->letters, &m->text, &m->marks, &m->place_codes, &m->back,
                      &m->heads, &m->held, &m->made};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-    for (int i = 0; i < 2; i++) free(m->sets[i].vocabularies), free(m->sets[i].spaces);
+    for (int i = 0; i < 2; i++) free(m->sets[i].vocabularies), free(m->sets[i].spaces), free(m->sets[i].joints);
     free(m->tables);
 }
 
@@ -423,18 +429,11 @@ static int read_places(model *m, const structsvm_text *texts, uint32_t column, u
     return STRUCTSVM_OK;
 }
 
-static void set_count(place_value *v, int at, uint32_t count, uint32_t most) {
-    v->own[at] = (char)('0' + (count < most ? count : most));
-    v->own[at + 1] = count < most ? 0 : '+';
-    v->own[at + 2] = 0;
+/* Write a count behind `at` others; returns where it ends. */
+static uint32_t set_count(place_value *v, uint32_t at, uint32_t count, uint32_t most) {
+    v->own[at] = (char)('0' + (count < most ? count : most)), v->own[at + 1] = count < most ? 0 : '+', v->own[at + 2] = 0;
     v->text = text_of(v->own);
-}
-
-static void set_counts(place_value *v, uint32_t before, uint32_t behind, uint32_t most) {
-    set_count(v, 0, before, most);
-    int end = (int)strlen(v->own);
-    v->own[end] = '-';
-    set_count(v, end + 1, behind, most);
+    return v->text.size;
 }
 
 static int is_field(const place_of_token *p) {
@@ -446,7 +445,7 @@ static void place_values(uint32_t function, const place_of_token *p, uint32_t n,
     static const uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 32, 40, 50, 65};
     static const char names[][3] = {"1", "2", "3", "4", "5", "6", "7", "8", "10", "12", "15", "20", "25", "32", "40", "50",
                                     "65"};
-    uint32_t before = 0, all = 0, size = 0, of_numbers = function == P_NUMBERS;
+    uint32_t before = 0, all = 0, size = 0, end, of_numbers = function == P_NUMBERS;
     slice last = text_of("none");
     for (uint32_t t = 0; t < n; t++) all += (uint32_t)(of_numbers ? p[t].is_number : is_field(p + t));
     while (size < 16 && sizes[size + 1] <= n) size++;
@@ -459,7 +458,9 @@ static void place_values(uint32_t function, const place_of_token *p, uint32_t n,
         case P_TENTH: set_count(v, 0, (uint32_t)(10 * (uint64_t)t / n), 10); break;
         case P_SIZE: v->text = text_of(names[size]); break;
         case P_NUMBERS: case P_FIELDS:
-            set_counts(v, before, all - before - (of_numbers ? own : 0), of_numbers ? 2 : 4);
+            end = set_count(v, 0, before, of_numbers ? 2 : 4);
+            v->own[end] = '-';
+            set_count(v, end + 1, all - before - (of_numbers ? own : 0), of_numbers ? 2 : 4);
             before += own;
             break;
         case P_AGAIN: v->text = text_of(!p[t].is_again ? "once" : p[t].first == t ? "first" : "again"); break;
@@ -475,9 +476,7 @@ static int read_all_places(model *m, const structsvm_text *texts, uint32_t n) {
     GROW(m->place_codes, (uint64_t)m->n_places * n * sizeof(place_value));
     for (uint32_t k = 0; k < m->n_places; k++) {
         uint32_t column = m->places[2 * k + 1];
-        if (k == 0 || column != m->places[2 * k - 1]) {
-            TRY(read_places(m, texts, column, n));
-        }
+        if (k == 0 || column != m->places[2 * k - 1]) TRY(read_places(m, texts, column, n));
         place_values(m->places[2 * k], m->marks.data, n, (place_value *)m->place_codes.data + (uint64_t)k * n);
     }
     return STRUCTSVM_OK;
@@ -522,30 +521,30 @@ static int read_codes(model *m, const templates *s, const structsvm_text *texts,
 }
 
 static uint32_t one_of(const space *s, uint32_t code) {
-    uint32_t bits = code / 32 < s->n ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
-    return bits & bit ? index_at(&s->ids, s->before[code / 32] + bits_of(bits & (bit - 1))) : NONE;
+    uint32_t bits = code / 32 < s->n_words ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
+    return bits & bit ? s->before[code / 32] + bits_of(bits & (bit - 1)) : NONE;
+}
+
+/* The number of a pair, or NONE. */
+static uint32_t joined(const joint *s, uint32_t first, uint32_t second) {
+    uint64_t mask = ((uint64_t)1 << s->bits) - 1, x = ((uint64_t)first << s->second_bits | second) * 0x9E3779B97F4A7C15u & mask;
+    x = (x ^ x >> (s->bits + 1) / 2) * 0xBF58476D1CE4E5B9u & mask;
+    uint32_t b = (uint32_t)(x >> s->rest_bits), rest = (uint32_t)(x & (((uint64_t)1 << s->rest_bits) - 1));
+    for (uint32_t i = index_at(&s->buckets, b), end = index_at(&s->buckets, b + 1); i < end; i++)
+        if (index_at(&s->rests, i) == rest) return i;
+    return NONE;
 }
 
 /* The feature of a space whose codes are at places items[..], at token t: its number, or NONE. */
 static uint32_t feature_at(const space *s, const int32_t *items, const int32_t *codes, uint64_t width, uint64_t t) {
-    uint32_t h = 0;
-    for (uint32_t k = 0; k < s->arity; k++) {
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < s->arity && found != NONE; k++) {
         int32_t code = codes[(uint64_t)items[2 * k] * width + t + (uint64_t)(int64_t)items[2 * k + 1]];
         if (code < 0) return NONE;
-        if (s->arity == 1) return one_of(s, (uint32_t)code);
-        h = (h ^ (uint32_t)code) * 0x9E3779B1u;
-        h ^= h >> 15;
+        found = k == 0 ? (uint32_t)code : joined(s->joints + k - 1, found, (uint32_t)code);
     }
-    for (uint32_t i = index_at(&s->buckets, h & s->mask), end = index_at(&s->buckets, (h & s->mask) + 1); i < end; i++) {
-        uint32_t k = 0;
-        for (; k < s->arity; k++) {
-            int32_t code = codes[(uint64_t)items[2 * k] * width + t + (uint64_t)(int64_t)items[2 * k + 1]];
-            uint64_t place = (uint64_t)i * s->arity + k;
-            if ((s->wide != NULL ? s->wide[place] : s->narrow[place]) != (uint32_t)code) break;
-        }
-        if (k == s->arity) return index_at(&s->ids, i);
-    }
-    return NONE;
+    if (s->arity == 1) found = one_of(s, found);
+    return found >= s->n ? NONE : s->is_run ? index_at(&s->ids, 0) + found : index_at(&s->ids, found);
 }
 
 /* ---- the lattice ------------------------------------------------------------------------------------------------ */

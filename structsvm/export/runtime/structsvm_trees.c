@@ -9,9 +9,14 @@ enum {
     OUTSIDE = 0, ROOT = 1, DISTANCES = 15, MOST_BETWEEN = 32, MOST_TEMPLATES_BETWEEN = 8, REACH = 9, LANES = 8,
     ROLES = 5, SIDES = 1 << ROLES, HEADS = 8, LABELS = 4, CHOICES = 26, SWEEPS = 16, MEMO = 1 << 12,
     MORE = 2, FEWEST_RANKED = 16,                   /* trees that the second stage ranks: so many times k, and the least */
-    MOST_WORDS = 1 << 14, MOST_TEMPLATES = 1 << 12, CHUNK = 8192, BLOCK = 256, KEYS = 64
+    MOST_WORDS = 1 << 14, MOST_TEMPLATES = 1 << 12, CHUNK = 8192, BLOCK = 256
 };
 #define CHANCE -13.815510557964274                  /* log of what is no chance */
+#if defined(__GNUC__)
+#define NEAR(address) __builtin_prefetch(address)   /* have memory bring it near */
+#else
+#define NEAR(address) ((void)(address))
+#endif
 
 /* 2^bits numbers, dense or by a bit for each that is not 0, where BLOCKs begin, and how many precede each 32 in theirs. */
 typedef struct {
@@ -19,6 +24,7 @@ typedef struct {
     const uint32_t *known, *starts;
     const uint8_t *before;
     const int8_t *exponents;
+    float units[256];                               /* by exponent, from -128 on */
     values v;
 } numbers;
 
@@ -27,6 +33,9 @@ typedef struct { int32_t side, word[ROLES], label[ROLES]; } part;
 typedef struct { int32_t head, label; float score; } choice;
 typedef struct { int64_t n; int32_t word[2]; const choice *to[2]; float gain; } move;
 typedef struct { uint64_t key; float value; } memo;
+/* A number that is not 0, and which key's it is. A row of weights: its head, and where it begins. */
+typedef struct { uint32_t key; float number; } spot;
+typedef struct { uint64_t start; uint32_t head; } span;
 /* A set of trees by its best one: words below `settled` have its arcs, and word `settled` none of those that are refused. */
 typedef struct { double score; uint32_t settled, refused, is_taken; } tree_set;
 typedef struct { uint32_t before; int32_t head, label; } refusal;
@@ -36,37 +45,34 @@ struct structsvm_own {
     int row_shift;
     double temperature, gap, scale, arc_unit, rest[N_GIVEN];
     alphabet abc;
-    uint32_t crc[8 * 256], distances[3][DISTANCES];     /* by what a template sees: nothing, the direction, the distance */
+    uint32_t crc[8 * 256], *distance_keys, *masks;      /* (DISTANCES, n_all); (ROLES, n_pairs), of labels that are seen */
     const int32_t *distance, *between, *head_ptr, *head_parts, *below_ptr, *below_parts;
     numbers A;
     weights R;
-    /* The second stage. */
-    uint32_t n_pairs, pairs_project;                /* 0: there is none */
+    uint32_t n_pairs, pairs_project;                /* of the second stage; 0: there is none */
     const int32_t *pair_ptr, *pair_parts;
     const uint32_t *sees;                           /* bit r: the label of word r; SIDES */
     numbers P;
     float weight, crossing;                         /* factors: scores of arcs, a pair of arcs that cross */
-    uint64_t n_climbs;
     float *arc, *around;                            /* (n + 1), of words the scores of their arcs; (2 n + 2), F of sides */
-    uint64_t *keys;                                 /* (2 n + 2), of what F depends on */
+    uint64_t *keys, n_climbs;                       /* (2 n + 2), of what F depends on */
     memo *memo;
     part *parts;                                    /* (n + 2) */
-    uint32_t *word_keys, *pair_keys;                /* (ROLES, n + 2, n_pairs); (n_pairs) */
-    /* The sentence. */
-    uint32_t n;
+    spot *spots; span *spans;                       /* those found last */
+    uint32_t *word_keys, *pair_keys, *side_keys;    /* (ROLES, n + 2, n_pairs); (n_pairs), (n_pairs): shared on a side */
+    uint32_t n;                                     /* words of the sentence */
     int32_t *codes;                                 /* (n, N_CODES) */
     uint32_t *head_keys, *below_keys, *arc_keys;    /* (n + 1, n_all), (n + 1, n_all), (n_arc) */
-    float *above_rows, *below_rows, *row;           /* (n + 1, 2, K), by whether the head stands before the word; (K) */
+    float *above_rows, *below_rows, *row, *zeros;   /* (n + 1, 2, K), by whether the head stands before the word; (K) */
     float *arcs;                                    /* (n + 1, n + 1): [h (n + 1) + m], of the best label */
     int32_t *stack, *found;                         /* (6 n + 12); (2 n), heads and labels */
-    room letters, bytes, words, rows, table, chart, graph, search, choices, ranked, sets, refusals, outputs, sums;
+    room letters, bytes, words, rows, table, chart, graph, search, choices, ranked, sets, refusals, outputs, sums, tables;
 };
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 static uint32_t mix(uint32_t key, uint32_t code) {
     key = (key ^ code) * 0x9E3779B1u;
-    key ^= key >> 15;
-    key *= 0x85EBCA77u;
+    key = (key ^ key >> 15) * 0x85EBCA77u;
     return key ^ key >> 13;
 }
 
@@ -85,6 +91,7 @@ static void read_numbers(reader *r, numbers *x, uint32_t bits) {
     read_values(r, &x->v, n, head[0]);
     x->exponents = take_n(r, U8, head[0] == 1 ? 0 : n_blocks);
     for (uint64_t i = 0; !r->failed && head[0] > 1 && i < n_blocks; i++) need(r, x->exponents[i] <= 111);
+    for (int e = -128; e < 112; e++) x->units[e + 128] = power_of_2(e);
     x->known = take(r, U32, NULL, &n_words);
     x->starts = take_n(r, U32, n_words == 0 ? 0 : n_blocks);
     x->before = take_n(r, U8, n_words);
@@ -96,23 +103,20 @@ static void read_numbers(reader *r, numbers *x, uint32_t bits) {
 }
 
 static int is_some(const numbers *x, uint32_t i) { return x->known == NULL || (x->known[i >> 5] >> (i & 31) & 1); }
-
-static float number(const numbers *x, uint32_t key) {
-    uint32_t i = key >> (32 - x->bits), at = i;
-    if (!is_some(x, i)) return 0.0f;
+static float number_at(const numbers *x, uint32_t i) {
+    uint32_t at = i;
     if (x->known != NULL) at = x->starts[i / BLOCK] + x->before[i >> 5] + ones(x->known[i >> 5] & ((1u << (i & 31)) - 1));
-    return value_at(&x->v, at, x->v.floats != NULL ? 1.0f : power_of_2(x->exponents[i / BLOCK]));
+    return value_at(&x->v, at, x->v.floats != NULL ? 1.0f : x->units[x->exponents[i / BLOCK] + 128]);
 }
 
-/* The numbers of n keys, added up in the order of the package's kernels; those that are 0 are passed by without branches. */
-static float sum_of(const numbers *x, const uint32_t *keys, uint32_t n) {
-    float sums[2 * LANES] = {0.0f}, total = 0.0f;
-    uint32_t some[KEYS], whole = n / LANES * LANES, many;
-    for (uint32_t t = 0; t < n;) {
-        for (many = 0; t < n && many < KEYS; many += (uint32_t)is_some(x, keys[t++] >> (32 - x->bits))) some[many] = t;
-        for (uint32_t k = 0; k < many; k++)
-            sums[some[k] < whole ? some[k] % LANES : some[k] - whole + LANES] += number(x, keys[some[k]]);
-    }
+/* The numbers of n keys, those that are not 0 found first, in the order of the package's kernels: in lanes up to `whole`. */
+static float sum_of(const numbers *x, const uint32_t *keys, uint32_t n, uint32_t whole, spot *spots) {
+    float sums[LANES + MOST_BETWEEN] = {0.0f}, total = 0.0f;
+    uint32_t many = 0;
+    for (uint32_t t = 0; t < n; t++) spots[many].key = t, many += (uint32_t)is_some(x, keys[t] >> (32 - x->bits));
+    for (spot *s = spots; s < spots + many; s++) s->number = number_at(x, keys[s->key] >> (32 - x->bits));
+    for (const spot *s = spots; s < spots + many; s++)
+        sums[s->key < whole ? s->key % LANES : s->key - whole + LANES] += s->number;
     for (uint32_t l = 0; l < LANES + n - whole; l++) total += sums[l];
     return total;
 }
@@ -180,17 +184,22 @@ static int read_model(reader *r, structsvm *tagger) {
     if (m->n_pairs > 0) read_pairs(r, m, head[16] >> 1);
     if (r->failed || r->at != r->size) return STRUCTSVM_FILE;
     crc_tables(m->crc);
-    for (uint32_t k = 0; k < DISTANCES; k++) {
-        const uint32_t seen[] = {0, 1 + k / 7, 4 + k};
-        for (int what = 0; what < 3; what++) m->distances[what][k] = mix(0x64697374u, seen[what]);
+    GROW(m->tables, m->n_all * sizeof(span) + ((uint64_t)m->n_arc + m->n_pairs + MOST_BETWEEN) * sizeof(spot)
+                        + (DISTANCES * (uint64_t)m->n_all + ROLES * (uint64_t)m->n_pairs) * sizeof(uint32_t));
+    m->spans = m->tables.data, m->spots = (spot *)(m->spans + m->n_all);
+    m->distance_keys = (uint32_t *)(m->spots + m->n_arc + m->n_pairs + MOST_BETWEEN);
+    m->masks = m->distance_keys + DISTANCES * (uint64_t)m->n_all;
+    for (uint32_t k = 0; k < DISTANCES * m->n_all; k++) {
+        const uint32_t its = k / m->n_all, seen[] = {0, 1 + its / 7, 4 + its};
+        m->distance_keys[k] = mix(0x64697374u, seen[m->distance[k % m->n_all]]);
     }
-    m->memo = calloc(MEMO, sizeof(memo));
-    return m->memo == NULL ? STRUCTSVM_MEMORY : STRUCTSVM_OK;
+    for (uint32_t k = 0; k < ROLES * m->n_pairs; k++) m->masks[k] = 0u - (m->sees[k % m->n_pairs] >> k / m->n_pairs & 1);
+    return (m->memo = calloc(MEMO, sizeof(memo))) == NULL ? STRUCTSVM_MEMORY : STRUCTSVM_OK;
 }
 
 static void release(model *m) {
     room *rooms[] = {&m->letters, &m->bytes, &m->words, &m->rows, &m->table, &m->chart, &m->graph,
-                     &m->search, &m->choices, &m->ranked, &m->sets, &m->refusals, &m->outputs, &m->sums};
+                     &m->search, &m->choices, &m->ranked, &m->sets, &m->refusals, &m->outputs, &m->sums, &m->tables};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
     free(m->memo);
 }
@@ -287,32 +296,31 @@ static uint32_t distance_of(int64_t h, int64_t m) {
     return h == 0 ? DISTANCES - 1 : (uint32_t)((d <= 5 ? d - 1 : d <= 10 ? 5 : 6) + (h < m ? 7 : 0));
 }
 
-static uint32_t arc_key(const model *m, uint32_t t, int64_t h, int64_t d, uint32_t distance) {
-    return m->head_keys[h * m->n_all + t] + m->below_keys[d * m->n_all + t] + m->distances[m->distance[t]][distance];
-}
-
-/* row += a row of weights. */
-static void add_row(const weights *w, uint32_t at, float *row) {
-    for (uint32_t c = 0; w->dense != NULL && c < w->K; c++) row[c] += w->dense[(uint64_t)at * w->K + c];
-    uint32_t head = w->dense == NULL ? index_at(&w->heads, at) : 0, n = size_of(w, head);
-    uint64_t e = n == 0 ? 0 : start_of(w, at);
-    float unit = power_of_2(w->base + (int)(head >> w->size_bits));
-    for (uint64_t end = e + n; e < end; e++) row[index_at(&w->columns, e)] += value_at(&w->v, e, unit);
-}
-
-/* row += the rows of n label templates of word d below word h. */
-static void add_templates(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance,
-                          float *row) {
-    for (uint32_t t = first; t < first + n; t++)
-        add_row(&m->R, arc_key(m, t, h, d, distance) >> m->row_shift, row);
+/* row += the rows of n label templates of word d below word h, which are found first. */
+static void add_templates(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance, float *row) {
+    const uint32_t *above = m->head_keys + h * m->n_all + first, *below = m->below_keys + d * m->n_all + first;
+    const uint32_t *between = m->distance_keys + distance * m->n_all + first;
+    const weights *w = &m->R;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t at = (above[k] + below[k] + between[k]) >> m->row_shift;
+        m->spans[k] = w->dense != NULL ? (span){(uint64_t)at * w->K, 0} : (span){start_of(w, at), index_at(&w->heads, at)};
+        if (w->dense == NULL) NEAR((const uint8_t *)w->columns.data + m->spans[k].start * w->columns.kind);
+        if (w->v.bytes != NULL) NEAR(w->v.bytes + m->spans[k].start);
+    }
+    for (const span *s = m->spans; s < m->spans + n; s++) {
+        float unit = power_of_2(w->base + (int)(s->head >> w->size_bits));
+        for (uint32_t c = 0; w->dense != NULL && c < w->K; c++) row[c] += w->dense[s->start + c];
+        for (uint64_t e = s->start, end = e + size_of(w, s->head); e < end; e++)
+            row[index_at(&w->columns, e)] += value_at(&w->v, e, unit);
+    }
 }
 
 static int look(model *m) {
     uint64_t n = m->n, K = m->K;
-    GROW(m->rows, ((n + 1) * 4 * K + K) * sizeof(float));
+    GROW(m->rows, ((n + 1) * 4 * K + 2 * K) * sizeof(float));
     GROW(m->table, (n + 1) * (n + 1) * sizeof(float) + (8 * n + 12) * sizeof(int32_t));
     m->above_rows = m->rows.data, m->below_rows = m->above_rows + (n + 1) * 2 * K;
-    m->row = m->below_rows + (n + 1) * 2 * K;
+    m->row = m->below_rows + (n + 1) * 2 * K, m->zeros = m->row + K;
     m->arcs = m->table.data, m->stack = (int32_t *)(m->arcs + (n + 1) * (n + 1)), m->found = m->stack + 6 * n + 12;
     for (uint64_t i = 0; i <= n; i++)
         for (uint32_t t = 0; t < m->n_all; t++) {
@@ -320,7 +328,7 @@ static int look(model *m) {
             m->head_keys[at] = key_of(m, mix(0x68656164u, t + 1), m->head_parts, m->head_ptr + t, (int64_t)i);
             m->below_keys[at] = key_of(m, mix(0x62656c6fu, t + 1), m->below_parts, m->below_ptr + t, (int64_t)i);
         }
-    memset(m->above_rows, 0, (n + 1) * 4 * K * sizeof(float));
+    memset(m->above_rows, 0, ((n + 1) * 4 * K + 2 * K) * sizeof(float));
     for (uint64_t i = 0; i <= n; i++)
         for (uint32_t side = 0; side < 2; side++) {
             /* A template that sees nothing of one word has the same key of it everywhere. */
@@ -331,6 +339,18 @@ static int look(model *m) {
                 if ((y == m->root) != (i == 0)) above[y] = -INFINITY;
         }
     return STRUCTSVM_OK;
+}
+
+/* The greatest a[k] + b[k] of n. */
+static float greatest(const float *a, const float *b, int64_t n) {
+    float tops[LANES], top = -INFINITY;
+    int64_t k = 0;
+    for (int l = 0; l < LANES; l++) tops[l] = -INFINITY;
+    for (; k + LANES <= n; k += LANES)
+        for (int l = 0; l < LANES; l++) tops[l] = a[k + l] + b[k + l] > tops[l] ? a[k + l] + b[k + l] : tops[l];
+    for (int l = 0; l < LANES; l++) top = tops[l] > top ? tops[l] : top;
+    for (; k < n; k++) top = a[k] + b[k] > top ? a[k] + b[k] : top;
+    return top;
 }
 
 static int32_t best_of(const float *row, uint32_t n) {
@@ -344,7 +364,7 @@ static float label_scores(const model *m, int64_t h, int64_t d) {
     const float *above = m->above_rows + (2 * h + (h < d)) * m->K, *below = m->below_rows + (2 * d + (h < d)) * m->K;
     for (uint32_t y = 0; y < m->K; y++) m->row[y] = above[y] + below[y];
     add_templates(m, m->n_arc + m->n_below + m->n_above, m->n_joint, h, d, distance_of(h, d), m->row);
-    return m->row[best_of(m->row, m->K)];
+    return greatest(m->row, m->zeros, m->K);
 }
 
 static uint32_t meet(int32_t *found, uint32_t n, int32_t code) {
@@ -354,15 +374,25 @@ static uint32_t meet(int32_t *found, uint32_t n, int32_t code) {
     return n;
 }
 
+/* Have memory bring near what an arc's score begins with. */
+static void approach(const model *m, int64_t h, int64_t d) {
+    const uint32_t *above = m->head_keys + h * m->n_all, *below = m->below_keys + d * m->n_all;
+    const uint32_t *between = m->distance_keys + distance_of(h, d) * m->n_all;
+    for (uint32_t t = 0; t < m->n_plain && m->A.known != NULL; t++)
+        NEAR(m->A.known + ((above[t] + below[t] + between[t]) >> (32 - m->A.bits) >> 5));
+    for (uint32_t t = m->n_all - m->n_joint; t < m->n_all && m->R.dense == NULL; t++)
+        NEAR((const uint8_t *)m->R.heads.data + ((above[t] + below[t] + between[t]) >> m->row_shift) * m->R.heads.kind);
+}
+
 static void fill_arc(const model *m, int64_t h, int64_t d, int32_t between[][MOST_BETWEEN], const uint32_t *n_between) {
-    uint32_t distance = distance_of(h, d), n_plain = m->n_plain;
-    for (uint32_t t = 0; t < m->n_arc; t++) m->arc_keys[t] = arc_key(m, t, h, d, distance);
-    float score = sum_of(&m->A, m->arc_keys, n_plain);
+    uint32_t n_plain = m->n_plain, *restrict keys = m->arc_keys, own[MOST_BETWEEN];
+    const uint32_t *above = m->head_keys + h * m->n_all, *below = m->below_keys + d * m->n_all;
+    const uint32_t *between_keys = m->distance_keys + distance_of(h, d) * m->n_all;
+    for (uint32_t t = 0; t < m->n_arc; t++) keys[t] = above[t] + below[t] + between_keys[t];
+    float score = sum_of(&m->A, keys, n_plain, n_plain / LANES * LANES, m->spots);
     for (uint32_t b = 0; b < m->n_arc - n_plain; b++) {
-        float total = 0.0f;
-        for (uint32_t k = 0; k < n_between[b]; k++)
-            total += number(&m->A, mix(m->arc_keys[n_plain + b], (uint32_t)between[b][k]));
-        score += total;
+        for (uint32_t k = 0; k < n_between[b]; k++) own[k] = mix(keys[n_plain + b], (uint32_t)between[b][k]);
+        score += sum_of(&m->A, own, n_between[b], 0, m->spots);
     }
     m->arcs[h * ((int64_t)m->n + 1) + d] = score + label_scores(m, h, d);
 }
@@ -379,8 +409,10 @@ static int fill(model *m, const structsvm_text *texts, uint32_t n_words) {
         for (int64_t j = i + 1; j <= n; j++) {
             for (uint32_t b = 0; b < m->n_arc - m->n_plain && j > i + 1 && i > 0; b++)
                 n_between[b] = meet(between[b], n_between[b], code_at(m, j - 1, m->between[m->n_plain + b]));
-            fill_arc(m, i, j, between, n_between);
-            if (i > 0) fill_arc(m, j, i, between, n_between);
+            for (int side = 0; side < (i > 0 ? 2 : 1); side++) {
+                if (j < n) approach(m, side ? j + 1 : i, side ? i : j + 1);
+                fill_arc(m, side ? j : i, side ? i : j, between, n_between);
+            }
         }
     }
     return STRUCTSVM_OK;
@@ -389,12 +421,6 @@ static int fill(model *m, const structsvm_text *texts, uint32_t n_words) {
 /* ---- projective trees ------------------------------------------------------------------------------------------- */
 /* Closed items by either end, and open ones: [i (n + 1) + k] of which k is the other end. */
 typedef struct { float *right, *right_by_end, *left, *left_by_end, *open_right, *open_left; } chart;
-
-static float eisner_max(const float *a, const float *b, int64_t n) {
-    float top = -INFINITY;
-    for (int64_t k = 0; k < n; k++) top = a[k] + b[k] > top ? a[k] + b[k] : top;
-    return top;
-}
 
 static void eisner_unfold(const model *m, const chart *c, int32_t root, int32_t *heads) {
     /* Items (i, j, kind): 0 closed right, 1 closed left, 2 open right, 3 open left. */
@@ -409,7 +435,7 @@ static void eisner_unfold(const model *m, const chart *c, int32_t root, int32_t 
         const float *b = kind == 1 ? c->open_left + j * S + i : ends + j * S + i + 1;
         if (i == j) continue;
         if (kind > 1) heads[(kind == 2 ? j : i) - 1] = kind == 2 ? i : j;
-        float top = eisner_max(a, b, j - i);
+        float top = greatest(a, b, j - i);
         int32_t at = 0, k = i + (kind == 0);
         while (at < j - i - 1 && a[at] + b[at] != top) at++, k++;
         int32_t two[] = {i, k, kind == 0 ? 2 : kind == 1 ? 1 : 0, k + (kind > 1), j, kind == 0 ? 0 : kind == 1 ? 3 : 1};
@@ -431,11 +457,11 @@ static int eisner_best(model *m, const float *scores, int32_t *heads, float *bes
         c.right[i * S + i] = c.right_by_end[i * S + i] = c.left[i * S + i] = c.left_by_end[i * S + i] = 0.0f;
     for (int64_t width = 1; width < n; width++)
         for (int64_t i = 1, j = i + width; j <= n; i++, j++) {
-            float middle = eisner_max(c.right + i * S + i, c.left_by_end + j * S + i + 1, width);
+            float middle = greatest(c.right + i * S + i, c.left_by_end + j * S + i + 1, width);
             c.open_right[i * S + j] = middle + scores[i * S + j];
             c.open_left[j * S + i] = middle + scores[j * S + i];
-            float right = eisner_max(c.open_right + i * S + i + 1, c.right_by_end + j * S + i + 1, width);
-            float left = eisner_max(c.left + i * S + i, c.open_left + j * S + i, width);
+            float right = greatest(c.open_right + i * S + i + 1, c.right_by_end + j * S + i + 1, width);
+            float left = greatest(c.left + i * S + i, c.open_left + j * S + i, width);
             c.right[i * S + j] = c.right_by_end[j * S + i] = right;
             c.left[i * S + j] = c.left_by_end[j * S + i] = left;
         }
@@ -541,12 +567,12 @@ static int best_heads(model *m, const float *scores, int32_t *heads, float *best
 
 /* ---- pairs of arcs ---------------------------------------------------------------------------------------------- */
 static int look_at_pairs(model *m) {
-    uint64_t n = m->n, width = ((uint64_t)ROLES * (n + 2) + 1) * m->n_pairs;
+    uint64_t n = m->n, width = ((uint64_t)ROLES * (n + 2) + 2) * m->n_pairs;
     uint64_t numbers_of_4_bytes = 3 * n + 3 + width;
     GROW(m->search, (2 * n + 2) * sizeof(uint64_t) + (n + 2) * sizeof(part) + numbers_of_4_bytes * sizeof(uint32_t));
     m->keys = m->search.data, m->arc = (float *)(m->keys + 2 * n + 2), m->around = m->arc + n + 1;
     m->parts = (part *)(m->around + 2 * n + 2), m->pair_keys = (uint32_t *)(m->parts + n + 2);
-    m->word_keys = m->pair_keys + m->n_pairs;
+    m->side_keys = m->pair_keys + m->n_pairs, m->word_keys = m->side_keys + m->n_pairs;
     uint32_t *key = m->word_keys;
     for (uint32_t r = 0; r < ROLES; r++)
         for (uint64_t i = 0; i <= n + 1; i++) {
@@ -579,18 +605,22 @@ static int64_t pairs_around(const model *m, const int32_t *tree, int64_t side) {
     }
 }
 
-/* The keys of a part under all templates, into m->pair_keys. */
-static void look_at_part(const model *m, const part *p) {
-    uint32_t *restrict keys = m->pair_keys, n = m->n_pairs, unseen = mix(0x73696465u, 0);
-    const uint32_t *restrict sees = m->sees;
-    uint32_t seen = mix(0x73696465u, (uint32_t)p->side + 1) - unseen;
-    for (uint32_t t = 0; t < n; t++) keys[t] = unseen + (seen & (0u - (sees[t] >> ROLES)));
-    for (uint32_t r = 0; r < ROLES; r++) {
-        const uint32_t *restrict word = m->word_keys + (r * ((uint64_t)m->n + 2) + (uint32_t)p->word[r]) * n;
-        unseen = mix(0x6c616265u + (r << 24), 0);
-        seen = mix(0x6c616265u + (r << 24), (uint32_t)p->label[r] + 1) - unseen;
-        for (uint32_t t = 0; t < n; t++) keys[t] += word[t] + unseen + (seen & (0u - (sees[t] >> r & 1)));
-    }
+/* keys += those of what templates see of word r of a part and of its label. */
+static void look_at_word(const model *m, const part *p, uint32_t r, uint32_t *restrict keys) {
+    uint32_t n = m->n_pairs, unseen = mix(0x6c616265u + (r << 24), 0);
+    uint32_t seen = mix(0x6c616265u + (r << 24), (uint32_t)p->label[r] + 1) - unseen;
+    const uint32_t *word = m->word_keys + (r * ((uint64_t)m->n + 2) + (uint32_t)p->word[r]) * n, *mask = m->masks + r * n;
+    for (uint32_t t = 0; t < n; t++) keys[t] += word[t] + unseen + (seen & mask[t]);
+}
+
+/* The keys of part i on a side under all templates, into m->pair_keys. All parts there have the first two words. */
+static void look_at_part(const model *m, int64_t i) {
+    const part *p = m->parts + i;
+    uint32_t unseen = mix(0x73696465u, 0), seen = mix(0x73696465u, (uint32_t)p->side + 1) - unseen;
+    for (uint32_t t = 0; i == 0 && t < m->n_pairs; t++) m->side_keys[t] = unseen + (seen & (0u - (m->sees[t] >> ROLES)));
+    for (uint32_t r = 0; i == 0 && r < 2; r++) look_at_word(m, p, r, m->side_keys);
+    memcpy(m->pair_keys, m->side_keys, m->n_pairs * sizeof(uint32_t));
+    for (uint32_t r = 2; r < ROLES; r++) look_at_word(m, p, r, m->pair_keys);
 }
 
 /* F of a side: the scores of its pairs of arcs. */
@@ -598,8 +628,8 @@ static float pairs_sum(const model *m, const int32_t *tree, int64_t side) {
     float total = 0.0f;
     int64_t count = pairs_around(m, tree, side);
     for (int64_t i = 0; i < count; i++) {
-        look_at_part(m, m->parts + i);
-        total += sum_of(&m->P, m->pair_keys, m->n_pairs);
+        look_at_part(m, i);
+        total += sum_of(&m->P, m->pair_keys, m->n_pairs, m->n_pairs / LANES * LANES, m->spots);
     }
     return total;
 }
@@ -629,7 +659,6 @@ static uint64_t pairs_random(uint64_t d, uint64_t head, uint64_t label) {
 }
 
 static int64_t side_of(int64_t d, int64_t head) { return 2 * head + (head < d); }
-
 /* Add an arc to the keys of the sides that it touches (sign 1), or take it away (-1). */
 static void pairs_join(const model *m, int64_t d, int64_t head, int64_t label, uint64_t sign) {
     uint64_t own = sign * pairs_random((uint64_t)d, (uint64_t)head + 2, (uint64_t)label);
@@ -724,7 +753,7 @@ static float pairs_try(model *m, const move *one, int stay) {
     }
     for (int64_t i = 0; i < one->n; i++) pairs_set(m, one->word[i], one->to[i]->head, one->to[i]->label);
     crossings = pairs_touched(n, m->found, one) - crossings;
-    gain = m->pairs_project && crossings > 0 ? -INFINITY : fused((float)crossings, m->crossing, gain);
+    gain = m->pairs_project && crossings > 0 ? -INFINITY : fmaf((float)crossings, m->crossing, gain);
     for (int64_t k = 0; k < many && gain > -INFINITY; k++) {
         sums[k] = pairs_known(m, touched[k]);
         gain += sums[k] - m->around[touched[k]];
@@ -771,8 +800,7 @@ static int climb(model *m) {
     choice *choices = m->choices.data;
     int32_t *n_choices = (int32_t *)(choices + n * CHOICES);
     TRY(look_at_pairs(m));
-    pairs_choose(m, choices, n_choices);
-    m->n_climbs++;
+    pairs_choose(m, choices, n_choices), m->n_climbs++;
     for (int64_t side = 0; side < 2 * n + 2; side++) m->keys[side] = pairs_random((uint64_t)side, 0, m->n_climbs);
     for (int64_t d = 1; d <= n; d++) pairs_join(m, d, m->found[d - 1], m->found[n + d - 1], 1);
     for (int64_t side = 0; side < 2 * n + 2; side++) m->around[side] = pairs_known(m, side);
@@ -834,7 +862,6 @@ static void add(adder *a, double x) {
 }
 
 static double sum(const adder *a) { return a->n > 0 ? a->total + pairwise(a->x, a->n) : a->total; }
-
 /* Tables of a search for the k best trees: scores of labelled arcs [(h n + d - 1) K + y], the best of each arc
  * [h (n + 1) + d] with its label, and both as a set of trees has them. */
 typedef struct {
@@ -867,7 +894,6 @@ static int begin_ranking(model *m, ranking *k, uint64_t most) {
 }
 
 static int32_t *tree_of(const model *m, uint32_t set) { return (int32_t *)m->outputs.data + (uint64_t)set * 2 * m->n; }
-
 static double arcs_of(const model *m, const ranking *k, const int32_t *tree) {
     adder a = {k->terms, 0.0, 0};
     for (uint64_t d = 0; d < m->n; d++)
@@ -946,8 +972,8 @@ static double whole_score(const model *m, const ranking *k, const int32_t *tree,
     for (int64_t side = 2; side < 2 * (int64_t)m->n + 2; side++) {
         int64_t count = pairs_around(m, tree, side);
         for (int64_t i = 0; i < count; i++) {
-            look_at_part(m, m->parts + i);
-            for (uint32_t t = 0; t < m->n_pairs; t++) add(&a, number(&m->P, m->pair_keys[t]));
+            look_at_part(m, i);
+            for (uint32_t t = 0; t < m->n_pairs; t++) add(&a, sum_of(&m->P, m->pair_keys + t, 1, 0, m->spots));
         }
     }
     for (int64_t d = 1; d <= m->n; d++) crossings += crossings_of(m->n, tree, d);

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from structsvm.export.binary import RuntimeFile, StringTable, tuple_table
+from structsvm.export.binary import RuntimeFile, StringTable, TupleTable
 from structsvm.export.folders import files_of
 from structsvm.export.letters import LetterTable
 from structsvm.export.page import page_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats
+    from structsvm.arrays import Floats, Integers
     from structsvm.features.encoder import FeatureEncoder
     from structsvm.features.templates import TemplateLayout
     from structsvm.oracles.chain import LabelChain
@@ -83,7 +84,9 @@ def runtime_bytes(model: SequenceModel) -> bytes:
     encoder, oracle, temperature = model.encoder, model.oracle, model.temperature
     layout, nodes = encoder.layout, oracle.nodes
     weights = model.weights.reshape(oracle.n_rows, oracle.stride)[:, : oracle.n_labels]
-    chosen = [*range(oracle.n_token_features), *range(oracle.first_bigram_row, oracle.n_rows)]
+    sets = [Templates.of(one) if isinstance(one, TemplateVocabulary) else None for one in encoder.vocabularies]
+    rows = np.arange(oracle.n_token_features) if sets[0] is None else sets[0].rows()
+    chosen = [*rows, *range(oracle.first_bigram_row, oracle.n_rows)]
     form, file = form_of(weights[chosen], oracle.n_labels), RuntimeFile()
     is_scaled = temperature not in (None, 1.0)
     file.add("<u4", [
@@ -102,7 +105,7 @@ def runtime_bytes(model: SequenceModel) -> bytes:
     if layout is None:
         add_attributes(file, encoder)
     else:
-        add_columns(file, layout, encoder.vocabularies)
+        add_columns(file, layout, sets)
     return file.contents()
 
 
@@ -175,28 +178,73 @@ def add_attributes(file: RuntimeFile, encoder: FeatureEncoder) -> None:
     file.add("<u4", [] if chosen is None else chosen)
 
 
-def add_columns(file: RuntimeFile, layout: TemplateLayout, sets: Sequence[object]) -> None:
+def add_columns(file: RuntimeFile, layout: TemplateLayout, sets: Sequence[Templates | None]) -> None:
     """Functions of places, properties of letters, and the templates of tokens and of pairs of labels."""
     file.add("<u4", [[list(PLACES).index(function), column] for function, column in layout.placed])
-    used = {function for one in sets if isinstance(one, TemplateVocabulary) for function, _ in one.layout.sources}
+    used = {function for one in sets if one is not None for function, _ in one.vocabulary.layout.sources}
     needs_letters = bool(layout.placed) or not used <= set(PLAIN)
     (LetterTable.of_python() if needs_letters else LetterTable.empty()).add_to(file)
-    for vocabulary in sets:
-        if isinstance(vocabulary, TemplateVocabulary):
-            add_templates(file, vocabulary)
+    for one in sets:
+        if one is not None:
+            add_templates(file, one)
         else:
             for items in ([0] * 6, [], [], [0], [], [], []):
                 file.add("<u4", items)
 
 
-def add_templates(file: RuntimeFile, vocabulary: TemplateVocabulary) -> None:
+class Templates(NamedTuple):
+    """The tables of templates.
+
+    Attributes
+    ----------
+    vocabulary : TemplateVocabulary
+    strings : list of StringTable
+        The strings of each source.
+    places : list of ndarray
+        The runtime's code of each code of a source.
+    tables : list of TupleTable
+        The features of each space.
+    are_runs : list of bool
+        Whether a space's features are numbered as they stand in its table. A token has one of them at most, so that
+        their order among one another changes no sum.
+    """
+
+    vocabulary: TemplateVocabulary
+    strings: list[StringTable]
+    places: list[NDArray[np.int64]]
+    tables: list[TupleTable]
+    are_runs: list[bool]
+
+    @classmethod
+    def of(cls, vocabulary: TemplateVocabulary) -> Templates:
+        layout, margin = vocabulary.layout, vocabulary.layout.left + vocabulary.layout.right
+        strings, features, their_codes = vocabulary.tables
+        sorted_strings = [StringTable.of(one.data, one.starts) for one in strings]
+        places = [np.concatenate([np.arange(margin), table.place + margin]) for table in sorted_strings]
+        tables = []
+        for space, ids, codes in zip(layout.spaces, features, their_codes, strict=True):
+            moved = np.empty(codes.shape, dtype=np.int64)
+            for k, source in enumerate(space):
+                moved[:, k] = places[source][codes[:, k]]
+            tables.append(TupleTable.of(moved, ids, [len(places[source]) for source in space]))
+        uses = Counter(layout.template_space)
+        runs = [not layout.of_bigrams and uses[k] == 1 and table.is_run for k, table in enumerate(tables)]
+        return cls(vocabulary, sorted_strings, places, tables, runs)
+
+    def rows(self) -> Integers:
+        """The feature of each row of weights."""
+        rows = np.arange(self.vocabulary.n_features)
+        for table, is_run in zip(self.tables, self.are_runs, strict=True):
+            if is_run:
+                rows[table.ids.min() + np.arange(len(table.ids))] = table.ids
+        return rows
+
+
+def add_templates(file: RuntimeFile, given: Templates) -> None:
     """A set of templates, its sources by their columns."""
-    layout, margin = vocabulary.layout, vocabulary.layout.left + vocabulary.layout.right
-    strings, features, their_codes = vocabulary.tables
+    vocabulary, layout = given.vocabulary, given.vocabulary.layout
     order = sorted(range(len(layout.sources)), key=lambda i: layout.sources[i][1])
     number = {source: k for k, source in enumerate(order)}
-    tables = [StringTable.of(one.data, one.starts) for one in strings]
-    places = [np.concatenate([np.arange(margin), table.place + margin]) for table in tables]
     templates = vocabulary.order().tolist()
     items = [
         [(number[source], item.row) for source, item in zip(layout.spaces[space], template.items, strict=True)]
@@ -206,18 +254,15 @@ def add_templates(file: RuntimeFile, vocabulary: TemplateVocabulary) -> None:
         len(order), layout.left, layout.right, len(templates), len(layout.spaces), layout.of_bigrams,
     ])  # fmt: skip
     file.add("<u4", [[NUMBERS[layout.sources[i][0]], layout.sources[i][1]] for i in order])
-    file.add("<i4", [_outside(vocabulary, i, places[i]) for i in order])
+    file.add("<i4", [_outside(vocabulary, i, given.places[i]) for i in order])
     file.add("<u4", np.cumsum([0, *(len(items[k]) for k in templates)]))
     file.add("<u4", [layout.template_space[k] for k in templates])
     file.add("<i4", [part for k in templates for item in items[k] for part in item])
     file.add("<u4", [len(space) for space in layout.spaces])
     for i in order:
-        tables[i].add_to(file)
-    for space, ids, codes in zip(layout.spaces, features, their_codes, strict=True):
-        moved = np.empty(codes.shape, dtype=np.int64)
-        for k, source in enumerate(space):
-            moved[:, k] = places[source][codes[:, k]]
-        tuple_table(file, moved, ids, len(places[space[0]]) if len(space) == 1 else 0)
+        given.strings[i].add_to(file)
+    for table, is_run in zip(given.tables, given.are_runs, strict=True):
+        table.add_to(file, as_run=is_run)
 
 
 def _outside(vocabulary: TemplateVocabulary, source: int, places: NDArray[np.int64]) -> list[int]:
