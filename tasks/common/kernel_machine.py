@@ -85,8 +85,8 @@ SURE = 12.0
 # Coefficients of machines of two labels that are not zero, from which on a dense matrix of all is no bomb, and quicker.
 DENSE_ENOUGH = 0.1
 
-# Examples whose nearest neighbours are looked at.
-NEIGHBOURS = 1000
+# Examples whose nearest neighbours are looked at, and how many of these.
+NEIGHBOURS, NEAREST = 1000, 5
 
 # The share of the variance of all entries that is within columns, below which it does not say how far rows lie apart.
 OWN_SHARE = 0.25
@@ -215,10 +215,11 @@ class KernelMachine:
             )
 
     def adapt(self, X: Floats, label_ids: Integers) -> None:
-        """Let the kernel use dense columns in units of their deviations, if nearest neighbours improve.
+        """Let the kernel use dense columns in units of their deviations, unless nearest neighbours suffer.
 
-        Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. Where
-        columns lie far apart, the gamma of RBF is that of "scale" for centred ones: it does not see where they lie.
+        Unscaled, columns in large units drown the others; but pixels, for example, are better left unscaled. Then, and
+        where columns lie far apart, the gamma of RBF is that of "scale" for centred ones: it does not see where they
+        lie.
         """
         if deviations_bring_labels_together(X, label_ids):
             self.column_scale = deviations(X).astype(X.dtype)
@@ -226,7 +227,8 @@ class KernelMachine:
         if self.kernel.name != "rbf":
             return
         variance = float(np.sum(moments(self.seen(X))[1] ** 2))
-        if len(X) >= LEAST_EXAMPLES and 0.0 < variance * self.kernel.gamma < OWN_SHARE:
+        most = OWN_SHARE if self.column_scale is None else np.inf
+        if len(X) >= LEAST_EXAMPLES and 0.0 < variance * self.kernel.gamma < most:
             self.kernel = Kernel("rbf", gamma=1.0 / variance)
 
     def seen(self, X: Matrix) -> Matrix:
@@ -464,25 +466,27 @@ def deviations(X: Floats) -> NDArray[np.float64]:
 
 
 def deviations_bring_labels_together(X: Floats, label_ids: Integers) -> bool:
-    """Whether, in units of columns' deviations, more examples have a nearest neighbour of their own label.
+    """Whether, in units of columns' deviations, no fewer of an example's nearest neighbours have its label.
 
-    Of at most `NEIGHBOURS` examples, and by more than a standard error. False for few.
+    Over at most `NEIGHBOURS` examples; fewer by no more than a standard error are no fewer. False for few examples, and
+    where neighbours stay the same.
     """
     if len(X) < LEAST_EXAMPLES:
         return False
     chosen = np.linspace(0, len(X) - 1, min(len(X), NEIGHBOURS)).astype(np.intp)
     own, rows = label_ids[chosen], X[chosen].astype(np.float64)
-    gains = 1.0 * (own == own[nearest(rows / deviations(X))]) - (own == own[nearest(rows)])
-    return bool(gains.mean() > gains.std() / math.sqrt(len(gains)))
+    alike = [np.mean(own[:, None] == own[nearest(part)], axis=1) for part in (rows / deviations(X), rows)]
+    gains = alike[0] - alike[1]
+    return bool(gains.mean() > -gains.std() / math.sqrt(len(gains)))
 
 
 def nearest(rows: Floats) -> Integers:
-    """The nearest other row of each."""
+    """The `NEAREST` other rows of each: array (n_rows, NEAREST)."""
     rows = rows - rows.mean(axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
     distances = squares[:, None] + squares - 2.0 * (rows @ rows.T)
     np.fill_diagonal(distances, np.inf)
-    return distances.argmin(axis=1)
+    return np.argpartition(distances, NEAREST, axis=1)[:, :NEAREST]
 
 
 # ---- rows of one kind -----------------------------------------------------------------------------

@@ -34,6 +34,12 @@ def test_the_share_of_names_that_no_training_question_has(unseen):
     assert abs(sum(name not in known for name in of_test) / len(of_test) - unseen) < 0.05
 
 
+def test_training_questions_do_not_depend_on_the_share_of_names_in_test_questions():
+    parts = [make_queries(30, 20, unseen=unseen, random_state=4) for unseen in (0.0, 0.5, 1.0)]
+    assert all((part.X_train, part.y_train) == (parts[0].X_train, parts[0].y_train) for part in parts)
+    assert len({tuple(part.X_test) for part in parts}) == 3
+
+
 def test_the_languages_say_the_same_questions():
     first, *others = [make_queries(20, 10, language=language, random_state=3) for language in LANGUAGES]
     assert all((first.X_train, first.X_test) == (other.X_train, other.X_test) for other in others)

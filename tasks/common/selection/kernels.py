@@ -3,8 +3,9 @@
 Training on a part of the examples costs the square of its share. So gamma is searched on a sample, by factors of 4
 from "scale" while that helps, smaller values where no greater one is better, and C by factors of 10; then, around the
 best and on a larger sample, gamma by factors of 2 and C by factors of 3. The examples outside a sample are scored. Of
-few examples, each third is held out in turn. The kernel values of a sample are computed once for all C; those of the
-RBF kernel at other gammas are their powers: k at 2 gamma is k squared.
+few examples, on a small part of which other values would be best, each third is held out in turn. The kernel values of
+a sample are computed once for all C; those of the RBF kernel at other gammas are their powers: k at 2 gamma is k
+squared.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.training import Job
 
-# The two samples: shares of all examples, and the most of them; as many judge, and no fewer than JUDGES.
-SHARES, MOST, JUDGES = (0.25, 0.5), (1000, 4000), 1000
+# The two samples: shares of all examples, and the least and the most of them; as many judge, and no fewer than JUDGES.
+# Fewer than FEW examples have no samples.
+FEW, SHARES, LEAST, MOST, JUDGES = 1000, (0.25, 0.5), 600, (1000, 4000), 1000
 # LaRank with all kernel values at hand: nearly at the optimum in so many passes, where fewer leave the scores noisy.
 SCHEDULE, PASSES = (1, 10), 3
 # Powers of 2 on gamma="scale": the step of the first search, and the farthest.
@@ -228,6 +230,7 @@ class KernelSearch(Search):
         Rows of the current samples, by the power of 2 on the first gamma and by the index of C.
     """
 
+    enough = FEW
     model: MachineModel
     examples: KernelRows
     table: dict[int, dict[int, Row]]  # type: ignore[assignment]
@@ -335,7 +338,7 @@ class KernelSearch(Search):
         order = order[np.argsort(label[order], kind="stable")]
         first = np.unique(label[order], return_index=True)[1]
         for share, most in zip(SHARES, MOST, strict=True):
-            size = min(int(share * len(order)), most)
+            size = min(max(int(share * len(order)), LEAST), most)
             inner = np.zeros(len(order), dtype=bool)
             inner[evenly(len(order), size)] = inner[first] = True
             train, test = order[inner], order[~inner]

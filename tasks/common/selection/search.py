@@ -246,6 +246,8 @@ class Search:
         Parts of many examples that are held out in turn.
     repeats : int
         Divisions of few examples, each of whose parts are held out in turn.
+    enough : int
+        Fewer examples are few.
     others : tuple of Chosen
         What is chosen with the best value.
     gap : float
@@ -263,7 +265,7 @@ class Search:
     """
 
     lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
-    turns, repeats = 1, 1
+    turns, repeats, enough = 1, 1, ENOUGH_EXAMPLES
     others: tuple[Chosen, ...] = ()
     states: Sequence[dict[str, NDArray[Any]]] = ()
     whole: Search | None = None
@@ -430,7 +432,7 @@ class Search:
         members = np.unique(group[group >= 0])
         if len(members) < LEAST_EXAMPLES:
             return
-        rng, is_few = np.random.default_rng(self.seed), len(members) < ENOUGH_EXAMPLES
+        rng, is_few = np.random.default_rng(self.seed), len(members) < self.enough
         n_parts, turns, repeats = (PARTS_OF_FEW, PARTS_OF_FEW, self.repeats) if is_few else (PARTS, self.turns, 1)
         for _ in range(repeats):
             order = rng.permutation(members)

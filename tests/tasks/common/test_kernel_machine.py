@@ -107,3 +107,35 @@ def test_headers_that_are_not_sound(changes):
     meta, arrays = MACHINE.write(model)
     with pytest.raises(ValueError):
         KernelMachine(3, model.kernel).set_from_record(MACHINE.read(meta | changes, arrays))
+
+
+def drawn(n, scale, seed=0):
+    """Rows of two columns that tell the label and six that tell nothing, in another unit."""
+    rows = np.random.default_rng(seed).normal(size=(n, 8)) * np.array([1.0, 1.0, *[scale] * 6])
+    return rows, (np.hypot(rows[:, 0], rows[:, 1]) > 1.2).astype(np.int64)
+
+
+@pytest.mark.parametrize(("n", "scale", "helps"), [(300, 0.1, False), (300, 20.0, True), (60, 1e3, True)])
+def test_columns_are_scaled_unless_neighbours_suffer(n, scale, helps):
+    rows, labels = drawn(n, scale)
+    assert kernel_machine.deviations_bring_labels_together(rows, labels) is helps
+
+
+def test_columns_that_nobody_can_judge_are_scaled_where_that_changes_neighbours():
+    rows, labels = drawn(200, 10.0)[0], np.random.default_rng(1).integers(0, 2, 200)
+    gains = [
+        np.mean(labels[kernel_machine.nearest(part)] == labels[:, None]) for part in (rows / rows.std(axis=0), rows)
+    ]
+    assert abs(gains[0] - gains[1]) < 0.05  # no more than chance
+    assert kernel_machine.deviations_bring_labels_together(rows, labels)
+    alike = rows / rows.std(axis=0)
+    assert not kernel_machine.deviations_bring_labels_together(alike, labels)
+    assert not kernel_machine.deviations_bring_labels_together(rows[:19], labels[:19])
+
+
+def test_nearest_neighbours():
+    rows = np.concatenate([np.arange(6.0), 100.0 + np.arange(6.0)])[:, np.newaxis] + 1e4
+    found = kernel_machine.nearest(rows)
+    assert found.shape == (12, kernel_machine.NEAREST)
+    for k, others in enumerate(found):
+        assert {*others} == {j for j in range(12) if j != k and (j < 6) == (k < 6)}
