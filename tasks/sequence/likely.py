@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from structsvm.tasks.sequence.chunks.chances import INSIDE, OPEN
+from structsvm.tasks.sequence.chances import INSIDE, OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

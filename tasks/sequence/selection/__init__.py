@@ -1,0 +1,1 @@
+"""What is chosen on the training sequences beside C: the criterion, and the templates."""
