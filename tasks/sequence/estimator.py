@@ -74,8 +74,8 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         Weight of the sum of slacks, or of log losses. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 sequences, and 0.1 (log loss: 1) in `partial_fit`
         before any `fit`. The choice goes by F1 of chunks where labels have a scheme, by whole sequences of records
-        (`structsvm.tasks.sequence.selection.records`), and else by tokens. "records", "tokens": as "auto", and by these, as
-        ``scoring`` says in searches of scikit-learn. None: as in `partial_fit`. A solver object has its own.
+        (`structsvm.tasks.sequence.selection.records`), and else by tokens. "records", "tokens": as "auto", and by
+        these, as ``scoring`` says in searches of scikit-learn. None: as in `partial_fit`. A solver object has its own.
     solver : str or Solver, default="larank"
         "larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "sparse_likelihood" (the log loss
         with the 1-norm, which leaves most weights 0) or "elastic_likelihood" (with both norms): a name, to which `C`,
