@@ -1,1 +1,1 @@
-"""What is chosen on the training sequences beside C: the criterion, and the templates."""
+"""Choices on the training sequences beside that of C: the criterion, and the templates."""
