@@ -5,12 +5,7 @@ from structsvm.arrays import Floats
 
 class Batch:
     def __init__(
-        self,
-        emissions: Floats,
-        transitions: Floats,
-        start: Floats,
-        end: Floats,
-        lengths: NDArray[np.int64],
+        self, emissions: Floats, transitions: Floats, start: Floats, end: Floats, lengths: NDArray[np.int64]
     ) -> None: ...
     @property
     def n_groups(self) -> int: ...

@@ -492,12 +492,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         return [m - m.max(axis=1, keepdims=True) if len(m) else m for m in margins]
 
     def score(
-        self,
-        X: SequencesLike,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        lengths: ArrayLike | None = None,
+        self, X: SequencesLike, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
     ) -> float:
         """Return the share of tokens whose label is right, or among those that y admits; tokens of which y says nothing
         are left out.

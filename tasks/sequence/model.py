@@ -665,12 +665,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return decoded(self.oracle, tokens, self.weights, allowed, on_gaps=on_gaps)
 
     def predict(
-        self,
-        X: Any,
-        *,
-        lengths: ArrayLike | None = None,
-        allowed: Masks | None = None,
-        n_jobs: int = 1,
+        self, X: Any, *, lengths: ArrayLike | None = None, allowed: Masks | None = None, n_jobs: int = 1
     ) -> list[list[Any]]:
         """Labels of sequences: a list of label lists.
 
