@@ -21,12 +21,7 @@ from runpy import run_path
 from common.report import Table
 
 HERE = Path(__file__).parent
-COLUMNS = {
-    "part": ("part", ""),
-    "seconds": ("seconds", ".1f"),
-    "cpu": ("CPU s", ".1f"),
-    "status": ("", ""),
-}
+COLUMNS = {"part": ("part", ""), "seconds": ("seconds", ".1f"), "cpu": ("CPU s", ".1f"), "status": ("", "")}
 
 
 def main():

@@ -100,11 +100,7 @@ class Problem(BoundProblem):
     def complete(self, i: int, w: ArrayLike) -> CheckedArray: ...
 
 def restored(
-    kind: type[BoundProblem],
-    n_samples: int,
-    n_features: int,
-    inference: str,
-    nonnegative: NDArray[np.int64] | None,
+    kind: type[BoundProblem], n_samples: int, n_features: int, inference: str, nonnegative: NDArray[np.int64] | None
 ) -> BoundProblem: ...
 def rebuild(
     kind: type[Problem], arguments: tuple[Any, ...], formulation: Mapping[str, str | None], first: int

@@ -182,12 +182,7 @@ class _Block(NamedTuple):
 
 
 def write_model(
-    path: Destination,
-    kind: str,
-    meta: dict[str, Any],
-    arrays: dict[str, np.ndarray],
-    *,
-    deflated: bool = False,
+    path: Destination, kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray], *, deflated: bool = False
 ) -> None:
     """Write a model file in one step: `path` holds the old file or the new one, whole.
 
@@ -319,13 +314,7 @@ def _encode_header(kind: str, meta: dict[str, Any], table: list[dict[str, Any]])
 # --- reading ---------------------------------------------------------------------------
 
 
-def read_model(
-    path: Origin,
-    *,
-    kind: str | None = None,
-    mmap: bool = False,
-    verify: bool | None = None,
-) -> ModelFile:
+def read_model(path: Origin, *, kind: str | None = None, mmap: bool = False, verify: bool | None = None) -> ModelFile:
     """Read a model file.
 
     Header, sizes, positions and the bytes of bool arrays are always checked, so that the

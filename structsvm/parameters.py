@@ -77,10 +77,7 @@ class Options:
     """
 
     def __init__(
-        self,
-        *values: Any,
-        others: Callable[[str], str | None] | None = None,
-        instead: Mapping[str, str] | None = None,
+        self, *values: Any, others: Callable[[str], str | None] | None = None, instead: Mapping[str, str] | None = None
     ) -> None:
         self.values, self.others, self.instead = values, others, instead or {}
         self.names = {value for value in values if isinstance(value, str)}
@@ -148,11 +145,7 @@ CHECKPOINT = (Kind((str, os.PathLike), "a path or a Checkpoint"), NONE)
 N_JOBS = (COUNT, Options(None, -1))
 CALLABLE = Kind(Callable, "a callable")  # type: ignore[arg-type]  # of an abstract class
 FLAG = Kind((bool, np.bool_), "a bool")
-RANDOM_STATE = (
-    Interval(Integral, 0, 2**32 - 1, closed="both"),
-    RandomStates(),
-    NONE,
-)
+RANDOM_STATE = (Interval(Integral, 0, 2**32 - 1, closed="both"), RandomStates(), NONE)
 
 
 def plain(value: Any) -> bool | int | float | str | None:

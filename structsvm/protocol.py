@@ -167,12 +167,7 @@ class Oracle(ABC):
         return self.has_expect and type(self).expect_known is not Oracle.expect_known
 
     def bind(
-        self,
-        X: Any,
-        Y: Any,
-        *,
-        rescaling: Rescaling | None = "margin",
-        penalty: Penalty | None = "linear",
+        self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
     ) -> Problem:
         """Return the oracle bound to its training examples: the problem that a solver sees.
 

@@ -119,14 +119,7 @@ class Array:
 Table = dict[str, Array]
 
 
-def csr(
-    name: str,
-    n_rows: int | str,
-    n_columns: int | str,
-    *,
-    ascends: bool = False,
-    of: str | None = None,
-) -> Table:
+def csr(name: str, n_rows: int | str, n_columns: int | str, *, ascends: bool = False, of: str | None = None) -> Table:
     """The entries of a sparse matrix: ``NAME.data``, ``NAME.indices``, ``NAME.indptr``; `of`: its attribute."""
     entries, of = f"entries of {name}", of or name
     by = f"{name}.indptr" if ascends else None

@@ -9,11 +9,7 @@ from binary.data import ALL, COLUMNS, adult, banana, measured, mnist, trial, usp
 from common.report import Table, notes, verdict
 from structsvm.tasks import LaSVMClassifier, LaSVMSteps
 
-MACHINES = {
-    "LaSVM x1, no finish": {"steps": LaSVMSteps(finishing=False)},
-    "LaSVM x1": {},
-    "LaSVM x2": {"max_iter": 2},
-}
+MACHINES = {"LaSVM x1, no finish": {"steps": LaSVMSteps(finishing=False)}, "LaSVM x1": {}, "LaSVM x2": {"max_iter": 2}}
 N_DIGITS = 10
 
 

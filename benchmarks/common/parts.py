@@ -61,11 +61,7 @@ def parser(description, parts, flags):
     )
     options.add_argument("--repeat", type=int, metavar="N", help="runs per timing, best of N (5; with --quick 1)")
     options.add_argument(
-        "--output",
-        type=Path,
-        default=BENCHMARKS / "results",
-        metavar="DIR",
-        help="where results are stored",
+        "--output", type=Path, default=BENCHMARKS / "results", metavar="DIR", help="where results are stored"
     )
     for flag, text in flags.items():
         takes = {"default": "", "metavar": "TEXT"} if flag == "only" else {"action": "store_true"}
@@ -79,11 +75,7 @@ def run_part(module, options):
     before = options.kept.parts.get(part)
     kept = {table.title: elsewhere(table, before, options.machine) for table in options.kept.tables(part)}
     made = {}
-    about = {
-        "machine": options.machine,
-        "date": dt.date.today().isoformat(),
-        "load_before": os.getloadavg()[0],
-    }
+    about = {"machine": options.machine, "date": dt.date.today().isoformat(), "load_before": os.getloadavg()[0]}
     for table in printed(module.run(options)):
         kept[table.title] = made[table.title] = table
         if not options.quick:

@@ -96,12 +96,7 @@ class Results:
         self.page.write_text(self.markdown(), encoding="utf-8")
 
     def markdown(self):
-        lines = [
-            f"# {self.json.stem}: measured",
-            "",
-            f"Made by `benchmarks/{self.json.stem}.py`; do not edit.",
-            "",
-        ]
+        lines = [f"# {self.json.stem}: measured", "", f"Made by `benchmarks/{self.json.stem}.py`; do not edit.", ""]
         for part, kept in self.parts.items():
             lines += [f"## {part}", "", describe(kept["machine"]) + f" Run on {kept['date']}.", ""]
             lines += [table.markdown() for table in self.tables(part)]

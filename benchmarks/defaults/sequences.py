@@ -102,10 +102,7 @@ def absent():
 
 def dicts(n):
     data = FETCH["CoNLL-2002 es"]()
-    return [
-        (list(map(tutorial, data.X_train[:n])), data.y_train[:n]),
-        (list(map(tutorial, data.X_test)), data.y_test),
-    ]
+    return [(list(map(tutorial, data.X_train[:n])), data.y_train[:n]), (list(map(tutorial, data.X_test)), data.y_test)]
 
 
 def columns(name, templates, min_count):

@@ -252,8 +252,6 @@ def compared(rows):
             faster >= 3.0 and both >= 6.0 and alone >= 1.5,
         ),
         verdict(
-            "a file no larger",
-            f"{ours['model']:.2f} and {theirs['model']:.2f} MB",
-            ours["model"] <= theirs["model"],
+            "a file no larger", f"{ours['model']:.2f} and {theirs['model']:.2f} MB", ours["model"] <= theirs["model"]
         ),
     ]

@@ -43,12 +43,6 @@ def run(options):
                 labels, scores = np.array(points).T
                 error = scores.std(ddof=1) / np.sqrt(n_seeds)
                 made.rows.append(
-                    {
-                        "task": task.name,
-                        "answer": name,
-                        "labels": labels.mean(),
-                        "score": scores.mean(),
-                        "error": error,
-                    }
+                    {"task": task.name, "answer": name, "labels": labels.mean(), "score": scores.mean(), "error": error}
                 )
             yield made

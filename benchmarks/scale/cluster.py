@@ -64,11 +64,7 @@ def train(solver, folder, client, n_passes, kill):
     watch, begin = Watch(client if kill else None), time.perf_counter()
     with parallel_config(backend="dask"):
         run = solver(C, max_iter=n_passes, tol=None, random_state=0).solve(problem, monitor=watch)
-    return {
-        "wall": (watch.ends[-1] - begin) / n_passes,
-        "dual": run.dual,
-        "weights": zlib.crc32(run.weights.tobytes()),
-    }
+    return {"wall": (watch.ends[-1] - begin) / n_passes, "dual": run.dual, "weights": zlib.crc32(run.weights.tobytes())}
 
 
 class Watch(Monitor):

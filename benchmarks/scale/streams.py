@@ -123,11 +123,7 @@ def command_table(rows):
         peaks = [row["peak"] for row in rows]
         grown = max(peaks[1] / peaks[0], peaks[3] / peaks[2])
         targets = [
-            verdict(
-                "constant memory",
-                f"4 times the text takes {grown:.2f} times the memory at most",
-                grown < 1.1,
-            ),
+            verdict("constant memory", f"4 times the text takes {grown:.2f} times the memory at most", grown < 1.1),
             verdict(
                 f"two threads {RATIO_WANTED} times one from text to text",
                 f"{rows[-1]['ratio']:.2f}",

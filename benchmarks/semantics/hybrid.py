@@ -77,10 +77,7 @@ def with_grammars(quick):
         y = geo.bags[level] if level else geo.y_train
         yield f"GeoQuery, level {level}", [(geo.X_train[cut], y[cut], geo.X_test, geo.y_test)], geo.grammar
     games = fetch_robocup(join_players=False)
-    for ambiguity, X, y in (
-        ("ambiguous", "sentences", "bags"),
-        ("unambiguous", "gold_sentences", "gold_meanings"),
-    ):
+    for ambiguity, X, y in (("ambiguous", "sentences", "bags"), ("unambiguous", "gold_sentences", "gold_meanings")):
         splits = []
         for year, game in games.games.items():
             others = [other for key, other in games.games.items() if key != year]

@@ -63,13 +63,7 @@ def of_level(level, n, options):
         rows[f"symbols alone, {strategy}"] = min(symbols_alone(strategy, house) for _ in range(times))
     rows["whole"] = whole.cpu
     return [
-        {
-            "way": way,
-            "level": str(level),
-            "cpu": cpu,
-            "rate": 1e-3 * len(rows_of_words) / cpu,
-            "ratio": cpu / floor.cpu,
-        }
+        {"way": way, "level": str(level), "cpu": cpu, "rate": 1e-3 * len(rows_of_words) / cpu, "ratio": cpu / floor.cpu}
         for way, cpu in rows.items()
     ]
 

@@ -158,12 +158,7 @@ def settings_compared(options):
         "one pass, order_free, refined twice": {"refine": 2},
         "5 passes, order_free, average": {"max_iter": 5, "average": True},
         "5 passes, random, average": {"strategy": "random", "max_iter": 5, "average": True},
-        "5 passes, random, average, refined once": {
-            "strategy": "random",
-            "max_iter": 5,
-            "average": True,
-            "refine": 1,
-        },
+        "5 passes, random, average, refined once": {"strategy": "random", "max_iter": 5, "average": True, "refine": 1},
     }
     made = Table(
         f"Which way to train: F1, mean of {n_seeds} seeds",

@@ -33,10 +33,7 @@ def speed(action, n_tokens):
 def scores(gold, predicted):
     from structsvm.metrics import chunk_scores, token_accuracy
 
-    return {
-        "accuracy": 100.0 * token_accuracy(gold, predicted),
-        "f1": 100.0 * chunk_scores(gold, predicted).f1,
-    }
+    return {"accuracy": 100.0 * token_accuracy(gold, predicted), "f1": 100.0 * chunk_scores(gold, predicted).f1}
 
 
 class Stream:

@@ -25,11 +25,7 @@ from structsvm.tasks.sequence.model import SequenceModel
 
 SIZES = (1 / 16, 1 / 4, 1, 4, 16)
 QUICK_SIZES = (1 / 256, 1 / 64, 1 / 16)
-EXPONENTS = {
-    "wall": ("exponent", ".3f"),
-    "cpu": ("of CPU seconds", ".3f"),
-    "calls": ("of arg max calls", ".3f"),
-}
+EXPONENTS = {"wall": ("exponent", ".3f"), "cpu": ("of CPU seconds", ".3f"), "calls": ("of arg max calls", ".3f")}
 THREADED_COPIES = 20
 THREAD_RATIO_WANTED = 1.8
 THREAD_COLUMNS = {

@@ -137,10 +137,7 @@ def compare(name, inference, algorithm, row):
     if wanted is not None:
         deviation = row["dual"] / wanted - 1.0
         off = abs(deviation) > TOLERANCE
-        row |= {
-            "wanted_dual": wanted,
-            "verdict": f"{'OFF' if off else 'agrees'} ({100.0 * deviation:+.2f} %)",
-        }
+        row |= {"wanted_dual": wanted, "verdict": f"{'OFF' if off else 'agrees'} ({100.0 * deviation:+.2f} %)"}
     return row
 
 
@@ -184,10 +181,7 @@ def treebank_table(quick):
 def ocr_table(quick):
     tasks = ocr_folds()[: 1 if quick else None]
     result = table(
-        f"OCR letters: {len(tasks)} folds, train on one, test on the nine others",
-        tasks,
-        SETTINGS["OCR"],
-        quick,
+        f"OCR letters: {len(tasks)} folds, train on one, test on the nine others", tasks, SETTINGS["OCR"], quick
     )
     result.notes += notes("means over the folds; dual, gap and seconds are of one fold, in the mean")
     return result

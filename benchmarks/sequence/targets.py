@@ -78,10 +78,7 @@ def decode_rows(task, times):
     chain.decode(weights)
     _, bare = repeat(lambda: chain.decode(weights), max(times, 5))
     _, whole = repeat(lambda: model.predict_tokens(task.train), times)
-    return [
-        timed("V: bare decode of the training tokens", bare),
-        timed("decode, features given", whole, most=1.5),
-    ]
+    return [timed("V: bare decode of the training tokens", bare), timed("decode, features given", whole, most=1.5)]
 
 
 def training_rows(task, times):
@@ -128,17 +125,7 @@ def command_rows(data, options):
     for name, extra in (("crf++, min_count 3", ["--templates=crf++", "--min-count=3"]), ("defaults", [])):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "chunk.model"
-            command = [
-                sys.executable,
-                "-m",
-                "structsvm",
-                "train",
-                "sequence",
-                data.train_path,
-                "-q",
-                "-m",
-                path,
-            ]
+            command = [sys.executable, "-m", "structsvm", "train", "sequence", data.train_path, "-q", "-m", path]
             runs = [run_command([*command, *extra, *fixed]) for _ in range(options.repeat)]
             f1 = saved_f1(path, data.test_path)
         limits = {"seconds_most": 1.2, "f1_least": F1_WANTED, "peak_most": 400}

@@ -285,10 +285,7 @@ def flows(options):
         w = np.array([0.0, 1.0, 1.0])
         own, first = timed(options, decoder.decode, w)
         table.rows.append({"size": f"{size} x {size}", "who": "GraphOracle, with the scores", "cpu": own, "differs": 0})
-        for who, solve in (
-            ("scipy, Dinic, whole numbers", scipy_cut),
-            ("PyMaxflow", maxflow_cut),
-        ):
+        for who, solve in (("scipy, Dinic, whole numbers", scipy_cut), ("PyMaxflow", maxflow_cut)):
             if who == "PyMaxflow" and maxflow is None:
                 continue
             cpu, found = timed(options, solve, x[:, 0], edges, strength)

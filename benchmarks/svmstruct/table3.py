@@ -186,13 +186,7 @@ def svm_row(draw, method, C, optimize):
     loss, rescaling, _ = FORMULATIONS[method]
     oracle = ViterbiOracle(len(draw.task.labels), draw.task.encoder.n_features, loss=loss)
     solver = CuttingPlane(
-        C,
-        rescaling=rescaling,
-        penalty="quadratic",
-        epsilon=EPSILON,
-        optimize=optimize,
-        tol=None,
-        random_state=SEED,
+        C, rescaling=rescaling, penalty="quadratic", epsilon=EPSILON, optimize=optimize, tol=None, random_state=SEED
     )
     joined = Joined()
     done = train(oracle, draw.task.train, draw.task.label_ids, solver, joined)

@@ -147,10 +147,7 @@ def hiclass_methods(taxonomy):
         "HiClass, per parent": hiclass.LocalClassifierPerParentNode,
         "HiClass, per level": hiclass.LocalClassifierPerLevel,
     }
-    local = {
-        "logistic": lambda C: LogisticRegression(C=C),
-        "LinearSVC": lambda C: MarginSVC(C=C, random_state=SEED),
-    }
+    local = {"logistic": lambda C: LogisticRegression(C=C), "LinearSVC": lambda C: MarginSVC(C=C, random_state=SEED)}
     return {
         f"{name}, {classifier}": (lambda C, kind=kind, make=make: ByPaths(kind, make(C)))
         for classifier, make in local.items()

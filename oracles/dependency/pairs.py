@@ -210,11 +210,7 @@ class PairOracle(Oracle):
         return float((np.asarray(y_true) != np.asarray(y)).any(axis=1).sum())
 
     def argmax(
-        self,
-        x: Any,
-        w: ArrayLike,
-        y_true: NDArray[np.int32] | None = None,
-        rescaling: Rescaling | None = None,
+        self, x: Any, w: ArrayLike, y_true: NDArray[np.int32] | None = None, rescaling: Rescaling | None = None
     ) -> NDArray[np.int32]:
         if y_true is not None:
             return self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)

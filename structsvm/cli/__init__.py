@@ -283,13 +283,7 @@ def check_wanted(task: Task, *, abstain: bool, abstain_below: float | None, **wa
 @ENCODING
 @of_columns
 def predict(
-    model: Any,
-    input: Any,
-    output: str | None,
-    quiet: bool,
-    abstain: bool,
-    abstain_below: float | None,
-    **wanted: Any,
+    model: Any, input: Any, output: str | None, quiet: bool, abstain: bool, abstain_below: float | None, **wanted: Any
 ) -> None:
     """Label, parse, align or rank INPUT with MODEL."""
     selects = abstain or abstain_below is not None

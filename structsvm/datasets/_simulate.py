@@ -238,10 +238,7 @@ _STEPS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)])  # up, right, down, left
 
 def make_snakes(
     n_snakes: int = 200, *, length: int = 10, size: int = 8, random_state: RandomState = None
-) -> tuple[
-    list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]],
-    list[NDArray[np.int64]],
-]:
+) -> tuple[list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]], list[NDArray[np.int64]]]:
     """Draw snakes on grids, whose cells are to be numbered from head to tail.
 
     A snake is a path that does not cross itself. Each of its cells has one of four colours, the direction of the next

@@ -45,12 +45,7 @@ class WeightState(State):
 
 def sum_up(where: NDArray[np.int64], values: AnyArray, bounds: NDArray[np.int64], n: int) -> float: ...
 def add_sparse(
-    where: NDArray[np.int64],
-    values: AnyArray,
-    w: AnyArray,
-    copy: AnyArray,
-    u: AnyArray | None,
-    tick: float,
+    where: NDArray[np.int64], values: AnyArray, w: AnyArray, copy: AnyArray, u: AnyArray | None, tick: float
 ) -> None: ...
 def put(out: AnyArray, vector: AnyArray, base: NDArray[np.float64] | None = None) -> AnyArray: ...
 def zeros(n: int, dtype: DTypeLike) -> AnyArray: ...

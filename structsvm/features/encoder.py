@@ -23,13 +23,7 @@ from structsvm.features.inputs.number_texts import warn_of_number_texts
 from structsvm.features.inputs.places import in_files
 from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
-from structsvm.features.template_features import (
-    Counts,
-    HashedTemplates,
-    Labelled,
-    TemplateEncoder,
-    TemplateVocabulary,
-)
+from structsvm.features.template_features import Counts, HashedTemplates, Labelled, TemplateEncoder, TemplateVocabulary
 from structsvm.features.templates import (
     BUILT_IN_TEMPLATES,
     TemplateError,

@@ -89,10 +89,7 @@ class OwnColumns:
     """
 
     def __init__(
-        self,
-        features: OwnFeatures | None = None,
-        sizes: tuple[int, ...] | None = (),
-        units: VectorUnits | None = None,
+        self, features: OwnFeatures | None = None, sizes: tuple[int, ...] | None = (), units: VectorUnits | None = None
     ) -> None:
         self.features, self.sizes, self.units = features, sizes, units
 

@@ -178,11 +178,7 @@ def _checked(features: NDArray[np.void], sources: NDArray[np.int64], kind: int, 
 
 
 def write_crfsuite(
-    model: ChainModel | Trained,
-    path: str | os.PathLike[str],
-    *,
-    first: str = FIRST,
-    last: str = LAST,
+    model: ChainModel | Trained, path: str | os.PathLike[str], *, first: str = FIRST, last: str = LAST
 ) -> None:
     """Write a model that CRFsuite and its wrappers open, with the same labels, probabilities and marginals.
 

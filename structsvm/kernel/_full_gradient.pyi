@@ -21,14 +21,7 @@ class FullGradient(State):
     def n_vectors(self) -> int: ...
     tau: float
     def __init__(
-        self,
-        gram: Gram,
-        y: ArrayLike,
-        C: ArrayLike,
-        n_labels: int,
-        *,
-        cache_size: float = 200.0,
-        seed: int = 0,
+        self, gram: Gram, y: ArrayLike, C: ArrayLike, n_labels: int, *, cache_size: float = 200.0, seed: int = 0
     ) -> None: ...
     def worst(self) -> float: ...
     def settle(self) -> float: ...

@@ -44,33 +44,16 @@ class KernelDual(State):
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
     def restart(
-        self,
-        members: ArrayLike,
-        slots: ArrayLike,
-        labels: ArrayLike,
-        beta: ArrayLike,
-        g: ArrayLike | None = None,
+        self, members: ArrayLike, slots: ArrayLike, labels: ArrayLike, beta: ArrayLike, g: ArrayLike | None = None
     ) -> None: ...
     def lay_out(
-        self,
-        slots: NDArray[np.int64],
-        labels: NDArray[np.int32],
-        beta: NDArray[np.float64],
-        g: NDArray[np.float64],
+        self, slots: NDArray[np.int64], labels: NDArray[np.int32], beta: NDArray[np.float64], g: NDArray[np.float64]
     ) -> None: ...
     def check_point(
-        self,
-        members: NDArray[np.int64],
-        slots: NDArray[np.int64],
-        labels: NDArray[np.int32],
-        beta: NDArray[np.float64],
+        self, members: NDArray[np.int64], slots: NDArray[np.int64], labels: NDArray[np.int32], beta: NDArray[np.float64]
     ) -> None: ...
     def into_box(
-        self,
-        members: NDArray[np.int64],
-        slots: NDArray[np.int64],
-        labels: NDArray[np.int32],
-        beta: NDArray[np.float64],
+        self, members: NDArray[np.int64], slots: NDArray[np.int64], labels: NDArray[np.int32], beta: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
     def get_state(self) -> dict[str, AnyArray]: ...
     def set_state(self, state: Mapping[str, AnyArray], *, adapt: bool = False) -> None: ...

@@ -58,10 +58,5 @@ class LaSVMState(State):
 
 class OnlineSchedule(Schedule):
     def __init__(
-        self,
-        state: LaSVMState,
-        *,
-        n_reprocess: float = 1.0,
-        delta_max: float = ...,
-        max_visits: int | None = None,
+        self, state: LaSVMState, *, n_reprocess: float = 1.0, delta_max: float = ..., max_visits: int | None = None
     ) -> None: ...

@@ -5,15 +5,7 @@ from structsvm.layers.assignment import Assignment
 from structsvm.layers.chain import Chain, label_language, scheme_masks
 from structsvm.layers.decisions import Solver, regret, spo_plus
 from structsvm.layers.label_sets import LabelSets
-from structsvm.layers.losses import (
-    hinge,
-    kl_divergence,
-    log_loss,
-    minimum_risk,
-    perturbed,
-    ramp,
-    softmax_margin,
-)
+from structsvm.layers.losses import hinge, kl_divergence, log_loss, minimum_risk, perturbed, ramp, softmax_margin
 from structsvm.layers.ordering import Ordering
 from structsvm.layers.semi_markov import SemiMarkov
 from structsvm.layers.spans import Spans

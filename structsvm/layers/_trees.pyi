@@ -21,9 +21,5 @@ def known_heads(
     heads: NDArray[np.int32], lengths: NDArray[np.int64], several: bool, projective: bool, checked: NDArray[np.int32]
 ) -> bool: ...
 def less_heads(
-    heads: NDArray[np.int32],
-    lengths: NDArray[np.int64],
-    arcs: Floats,
-    chances: Floats,
-    values: NDArray[np.float64],
+    heads: NDArray[np.int32], lengths: NDArray[np.int64], arcs: Floats, chances: Floats, values: NDArray[np.float64]
 ) -> bool: ...

@@ -131,10 +131,7 @@ class SemiMarkov(MaskedPlaces):
         counts[0][entries, tokens, lengths - 1, labels] = 1
         follows = entries[1:] == entries[:-1]
         np.add.at(counts[1], (entries[1:][follows], labels[:-1][follows], labels[1:][follows]), 1)
-        for edge, there in (
-            (counts[2], tokens == 0),
-            (counts[3], tokens + lengths == scores.lengths[entries]),
-        ):
+        for edge, there in ((counts[2], tokens == 0), (counts[3], tokens + lengths == scores.lengths[entries])):
             edge[entries[there], labels[there]] = 1
         return tuple(counts)
 

@@ -187,11 +187,7 @@ class CRF(Module):
         return f"num_tags={self.num_tags}"
 
     def forward(
-        self,
-        emissions: torch.Tensor,
-        tags: torch.Tensor,
-        mask: torch.Tensor | None = None,
-        reduction: str = "sum",
+        self, emissions: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor | None = None, reduction: str = "sum"
     ) -> torch.Tensor:
         """Compute the log likelihood of tags: (B,) for "none", else its "sum", "mean" or "token_mean"."""
         if reduction not in REDUCTIONS:

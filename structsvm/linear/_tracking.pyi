@@ -20,14 +20,7 @@ class TrackingState(State):
     @property
     def dual_coef(self) -> NDArray[np.float64]: ...
     def __init__(
-        self,
-        X: NDArray[np.float64],
-        y: ArrayLike,
-        C: ArrayLike,
-        *,
-        first: int = 0,
-        process: bool = True,
-        seed: int = 0,
+        self, X: NDArray[np.float64], y: ArrayLike, C: ArrayLike, *, first: int = 0, process: bool = True, seed: int = 0
     ) -> None: ...
     def settle(self) -> float: ...
     def primal(self) -> float: ...

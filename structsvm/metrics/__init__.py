@@ -9,20 +9,9 @@ from structsvm.metrics._alignments import (
     total_column,
 )
 from structsvm.metrics._calibration import CalibrationScores, calibration_scores
-from structsvm.metrics._chunks import (
-    ChunkScores,
-    chunk_f1,
-    chunk_precision,
-    chunk_recall,
-    chunk_scores,
-)
+from structsvm.metrics._chunks import ChunkScores, chunk_f1, chunk_precision, chunk_recall, chunk_scores
 from structsvm.metrics._dependencies import CONTENT_RELATIONS, DependencyScores, dependency_scores
-from structsvm.metrics._graphs import (
-    GraphScores,
-    graph_scores,
-    mean_jaccard,
-    node_accuracy,
-)
+from structsvm.metrics._graphs import GraphScores, graph_scores, mean_jaccard, node_accuracy
 from structsvm.metrics._labels import LabelScore, label_report, token_accuracy
 from structsvm.metrics._matchings import MatchingScores, matching_f1, matching_scores
 from structsvm.metrics._meanings import MeaningScores, alignment_error, meaning_scores
@@ -70,12 +59,7 @@ from structsvm.metrics._scorers import (
     uas_scorer,
 )
 from structsvm.metrics._taxonomies import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
-from structsvm.metrics._tokens import (
-    flat_classification_report,
-    flat_f1_score,
-    flat_precision_score,
-    flat_recall_score,
-)
+from structsvm.metrics._tokens import flat_classification_report, flat_f1_score, flat_precision_score, flat_recall_score
 from structsvm.metrics._trees import EVALB_DELETED, EVALB_EQUAL, BracketScores, bracket_scores
 
 __all__ = [

@@ -20,8 +20,8 @@ from structsvm.risk.strangeness import numbers, sound, true_heads, true_members,
 from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, names_alone, nodes, spans, table_of
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
-from structsvm.tasks.sequence.chunks.chances import INSIDE, OPEN, parts_by
-from structsvm.tasks.sequence.chunks.likely import Chunks
+from structsvm.tasks.sequence.chances import INSIDE, OPEN, parts_by
+from structsvm.tasks.sequence.likely import Chunks
 from structsvm.tasks.sequence.segments import part_of
 
 if TYPE_CHECKING:

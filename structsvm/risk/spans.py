@@ -95,12 +95,7 @@ class ConformalSpans(Promise):
         super().restore(values, estimator)
 
     def _quantile(
-        self,
-        likely: PartTable,
-        true: PartTable,
-        weight: Floats | None,
-        name: Hashable = None,
-        label: int | None = None,
+        self, likely: PartTable, true: PartTable, weight: Floats | None, name: Hashable = None, label: int | None = None
     ) -> float:
         """The greatest strangeness of a span in a set; of one label, over the outputs that have it."""
         strange = strangest(likely, true if label is None else true.keep(true.label == label))

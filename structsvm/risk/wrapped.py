@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from structsvm.structures.meanings import MeaningGrammar
     from structsvm.structures.taxonomy import Taxonomy
     from structsvm.structures.trees import Tree
-    from structsvm.tasks.sequence.chunks.likely import Chunks
+    from structsvm.tasks.sequence.likely import Chunks
 
 # Inputs and outputs in all forms that estimators take: lists, arrays, matrices, data frames.
 Inputs: TypeAlias = "Sequence[object]"

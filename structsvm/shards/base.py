@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 INDEX = "index"
 DTYPES = {"offsets": "<i8", "indptr": "<i8", "indices": "<i4", "values": "<f4", "label_ids": "<i4"}
-BOUNDS = {
-    "bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences"),
-    "checksums": Array("i8", ("n_shards",)),
-}
+BOUNDS = {"bounds": Array("i8", ("n_shards+1",), rises_to="n_sequences"), "checksums": Array("i8", ("n_shards",))}
 
 DEFAULT_MEMORY = 2**28
 TOKEN_BYTES = 500  # room of a token while it is counted or encoded

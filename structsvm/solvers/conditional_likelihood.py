@@ -15,18 +15,7 @@ from structsvm.checkpoint import STATES, counters
 from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.dual._weights import half_norm
-from structsvm.parameters import (
-    COUNT,
-    NONE,
-    POSITIVE,
-    Checkpoints,
-    Jobs,
-    Options,
-    Seed,
-    declared,
-    parameter,
-    seed_from,
-)
+from structsvm.parameters import COUNT, NONE, POSITIVE, Checkpoints, Jobs, Options, Seed, declared, parameter, seed_from
 from structsvm.progress import Monitor
 from structsvm.result import Result, relative_gap
 from structsvm.solvers.base import DualSolver

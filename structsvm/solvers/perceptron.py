@@ -61,9 +61,6 @@ class Perceptron(Seed, Jobs, Deterministic, Checkpoints, Solver):
         if sample_weight is not None:
             raise ValueError("Perceptron takes no sample_weight: its steps have no weight to scale")
         state = WeightState(
-            problem,
-            seed=seed_from(self.random_state),
-            averaging="uniform" if self.average else None,
-            base=base,
+            problem, seed=seed_from(self.random_state), averaging="uniform" if self.average else None, base=base
         )
         return WeightRun(self, problem, state, self.in_threads(state, np.ones(state.n_samples), SubgradientSchedule))

@@ -21,15 +21,7 @@ from structsvm.parameters import Interval, checked_k
 from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, Count, Flag, Record, Stored, Text, Value
 from structsvm.structures.alignments import FREE, PAIR, Alignment, References, Strings
-from structsvm.structures.gapped import (
-    as_rows,
-    as_string,
-    in_upper,
-    is_row_of_words,
-    join_rows,
-    split_rows,
-    strip_gaps,
-)
+from structsvm.structures.gapped import as_rows, as_string, in_upper, is_row_of_words, join_rows, split_rows, strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.contexts import MOST_LETTERS, contexts_of
 from structsvm.tasks.alignment.decoding import PAIRS, SHARPNESS, DecodedSearch, spread

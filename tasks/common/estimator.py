@@ -505,11 +505,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     @classmethod
     def of_contents(
-        cls,
-        path: Origin,
-        header: dict[str, Any],
-        arrays: dict[str, AnyArray],
-        trusted: bool = False,
+        cls, path: Origin, header: dict[str, Any], arrays: dict[str, AnyArray], trusted: bool = False
     ) -> Self:
         """The estimator of `contents`, which stood in the file `path`; raises as `load`."""
         file = ModelFile(cls._model_class.kind, header, arrays)

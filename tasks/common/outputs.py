@@ -33,11 +33,7 @@ class Outputs(list[Y]):
     """
 
     def __array_function__(
-        self,
-        function: Function,
-        types: Iterable[type],
-        args: Sequence[object],
-        kwargs: Mapping[str, object],
+        self, function: Function, types: Iterable[type], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> object:
         first = args[0] if args else None
         if function is np.concatenate and len(args) == 1 and not kwargs and isinstance(first, (list, tuple)):

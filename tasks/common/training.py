@@ -297,12 +297,7 @@ def solve(job: Job, monitor: Monitor) -> None:
     if job.run is not None and job.run.status == "interrupted":  # while it was made warm
         return
     job.run = job.solver.solve(
-        job.problem,
-        sample_weight=job.weight,
-        base=job.base,
-        run=job.run,
-        monitor=monitor,
-        passes=job.passes,
+        job.problem, sample_weight=job.weight, base=job.base, run=job.run, monitor=monitor, passes=job.passes
     )
     if misses_tolerance(job) and (cause := job.learner.cause_of_gap(job.examples)):
         warn(cause, ConvergenceWarning)

@@ -20,14 +20,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.concepts._network import STRATEGIES, UNKNOWN, Network, rounded
 from structsvm.tasks.concepts.solver import LAYERS
-from structsvm.tasks.concepts.worlds import (
-    EMPTY,
-    ConceptProblem,
-    Worlds,
-    read_inputs,
-    read_labels,
-    scenes_of,
-)
+from structsvm.tasks.concepts.worlds import EMPTY, ConceptProblem, Worlds, read_inputs, read_labels, scenes_of
 
 if TYPE_CHECKING:
     from collections import Counter

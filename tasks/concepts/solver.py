@@ -8,17 +8,7 @@ import numpy as np
 
 from structsvm.checkpoint import STATES, checked_state, counters
 from structsvm.dual._schedules import SubgradientSchedule
-from structsvm.parameters import (
-    COUNT,
-    NONE,
-    POSITIVE,
-    Checkpoints,
-    Options,
-    Seed,
-    declared,
-    parameter,
-    seed_from,
-)
+from structsvm.parameters import COUNT, NONE, POSITIVE, Checkpoints, Options, Seed, declared, parameter, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array, optional

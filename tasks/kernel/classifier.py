@@ -51,13 +51,7 @@ class KernelClassifier(Classifier):
     # ---- inputs that are no rows of numbers --------------------------------------------------------
 
     def _prepare(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        before: Any,
-        *,
-        classes: Iterable[Hashable] | None = None,
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, before: Any, *, classes: Iterable[Hashable] | None = None
     ) -> tuple[KernelModel, LabeledRows]:
         if not callable(self.kernel) or not are_objects(X):
             return super()._prepare(X, y, sample_weight, before, classes=classes)

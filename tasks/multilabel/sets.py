@@ -15,10 +15,7 @@ from structsvm.tasks.common.labels import check_classes, is_hashable, label_arra
 
 
 def read_sets(
-    y: Any,
-    labels: list[Hashable] | None = None,
-    classes: Iterable[Hashable] | None = None,
-    unknown: object = AUTO,
+    y: Any, labels: list[Hashable] | None = None, classes: Iterable[Hashable] | None = None, unknown: object = AUTO
 ) -> tuple[list[Any], str, Any]:
     """Return ``(labels, form, Y)`` of the sets of rows: Y is an int8 array of shape (n, n_labels).
 

@@ -140,11 +140,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
 
     @with_callbacks
     def partial_fit(
-        self,
-        X: Iterable[Items],
-        y: Iterable[Order],
-        classes: None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Iterable[Items], y: Iterable[Order], classes: None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass over a batch of sets, starting from the current weights; arguments are those of `fit`.
 
@@ -159,11 +155,7 @@ class ItemOrderer(Training, Standardize, Probability, StructureEstimator):
         return self._calibrated(as_list(X, "sets of items"), as_list(y, "orders", "y"))
 
     def _prepare(
-        self,
-        X: Iterable[Items],
-        y: Iterable[Order],
-        sample_weight: ArrayLike | None,
-        before: OrderingModel | None,
+        self, X: Iterable[Items], y: Iterable[Order], sample_weight: ArrayLike | None, before: OrderingModel | None
     ) -> tuple[OrderingModel, OrderedSets]:
         X, model = as_list(X, "sets of items"), before
         if not X:

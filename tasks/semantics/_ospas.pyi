@@ -40,13 +40,7 @@ class BagTagger:
     @property
     def averaged(self) -> NDArray[np.float64]: ...
     def __init__(
-        self,
-        n_features: int,
-        n_labels: int,
-        *,
-        strategy: str = "random",
-        average: bool = False,
-        seed: int = 0,
+        self, n_features: int, n_labels: int, *, strategy: str = "random", average: bool = False, seed: int = 0
     ) -> None: ...
     def resize(self, n_features: int, n_labels: int) -> None: ...
     def learn(self, words: Words, C: float) -> NDArray[np.int32]: ...

@@ -168,11 +168,7 @@ class SemanticParser(SemanticParserParameters, LearningLoop, StructureEstimator)
         return make_learner(self) if method_of(self.method).name == Hybrid.name else make_ospas(self)
 
     def _prepare(
-        self,
-        X: Iterable[SentenceLike],
-        y: Iterable[BagLike],
-        sample_weight: ArrayLike | None,
-        before: BagModel | None,
+        self, X: Iterable[SentenceLike], y: Iterable[BagLike], sample_weight: ArrayLike | None, before: BagModel | None
     ) -> tuple[BagModel, MeaningBags]:
         X, y = as_list(X, "sentences"), as_list(y, "bags", "y")
         if not X:

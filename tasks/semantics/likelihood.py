@@ -464,12 +464,7 @@ class LikelihoodSchedule:
     """One step per sentence, in an order that a pass draws."""
 
     def __init__(
-        self,
-        problem: HybridProblem,
-        state: LikelihoodState,
-        solver: BagLikelihood,
-        weight: Weights | None,
-        seed: int,
+        self, problem: HybridProblem, state: LikelihoodState, solver: BagLikelihood, weight: Weights | None, seed: int
     ) -> None:
         self.problem, self.state, self.solver, self.weight, self.seed = problem, state, solver, weight, seed
         self.n_samples = problem.n_samples
@@ -566,14 +561,7 @@ class BagLikelihood(Seed, Checkpoints, Solver):
     def formulation(self) -> dict[str, str | None]:
         return HybridProblem.formulation
 
-    def step(
-        self,
-        problem: HybridProblem,
-        of_pass: OfPass,
-        learner: Learner,
-        weight: float,
-        doubt: float,
-    ) -> float:
+    def step(self, problem: HybridProblem, of_pass: OfPass, learner: Learner, weight: float, doubt: float) -> float:
         """Learn from one sentence, as `HybridProblem.of_pass` returns it; returns log p(bag), or -inf of none."""
         encoded, known, free = of_pass
         return problem.hybrid.sums.learn(encoded, known, free, learner, self.C, weight, doubt)
@@ -594,14 +582,7 @@ class BagPerceptron(BagLikelihood):
     best of all. Nothing is doubted.
     """
 
-    def step(
-        self,
-        problem: HybridProblem,
-        of_pass: OfPass,
-        learner: Learner,
-        weight: float,
-        doubt: float,
-    ) -> float:
+    def step(self, problem: HybridProblem, of_pass: OfPass, learner: Learner, weight: float, doubt: float) -> float:
         encoded, known, free = of_pass
         best = [problem.hybrid.best_features(encoded, forest, learner.weights) for forest in (known, free)]
         if best[0] is None or best[1] is None:

@@ -52,10 +52,7 @@ def taggers(part: str = "") -> Table:
     return {f"{part}seed": Array("u8", (1,))} | tagger(f"{part}symbols.") | tagger(f"{part}roles.") | names
 
 
-STATES["ospas"] = taggers() | {
-    "counters": Array("i8", (2,), within=COUNTS),
-    "turn": Array("i8", (1,), within=COUNTS),
-}
+STATES["ospas"] = taggers() | {"counters": Array("i8", (2,), within=COUNTS), "turn": Array("i8", (1,), within=COUNTS)}
 # A state after the first turn has these, too.
 TURN = taggers("whole.") | {"chosen": Array("i8", ("n_samples",), within=COUNTS)}
 

@@ -34,7 +34,7 @@ from structsvm.tasks.sequence.portable.plain import json_files
 from structsvm.tasks.sequence.preparation import prepare
 from structsvm.tasks.sequence.questions.growth import grown, labels_in
 from structsvm.tasks.sequence.questions.sentences import SentenceReader
-from structsvm.tasks.sequence.templates import USUAL
+from structsvm.tasks.sequence.selection.templates import USUAL
 
 if TYPE_CHECKING:
     import os
@@ -74,8 +74,8 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         Weight of the sum of slacks, or of log losses. "auto": chosen on held-out examples (`validation_`), see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 sequences, and 0.1 (log loss: 1) in `partial_fit`
         before any `fit`. The choice goes by F1 of chunks where labels have a scheme, by whole sequences of records
-        (`structsvm.tasks.sequence.records`), and else by tokens. "records", "tokens": as "auto", and by these, as
-        ``scoring`` says in searches of scikit-learn. None: as in `partial_fit`. A solver object has its own.
+        (`structsvm.tasks.sequence.selection.records`), and else by tokens. "records", "tokens": as "auto", and by
+        these, as ``scoring`` says in searches of scikit-learn. None: as in `partial_fit`. A solver object has its own.
     solver : str or Solver, default="larank"
         "larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "sparse_likelihood" (the log loss
         with the 1-norm, which leaves most weights 0) or "elastic_likelihood" (with both norms): a name, to which `C`,
@@ -91,7 +91,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
     templates : str or path, optional
         For column data: a built-in set ("rich", "records", "record-kinds", "record-tokens", "crf++", "attributes"), or
         templates of CRF++ or Wapiti. "auto": "rich" or, if they label held-out training sequences better, "records" or
-        "record-kinds", see `structsvm.tasks.sequence.templates`. None: "auto" for words alone, else "rich".
+        "record-kinds", see `structsvm.tasks.sequence.selection.templates`. None: "auto" for words alone, else "rich".
     features : TokenFeatures, optional
         How the attributes of tokens become features: which are dropped, hashed, or conjoined with pairs of labels.
         Default: ``TokenFeatures()``.
@@ -492,12 +492,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         return [m - m.max(axis=1, keepdims=True) if len(m) else m for m in margins]
 
     def score(
-        self,
-        X: SequencesLike,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        lengths: ArrayLike | None = None,
+        self, X: SequencesLike, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
     ) -> float:
         """Return the share of tokens whose label is right, or among those that y admits; tokens of which y says nothing
         are left out.

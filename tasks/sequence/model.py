@@ -67,8 +67,7 @@ from structsvm.tasks.sequence.chains import (
     texts_of,
     weights_of,
 )
-from structsvm.tasks.sequence.chunks.chances import Chances, ChancesOfLabels, ChancesOfSegments, parts_by
-from structsvm.tasks.sequence.chunks.likely import Chunks, chances_of, has_room, is_markov, likely_chunks
+from structsvm.tasks.sequence.chances import Chances, ChancesOfLabels, ChancesOfSegments, parts_by
 from structsvm.tasks.sequence.constraints import (
     broken_rule,
     check_allowed,
@@ -82,6 +81,7 @@ from structsvm.tasks.sequence.constraints import (
 )
 from structsvm.tasks.sequence.examples import LabeledSequences
 from structsvm.tasks.sequence.labels import encode_known
+from structsvm.tasks.sequence.likely import Chunks, chances_of, has_room, is_markov, likely_chunks
 from structsvm.tasks.sequence.parameters import (
     FEW,
     RIVAL,
@@ -96,8 +96,8 @@ from structsvm.tasks.sequence.parameters import (
     solver_for,
 )
 from structsvm.tasks.sequence.phrases import Phrases, sources_from
-from structsvm.tasks.sequence.records import criterion_of, whole
 from structsvm.tasks.sequence.segments import BY_TEXT, MOST_TOKENS, SHORTEST, SPANS, Segments, given, part_of
+from structsvm.tasks.sequence.selection.records import criterion_of, whole
 
 if TYPE_CHECKING:
     from structsvm._problem import BoundProblem
@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.sequence.constraints import ConstraintsLike, TagNames
     from structsvm.tasks.sequence.examples import LabelsLike, Masks, SequencesLike, Span
     from structsvm.tasks.sequence.segments import KnownTag
-    from structsvm.tasks.sequence.templates import TemplateChoice
+    from structsvm.tasks.sequence.selection.templates import TemplateChoice
 
 RECORD = Record({
     "weights": WEIGHTS,
@@ -674,12 +674,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         return decoded(self.oracle, tokens, self.weights, allowed, on_gaps=on_gaps)
 
     def predict(
-        self,
-        X: Any,
-        *,
-        lengths: ArrayLike | None = None,
-        allowed: Masks | None = None,
-        n_jobs: int = 1,
+        self, X: Any, *, lengths: ArrayLike | None = None, allowed: Masks | None = None, n_jobs: int = 1
     ) -> list[list[Any]]:
         """Labels of sequences: a list of label lists.
 

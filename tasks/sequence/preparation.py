@@ -38,7 +38,7 @@ from structsvm.tasks.sequence.parameters import (
 )
 from structsvm.tasks.sequence.phrases import Phrases
 from structsvm.tasks.sequence.segments import Segments, all_tags, given, usual_length
-from structsvm.tasks.sequence.templates import FEWEST, choose_templates
+from structsvm.tasks.sequence.selection.templates import FEWEST, choose_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.sequence.examples import LabelSets, LabelsLike, SequencesLike
     from structsvm.tasks.sequence.parameters import LabelerParams
     from structsvm.tasks.sequence.segments import KnownTag
-    from structsvm.tasks.sequence.templates import TemplateChoice
+    from structsvm.tasks.sequence.selection.templates import TemplateChoice
 
 
 def prepare(

@@ -178,11 +178,7 @@ class LinearTaxonomyModel(TaxonomyModel, has_machine=False):
 
     @classmethod
     def _prepare_shards(
-        cls,
-        params: SimpleNamespace,
-        shards: DocumentShards,
-        before: LinearTaxonomyModel | None,
-        weight: Weights | None,
+        cls, params: SimpleNamespace, shards: DocumentShards, before: LinearTaxonomyModel | None, weight: Weights | None
     ) -> tuple[LinearTaxonomyModel, Documents]:
         """As `prepare`; ValueError, naming it, for a parameter that shards leave no choice of."""
         labels, _, sets = known_labels(params, label_array(shards.labels))

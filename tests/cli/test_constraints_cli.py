@@ -42,10 +42,7 @@ def test_for_predictions_alone(work):
     assert labels_of(run(work, "predict", "free", "input")[0]) == ["NO", "STREET", "CITY", "STREET"]
     assert labels_of(run(work, "predict", "free", "input", "--constraints", "rules")[0]) == VALID
     best = run(work, "predict", "free", "input", "-k", "2", "--constraints", "rules")[0].split("\n\n")
-    assert [labels_of(one.split("\n", 1)[1]) for one in best[:2]] == [
-        VALID,
-        ["NO", "STREET", "STREET", "CITY"],
-    ]
+    assert [labels_of(one.split("\n", 1)[1]) for one in best[:2]] == [VALID, ["NO", "STREET", "STREET", "CITY"]]
     (work / "bad").write_text("at_most_once(STREET)\nNO (STREET\n")
     err = run(work, "predict", "free", "input", "--constraints", "bad", status=1)[1]
     assert (

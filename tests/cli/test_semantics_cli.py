@@ -243,10 +243,7 @@ def test_what_there_is_not(data, tmp_path):
     _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "pcfg", status=2)
     assert "'pcfg' is not one of" in err
     for option, message in (
-        (
-            ("--method", "ospas", "-C", "0"),
-            "'-C': '0' is not auto or a float in the range (0.0, inf)",
-        ),
+        (("--method", "ospas", "-C", "0"), "'-C': '0' is not auto or a float in the range (0.0, inf)"),
         (("--method", "ospas", "--solver", "larank"), "--solver has no effect with --method ospas"),
         (("--method", "ospas", "--abstain-below", "0.5"), "--abstain-below has no effect with --method ospas"),
         (("--method", "ospas", "--features", "shape"), "--features has no effect with --method ospas"),

@@ -66,11 +66,7 @@ def test_a_model_takes_the_columns_that_it_was_trained_on(work, stream, compress
 
 @pytest.mark.parametrize("stream", [(), ("--stream",)], ids=["memory", "stream"])
 @pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        ("misc", r"column 10 (misc) is the label"),
-        ("7", r"column 7 (head) is the label"),
-    ],
+    ("column", "message"), [("misc", r"column 10 (misc) is the label"), ("7", r"column 7 (head) is the label")]
 )
 def test_a_single_label_is_not_learnt(work, stream, column, message):
     err = run(work, "train", "sequence", "x.txt", "-m", "m", "--label", column, *stream, status=1)[1]

@@ -14,10 +14,7 @@ real_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUC
 @real_data
 @pytest.mark.parametrize(
     ("name", "shapes", "positive"),
-    [
-        ("adult", ((32561, 123), (16281, 123)), (7841, 3846)),
-        ("w8a", ((40561, 300), (9188, 300)), (1207, 272)),
-    ],
+    [("adult", ((32561, 123), (16281, 123)), (7841, 3846)), ("w8a", ((40561, 300), (9188, 300)), (1207, 272))],
 )
 def test_files(name, shapes, positive):
     data = getattr(datasets, f"fetch_{name}")()

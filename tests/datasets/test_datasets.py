@@ -84,11 +84,7 @@ def count(y):
     ("name", "parts", "n_columns"),
     [
         ("conll2000", {"train": (8936, 211727, 22), "test": (2012, 47377, 19)}, 2),
-        (
-            "conll2002",
-            {"train": (8323, 264715, 9), "valid": (1915, 52923, 9), "test": (1517, 51533, 9)},
-            2,
-        ),
+        ("conll2002", {"train": (8323, 264715, 9), "valid": (1915, 52923, 9), "test": (1517, 51533, 9)}, 2),
         ("treebank_tags", {"train": (3396, 81793, 45), "test": (518, 12291, 40)}, 1),
     ],
 )
@@ -420,8 +416,7 @@ def test_make_sequences_needs_context():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("n_sequences", 0), ("n_labels", 1), ("n_words", 3), ("mean_length", 0.5), ("noise", 1.5)],
+    ("name", "value"), [("n_sequences", 0), ("n_labels", 1), ("n_words", 3), ("mean_length", 0.5), ("noise", 1.5)]
 )
 def test_make_sequences_bad_parameters(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of make_sequences must be"):

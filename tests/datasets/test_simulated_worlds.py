@@ -124,8 +124,7 @@ def test_pronouns_only_where_the_world_resolves_them():
     assert not {"he", "she", "it", "him", "her"} & {word for sentence in words for word in sentence}
     for wrong in (-0.1, 1.1, float("nan")):
         with pytest.raises(
-            ValueError,
-            match="The 'ambiguity' parameter of make_concept_world must be a float in the range",
+            ValueError, match="The 'ambiguity' parameter of make_concept_world must be a float in the range"
         ):
             make_concept_world(5, ambiguity=wrong)
     assert make_concept_world(20, random_state=3) == make_concept_world(20, random_state=3)

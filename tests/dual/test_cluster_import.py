@@ -10,11 +10,7 @@ import pytest
 @pytest.mark.parametrize(
     ("module", "engine", "message"),
     [
-        (
-            "cluster",
-            "distributed",
-            "a Dask cluster need distributed: pip install 'structured-svm[cluster]'",
-        ),
+        ("cluster", "distributed", "a Dask cluster need distributed: pip install 'structured-svm[cluster]'"),
         ("ray_cluster", "ray", "a Ray cluster need ray: pip install 'structured-svm[ray]'"),
     ],
     ids=["dask", "ray"],

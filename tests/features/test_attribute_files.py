@@ -153,8 +153,7 @@ def test_forms_of_streams(data, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"\n \n", b"\n\n", b"the D\ndog N\n", b"A\tx\nB\t\xff\n", b"A\tx\nB\ty:no\n", b"A\tx\n@weight:2\n"],
+    "data", [b"", b"\n \n", b"\n\n", b"the D\ndog N\n", b"A\tx\nB\t\xff\n", b"A\tx\nB\ty:no\n", b"A\tx\n@weight:2\n"]
 )
 def test_streams_are_refused_as_files_are(tmp_path, data):
     (tmp_path / "f").write_bytes(data)

@@ -43,10 +43,7 @@ def read_bytes(data, **kwargs):
 
 def test_a_small_file():
     columns = read_bytes(SMALL.encode())
-    assert rows_of(columns) == [
-        [["The", "DT", "B"], ["dog", "NN", "I"]],
-        [["It", "PRP", "B"]],
-    ]
+    assert rows_of(columns) == [[["The", "DT", "B"], ["dog", "NN", "I"]], [["It", "PRP", "B"]]]
     assert len(columns) == 2
     assert columns.n_tokens == 3
     assert columns.n_columns == 3
@@ -63,9 +60,7 @@ fields = st.text(st.characters(exclude_characters=" \t\n\r\ufeff", exclude_categ
 @given(
     st.integers(1, 4).flatmap(
         lambda n: st.lists(
-            st.lists(st.lists(fields, min_size=n, max_size=n), min_size=1, max_size=4),
-            min_size=1,
-            max_size=4,
+            st.lists(st.lists(fields, min_size=n, max_size=n), min_size=1, max_size=4), min_size=1, max_size=4
         )
     ),
     st.sampled_from([" ", "\t", "  ", " \t "]),
@@ -215,10 +210,7 @@ def test_columns_are_a_list_of_sequences():
             columns[i]
 
 
-@given(
-    st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), min_size=1, max_size=6),
-    st.data(),
-)
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), min_size=1, max_size=6), st.data())
 def test_indexed_as_a_list_is(sequences, data):
     columns = Columns.from_sequences([[(x,) for x in rows] for rows in sequences])
     assert list(columns) == sequences

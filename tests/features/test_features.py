@@ -129,11 +129,7 @@ def fitted_encoders():
 @pytest.mark.parametrize("i", range(7))
 def test_copies(i):
     encoder = fitted_encoders()[i]
-    for again in (
-        pickle.loads(pickle.dumps(encoder)),
-        copy.deepcopy(encoder),
-        copied_by_arrays(encoder),
-    ):
+    for again in (pickle.loads(pickle.dumps(encoder)), copy.deepcopy(encoder), copied_by_arrays(encoder)):
         assert again.feature_names == encoder.feature_names
         assert again.to_arrays()[0] == encoder.to_arrays()[0]
         assert again.min_count == encoder.min_count

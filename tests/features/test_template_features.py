@@ -295,10 +295,7 @@ def test_text_to_tokens():
     text = b"He PRP B-NP\nsees VBZ B-VP\n\nHe PRP B-NP\n"
     encoder = FeatureEncoder("U:%x[0,0]/%x[1,0]")
     tokens = encoder.fit_transform(read_columns(io.BytesIO(text)).drop_last())
-    assert decoded(tokens, encoder.feature_names) == [
-        [{"U:He/sees": 1}, {"U:sees/_B+1": 1}],
-        [{"U:He/_B+1": 1}],
-    ]
+    assert decoded(tokens, encoder.feature_names) == [[{"U:He/sees": 1}, {"U:sees/_B+1": 1}], [{"U:He/_B+1": 1}]]
 
 
 DATA = os.environ.get("STRUCTSVM_DATA")

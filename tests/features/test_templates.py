@@ -19,12 +19,7 @@ def test_templates_are_parsed():
     text = "# words\r\nU00:%x[-2,0]\r\n\nU05:%x[-1,0]/%x[0,0]|\n  U\nU30:%shape[0,1]\nB\n"
     templates, bigram = parse_templates(text)
     assert bigram
-    assert [str(t) for t in templates] == [
-        "U00:%x[-2,0]",
-        "U05:%x[-1,0]/%x[0,0]|",
-        "U",
-        "U30:%shape[0,1]",
-    ]
+    assert [str(t) for t in templates] == ["U00:%x[-2,0]", "U05:%x[-1,0]/%x[0,0]|", "U", "U30:%shape[0,1]"]
     assert templates[1].items == (Item("x", -1, 0), Item("x", 0, 0))
     assert templates[1].literals == ("U05:", "/", "|")
     assert not parse_templates("U00:%x[0,0]")[1]

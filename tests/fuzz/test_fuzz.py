@@ -61,11 +61,7 @@ assert report.outcomes["read"] == sum(len(places[k]) for k in (0, 7, 8, 9))
 """
 
 
-@pytest.mark.parametrize(
-    ("kinds", "count"),
-    [(["model"], 120), ([*OTHERS, *TEXTS], 60)],
-    ids=lambda k: str(k),
-)
+@pytest.mark.parametrize(("kinds", "count"), [(["model"], 120), ([*OTHERS, *TEXTS], 60)], ids=lambda k: str(k))
 def test_no_mutant_crashes_hangs_or_raises_what_is_not_documented(kinds, count):
     command = [sys.executable, str(FOLDER), "--seed", "0", "--count", str(count), "--kind", *kinds]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 from kernel_reference import Machine, kernel_matrix
 
 from structsvm.checkpoint import as_array, checked_state
-from structsvm.dual._schedules import (
-    AdaptiveSchedule,
-    FixedSchedule,
-    SolveSchedule,
-    SubgradientSchedule,
-)
+from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule, SubgradientSchedule
 from structsvm.kernel._full_gradient import FullGradient
 from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
 from structsvm.kernel._kernels import Gram, Kernel, Rows

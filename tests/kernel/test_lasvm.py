@@ -13,12 +13,7 @@ from structsvm.kernel.problem import KernelProblem
 from structsvm.result import ConvergenceWarning
 from structsvm.solvers import LaSVM
 
-STEPS = {
-    "once": {},
-    "often": {"n_reprocess": 2.5},
-    "until": {"delta_max": 0.5},
-    "few": {"max_visits": 7},
-}
+STEPS = {"once": {}, "often": {"n_reprocess": 2.5}, "until": {"delta_max": 0.5}, "few": {"max_visits": 7}}
 
 
 def problem(seed, n=None, kernel="rbf"):
@@ -230,8 +225,7 @@ def test_one_class_alone_keeps_a_few_seeds():
 
 
 @pytest.mark.parametrize(
-    ("beta", "members"),
-    [([0.5, -0.4], [0, 1]), ([-0.5, 0.5], [0, 1]), ([2.0, -2.0], [0, 1]), ([np.nan, 0.0], [0, 1])],
+    ("beta", "members"), [([0.5, -0.4], [0, 1]), ([-0.5, 0.5], [0, 1]), ([2.0, -2.0], [0, 1]), ([np.nan, 0.0], [0, 1])]
 )
 def test_a_point_that_is_not_feasible_is_refused(beta, members):
     gram = Gram(Kernel("rbf"), Rows(np.eye(2)))

@@ -5,17 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from structsvm.layers import (
-    Assignment,
-    Chain,
-    Solver,
-    hinge,
-    perturbed,
-    ramp,
-    regret,
-    sparsemap,
-    spo_plus,
-)
+from structsvm.layers import Assignment, Chain, Solver, hinge, perturbed, ramp, regret, sparsemap, spo_plus
 
 SIDE = 3
 ARCS = 2 * SIDE * (SIDE - 1)
@@ -133,10 +123,7 @@ def test_whole_batches_threads_and_entries_give_the_same():
     assert PATH.argmax(np.zeros((0, ARCS))).shape == (0, ARCS)
 
 
-@pytest.mark.parametrize(
-    ("structure", "parts"),
-    [(Assignment(), [(4, 3, 4)]), (Chain(), [(4, 3, 2), (2, 2)])],
-)
+@pytest.mark.parametrize(("structure", "parts"), [(Assignment(), [(4, 3, 4)]), (Chain(), [(4, 3, 2), (2, 2)])])
 def test_structures_of_ours_have_regrets_too(structure, parts):
     rng = np.random.default_rng(0)
     guess, truth = ([rng.normal(size=shape) for shape in parts] for _ in range(2))

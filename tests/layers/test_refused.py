@@ -129,10 +129,7 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
         (lambda: LabelSets(3, [(0, 1)]).argmax(np.zeros((1, 3))), "pairs must be an array of the scores of 1 edges"),
         (lambda: LabelSets(3, [(0, 1)]).argmax(np.zeros((1, 3)), np.zeros(2)), r"pairs must have shape \(1,\) or"),
         (lambda: LabelSets(3).argmax(np.zeros((1, 4))), r"labels must have shape \(B, 3\)"),
-        (
-            lambda: LabelSets(3).argmax(np.zeros((1, 3)), lengths=[2]),
-            "LabelSets has no lengths: mask",
-        ),
+        (lambda: LabelSets(3).argmax(np.zeros((1, 3)), lengths=[2]), "LabelSets has no lengths: mask"),
         (lambda: LabelSets(0), "n_labels must be at least 1"),
         (lambda: Taxonomy(NODES).argmax(np.zeros((1, 3))), r"nodes must have shape \(B, 5\)"),
         (lambda: Taxonomy(NODES, []), "outputs must be different nodes"),
@@ -157,16 +154,10 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
         ),
         (lambda: Alignment().argmax(PAIRS, lengths=[2]), r"lengths must have shape \(1, 2\): letters of x and of z"),
         (lambda: Ordering().argmax(PAIRS), r"pairs must have shape \(B, n, n\). Got \(1, 2, 3\)"),
-        (
-            lambda: Ordering().argmax(np.zeros((1, 11, 11))),
-            "up to 10 items. Batch entry 0 has 11: .*relaxes",
-        ),
+        (lambda: Ordering().argmax(np.zeros((1, 11, 11))), "up to 10 items. Batch entry 0 has 11: .*relaxes"),
         (lambda: hinge(Ordering(), (np.zeros((1, 3, 3)),), [[0, 2, 0]]), "y lists item 0 of batch entry 0 2 times"),
         (lambda: Projective().argmax(np.zeros((1, 3, 4))), r"arcs must have shape \(B, n \+ 1, n \+ 1\)"),
-        (
-            lambda: kl_divergence(LabelSets(3), (np.zeros((1, 3)),), np.zeros((1, 3))),
-            "y must be a teacher's parts, a",
-        ),
+        (lambda: kl_divergence(LabelSets(3), (np.zeros((1, 3)),), np.zeros((1, 3))), "y must be a teacher's parts, a"),
         (
             lambda: kl_divergence(Projective(), (ARCS,), (np.zeros((2, 4, 4)),)),
             "y must be a teacher's parts, arrays of the shapes",

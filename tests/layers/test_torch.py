@@ -267,10 +267,7 @@ def test_the_crf_takes_states_pickles_and_half_precision():
         ({"tags": [[0, 1, 2, 3], [0, 0, 0, 0]]}, "tags must be from 0 to 2.*Got 3 at batch entry 0, token 3"),
         ({"mask": [[True, True]]}, r"mask must have the shape \(2, 4\)"),
         ({"mask": [[1, 1, 1, 1], [1, 0, 1, 0]]}, "Batch entry 1 is off at token 1 and on later: pad on the right"),
-        (
-            {"mask": [[0, 1, 1, 1], [1, 1, 1, 1]]},
-            "mask must be on from the first.*Batch entry 0 is off at token 0",
-        ),
+        ({"mask": [[0, 1, 1, 1], [1, 1, 1, 1]]}, "mask must be on from the first.*Batch entry 0 is off at token 0"),
         ({"reduction": "max"}, "reduction must be one of none, sum, mean, token_mean. Got 'max'"),
     ],
 )

@@ -193,10 +193,7 @@ def test_one_pass_learns_what_the_bags_have_in_common():
     assert np.mean(AmbiguousOracle(6, 6).scores(X[500:], run.weights).argmax(axis=1) == truth[500:]) > 0.94
 
 
-@pytest.mark.parametrize(
-    ("word", "value"),
-    [(0, 9), (0, -1), (1, 0), (1, 50), (1, -50), (2, 0)],
-)
+@pytest.mark.parametrize(("word", "value"), [(0, 9), (0, -1), (1, 0), (1, 50), (1, -50), (2, 0)])
 def test_states_that_do_not_fit(word, value):
     _, X, bags = data(3, n=4, sizes=[1, 2, 2, 1])
     solver, problem = LaRank(C=0.5, max_iter=1, random_state=0), AmbiguousOracle(4, 3).bind(X, bags)

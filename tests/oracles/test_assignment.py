@@ -84,10 +84,7 @@ WRONG = {
     "twice": ((Pairs((2, 3), [[0, 1], [0, 1]], [[1.0], [2.0]]), [-1, -1]), r"the pair \(0, 1\) stands there twice"),
     "rows": ((Pairs((2, 3), [[0, 1]], np.ones((2, 1))), [-1, -1]), r"features of 1 pairs .* got \(2, 1\)"),
     "sparse": ((Pairs((2, 3), [[0, 1]], sp.csr_array([[np.inf]])), [-1, -1]), "X holds NaN or infinity"),
-    "forbidden": (
-        (Pairs((2, 3), [[0, 1]], [[1.0]]), [2, -1]),
-        "y matches nodes 0 and 2, which are not one",
-    ),
+    "forbidden": ((Pairs((2, 3), [[0, 1]], [[1.0]]), [2, -1]), "y matches nodes 0 and 2, which are not one"),
     "capacities": ((Pairs((2, 3), [[0, 1]], [[1.0]], [1, 2]), [-1, -1]), "capacities must be 3 integers"),
     "sizes": ((Pairs((-2, 3), [], np.zeros((0, 1))), []), "a shape must be of integers >= 0, got -2"),
     "text": ((Pairs((2, 3), [["a", "b"]], [[1.0]]), [-1, -1]), "pairs must be an int array"),

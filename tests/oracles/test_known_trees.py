@@ -111,10 +111,10 @@ def test_training_on_what_is_known():
 def test_rules_of_what_is_known():
     tree = parse_tree("(S (NP (D the) (N cat)) (... eats (NP (... a) fly)) (VP (_ x)) (X (VP (V y) z)))")
     assert [str(rule) for rule in known_rules(tree)] == [
-        *("NP -> D N", "D -> 'the'", "N -> 'cat'", "X -> VP", "VP -> V 'z'", "V -> 'y'"),
+        *("NP -> D N", "D -> 'the'", "N -> 'cat'", "X -> VP", "VP -> V 'z'", "V -> 'y'")
     ]
     assert [str(rule) for rule in known_rules(tree, 2)] == [
-        *("NP^S -> D^NP N^NP", "D^NP -> 'the'", "N^NP -> 'cat'", "X^S -> VP^X", "VP^X -> V^VP 'z'", "V^VP -> 'y'"),
+        *("NP^S -> D^NP N^NP", "D^NP -> 'the'", "N^NP -> 'cat'", "X^S -> VP^X", "VP^X -> V^VP 'z'", "V^VP -> 'y'")
     ]
     whole = parse_tree("(S (NP (D the) (N cat)) (VP (V eats)))")
     for v in (1, 2, 3):

@@ -65,9 +65,7 @@ def test_classes_and_tokens():
     of_classes = CalibrationDisplay.from_estimator(classes, None, np.array(["a", "b", "a"]), n_bins=3)
     np.testing.assert_allclose(of_classes.line_.get_xydata(), [[0.6, 0.0], [0.7, 1.0], [0.8, 1.0]])
     tokens = SimpleNamespace(
-        classes_=np.array(["a", "b"]),
-        predict=lambda X: [["a"], ["b", "b"]],
-        predict_marginals=lambda X: [p[:1], p[1:]],
+        classes_=np.array(["a", "b"]), predict=lambda X: [["a"], ["b", "b"]], predict_marginals=lambda X: [p[:1], p[1:]]
     )
     of_tokens = CalibrationDisplay.from_estimator(tokens, None, [["a"], ["b", "a"]], n_bins=3, name="tokens")
     np.testing.assert_array_equal(of_tokens.line_.get_xydata(), of_classes.line_.get_xydata())

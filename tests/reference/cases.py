@@ -486,11 +486,7 @@ CHOICES = {
     ),
     "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, MANY, KINDS),
     "kernel taxonomy": Case(
-        tasks.TaxonomyClassifier,
-        {"kernel": RBF, "random_state": 0},
-        MANY[:90],
-        KINDS[:90],
-        inputs=MANY,
+        tasks.TaxonomyClassifier, {"kernel": RBF, "random_state": 0}, MANY[:90], KINDS[:90], inputs=MANY
     ),
     "ambiguous": Case(
         tasks.AmbiguousClassifier,

@@ -167,18 +167,12 @@ TEMPLATES = [
 ]
 words = st.text("abAB1-é.", min_size=1, max_size=3)
 row_lists = st.lists(
-    st.lists(st.tuples(words, st.sampled_from(["N", "V", "D"])), min_size=1, max_size=6),
-    min_size=1,
-    max_size=5,
+    st.lists(st.tuples(words, st.sampled_from(["N", "V", "D"])), min_size=1, max_size=6), min_size=1, max_size=5
 )
 numbers = st.one_of(st.booleans(), st.integers(-3, 3), st.floats(-2, 2, width=16))
 keys = st.text("abc:é", max_size=2)
 nested = st.recursive(
-    st.dictionaries(
-        keys,
-        st.one_of(keys, numbers, st.lists(keys, max_size=3), st.sets(keys, max_size=3)),
-        max_size=4,
-    ),
+    st.dictionaries(keys, st.one_of(keys, numbers, st.lists(keys, max_size=3), st.sets(keys, max_size=3)), max_size=4),
     lambda inner: st.dictionaries(keys, st.one_of(keys, numbers, inner), max_size=3),
     max_leaves=6,
 )

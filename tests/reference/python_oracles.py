@@ -139,16 +139,7 @@ class Data:
     """A small random problem."""
 
     def __init__(
-        self,
-        seed=0,
-        n=7,
-        n_classes=3,
-        n_inputs=4,
-        *,
-        costs=True,
-        penalty="linear",
-        form="pair",
-        separable=False,
+        self, seed=0, n=7, n_classes=3, n_inputs=4, *, costs=True, penalty="linear", form="pair", separable=False
     ):
         rng = np.random.default_rng(seed)
         self.X = rng.normal(size=(n, n_inputs))

@@ -829,10 +829,7 @@ class Taxonomies(Case):
     def spaces(self):
         return [
             Space(
-                list(range(self.K)),
-                np.array([self.joint_feature(i, k) for k in range(self.K)]),
-                self.delta[y],
-                int(y),
+                list(range(self.K)), np.array([self.joint_feature(i, k) for k in range(self.K)]), self.delta[y], int(y)
             )
             for i, y in enumerate(self.Y)
         ]

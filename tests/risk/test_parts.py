@@ -26,12 +26,7 @@ from structsvm.risk.steps import GRID, first_of_grid, grid, path_by_label
 from structsvm.risk.tables import UNSEEN, PartTable, joined, names_alone, nodes, places_in
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import parse_tree
-from structsvm.tasks import (
-    DependencyParser,
-    GrammarParser,
-    MultilabelClassifier,
-    SequenceLabeler,
-)
+from structsvm.tasks import DependencyParser, GrammarParser, MultilabelClassifier, SequenceLabeler
 
 RNG = np.random.default_rng(0)
 X, Y = make_sequences(1300, mean_length=5.0, random_state=0)

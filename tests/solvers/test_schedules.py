@@ -11,12 +11,7 @@ from structsvm.tasks import SequenceLabeler
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("decode-once", SolveSchedule),
-        ("fixed", FixedSchedule),
-        ("adaptive", AdaptiveSchedule),
-    ],
+    ("name", "kind"), [("decode-once", SolveSchedule), ("fixed", FixedSchedule), ("adaptive", AdaptiveSchedule)]
 )
 def test_the_schedules_of_larank(name, kind):
     assert type(LaRank(schedule=name, n_reprocess=2).start(Data().bind()).schedule) is kind

@@ -472,15 +472,7 @@ def problem_for(solver, kind):
 
 
 def finish(run):
-    return (
-        run.weights,
-        run.state.weights,
-        run.state.n_argmax,
-        run.state.n_updates,
-        run.primal,
-        run.dual,
-        run.n_iter,
-    )
+    return (run.weights, run.state.weights, run.state.n_argmax, run.state.n_updates, run.primal, run.dual, run.n_iter)
 
 
 @pytest.mark.parametrize("kind", ["python", "viterbi", "greedy"])
@@ -639,9 +631,7 @@ def test_ctrl_c(kind, schedule, rescaling):
         T, n = (5, 200) if kind == "short" else (300, 20)
         oracle = ViterbiOracle(6, 10)
         problem = oracle.bind(
-            [rng.normal(size=(T, 10)) for _ in range(n)],
-            [rng.integers(0, 6, T) for _ in range(n)],
-            rescaling=rescaling,
+            [rng.normal(size=(T, 10)) for _ in range(n)], [rng.integers(0, 6, T) for _ in range(n)], rescaling=rescaling
         )
     endless = {"rescaling": rescaling, "max_iter": 10**6, "random_state": 0}
     if schedule in ("cutting plane", "two threads"):

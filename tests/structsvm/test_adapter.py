@@ -54,11 +54,7 @@ ANSWERS = [
     ("joint_feature", ([0], ["a"]), "returned values that are not real numbers"),
     ("joint_feature", ([12], [1.0]), r"returned indices in 12..12, expected 0..11 \(n_features is 12\)"),
     ("joint_feature", ([-1, 3], [1.0, 1.0]), r"returned indices in -1..3, expected 0..11"),
-    (
-        "joint_feature",
-        (np.array([2**63], dtype=np.uint64), [1.0]),
-        r"returned indices in 9223372036854775808",
-    ),
+    ("joint_feature", (np.array([2**63], dtype=np.uint64), [1.0]), r"returned indices in 9223372036854775808"),
     ("joint_feature", ([0.0], [1.0]), "returned indices of type float64, expected integers"),
     ("joint_feature", ([0, 1], [1.0]), r"returned \(2,\) indices with \(1,\) values"),
     ("joint_feature", ([[0]], [[1.0]]), r"returned \(1, 1\) indices with"),
@@ -169,10 +165,7 @@ def test_formulations_that_are_not_declared():
         penalties = ("linear",)
 
     for options, message in [
-        (
-            {"rescaling": "slack"},
-            r"rescaling='slack' needs loss-augmented inference that Narrow does not declare",
-        ),
+        ({"rescaling": "slack"}, r"rescaling='slack' needs loss-augmented inference that Narrow does not declare"),
         ({"penalty": "quadratic"}, r"penalty='quadratic' needs inference that Narrow does not declare"),
         ({"penalty": None}, r"penalty=None needs inference that Narrow does not declare"),
     ]:
@@ -327,8 +320,7 @@ def test_outputs_and_inputs_may_be_anything():
 
         def argmax(self, x, w, y_true=None, rescaling=None):
             return max(
-                [{"odd"}, {"even"}],
-                key=lambda y: (y != y_true) * (y_true is not None) + w[self.joint_feature(x, y)[0]],
+                [{"odd"}, {"even"}], key=lambda y: (y != y_true) * (y_true is not None) + w[self.joint_feature(x, y)[0]]
             )
 
     run = LaRank(C=10.0, tol=1e-6, max_iter=100, random_state=0).solve(

@@ -27,15 +27,7 @@ from structsvm.model_file import read_model, write_model
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
-from structsvm.solvers import (
-    SGDQN,
-    CrammerSinger,
-    Huller,
-    KernelLaRank,
-    KernelPerceptron,
-    LaSVM,
-    WestonWatkins,
-)
+from structsvm.solvers import SGDQN, CrammerSinger, Huller, KernelLaRank, KernelPerceptron, LaSVM, WestonWatkins
 from structsvm.solvers.kernel.base import KernelRun
 from structsvm.tasks import SequenceLabeler
 

@@ -91,10 +91,7 @@ def tolerate(path, **options):
 
 # --- round trips -----------------------------------------------------------------------
 
-shapes = st.one_of(
-    st.just(()),
-    hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5),
-)
+shapes = st.one_of(st.just(()), hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5))
 arrays = st.one_of(*(hnp.arrays(dtype, shapes) for dtype in DTYPES))
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text()
@@ -727,10 +724,7 @@ def test_a_full_disk_keeps_the_old_file(model):
 @posix_only
 def test_a_kill_keeps_the_old_file(model):
     old = model.read_bytes()
-    done = run(
-        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nwrite_model(path, 'k', {}, big)\n",
-        model,
-    )
+    done = run("os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nwrite_model(path, 'k', {}, big)\n", model)
     assert done.returncode == -signal.SIGKILL
     assert model.read_bytes() == old
 

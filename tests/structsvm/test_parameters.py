@@ -35,10 +35,7 @@ SOLVERS = [LaRank, PassiveAggressive, Perceptron]
 @pytest.mark.parametrize(
     ("solver", "message"),
     [
-        (
-            LaRank(C=-1),
-            r"The 'C' parameter of LaRank must be a float in the range \(0.0, inf\). Got -1 instead.",
-        ),
+        (LaRank(C=-1), r"The 'C' parameter of LaRank must be a float in the range \(0.0, inf\). Got -1 instead."),
         (LaRank(C=0), "'C' parameter of LaRank"),
         (LaRank(C=np.nan), "'C'"),
         (LaRank(C=np.inf), "'C'"),
@@ -67,10 +64,7 @@ SOLVERS = [LaRank, PassiveAggressive, Perceptron]
         (LaRank(max_iter=0), r"The 'max_iter' parameter of LaRank must be an int in the range \[1, 2147483647\]"),
         (Perceptron(max_iter=1.0), "The 'max_iter' parameter of Perceptron must be an int"),
         (Perceptron(max_iter=True), "'max_iter'"),
-        (
-            LaRank(tol=0.0),
-            r"The 'tol' parameter of LaRank must be a float in the range \(0.0, inf\) or None. Got 0.0",
-        ),
+        (LaRank(tol=0.0), r"The 'tol' parameter of LaRank must be a float in the range \(0.0, inf\) or None. Got 0.0"),
         (LaRank(tol=-1e-3), "'tol'"),
         (
             LaRank(random_state=-1),
@@ -78,10 +72,7 @@ SOLVERS = [LaRank, PassiveAggressive, Perceptron]
         ),
         (LaRank(random_state=2**32), "'random_state'"),
         (LaRank(random_state=0.5), "'random_state'"),
-        (
-            Perceptron(average="yes"),
-            "The 'average' parameter of Perceptron must be a bool. Got 'yes' instead.",
-        ),
+        (Perceptron(average="yes"), "The 'average' parameter of Perceptron must be a bool. Got 'yes' instead."),
         (LaRank(average=1), "The 'average' parameter of LaRank must be a bool"),
     ],
     ids=str,

@@ -114,13 +114,7 @@ NAN = np.nan
 @pytest.mark.parametrize(
     ("primal", "dual", "n_iter", "n_argmax", "text"),
     [
-        (
-            2.0,
-            1.5,
-            3,
-            70,
-            "primal 2, dual 1.5, gap 0.5 (25 %); 3 passes (max_iter), 7 support vectors, 70 argmax",
-        ),
+        (2.0, 1.5, 3, 70, "primal 2, dual 1.5, gap 0.5 (25 %); 3 passes (max_iter), 7 support vectors, 70 argmax"),
         (2.0, 1.5, 1, 0, "primal 2, dual 1.5, gap 0.5 (25 %); 1 pass (max_iter), 7 support vectors"),
         (np.inf, 1.5, 2, 9, "dual 1.5; no weights that keep every margin were found; 2 passes (max_iter), 7 support"),
         (NAN, 1.5, 2, 9, "dual 1.5, no duality gap claimed; 2 passes (max_iter), 7 support vectors, 9 argmax calls"),

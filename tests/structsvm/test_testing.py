@@ -117,15 +117,9 @@ def lazy(self, x, w, y_true=None, rescaling=None):
             broken("joint_feature", lambda self, x, y: np.full(12, np.nan)),
             r"Broken.joint_feature \(example \d\) .* not finite",
         ),
-        (
-            broken("joint_feature", lambda self, x, y: np.zeros(11)),
-            r"array of shape \(11,\), expected \(12,\)",
-        ),
+        (broken("joint_feature", lambda self, x, y: np.zeros(11)), r"array of shape \(11,\), expected \(12,\)"),
         (broken("joint_feature", noisy), r"Broken.joint_feature \(example \d\) returned different values"),
-        (
-            broken("loss", lambda self, y, z: 1.0),
-            r"Broken.loss \(example \d\) returned 1.0 for the true output itself",
-        ),
+        (broken("loss", lambda self, y, z: 1.0), r"Broken.loss \(example \d\) returned 1.0 for the true output itself"),
         (
             broken("loss", lambda self, y, z: 0.0),
             r"Broken.loss \(example \d\) returned 0 for an output whose joint feature differs",

@@ -37,12 +37,7 @@ RASA = {
         ]
     }
 }
-MEANINGS = [
-    ["fly(city(Boston))"],
-    ["fly(city.from(NYC),city(ZRH))"],
-    ['fly(city("St. John\'s"))'],
-    ["faq/greet()"],
-]
+MEANINGS = [["fly(city(Boston))"], ["fly(city.from(NYC),city(ZRH))"], ['fly(city("St. John\'s"))'], ["faq/greet()"]]
 
 
 @pytest.mark.parametrize(("name", "text"), [("nlu.yml", YAML), ("nlu.json", json.dumps(RASA, indent=1))])

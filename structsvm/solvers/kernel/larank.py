@@ -41,9 +41,7 @@ class KernelLaRankParameters:
     """The parameters that `KernelLaRank` and its classifier share."""
 
     schedule: str | tuple[float, float] = parameter(
-        Options("decode-once", "fixed", "adaptive"),
-        Kind((tuple, list), "a pair of floats"),
-        default="fixed",
+        Options("decode-once", "fixed", "adaptive"), Kind((tuple, list), "a pair of floats"), default="fixed"
     )
     n_reprocess: float = parameter(N_REPROCESS, default=1)
     selection: str = parameter(Options("random", "gain"), default="random")

@@ -11,24 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from structsvm.structures.languages.automaton import Automaton
-from structsvm.structures.languages.expressions import (
-    Expression,
-    OneOf,
-    Repeated,
-    Then,
-    automaton_of,
-)
+from structsvm.structures.languages.expressions import Expression, OneOf, Repeated, Then, automaton_of
 
-__all__ = [
-    "Rule",
-    "at_least_one",
-    "at_most_once",
-    "before",
-    "exactly_one",
-    "in_order",
-    "max_length",
-    "one_run_each",
-]
+__all__ = ["Rule", "at_least_one", "at_most_once", "before", "exactly_one", "in_order", "max_length", "one_run_each"]
 
 Role = tuple[str, str]
 NAMES = tuple(name for name in __all__ if name.islower())

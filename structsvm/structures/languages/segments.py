@@ -65,11 +65,7 @@ class SegmentNodes(NamedTuple):
 
 
 def segment_nodes(
-    automaton: Automaton,
-    tags: NDArray[np.int32],
-    begins: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    max_length: int,
+    automaton: Automaton, tags: NDArray[np.int32], begins: NDArray[np.int32], ends: NDArray[np.int32], max_length: int
 ) -> SegmentNodes:
     """The nodes of an automaton that accepts chains of segments alone, by the four labels of each type.
 

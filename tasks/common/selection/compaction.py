@@ -47,17 +47,9 @@ ENTRIES = {
 
 
 class Compaction:
-    """Compact copies of a model by the size below which weights become 0: bytes and score fall as it rises, the score
-    but for noise.
+    """Compact copies of a model, one per size below which weights become 0 (shares of the largest weight).
 
-    Parameters
-    ----------
-    model : TaskModel
-    bits : int
-    examples : Examples or None
-        On which copies are scored.
-    of_largest : list of float
-        The sizes, as shares of the largest weight.
+    Both bytes and score fall as the size rises, the score but for noise.
     """
 
     def __init__(self, model: TaskModel, bits: int, examples: Examples | None, of_largest: list[float]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.tasks.sequence.chunks.chances import INSIDE, OPEN
+from structsvm.tasks.sequence.chances import INSIDE, OPEN
 from structsvm.tasks.sequence.questions._margins import add_rows, doubts
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from structsvm.features.encoder import FeatureEncoder, words_as_columns
 from structsvm.tasks.common.likelihood import check_sums, probable_weights
 from structsvm.tasks.common.questions.reading import Reader
 from structsvm.tasks.common.questions.strategies import log_of
-from structsvm.tasks.sequence.chunks.likely import chance_of, is_markov, labels_of_kinds, marginals_of
+from structsvm.tasks.sequence.likely import chance_of, is_markov, labels_of_kinds, marginals_of
 from structsvm.tasks.sequence.questions.scores import UNIT, ChainScores, Index, can_score, chunk_tables
 
 if TYPE_CHECKING:

@@ -329,11 +329,7 @@ def test_the_generative_model():
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"prior": (IDENTITY, -4.0, None), "mode": "local"},
-        {"solver": "perceptron", "C": None, "prior": None},
-    ],
+    [{}, {"prior": (IDENTITY, -4.0, None), "mode": "local"}, {"solver": "perceptron", "C": None, "prior": None}],
 )
 @pytest.mark.parametrize("with_decoys", [False, True])
 def test_warm_start_goes_on_bit_for_bit(options, with_decoys, homologues, tmp_path):
@@ -557,11 +553,7 @@ def test_sequences_and_alignments_that_do_not_fit():
 def test_costs_that_cannot_be():
     for costs, options, message in [
         ((IDENTITY, np.nan, -1.0), {}, "gap_open must be a finite number, got nan"),
-        (
-            (IDENTITY, -1.0, -1.0),
-            {"prior": (IDENTITY, np.nan, None)},
-            "The 'prior' parameter .* gap_open",
-        ),
+        ((IDENTITY, -1.0, -1.0), {"prior": (IDENTITY, np.nan, None)}, "The 'prior' parameter .* gap_open"),
         (("BLOSUM99", -1.0, -1.0), {}, "there is no substitution matrix 'BLOSUM99'"),
     ]:
         with pytest.raises(ValueError, match=message):

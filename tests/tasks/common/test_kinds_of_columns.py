@@ -62,20 +62,14 @@ NO_NUMBERS = {
         frame(d=pd.Categorical(np.where(A[:, 3] > 0.0, "x", "y"))),
         "in 'd' of X; numbers are wanted.*get_dummies",
     ),
-    "dates of Python": (
-        np.full((N, 4), dt.datetime(2020, 1, 1), dtype=object),
-        "'datetime.datetime'; numbers are",
-    ),
+    "dates of Python": (np.full((N, 4), dt.datetime(2020, 1, 1), dtype=object), "'datetime.datetime'; numbers are"),
     "lists": (frame(d=[[1, 2]] * N), "with a sequence, in 'd' of X; numbers are wanted"),
     "complex": (A + 0j, "Complex data not supported"),
     "missing": (frame(d=pd.array([None] + [1] * (N - 1), dtype="Int64")), "NaN"),
     "None": (np.where(np.arange(4) == 3, None, A.astype(object)), "NaN"),
 }
 
-FRAMES = {
-    "polars": lambda pl, days: pl.DataFrame({"d": days}),
-    "pyarrow": lambda pa, days: pa.table({"d": days}),
-}
+FRAMES = {"polars": lambda pl, days: pl.DataFrame({"d": days}), "pyarrow": lambda pa, days: pa.table({"d": days})}
 
 
 @pytest.mark.parametrize("library", FRAMES)

@@ -81,9 +81,7 @@ X, Y = np.random.default_rng(0).normal(size=(30, 3)), [k % 3 for k in range(30)]
 
 
 @pytest.mark.parametrize(
-    ("solver", "n"),
-    [(LaRank(C=0.1), {1}), (LaRank(C=0.1, n_jobs=2), {1, 2}), (CuttingPlane(C=0.1), {1})],
-    ids=repr,
+    ("solver", "n"), [(LaRank(C=0.1), {1}), (LaRank(C=0.1, n_jobs=2), {1, 2}), (CuttingPlane(C=0.1), {1})], ids=repr
 )
 def test_solvers(solver, n):
     """In the threads of a round each product has one; outside of them it has all."""

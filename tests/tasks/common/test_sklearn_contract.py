@@ -159,9 +159,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [kind for kind in FIRST if kind not in CHECKED or kind is SequenceLabeler],
-    ids=lambda kind: kind.__name__,
+    "kind", [kind for kind in FIRST if kind not in CHECKED or kind is SequenceLabeler], ids=lambda kind: kind.__name__
 )
 def test_what_arrays_are_not_for_says_so(kind):
     assert not get_tags(kind()).input_tags.two_d_array

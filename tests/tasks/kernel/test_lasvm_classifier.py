@@ -36,7 +36,7 @@ CHECKS = parametrize_with_checks(
             steps=LaSVMSteps(finishing=False),
             max_iter=2,
             random_state=0,
-        ),
+        )
     ],
     expected_failed_checks=lambda estimator: EXEMPT,
 )

@@ -394,11 +394,7 @@ EXEMPT = {
 }
 NO_KERNEL = "the check hands over rows, which are no kernel matrix"
 NO_KERNELS = dict.fromkeys(
-    (
-        "check_positive_only_tag_during_fit",
-        "check_estimators_dtypes",
-        "check_classifiers_one_label_sample_weights",
-    ),
+    ("check_positive_only_tag_during_fit", "check_estimators_dtypes", "check_classifiers_one_label_sample_weights"),
     NO_KERNEL,
 )
 CHECKS = parametrize_with_checks(

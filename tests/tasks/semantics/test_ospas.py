@@ -34,10 +34,7 @@ class Sentences:
         flat = np.array([pair for items in entries for pair in items], dtype=np.int32).reshape(-1, 2)
         offsets = np.cumsum([0, *map(len, X)])
         tokens = SparseRows(
-            np.cumsum([0, *(rows != 0).sum(axis=1)]),
-            np.nonzero(rows)[1].astype(np.int32),
-            rows[rows != 0],
-            self.F,
+            np.cumsum([0, *(rows != 0).sum(axis=1)]), np.nonzero(rows)[1].astype(np.int32), rows[rows != 0], self.F
         )
         bag_of = np.concatenate([first + of for first, of in zip(firsts, self.bag_of[start:stop])] or [[]])
         indptr = np.cumsum([0, *map(len, entries)]).astype(np.int64)
@@ -147,10 +144,7 @@ def test_states_that_do_not_fit():
     learner = BagTagger(data.F, data.K, average=True)
     learner.learn(data.words(), 0.1)
     state = learner.get_state()
-    for name, value in [
-        ("weights", state["weights"][:2]),
-        ("average_sum", None),
-    ]:
+    for name, value in [("weights", state["weights"][:2]), ("average_sum", None)]:
         with pytest.raises(ValueError, match="training state"):
             BagTagger(data.F, data.K, average=True).set_state(state | {name: value})
 

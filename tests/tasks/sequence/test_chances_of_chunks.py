@@ -10,8 +10,8 @@ from structsvm.datasets import make_sequences
 from structsvm.metrics import scheme_of
 from structsvm.structures.languages import max_length
 from structsvm.tasks import SequenceLabeler
-from structsvm.tasks.sequence.chunks import likely
-from structsvm.tasks.sequence.chunks.likely import is_markov
+from structsvm.tasks.sequence import likely
+from structsvm.tasks.sequence.likely import is_markov
 
 RNG = np.random.default_rng(0)
 WORDS = [[f"w{RNG.integers(0, 5)}" for _ in range(RNG.integers(3, 6))] for _ in range(30)]

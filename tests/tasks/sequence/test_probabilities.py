@@ -125,10 +125,7 @@ def test_without_probabilities(field):
     ("params", "message"),
     [
         ({"loss": "log", "solver": "cutting_plane"}, "solver='cutting_plane' trains a margin, and loss='log' has a"),
-        (
-            {"loss": "log", "solver": LaRank()},
-            "solver='LaRank' trains a margin, and loss='log' has",
-        ),
+        ({"loss": "log", "solver": LaRank()}, "solver='LaRank' trains a margin, and loss='log' has"),
         ({"loss": "hamming", "solver": ConditionalLikelihood()}, "minimises the log loss; use it with loss='log'"),
         ({"loss": "log", "solver": ConditionalLikelihood(), "C": 2.0}, "'C' parameter is set beside a solver object"),
         ({"loss": "log", "inference": "greedy"}, "loss='log' needs inference='exact'"),

@@ -9,7 +9,7 @@ from structsvm.metrics import record_accuracy, token_accuracy
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common.selection.search import Held
 from structsvm.tasks.sequence.preparation import prepare
-from structsvm.tasks.sequence.records import are_records, share_of_fields, whole
+from structsvm.tasks.sequence.selection.records import are_records, share_of_fields, whole
 
 FIELDS = {"number": "0123456789", "street": "abcdef", "town": "defghi", "state": "ij"}
 

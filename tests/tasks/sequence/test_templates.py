@@ -11,7 +11,7 @@ from structsvm.features.columns import Columns
 from structsvm.solvers.run import DualRun
 from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.common.selection.search import Held
-from structsvm.tasks.sequence import templates
+from structsvm.tasks.sequence.selection import templates
 
 rng = np.random.default_rng(0)
 

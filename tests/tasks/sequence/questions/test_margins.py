@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from structsvm.execution._stop import look_every
 from structsvm.metrics._schemes import Part
-from structsvm.tasks.sequence.chunks.chances import INSIDE, OPEN
+from structsvm.tasks.sequence.chances import INSIDE, OPEN
 from structsvm.tasks.sequence.questions._margins import KINDS, add_rows, doubts
 from structsvm.tasks.sequence.questions.scores import UNIT, chunk_tables
 

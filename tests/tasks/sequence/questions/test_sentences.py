@@ -32,10 +32,7 @@ KINDS = {
     "hashed": (NAMED, {"features": TokenFeatures(hash_bits=12)}),
     "counted": (NAMED, {"features": TokenFeatures(min_count=2)}),
     "order 2": (NAMED, {"order": 2}),
-    "rows": (
-        [np.random.default_rng(i).normal(size=(len(x), 3)) for i, x in enumerate(SENTENCES)],
-        {},
-    ),
+    "rows": ([np.random.default_rng(i).normal(size=(len(x), 3)) for i, x in enumerate(SENTENCES)], {}),
 }
 FOLLOWED = ("rich", "records", "kinds", "words", "named", "end", "bio", "log")
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from structsvm.tasks.sequence.chains import nothing_left
-from structsvm.tasks.sequence.chunks.chances import INSIDE, OPEN
+from structsvm.tasks.sequence.chances import INSIDE, OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

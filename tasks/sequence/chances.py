@@ -163,11 +163,7 @@ class ChancesOfSegments(Chances):
     """Probabilities of segments, each of which has tags of its own: of the first, inside, last and single token."""
 
     def __init__(
-        self,
-        share: Callable[[NDArray[np.bool_]], float],
-        length: int,
-        n_labels: int,
-        tags: Mapping[str, Sequence[int]],
+        self, share: Callable[[NDArray[np.bool_]], float], length: int, n_labels: int, tags: Mapping[str, Sequence[int]]
     ) -> None:
         super().__init__(share, length, n_labels)
         self.tags = tags
