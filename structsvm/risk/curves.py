@@ -110,8 +110,8 @@ def curves_of(
     """Losses of outputs along steps, by the numbers of their parts that are found."""
     found = [LossCurves(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), len(steps))]
     for first in range(0, len(likely), BLOCK):
-        some = (table.between(first, min(first + BLOCK, len(likely))) for table in (likely, true))
-        found.append(curves_of_some(steps, *some, loss, most))
+        last = min(first + BLOCK, len(likely))
+        found.append(curves_of_some(steps, likely.between(first, last), true.between(first, last), loss, most))
     sizes, step, values = (
         np.concatenate(column) for column in zip(*((own.sizes, own.step, own.loss) for own in found), strict=True)
     )
@@ -127,8 +127,8 @@ def curves_of_some(
     found, right = (np.bincount(at[own & (place < n)], minlength=len(likely) * n) for own in (True, is_true))
     changes = np.flatnonzero((found > 0) | (np.arange(len(found)) % n == 0))
     offsets = np.searchsorted(changes, np.arange(len(likely) + 1) * n)
-    sums = (up_to(own[changes], offsets) for own in (right, found))
-    counts = Counts(*sums, np.repeat(true.sizes, np.diff(offsets)), most)
+    right, found = (up_to(own[changes], offsets) for own in (right, found))
+    counts = Counts(right, found, np.repeat(true.sizes, np.diff(offsets)), most)
     return LossCurves(offsets, changes % n, np.asarray(loss(counts), dtype=np.float64), n)
 
 

@@ -55,7 +55,7 @@ def path(counts: Counts) -> Floats:
     return np.minimum((counts.found + counts.true - 2 * counts.right) / max(counts.most, 1), 1.0)
 
 
-def checked(losses: Iterable[object], outputs: Iterable[int]) -> Floats:
+def checked(losses: Iterable[object], outputs: Iterable[int]) -> NDArray[np.float64]:
     """A user's losses as numbers; ValueError for the first that is none from 0 to 1, naming its output."""
     found = list[float]()
     for loss, i in zip(losses, outputs, strict=True):

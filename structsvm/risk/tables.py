@@ -97,7 +97,7 @@ class PartTable:
         flat = self.parts(np.flatnonzero(is_chosen))
         return [flat[a:b] for a, b in pairwise(ends.tolist())]
 
-    def at(self, places: NDArray[np.bool_] | Integers | slice, offsets: NDArray[np.int64]) -> PartTable:
+    def at(self, places: NDArray[np.bool_] | Integers, offsets: NDArray[np.int64]) -> PartTable:
         """Other parts of the columns."""
         columns = {name: getattr(self, name)[places] for name in ("first", "second", "label", "chance")}
         return replace(self, offsets=offsets, **columns)
@@ -109,7 +109,7 @@ class PartTable:
     def between(self, first: int, last: int) -> PartTable:
         """The parts of outputs that follow one another, from `first` to before `last`."""
         ends = self.offsets[first : last + 1]
-        return self.at(slice(ends[0], ends[-1]), ends - ends[0])
+        return self.at(np.arange(ends[0], ends[-1]), ends - ends[0])
 
     def by_chance(self) -> PartTable:
         """The parts of each output from the most probable one on."""
