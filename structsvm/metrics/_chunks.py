@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from structsvm.metrics._counts import AUTO
 from structsvm.metrics._labels import LabelScore, LabelSequences, known_tokens, label_score
-from structsvm.metrics._schemes import Part, Scheme, scheme_for
+from structsvm.metrics._schemes import OUTSIDE, Part, Scheme, scheme_for
 
 
 @dataclass(frozen=True)
@@ -226,10 +226,8 @@ def chunk_counts_of_ids(
     scheme = scheme_for([label for label, is_used in zip(labels, used, strict=True) if is_used], scheme)
     codes = np.full((2, 1 + len(true) + len(lengths)), len(labels))
     codes[:, 1 + np.arange(len(true)) + np.repeat(np.arange(len(lengths)), lengths)] = true, predicted
-    parts = [
-        scheme.part(label if is_used else "O") for label, is_used in zip((*labels, "O"), (*used, True), strict=True)
-    ]
-    _, _, start, right = _marks_of(_ROLES, codes, parts)
+    parts = [(scheme.part(label) if is_used else None) or OUTSIDE for label, is_used in zip(labels, used, strict=True)]
+    _, _, start, right = _marks_of(_ROLES, codes, [*parts, OUTSIDE])
     return _counted(start, right, lengths)
 
 
