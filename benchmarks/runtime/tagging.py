@@ -22,7 +22,7 @@ MODELS: dict[str, dict[str, Any] | None] = {
     "32 bits": {"bits": 32},
     "16 bits": {"bits": 16},
     "8 bits": {"bits": 8},
-    "8 bits, 900 kB": {"bits": 8, "budget": 900_000},
+    "8 bits, 600 kB": {"bits": 8, "budget": 600_000},
     "8 bits, 400 kB": {"bits": 8, "budget": 400_000},
     "8 bits, 200 kB": {"bits": 8, "budget": 200_000},
     "8 bits, 60 kB": {"bits": 8, "budget": 60_000},

@@ -79,7 +79,7 @@ def test_numbers_of_best_outputs(called):
     texts = [b"a"] * called.n_columns
     assert called.kbest(texts, 0) == INPUT
     assert called.kbest(texts, 1) == 1
-    # Of documents each is labelled by itself, and one at a time has k best labels.
+    # Each document is labelled by itself, and one at a time has k best labels.
     assert called.kbest(texts * 40, (1 << 32) - 1) == (INPUT if called.structure == "documents" else SIZE)
 
 

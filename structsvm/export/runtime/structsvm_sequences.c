@@ -29,7 +29,7 @@ typedef struct {
     const int32_t *items;               /* (items, 2): source, offset */
     strings *vocabularies;              /* (n_sources) */
     space *spaces;
-    joint *joints;                      /* of all spaces */
+    joint *joints;                      /* all spaces' */
 } templates;
 
 /* (G, P, stride), (stride), (stride): as in the package's chain.h. */
@@ -46,7 +46,7 @@ struct structsvm_own {
     scores plain, scaled;
     automaton rules;                    /* N = 0: none */
     weights W;                          /* a row per feature of tokens, then K rows per feature of pairs */
-    strings names;                      /* of attributes */
+    strings names;                      /* attributes' */
     indices name_ids;                   /* (names) */
     const uint32_t *paired;             /* (n_pairs), ascending */
     uint32_t n_places;

@@ -49,7 +49,7 @@ struct structsvm_own {
     const int32_t *distance, *between, *head_ptr, *head_parts, *below_ptr, *below_parts;
     numbers A;
     weights R;
-    uint32_t n_pairs, pairs_project;                /* of the second stage; 0: there is none */
+    uint32_t n_pairs, pairs_project;                /* the second stage's; 0: there is none */
     const int32_t *pair_ptr, *pair_parts;
     const uint32_t *sees;                           /* bit r: the label of word r; SIDES */
     numbers P;
@@ -58,7 +58,7 @@ struct structsvm_own {
     uint64_t *keys, n_climbs;                       /* (2 n + 2), of what F depends on */
     memo *memo;
     part *parts;                                    /* (n + 2) */
-    spot *spots; span *spans;                       /* those found last */
+    spot *spots; span *spans;                       /* found last */
     uint32_t *word_keys, *pair_keys, *side_keys;    /* (ROLES, n + 2, n_pairs); (n_pairs), (n_pairs): shared on a side */
     uint32_t n;                                     /* words of the sentence */
     int32_t *codes;                                 /* (n, N_CODES) */
