@@ -28,7 +28,7 @@ from structsvm.tasks.common.labels import label_array
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenThreshold
-from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, total_variance
+from structsvm.tasks.common.selection.search import Held, LossSearch, PatientRun, Search, difference, total_variance
 from structsvm.tasks.common.stored_labels import Labels
 from structsvm.tasks.common.units import (
     UNITS,
@@ -44,6 +44,8 @@ from structsvm.tasks.common.units import (
 from structsvm.tasks.ranking.thresholds import threshold_of_count, threshold_of_f1
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from structsvm._problem import BoundProblem
     from structsvm.arrays import Floats, Integers, LabelArray, Matrix, Weights
     from structsvm.features.sparse import SparseRows
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from structsvm.solvers import Solver
     from structsvm.solvers.choosing import Row
     from structsvm.solvers.run import Run
+    from structsvm.tasks.common.selection.choice import Best
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.solver import Settings
     from structsvm.tasks.common.training import Job
@@ -157,6 +160,18 @@ class SampleSearch(Search):
         rows = judged_rows(self.parts) if self.model.has_threshold else None
         threshold_of = threshold_of_f1 if self.model.loss == "f1" else threshold_of_count
         self.others = () if rows is None else (ChosenThreshold(threshold_of(*rows)),)
+
+
+class BoundSearch(LossSearch):
+    """The choice of a hinge: the steep one, which is first, where held-out rows are surely predicted better with it.
+
+    With few rows of the class its C is one of several far apart that are equally good on them by chance.
+    """
+
+    def _preferred(self, losses: Mapping[str, Best]) -> Search:
+        steep, smooth = self.searches
+        gain, error = difference(smooth.held, steep.held)
+        return steep if gain > error else smooth
 
 
 def judged_rows(parts: Sequence[Part]) -> tuple[Floats, NDArray[np.bool_], Weights] | None:
@@ -498,7 +513,7 @@ class SampleModel(GroupModel[LabeledRows]):
     def search(self, examples: LabeledRows, solver: Solver) -> Search | LossSearch:
         """C by cutting planes: passes over one example know nothing of its next ones.
 
-        A loss that hardly any weights bound below 1 has the hinge of the ROC area beside its own.
+        A loss that hardly any weights bound below 1 has the hinge of the ROC area beside its own, see `BoundSearch`.
         """
         bounds = [self.bound]
         if self.loss in STEEP and self.fit_intercept and not self.is_trained and solver.rescaling != "slack":
@@ -513,7 +528,7 @@ class SampleModel(GroupModel[LabeledRows]):
                 rescaling = solver.rescaling or "margin"
                 search.solver = CuttingPlane(rescaling=rescaling, tol=SOLVED, random_state=search.seed)
                 search.solver.run_type = PatientRounds
-        return LossSearch(searches, solver.n_jobs) if len(searches) > 1 else searches[0]
+        return BoundSearch(searches, solver.n_jobs) if len(searches) > 1 else searches[0]
 
     def apply_choice(self, choice: Choice) -> None:
         compared = choice.get(ChosenLoss)

@@ -51,7 +51,7 @@ class MultivariateClassifier(Training, Classifier):
         metric, see `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows. None: 0.1. A solver given as an
         object has its own. With "f1", "prbep" and "prec_at_k" their own hinge is compared with that of "roc_area"
         (``validation_["losses"]``), which still learns if classes overlap so much that no w brings the bound of their
-        own below 1.
+        own below 1, and is used unless their own is better by more than a standard error.
     solver : {"cutting_plane", "larank", "frank_wolfe"} or Solver, default="cutting_plane"
     fit_intercept : bool, default=True
         With "f1" and "error" a bias, regularised like the weights. The other losses only order rows: instead there is a

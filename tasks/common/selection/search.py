@@ -37,6 +37,8 @@ from structsvm.solvers.larank import LaRank
 from structsvm.tasks.common.selection.choice import Choice, Chosen, ChosenLoss
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from structsvm._problem import Problem
     from structsvm.arrays import AnyArray, Floats, Integers
     from structsvm.features.sparse import SparseRows
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.examples import Examples
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.selection.choice import Best
 
 # Fewer examples than LEAST_EXAMPLES are not divided at all; from ENOUGH_EXAMPLES on, one part of them is enough.
 LEAST_EXAMPLES, ENOUGH_EXAMPLES = 20, 300
@@ -508,10 +511,14 @@ class LossSearch:
             first.release()
             wait()
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
-        sign = 1.0 if is_loss(self.search.held.metric) else -1.0
-        best = self.search = min(self.searches, key=lambda search: sign * losses[search.loss][1])
+        best = self.search = self._preferred(losses)
         self.held = best.held
         return replace(best.choice, others=(ChosenLoss(best.loss, losses), *best.choice.others))
+
+    def _preferred(self, losses: Mapping[str, Best]) -> Search:
+        """The search to continue with: the one with the best score."""
+        sign = 1.0 if is_loss(self.search.held.metric) else -1.0
+        return min(self.searches, key=lambda search: sign * losses[search.loss][1])
 
 
 def joined(parts: list[Held]) -> Held:

@@ -1,6 +1,7 @@
 """MultivariateClassifier: against machines of rows, by all losses, choices, files, bad input."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from structsvm.metrics import break_even_point, precision_at_k
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import MultivariateClassifier
 from structsvm.tasks.common.selection.choice import ChosenLoss, ChosenThreshold
-from structsvm.tasks.ranking.model import SampleSearch, judged_rows
+from structsvm.tasks.common.selection.search import Held
+from structsvm.tasks.ranking.model import BoundSearch, SampleSearch, judged_rows
 from structsvm.tasks.ranking.thresholds import best_cut, threshold_of_f1
 
 LOSSES = ["f1", "error", "prec_at_k", "prbep", "roc_area"]
@@ -203,6 +205,19 @@ def test_a_loss_that_nothing_bounds_has_the_hinge_of_the_roc_area(loss, tmp_path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdviceWarning)  # without the other hinge no C is better than chance
         assert not made(loss, fit_intercept=False).fit(*train).validation_.get("losses")
+
+
+@pytest.mark.parametrize(
+    ("n_steep", "n_smooth", "bound"), [(60, 20, "f1"), (21, 20, "roc_area"), (20, 20, "roc_area"), (5, 20, "roc_area")]
+)
+def test_the_steep_hinge_is_used_where_it_is_surely_better(n_steep, n_smooth, bound):
+    """Each finds 100 rows, n of which are right, with the steep hinge five others than with the smooth one."""
+    rows = np.arange(100)
+    searches = [
+        SimpleNamespace(loss=loss, seed=0, held=Held("F1", 1.0 * ((rows >= first) & (rows < first + n)), np.ones(100)))
+        for loss, first, n in (("f1", 5, n_steep), ("roc_area", 0, n_smooth))
+    ]
+    assert BoundSearch(searches)._preferred({}).loss == bound
 
 
 def test_the_threshold_is_of_held_out_rows():
