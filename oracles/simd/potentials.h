@@ -38,7 +38,9 @@ typedef struct {
 /* One function for floats, one for doubles. `sums` writes log Z (-inf if no labelling is allowed: nothing else is written
  * then) and, unless `nodes` is NULL, the probabilities of states and of pairs of states: each step's, or where all share
  * their transitions (each = 0) the sum of all steps'. It returns 0, 1 if logs are needed and there is no room for them, or
- * -1 (see sets.h). `best` writes the states of the best labelling; it returns 0, 1 if none is allowed, or -1. */
+ * -1 (see sets.h). `best` writes the states of the best labelling; it returns 0, 1 if none is allowed, or -1. It leaves in
+ * `rows` the best scores of what ends in each state of a token, less the greatest of them, which `logs` gets unless it is
+ * NULL, and then those of what comes before each state. */
 typedef struct {
     int lanes;   /* entries that `beside` computes side by side, see chain_lanes.h */
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);

@@ -9,9 +9,14 @@ CROSSING: int
 
 class Batch:
     def __init__(self, arcs: Floats, lengths: NDArray[np.int64], projective: bool, several: bool) -> None: ...
-    @property
-    def n_groups(self) -> int: ...
-    def sums(self, first: int, last: int, log_z: NDArray[np.float64], chances: Floats | None) -> list[int]: ...
+    def sums(
+        self,
+        n_threads: int,
+        log_z: NDArray[np.float64],
+        chances: Floats | None,
+        heads: NDArray[np.int32] | None = None,
+        known: NDArray[np.float64] | None = None,
+    ) -> list[int]: ...
     def tables(self, first: int, last: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
 
 def faults(
@@ -19,11 +24,4 @@ def faults(
 ) -> NDArray[np.int32]: ...
 def known_heads(
     heads: NDArray[np.int32], lengths: NDArray[np.int64], several: bool, projective: bool, checked: NDArray[np.int32]
-) -> bool: ...
-def less_heads(
-    heads: NDArray[np.int32],
-    lengths: NDArray[np.int64],
-    arcs: Floats,
-    chances: Floats,
-    values: NDArray[np.float64],
 ) -> bool: ...
