@@ -133,12 +133,7 @@ static void bracketings_part(const brackets *s, const bracketings *h, int64_t i,
 
 /* ---- products ---- */
 
-/* Processors of before 2013 do with logs, and less code. */
-#if defined(__SSE2__) && !defined(__AVX__)
-enum { HAS_PRODUCTS = 0 };
-#else
-enum { HAS_PRODUCTS = 1 };
-#endif
+enum { HAS_PRODUCTS = !PARTS_OLD };    /* or logs alone */
 
 /* Whether all numbers of a row that are not 0 are in the range; the greatest. */
 SPANS_RARE int bracketings_fit(const double *row, int64_t n, double *greatest) {

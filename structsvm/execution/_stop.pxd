@@ -10,8 +10,8 @@ cdef int poll(int64_t work) except -1 nogil
 # handler raises. For loops whose steps are no matter of nanoseconds.
 cdef int look() except -1 nogil
 
-# Computes a part. `slot` is the number of the thread among those at work, from 0: scratch of its own. It counts its work
-# by `poll`, and takes the GIL only where it must.
+# Computes a part. `slot` is the number of the thread among those at work, from 0: scratch of its own. It counts its
+# work by `poll`, and takes the GIL only where it must.
 ctypedef int (*pool_body)(void* context, int slot, int64_t part) except -1 nogil
 
 # The number of threads, of so many at most, that parts of so many nanoseconds of work in all are worth.

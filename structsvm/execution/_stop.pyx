@@ -8,7 +8,6 @@ the thread: nothing that is stopped here stops any work elsewhere.
 """
 
 import _thread
-import os
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
@@ -148,14 +147,13 @@ cdef extern from "pool.h":
     int WAIT_LOCK
     PyThread_type_lock PyThread_allocate_lock()
     int PyThread_acquire_lock(PyThread_type_lock lock, int wait)
-    bint pool_renew()
+    bint pool_ready()
     int pool_count(int more)
     int pool_work(void* task, int slot) except -1 nogil
     int pool_work_quietly "pool_work" (void* task, int slot) noexcept nogil
     void pool_offer(pool_task* t)
     pool_task* pool_join(pool_bed* bed, int* slot) nogil
     void pool_leave(pool_task* t) nogil
-    void pool_withdraw(pool_task* t)
     bint pool_ended(pool_task* t) nogil
 
 # Nanoseconds of work that it takes to wake another thread for.
@@ -181,25 +179,20 @@ cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads
     memset(&t, 0, sizeof(t))
     t.body, t.context, t.flag, t.errors = body, context, &job.flag, <void*> errors
     t.n_parts, t.n_threads = n_parts, <int> min(n_threads, n_parts)
+    if not pool_ready():
+        raise MemoryError
     start(t.n_threads - 1)
     pool_offer(&t)
-    try:
-        with nogil:
-            pool_work(&t, 0)
-    except BaseException as error:
-        errors.insert(0, error)
-        job.stop()
-    pool_withdraw(&t)
-    while True:
-        with nogil:
-            ended = pool_ended(&t)
-        if ended:
-            break
+    while not ended:
         try:
-            look()
-        except BaseException as error:
+            with nogil:
+                pool_work(&t, 0)
+                ended = pool_ended(&t)
+                if not ended:
+                    look()
+        except BaseException as error:      # also of a look, at which helpers may still be at work
             errors.insert(0, error)
-            job.stop()
+            stop_set(&job.flag)
     if errors:
         raise errors[0]
     return 0
@@ -267,14 +260,3 @@ cdef int of_range(void* context, int slot, int64_t part) except -1 nogil:
         found = (<object> (<ranges*> context).function)(bounds[part], bounds[part + 1])
         (<list> (<ranges*> context).results)[part] = found
     return 0
-
-
-def renew():
-    """Forget the helpers: a process that was forked off has none."""
-    if not pool_renew():
-        raise MemoryError
-
-
-renew()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=renew)

@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 #include "pythread.h"
 
@@ -20,7 +23,7 @@ typedef struct pool_task {
     int (*body)(void *context, int slot, int64_t part);
     void *context, *flag, *errors;
     int64_t n_parts, next;
-    int n_threads;                  /* the caller and helpers, at most */
+    int n_threads, offered;         /* the caller and helpers, at most; whether they may come */
     int wanted, slots, at_work;     /* helpers that may still come, that came, and that have not left */
     PyThread_type_lock sleeper;     /* released for the caller when the last helper leaves; NULL while it is awake */
     struct pool_task *after;
@@ -36,13 +39,23 @@ typedef struct pool_state {
     pool_task *tasks;
     pool_bed *asleep;
     int wanted, awake, helpers;     /* helpers by all tasks; those that look out; all */
+    int process;
 } pool_state;
 
 static pool_state pool;
 
-static int pool_renew(void) {       /* without helpers, as in a process that was forked off */
-    memset(&pool, 0, sizeof pool);
-    pool.lock = PyThread_allocate_lock();
+/* A process that was forked off has none of the helpers, and of the locks it knows nothing. */
+static int pool_ready(void) {
+#ifdef _WIN32
+    int process = 1;
+#else
+    int process = (int)getpid();
+#endif
+    if (pool.process != process) {
+        memset(&pool, 0, sizeof pool);
+        pool.lock = PyThread_allocate_lock();
+        if (pool.lock != NULL) pool.process = process;
+    }
     return pool.lock != NULL;
 }
 
@@ -93,6 +106,7 @@ static int pool_work(void *task, int slot) {
 static void pool_offer(pool_task *t) {
     pool_hold();
     t->after = pool.tasks;
+    t->offered = 1;
     pool.tasks = t;
     t->wanted = t->n_threads - 1;
     for (int k = pool.awake; k < t->wanted && pool.asleep != NULL; k++) {
@@ -141,13 +155,15 @@ static void pool_withdraw(pool_task *t) {
     pool_hold();
     while (*place != t) place = &(*place)->after;
     *place = t->after;
+    t->offered = 0;
     __atomic_sub_fetch(&pool.wanted, t->wanted, __ATOMIC_RELEASE);
     t->wanted = 0;
     PyThread_release_lock(pool.lock);
 }
 
-/* Whether all helpers have left, after a short while at most. */
+/* Whether all helpers have left, after a short while at most; no more come. */
 static int pool_ended(pool_task *t) {
+    if (t->offered) pool_withdraw(t);
     if (!pool_soon(&t->at_work, 1)) {
         PyThread_type_lock own = t->sleeper != NULL ? t->sleeper : PyThread_allocate_lock();
         if (own != NULL && t->sleeper == NULL) PyThread_acquire_lock(own, WAIT_LOCK);

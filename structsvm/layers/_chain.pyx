@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from structsvm._arrays cimport array_data, array_shape, ndarray
+from structsvm._arrays cimport array_data, array_shape, ndarray, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
 
@@ -32,6 +32,7 @@ cdef extern from "potentials.h" nogil:
         int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
         int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs) except -1 nogil
         int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
+        void (*add)(const float* rows, int64_t n_rows, int64_t step, int64_t n, double* totals) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef extern from "detours.h" nogil:
@@ -47,7 +48,9 @@ cdef extern from "numpy/ndarraytypes.h" nogil:
     bint PyArray_ISCARRAY_RO(ndarray array)
     int PyArray_TYPE(ndarray array)
 
+# For floats, and for doubles, which the third set has not: they gain nothing from it.
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
+cdef const potentials_kernels* OF_DOUBLES = potentials_kernels_of(min(kernel_set(), 1), poll)
 
 
 # Groups with fewer entries are computed one by one, which is then as fast.
@@ -59,7 +62,7 @@ cdef enum:
 cdef class _Room:
     """Scratch of a thread."""
 
-    cdef object arrays
+    cdef object held, more
     cdef void* rows
     cdef void* tables
     cdef double* totals
@@ -68,17 +71,17 @@ cdef class _Room:
 
     def __cinit__(self, Batch batch, Py_ssize_t longest):
         cdef Py_ssize_t S = batch.scores.S, K = batch.scores.K, wide = (K + 3) // 4 * 4, lanes = batch.together
+        cdef Py_ssize_t n_rows = max(2 * longest * S, (2 * longest + 3) * wide * lanes)
+        cdef Py_ssize_t n_tables = max(3 * S * K + 5 * S, 2 * wide * wide)
         self.longest = longest
-        rows = np.empty(max(2 * longest * S, (2 * longest + 3) * wide * lanes), batch.dtype)
-        tables = np.empty(max(3 * S * K + 5 * S, 2 * wide * wide), batch.dtype)
-        totals = np.empty(S * K)
-        self.arrays = [rows, tables, totals]
-        self.rows, self.tables, self.totals = array_data(rows), array_data(tables), <double*> array_data(totals)
+        self.held = scratch(NULL, 8 * S * K + (n_rows + n_tables) * batch.size)
+        self.totals = <double*> scratch_data(self.held)
+        self.rows = self.totals + S * K
+        self.tables = <char*> self.rows + n_rows * batch.size
 
     cdef int add_logs(self, Py_ssize_t S) except -1:
-        logs = np.empty(2 * self.longest * S + 2 * S)
-        self.arrays.append(logs)
-        self.logs = <double*> array_data(logs)
+        self.more = scratch(NULL, 16 * (self.longest + 1) * S)
+        self.logs = <double*> scratch_data(self.more)
         return 0
 
 
@@ -109,6 +112,7 @@ cdef class Batch:
     """
 
     cdef potentials scores
+    cdef const potentials_kernels* kernels
     cdef object arrays, dtype
     cdef int is_double
     cdef const char* emissions
@@ -124,6 +128,7 @@ cdef class Batch:
         self.dtype, self.lengths = emissions.dtype, <const int64_t*> array_data(lengths)
         self.size, self.n, self.together = emissions.itemsize, array_shape(lengths)[0], 1
         self.is_double = self.size == 8
+        self.kernels = OF_DOUBLES if self.is_double else KERNELS
         self.scores.S, self.scores.K = steps[2], steps[3]
         self.width = array_shape(emissions)[1] * self.scores.S
         self.scores.each = self.scores.S * self.scores.K if steps[1] != 1 else 0
@@ -177,10 +182,12 @@ cdef class Batch:
         if y is not None:
             t.labels, t.known = <const int32_t*> array_data(y), <double*> array_data(known)
         n_threads = threads_for(n_threads, n_groups, work)
-        rooms, places = [_Room(self, longest) for _ in range(n_threads)], np.empty(n_threads, np.intp)
-        t.rooms = <void**> array_data(places)
+        rooms, places = [], scratch(NULL, n_threads * sizeof(void*))
+        t.rooms = <void**> scratch_data(places)
         for slot in range(n_threads):
-            t.rooms[slot] = <void*> rooms[slot]
+            room = _Room(self, longest)
+            rooms.append(room)
+            t.rooms[slot] = <void*> room
         each_part(sums_of_group, &t, n_groups, n_threads)
 
     cdef int sum_group(self, const chains_task* t, _Room room, Py_ssize_t group) except -1 nogil:
@@ -249,11 +256,11 @@ cdef class Batch:
         s.rows, s.tables, s.sums, s.logs = room.rows, room.tables, room.totals, room.logs
         if s.T == 0:
             t.values[b] = 0.0
-        elif KERNELS.sums[self.is_double](&s, t.values + b, nodes, pairs):
+        elif self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs):
             with gil:
                 room.add_logs(self.scores.S)
             s.logs = room.logs
-            KERNELS.sums[self.is_double](&s, t.values + b, nodes, pairs)
+            self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs)
         return 0
 
     cdef void less_known(self, const chains_task* t, Py_ssize_t b) noexcept nogil:
@@ -269,18 +276,16 @@ cdef class Batch:
 
     def best(self, Py_ssize_t first, Py_ssize_t last, states):
         """Write the states of the best labellings; returns the first entry that has none, or -1."""
-        cdef Py_ssize_t b, empty = -1, S = self.scores.S, longest = max(self.arrays[4][first:last], default=0)
-        rows, tables = np.empty(2 * longest * S, self.dtype), np.empty(S, self.dtype)
+        cdef Py_ssize_t b, empty = -1, step = array_shape(states)[1]
         cdef int32_t* out = <int32_t*> array_data(states)
-        cdef void* row = array_data(rows)
-        cdef void* table = array_data(tables)
-        cdef Py_ssize_t step = states.shape[1]
+        room = scratch(NULL, (2 * step + 1) * self.scores.S * self.size)
+        cdef char* rows = <char*> scratch_data(room)
         cdef potentials s
         with nogil:
             for b in range(first, last):
                 s = self.entry(b)
-                s.rows, s.tables, s.logs = row, table, NULL
-                if s.T and KERNELS.best[self.is_double](&s, out + b * step):
+                s.rows, s.tables, s.logs = rows, rows + 2 * step * s.S * self.size, NULL
+                if s.T and self.kernels.best[self.is_double](&s, out + b * step):
                     empty = b
                     break
         return empty
@@ -292,25 +297,22 @@ cdef class Batch:
         ----------
         scores : float64 array (B, T, S), all -inf
         """
-        cdef Py_ssize_t b, t, q, S = self.scores.S, longest = scores.shape[1]
+        cdef Py_ssize_t b, t, q, S = self.scores.S, longest = array_shape(scores)[1]
+        room = scratch(NULL, 8 * ((2 * longest + 1) * S + longest) + 4 * longest)
+        cdef double* rows = <double*> scratch_data(room)
         cdef double* to = <double*> array_data(scores)
-        cdef double* value
         cdef double total
         cdef potentials s
-        rows, tops, tables = np.empty(2 * longest * S), np.empty(longest), np.empty(S)
-        states = np.empty(longest, np.int32)
-        cdef int32_t* path = <int32_t*> array_data(states)
         for b in range(self.n):
             s, total = self.entry(b), 0.0
-            s.rows, s.tables, s.logs = array_data(rows), array_data(tables), <double*> array_data(tops)
-            value = <double*> s.rows
+            s.rows, s.tables, s.logs = rows, rows + 2 * longest * S, rows + (2 * longest + 1) * S
             with nogil:
-                if s.T == 0 or KERNELS.best[1](&s, path):
+                if s.T == 0 or OF_DOUBLES.best[1](&s, <int32_t*> (s.logs + longest)):
                     continue
                 for t in range(s.T):
                     total += s.logs[t]
                     for q in range(t * S, t * S + S):
-                        to[b * longest * S + q] = value[q] + total
+                        to[b * longest * S + q] = rows[q] + total
 
     def kbest(self, int k, paths, values):
         """Write the k best paths of states and their scores, as many as there are, of doubles (see detours.h).
@@ -320,19 +322,20 @@ cdef class Batch:
         paths : int32 array (B, k, T)
         values : float64 array (B, k), all -inf
         """
-        cdef Py_ssize_t b, S = self.scores.S, longest = paths.shape[2]
+        cdef Py_ssize_t b, S = self.scores.S, longest = array_shape(paths)[2]
         cdef int32_t* path = <int32_t*> array_data(paths)
         cdef double* value = <double*> array_data(values)
         cdef potentials s
-        rows, tables, room = np.empty(2 * longest * S), np.empty(S), np.empty(k * sizeof(detour), np.uint8)
-        cdef detour* found = <detour*> array_data(room)
-        for b in range(self.n):
-            s = self.entry(b)
-            s.rows, s.tables, s.logs = array_data(rows), array_data(tables), NULL
-            with nogil:
+        room = scratch(NULL, 8 * (2 * longest + 1) * S + k * sizeof(detour))
+        cdef double* rows = <double*> scratch_data(room)
+        cdef detour* found = <detour*> (rows + (2 * longest + 1) * S)
+        with nogil:
+            for b in range(self.n):
+                s = self.entry(b)
+                s.rows, s.tables, s.logs = rows, rows + 2 * longest * S, NULL
                 if s.T == 0:
                     value[b * k] = 0.0
-                elif not KERNELS.best[1](&s, path + b * k * longest):
+                elif not OF_DOUBLES.best[1](&s, path + b * k * longest):
                     search_paths(&s, k, found, path + b * k * longest, longest, value + b * k)
 
     def draws(self, Py_ssize_t first, Py_ssize_t last, generators, states):
@@ -345,15 +348,15 @@ cdef class Batch:
         generators : list of numpy.random.Generator, one per entry of the batch
         states : int32 array (B, n_samples, T)
         """
-        cdef Py_ssize_t b, k, n_samples = states.shape[1], longest = states.shape[2]
-        cdef _Room room = _Room(self, max(self.arrays[4][first:last], default=0))
+        cdef Py_ssize_t b, k, n_samples = array_shape(states)[1], longest = array_shape(states)[2]
+        cdef _Room room = _Room(self, longest)
         cdef int32_t* states_of = <int32_t*> array_data(states)
         cdef int32_t* out
         cdef const double* uniform
         cdef double log_z
         cdef potentials s
-        weights = np.empty(self.scores.S)
-        cdef double* weight = <double*> array_data(weights)
+        weights = scratch(NULL, 8 * self.scores.S)
+        cdef double* weight = <double*> scratch_data(weights)
         for b in range(first, last):
             s = self.entry(b)
             uniforms, out = generators[b].random((s.T, n_samples)), states_of + b * n_samples * longest
@@ -361,11 +364,11 @@ cdef class Batch:
                 continue
             s.rows, s.tables, s.sums, s.logs = room.rows, room.tables, room.totals, NULL
             with nogil:
-                if KERNELS.sums[self.is_double](&s, &log_z, NULL, NULL):
+                if self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL):
                     with gil:
                         room.add_logs(s.S)
                     s.logs = room.logs
-                    KERNELS.sums[self.is_double](&s, &log_z, NULL, NULL)
+                    self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL)
             if log_z == -INFINITY:
                 return b
             uniform = <const double*> array_data(uniforms)
@@ -639,21 +642,16 @@ def sum_rows(array, int n_threads=1):
 
 cdef int add_up(void* task, int slot, int64_t part) except -1 nogil:
     cdef const numbers_task* t = <const numbers_task*> task
-    cdef int64_t first = part * ADDED, n = min(t.n - first, ADDED)
+    cdef int64_t first = part * ADDED, n = min(t.n - first, ADDED), j, k
+    cdef double totals[ADDED]
+    memset(totals, 0, n * sizeof(double))
     if t.size == 8:
-        add_rows(<const double*> t.numbers + first, t.n_rows, t.n, n, <double*> t.to + first)
+        for k in range(t.n_rows):
+            for j in range(n):
+                totals[j] += (<const double*> t.numbers)[k * t.n + first + j]
+        memcpy(t.to + first * t.size, totals, n * t.size)
     else:
-        add_rows(<const float*> t.numbers + first, t.n_rows, t.n, n, <float*> t.to + first)
-    return 0
-
-
-cdef void add_rows(const floating* row, int64_t n_rows, int64_t step, int64_t n, floating* to) noexcept nogil:
-    cdef double total[ADDED]
-    cdef int64_t j
-    memset(total, 0, n * sizeof(double))
-    for _ in range(n_rows):
+        KERNELS.add(<const float*> t.numbers + first, t.n_rows, t.n, n, totals)
         for j in range(n):
-            total[j] += row[j]
-        row += step
-    for j in range(n):
-        to[j] = <floating> total[j]
+            (<float*> t.to)[first + j] = <float> totals[j]
+    return 0

@@ -8,9 +8,8 @@ from libc.math cimport INFINITY, exp
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-import numpy as np
 
-from structsvm._arrays cimport array_data
+from structsvm._arrays cimport array_data, array_shape, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
 
@@ -78,7 +77,7 @@ cdef int sums_of_entry(void* task, int slot, int64_t b) except -1 nogil:
 cdef class Entries:
     """A batch of scores (B, ..., K), floats or doubles, with arrays of doubles that it shares: one entry each, or B."""
 
-    cdef object scores, shared, sizes, kept
+    cdef object scores, shared, sizes, kept, held
     cdef const int64_t* lengths
     cdef const char* scored
     cdef const double* common[3]
@@ -89,16 +88,25 @@ cdef class Entries:
 
     def __init__(self, scores, shared, lengths):
         cdef int k
-        self.scores, self.shared, self.sizes, self.is_double = scores, shared, lengths, scores.itemsize == 8
+        cdef Py_ssize_t* shape = array_shape(scores)
+        self.scores, self.shared, self.sizes, self.size = scores, shared, lengths, scores.itemsize
         self.lengths, self.scored = <const int64_t*> array_data(lengths), <const char*> array_data(scores)
-        self.size, self.n_shared = scores.size // max(len(scores), 1) * scores.itemsize, len(shared)
-        self.n, self.tokens = len(lengths), scores.shape[1]
+        self.n, self.tokens, self.is_double, self.n_shared = shape[0], shape[1], self.size == 8, len(shared)
+        self.size *= shape[1] * shape[2] * shape[3]
         for k in range(self.n_shared):
-            self.common[k] = <const double*> array_data(shared[k])
-            self.steps[k] = shared[k].size // len(shared[k]) if len(shared[k]) > 1 else 0
+            array = shared[k]
+            self.common[k], self.steps[k] = <const double*> array_data(array), 0
+            if array_shape(array)[0] > 1:
+                self.steps[k] = array.size // array_shape(array)[0]
 
-    cdef object room(self, Py_ssize_t longest, bint for_parts):
-        """Scratch for entries that are no longer than this, which must be kept."""
+    cdef Py_ssize_t longest(self, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+        cdef Py_ssize_t b, most = 0
+        for b in range(first, last):
+            most = max(most, self.lengths[b])
+        return most
+
+    cdef int room(self, Py_ssize_t longest, bint for_parts) except -1:
+        """Make scratch for entries that are no longer than this."""
 
     cdef int64_t work(self, int64_t n) noexcept nogil:
         """About as many nanoseconds the sums of an entry take."""
@@ -140,30 +148,33 @@ cdef class Entries:
         y : int32 array, optional
             Labels (B, T) of segments, or places (B, 2 n) that `known_trees` writes.
         """
-        cdef Py_ssize_t b, n = self.n, longest = max(self.sizes, default=0), slot
+        cdef Py_ssize_t b, slot, longest = self.longest(0, self.n)
         cdef int64_t work = 0
         cdef entries_task* t = &self.task
-        for b in range(n):
+        cdef Entries other = self
+        for b in range(self.n):
             work += self.work(self.lengths[b])
-        n_threads = threads_for(n_threads, n, work)
-        others = [self] + [type(self)(self.scores, self.shared, self.sizes) for _ in range(n_threads - 1)]
-        places, wide = np.empty(n_threads, np.intp), bytearray(n)
+        n_threads = threads_for(n_threads, self.n, work)
+        wide, threads, places = bytearray(self.n), [], scratch(NULL, n_threads * sizeof(void*))
         memset(t, 0, sizeof(entries_task))
-        t.threads, t.wide, t.values = <void**> array_data(places), wide, <double*> array_data(log_z)
+        t.threads, t.wide, t.values = <void**> scratch_data(places), wide, <double*> array_data(log_z)
         if parts is not None:
             t.parts, t.counts = <char*> array_data(parts), <char*> array_data(counts)
+            self.step = counts.size // max(self.n, 1)
         if ends is not None:
             t.first, t.last = <double*> array_data(ends[0]), <double*> array_data(ends[1])
         if y is not None:
             t.y, t.known = <const int32_t*> array_data(y), <double*> array_data(known)
-        rooms = []
         for slot in range(n_threads):
-            t.threads[slot] = <void*> others[slot]
-            rooms.append((<Entries> others[slot]).room(longest, parts is not None))
-            (<Entries> others[slot]).step = counts.size // max(n, 1) if parts is not None else 0
-        each_part(sums_of_entry, t, n, n_threads)
+            if slot:
+                other = type(self)(self.scores, self.shared, self.sizes)
+            other.step = self.step
+            other.room(longest, t.parts != NULL)
+            threads.append(other)
+            t.threads[slot] = <void*> other
+        each_part(sums_of_entry, t, self.n, n_threads)
         self.kept = log_z, parts, counts, ends, y, known
-        return [b for b in range(n) if wide[b]] if 1 in wide else []
+        return [b for b in range(self.n) if wide[b]] if 1 in wide else []
 
     def finish_wide(self, wide):
         """Take the indicators off the sums of these entries, which have been written."""
@@ -172,10 +183,10 @@ cdef class Entries:
 
     def best(self, Py_ssize_t first, Py_ssize_t last, values, y):
         """Write the best outputs and their scores, -inf where there is none."""
-        cdef Py_ssize_t b, step = y.size // max(len(y), 1)
+        cdef Py_ssize_t b, step = y.size // max(self.n, 1)
         cdef double* scores = <double*> array_data(values)
         cdef int32_t* to = <int32_t*> array_data(y)
-        _room = self.room(max(self.sizes[first:last], default=0), False)
+        self.room(self.longest(first, last), False)
         with nogil:
             for b in range(first, last):
                 scores[b] = 0.0
@@ -193,8 +204,9 @@ cdef class Entries:
         cdef Py_ssize_t b, step = y.size // max(k * self.n, 1)
         cdef double* value = <double*> array_data(values)
         cdef int32_t* to = <int32_t*> array_data(y)
-        _room, room = self.room(max(self.sizes, default=0), False), np.empty(k * sizeof(detour), np.uint8)
-        cdef detour* found = <detour*> array_data(room)
+        self.room(self.longest(0, self.n), False)
+        room = scratch(NULL, k * sizeof(detour))
+        cdef detour* found = <detour*> scratch_data(room)
         with nogil:
             for b in range(self.n):
                 if self.lengths[b] == 0:
@@ -238,12 +250,13 @@ cdef class Entries:
         log_z : float64 array (B,)
         y : int32 array (B, n_samples, ...)
         """
-        cdef Py_ssize_t b, j, n_samples = y.shape[1], size = int(np.prod(y.shape[2:]))
+        cdef Py_ssize_t b, j, n_samples = array_shape(y)[1], size = y.size // max(n_samples * self.n, 1)
         cdef double* values = <double*> array_data(log_z)
         cdef const double* uniform
         cdef int32_t* to
         cdef int32_t* first_of = <int32_t*> array_data(y)
-        _room, wide = self.room(max(self.sizes[first:last], default=0), False), []
+        self.room(self.longest(first, last), False)
+        wide = []
         for b in range(first, last):
             values[b] = 0.0
             if self.lengths[b] > 0 and self.run(b, values + b, NULL, NULL, NULL):
@@ -265,15 +278,14 @@ cdef class Segments(Entries):
 
     cdef segments s
 
-    cdef object room(self, Py_ssize_t longest, bint for_parts):
-        self.s.L, self.s.K, self.s.is_double = self.scores.shape[2], self.scores.shape[3], self.is_double
-        cdef Py_ssize_t L = self.s.L, K = self.s.K
-        tables = np.empty(K * K + 2 * L * K + 2 * K)
-        rows = np.empty((longest + 1) * (3 * K + 2))
-        terms = np.empty(longest * L * K if for_parts else 0)
-        self.s.tables, self.s.rows = <double*> array_data(tables), <double*> array_data(rows)
-        self.s.terms = <double*> array_data(terms)
-        return tables, rows, terms
+    cdef int room(self, Py_ssize_t longest, bint for_parts) except -1:
+        cdef segments* s = &self.s
+        s.L, s.K, s.is_double = array_shape(self.scores)[2], array_shape(self.scores)[3], self.is_double
+        cdef Py_ssize_t n_tables = s.K * s.K + 2 * s.L * s.K + 2 * s.K, n_rows = (longest + 1) * (3 * s.K + 2)
+        self.held = scratch(NULL, 8 * (n_tables + n_rows + (longest * s.L * s.K if for_parts else 0)))
+        s.tables = <double*> scratch_data(self.held)
+        s.rows, s.terms = s.tables + n_tables, s.tables + n_tables + n_rows
+        return 0
 
     cdef int64_t work(self, int64_t n) noexcept nogil:
         return 10 * n * self.size // (4 + 4 * self.is_double) // max(self.tokens, 1)
@@ -363,12 +375,13 @@ cdef class Segments(Entries):
         ----------
         scores : float64 array (B, T + 1, K), all -inf
         """
-        cdef Py_ssize_t b, longest = scores.shape[1]
+        cdef Py_ssize_t b, longest = array_shape(scores)[1]
         cdef int32_t* path
         cdef double* to = <double*> array_data(scores)
         cdef double value
-        _room, y = self.room(longest - 1, False), np.empty(longest, np.int32)
-        path = <int32_t*> array_data(y)
+        self.room(longest - 1, False)
+        y = scratch(NULL, 4 * longest)
+        path = <int32_t*> scratch_data(y)
         with nogil:
             for b in range(self.n):
                 if self.lengths[b] and not self.run(b, &value, NULL, NULL, path):
@@ -409,7 +422,7 @@ def known_segments(y, lengths, int32_t K, int64_t L, checked):
     cdef const int32_t* label = <const int32_t*> array_data(y)
     cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
     cdef int32_t* out = <int32_t*> array_data(checked)
-    cdef Py_ssize_t b, t, n = len(y), width = y.shape[1]
+    cdef Py_ssize_t b, t, n = array_shape(y)[0], width = array_shape(y)[1]
     cdef int64_t own = 0
     for b in range(n):
         for t in range(width):
@@ -471,17 +484,19 @@ cdef class Brackets(Entries):
 
     cdef brackets s
 
-    cdef object room(self, Py_ssize_t longest, bint for_parts):
-        self.s.m, self.s.K, self.s.is_double = self.scores.shape[1], self.scores.shape[3], self.is_double
-        self.s.S = self.s.K if self.shared else 1
-        cdef Py_ssize_t n = longest, S = self.s.S
-        chart = np.empty(n * n * (3 * S + 3) + 48 * n + 8)
-        tables = np.empty(2 * S * S * S + 4 * S * S + 2 * n + 3 * self.s.K + 8)
-        labels = np.empty(n * n + 3 * n, np.int32)
-        terms = np.empty(0 if self.shared else (n if for_parts else 1) * n * self.s.K + 16, self.scores.dtype)
-        self.s.chart, self.s.tables = <double*> array_data(chart), <double*> array_data(tables)
-        self.s.labels, self.s.terms = <int32_t*> array_data(labels), array_data(terms)
-        return chart, tables, labels, terms
+    cdef int room(self, Py_ssize_t n, bint for_parts) except -1:
+        cdef brackets* s = &self.s
+        cdef Py_ssize_t S, n_chart, n_tables, n_terms
+        s.m, s.K, s.is_double = self.tokens, array_shape(self.scores)[3], self.is_double
+        s.S = S = s.K if self.n_shared else 1
+        n_chart = n * n * (3 * S + 3) + 48 * n + 8
+        n_tables = 2 * S * S * S + 4 * S * S + 2 * n + 3 * s.K + 8
+        n_terms = (0 if self.n_shared else (n if for_parts else 1) * n * s.K) + 16
+        self.held = scratch(NULL, 8 * (n_chart + n_tables + n_terms) + 4 * (n * n + 3 * n))
+        s.chart = <double*> scratch_data(self.held)
+        s.tables, s.terms = s.chart + n_chart, s.chart + n_chart + n_tables
+        s.labels = <int32_t*> (s.chart + n_chart + n_tables + n_terms)
+        return 0
 
     cdef int64_t work(self, int64_t n) noexcept nogil:
         cdef int64_t labels = self.size // (4 + 4 * self.is_double) // max(self.tokens * self.tokens, 1)
@@ -613,8 +628,9 @@ cdef class Brackets(Entries):
         cdef int32_t* path
         cdef double* to = <double*> array_data(scores)
         cdef double value
-        _room, y = self.room(max(self.sizes, default=0), False), np.empty(self.tokens * self.tokens, np.int32)
-        path = <int32_t*> array_data(y)
+        self.room(self.longest(0, self.n), False)
+        y = scratch(NULL, 4 * self.tokens * self.tokens)
+        path = <int32_t*> scratch_data(y)
         with nogil:
             for b in range(self.n):
                 if self.lengths[b] and not self.run(b, &value, NULL, NULL, path):
@@ -700,11 +716,12 @@ def known_trees(y, lengths, int32_t n_labels, checked, places, int n_threads):
         Where the scores of the labels stand, in an array (n, n, K) of an entry.
     """
     cdef trees_task t
-    t.y, t.lengths, t.width = <const int32_t*> array_data(y), <const int64_t*> array_data(lengths), y.shape[1]
+    cdef Py_ssize_t n = array_shape(y)[0]
+    t.y, t.lengths, t.width = <const int32_t*> array_data(y), <const int64_t*> array_data(lengths), array_shape(y)[1]
     t.checked, t.places, t.n_labels = <int32_t*> array_data(checked), <int32_t*> array_data(places), n_labels
     t.unknown = n_labels * t.width * t.width > 2147483647
     if not t.unknown:
-        each_part(copy_tree, &t, len(y), threads_for(n_threads, len(y), y.size // 2))
+        each_part(copy_tree, &t, n, threads_for(n_threads, n, n * t.width * t.width // 2))
     return not t.unknown
 
 

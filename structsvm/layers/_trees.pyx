@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from structsvm._arrays cimport array_data, array_shape
+from structsvm._arrays cimport array_data, array_shape, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
 
@@ -111,8 +111,8 @@ cdef class Batch:
         if heads is not None:
             t.heads, t.known = <const int32_t*> array_data(heads), <double*> array_data(known)
         t.size = self.room_of(longest)
-        room, flags = np.empty(t.n_threads * t.size + LINE, np.uint8), bytearray(self.n)
-        t.room = <char*> ((<uintptr_t> array_data(room) + LINE - 1) // LINE * LINE)
+        room, flags = scratch(NULL, t.n_threads * t.size + LINE), bytearray(self.n)
+        t.room = <char*> ((<uintptr_t> scratch_data(room) + LINE - 1) // LINE * LINE)
         t.in_logs = flag = flags
         each_part(sums_of_group, &t, n_groups, t.n_threads)
         return [b for b in range(self.n) if flag[b]] if 1 in flags else []
@@ -166,12 +166,12 @@ cdef class Batch:
         sizes : int64 array (last - first,)
         """
         cdef Py_ssize_t b, longest = max(self.arrays[1][first:last], default=0), more = self.scores.several
-        room, sizes = np.empty(trees_size(longest)), np.zeros(last - first, np.int64)
+        room, sizes = scratch(NULL, 8 * trees_size(longest)), np.zeros(last - first, np.int64)
         tables = np.empty((last - first, (longest + more + 1) ** 2), np.float32)
         cdef float* table = <float*> array_data(tables)
         cdef int64_t* size = <int64_t*> array_data(sizes)
         cdef trees s = self.scores
-        s.memory = <double*> array_data(room)
+        s.memory = <double*> scratch_data(room)
         with nogil:
             for b in range(first, last):
                 s.n, s.scores = self.lengths[b], self.arcs + b * self.step
@@ -261,8 +261,8 @@ def known_heads(heads, lengths, bint several, bint projective, checked):
     cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
     cdef int32_t* out = <int32_t*> array_data(checked)
     cdef Py_ssize_t b, word, n = array_shape(heads)[0], width = array_shape(heads)[1]
-    room = np.empty(width + 1, np.int32)
-    cdef int32_t* start = <int32_t*> array_data(room)
+    room = scratch(NULL, 4 * width + 4)
+    cdef int32_t* start = <int32_t*> scratch_data(room)
     cdef bint known = True
     with nogil:
         for b in range(n):

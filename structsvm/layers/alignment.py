@@ -204,7 +204,7 @@ class Alignment(Places):
         return entries, letters, y[entries, letters]
 
     def _letters(self, y: Labels, scores: Scores, entries: Integers, partners: Integers) -> list[Bools]:
-        """Which letters open and extend gaps, of x and of z, and which of x are in one, and outside."""
+        """Masks of letters that open and extend gaps, of x and of z, and of those of x in a gap, and outside."""
         n, _, m = scores.parts[0].shape
         paired = np.zeros((n, m), bool)
         paired[entries, partners] = True
