@@ -14,7 +14,7 @@
 #include <unistd.h>
 #endif
 
-#include "pythread.h"
+#include <pythread.h>
 
 /* So many nanoseconds a thread looks out, before it sleeps; and microseconds between two looks for a signal. */
 enum { POOL_SPIN = 50000, POOL_SLEEP = 20000 };
