@@ -82,6 +82,7 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
     const int64_t K = s->K, n = s->n - i;
     const float *x = (const float *)s->scores + (i * s->m + i) * K;
     float *to = (float *)h->terms + place, top = bracketings_exponentials(x, n * K, to);
+    int few = 0;
     rows_part_bits last;
     for (int l = 0; l < PART; l++) last[l] = l <= (K - 1) % PART ? -1 : 0;
     s->tables[3 * K + i] = top;
@@ -89,8 +90,9 @@ static void bracketings_narrow(const brackets *s, const bracketings *h, int64_t 
         float sum = bracketings_sum(to + w * K, K, last);
         h->e[w * h->stride + i] = top;
         h->sums[w * h->stride + i] = sum;
+        few |= !(sum >= BRACKETINGS_NEAR);
     }
-    for (int64_t w = 0; w < n; w++) {
+    for (int64_t w = 0; w < n && few; w++) {
         if (h->sums[w * h->stride + i] >= BRACKETINGS_NEAR) continue;
         float own[PART];
         memcpy(own, to + (w + 1) * K, sizeof own);     /* the next span's, for what is written behind the end */
@@ -131,12 +133,7 @@ static void bracketings_part(const brackets *s, const bracketings *h, int64_t i,
 
 /* ---- products ---- */
 
-/* Processors of before 2013 do with logs, and less code. */
-#if defined(__SSE2__) && !defined(__AVX__)
-enum { HAS_PRODUCTS = 0 };
-#else
-enum { HAS_PRODUCTS = 1 };
-#endif
+enum { HAS_PRODUCTS = !PARTS_OLD };    /* or logs alone */
 
 /* Whether all numbers of a row that are not 0 are in the range; the greatest. */
 SPANS_RARE int bracketings_fit(const double *row, int64_t n, double *greatest) {
@@ -375,7 +372,9 @@ static int bracketing_sums(const brackets *s, double *log_z, void *parts) {
     int64_t n = s->n, done = 0;
     double shift;
     if (!HAS_PRODUCTS) return bracketings_in_logs(s, log_z, parts);
-    memset(s->chart, 0, (BRACKETINGS_FRONT + 4 * n * h.stride) * sizeof(double));
+    memset(s->chart, 0, (BRACKETINGS_FRONT + n * h.stride) * sizeof(double));
+    if (parts != NULL) memset(h.q, 0, n * h.stride * sizeof(double));
+    for (int64_t w = 0; w < n; w++) doubles_put(h.sums + w * h.stride + n - w, (doubles){0});
     for (int64_t i = 0; i < n; i++) {
         const int64_t place = parts == NULL ? 0 : (i * n + i) * s->K;
         if (s->is_double) bracketings_wide(s, &h, i, place);

@@ -257,6 +257,7 @@ static int NAMED(best)(const potentials *s, int32_t *states) {
         REAL top = NAMED(greatest)(now, S);
         if (top == -INFINITY) return 1;
         for (int64_t q = 0; q < S; q++) now[q] -= top;
+        if (s->logs != NULL) s->logs[t] = top;
         if (stop_count(&done, S * K / 4 + 2 * S) < 0) return -1;
     }
     const REAL *value = values + (T - 1) * S;

@@ -18,6 +18,13 @@
 #define ROWS_PICK(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
 #endif
 
+/* Processors of before 2013 do with less code, some of which would be for them alone. */
+#if defined(__SSE2__) && !defined(__AVX__)
+#define PARTS_OLD 1
+#else
+#define PARTS_OLD 0
+#endif
+
 /* GCC keeps sums of vectors that are wider than registers in memory. */
 #if defined(__AVX512F__)
 enum { PART = 16 };

@@ -38,13 +38,16 @@ typedef struct {
 /* One function for floats, one for doubles. `sums` writes log Z (-inf if no labelling is allowed: nothing else is written
  * then) and, unless `nodes` is NULL, the probabilities of states and of pairs of states: each step's with `apart` (always
  * where each > 0), or the sum of all steps'. It returns 0, 1 if logs are needed and there is no room for them, or -1 (see
- * sets.h). `best` writes the states of the best labelling; it returns 0, 1 if none is allowed, or -1. */
+ * sets.h). `best` writes the states of the best labelling; it returns 0, 1 if none is allowed, or -1. It leaves in `rows`
+ * the best scores of what ends in each state of a token, less the greatest of them, which `logs` gets unless it is NULL,
+ * and then those of what comes before each state. */
 typedef struct {
-    int lanes;   /* entries that `beside` computes side by side, see chain_lanes.h */
+    int lanes;   /* entries that `beside` computes side by side, see chain_lanes.h; 1 where it is not there */
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);
     int (*best[2])(const potentials *s, int32_t *states);
     int (*beside)(const potentials *s, double *log_z, float *const *nodes, float *const *pairs);
     int (*within)(const void *numbers, int is_double, int64_t n, double most);
+    void (*add)(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *totals);
 } potentials_kernels;
 
 KERNELS_OF(potentials);
@@ -97,6 +100,12 @@ static __attribute__((noinline, cold)) int numbers_within(const void *numbers, i
         if (!good[l]) return 0;
     while (j < n && x[j] < high && x[j] > -high) j++;
     return j == n;
+}
+
+/* Add rows of n numbers, `step` apart, to totals. */
+static void numbers_add(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *restrict totals) {
+    for (; n_rows > 0; n_rows--, rows += step)
+        for (int64_t j = 0; j < n; j++) totals[j] += rows[j];
 }
 
 #endif

@@ -31,7 +31,7 @@ enum { TREES_OK = 0, TREES_IN_LOGS = 1, TREES_NONE = 2, TREES_SQUARES = 7 };
  * only logs will do, and what was written is of no use; or -1 (see sets.h). `table` writes n + several + 1 rows of floats for
  * the search for the best tree; TREES_NONE if a word has no head. */
 typedef struct {
-    int lanes;   /* entries that `beside` computes side by side, see tree_lanes.h */
+    int lanes;   /* entries that `beside` computes side by side, see tree_lanes.h; 1 where it is not there */
     int (*sums)(const trees *s, double *log_z, void *arcs);
     int (*beside)(const trees *s, double *log_z, float *const *arcs);
     int (*alone)(const trees *s, double *log_z, float *arcs);   /* see tree_alone.h; with AVX-512 only, where the others are not */

@@ -1,11 +1,16 @@
-"""How work without the GIL is interrupted: Ctrl-C in a thread of its own, a job's flag in a thread of a pool.
+"""How work without the GIL is interrupted, and shared among threads (see pool.h).
+
+Ctrl-C interrupts a thread of its own, a job's flag one of a pool.
 
 Kernels count what they do (`poll`). A thread looks up only when it has done enough: then one at work on a `Job` reads
 the job's flag, without the GIL, and any other lets Python handle its signals. Flag and count belong to the job and to
 the thread: nothing that is stopped here stops any work elsewhere.
 """
 
+import _thread
+
 from cpython.exc cimport PyErr_CheckSignals
+from libc.string cimport memset
 
 from structsvm._typedefs cimport int64_t
 
@@ -119,3 +124,139 @@ cdef class Job:
 
     def __reduce__(self):
         raise TypeError("a Job belongs to the threads at work on it")
+
+
+cdef extern from *:
+    """
+    /* For Cython, which raises the exception that is set. */
+    static int stop_raised(void) { return -1; }
+    """
+    int stop_raised() except -1
+
+cdef extern from "pool.h":
+    ctypedef struct pool_task:
+        pool_body body
+        void* context
+        void* flag
+        void* errors
+        int64_t n_parts
+        int n_threads
+    ctypedef void* PyThread_type_lock
+    ctypedef struct pool_bed:
+        PyThread_type_lock lock
+    int WAIT_LOCK
+    PyThread_type_lock PyThread_allocate_lock()
+    int PyThread_acquire_lock(PyThread_type_lock lock, int wait)
+    bint pool_ready()
+    int pool_count(int more)
+    int pool_work(void* task, int slot) except -1 nogil
+    int pool_work_quietly "pool_work" (void* task, int slot) noexcept nogil
+    void pool_offer(pool_task* t)
+    pool_task* pool_join(pool_bed* bed, int* slot) nogil
+    void pool_leave(pool_task* t) nogil
+    bint pool_ended(pool_task* t) nogil
+
+# Nanoseconds of work that it takes to wake another thread for.
+cdef enum:
+    LEAST_WORK = 10000
+
+
+cdef int threads_for(int n_threads, int64_t n_parts, int64_t work) noexcept nogil:
+    return <int> max(1, min(n_threads, n_parts, work // LEAST_WORK))
+
+
+cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads) except -1:
+    cdef pool_task t
+    cdef int64_t part
+    cdef bint ended = False
+    if n_threads < 2 or n_parts < 2:
+        with nogil:
+            for part in range(n_parts):
+                body(context, 0, part)
+        return 0
+    cdef Job job = Job()
+    errors = []
+    memset(&t, 0, sizeof(t))
+    t.body, t.context, t.flag, t.errors = body, context, &job.flag, <void*> errors
+    t.n_parts, t.n_threads = n_parts, <int> min(n_threads, n_parts)
+    if not pool_ready():
+        raise MemoryError
+    start(t.n_threads - 1)
+    pool_offer(&t)
+    while not ended:
+        try:
+            with nogil:
+                pool_work(&t, 0)
+                ended = pool_ended(&t)
+                if not ended:
+                    look()
+        except BaseException as error:      # also of a look, at which helpers may still be at work
+            errors.insert(0, error)
+            stop_set(&job.flag)
+    if errors:
+        raise errors[0]
+    return 0
+
+
+cdef int start(int wanted) except -1:
+    """Start helpers until there are as many. Where no more can be started, there are fewer."""
+    while pool_count(0) < wanted:
+        pool_count(1)
+        try:
+            _thread.start_new_thread(help_out, ())
+        except RuntimeError:        # no memory for a thread
+            pool_count(-1)
+            break
+    return 0
+
+
+def help_out():
+    """Take part in tasks until the process ends."""
+    global stop_job
+    cdef pool_bed bed
+    cdef pool_task* t
+    cdef int slot
+    bed.lock = PyThread_allocate_lock()
+    if bed.lock == NULL:
+        raise MemoryError
+    PyThread_acquire_lock(bed.lock, WAIT_LOCK)
+    with nogil:
+        while True:
+            t = pool_join(&bed, &slot)
+            stop_job = <const stop_flag*> t.flag
+            if pool_work_quietly(t, slot) < 0:
+                with gil:
+                    keep_error(t)
+            stop_job = NULL
+            pool_leave(t)
+
+
+cdef void keep_error(pool_task* t) noexcept:
+    """Leave the exception that is set to the caller."""
+    try:
+        stop_raised()
+    except BaseException as error:
+        (<list> t.errors).append(error)
+
+
+cdef struct ranges:
+    void* function
+    void* bounds
+    void* results
+
+
+def each_range(function, bounds, int n_threads):
+    """Return a list of ``function(a, b)``, for the ranges between n + 1 bounds, by so many threads."""
+    cdef ranges r
+    results = [None] * (len(bounds) - 1)
+    r.function, r.bounds, r.results = <void*> function, <void*> bounds, <void*> results
+    each_part(of_range, &r, len(results), n_threads)
+    return results
+
+
+cdef int of_range(void* context, int slot, int64_t part) except -1 nogil:
+    with gil:
+        bounds = <list> (<ranges*> context).bounds
+        found = (<object> (<ranges*> context).function)(bounds[part], bounds[part + 1])
+        (<list> (<ranges*> context).results)[part] = found
+    return 0

@@ -314,3 +314,62 @@ cdef class _Room:
             alignment_trace_sum(&self.s, uniforms, self.terms, <int32_t> self.batch.columns, y)
         self.count(self.s.n * self.s.m)
         return 0
+
+
+def known_alignments(y, lengths, int64_t m, bint outer_pay, bint outer_free, checked):
+    """Copy partners with -1 beyond the lengths; returns whether all are known, and alignments of the mode.
+
+    Parameters
+    ----------
+    y, checked : int32 arrays (B, n)
+    lengths : int64 array (B, 2)
+    outer_pay, outer_free : bool
+        Whether letters beyond the outer pairs may be in a gap, and whether they may be outside; where both may be, they
+        are outside if no letter of the other string stands there.
+    """
+    cdef const int32_t* letters = <const int32_t*> array_data(y)
+    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
+    cdef int32_t* out = <int32_t*> array_data(checked)
+    cdef Py_ssize_t b, i, n = len(y), width = y.shape[1]
+    for b in range(n):
+        for i in range(width):
+            out[i] = letters[i] if i < sizes[2 * b] else -1
+        if not is_alignment(out, sizes[2 * b], sizes[2 * b + 1], m, outer_pay, outer_free):
+            return False
+        letters, out = letters + width, out + width
+    return True
+
+
+cdef bint is_alignment(
+    const int32_t* y, int64_t n, int64_t width, int64_t m, bint outer_pay, bint outer_free
+) noexcept nogil:
+    cdef int64_t i, before = -1, first = -1, last = n
+    for i in range(n):
+        if 0 <= y[i] < m:
+            if y[i] <= before or y[i] >= width:
+                return False
+            before, last, first = y[i], i, i if first < 0 else first
+        elif not m <= y[i] <= m + 1:
+            return False
+    if first < 0:
+        return is_end(y, n, m, True, outer_pay, outer_free)
+    for i in range(first, last):
+        if y[i] > m:
+            return False
+    return (
+        is_end(y, first, m, y[first] == 0, outer_pay, outer_free)
+        and is_end(y + last + 1, n - 1 - last, m, y[last] == width - 1, outer_pay, outer_free)
+    )
+
+
+cdef bint is_end(
+    const int32_t* y, int64_t n, int64_t m, bint alone, bint outer_pay, bint outer_free
+) noexcept nogil:
+    """Whether letters beyond the outer pairs, `alone` if none of the other string stand there, are of the mode."""
+    cdef int64_t i
+    for i in range(n):
+        if y[i] != y[0]:
+            return False
+    if n == 0:
+        return True
+    return outer_pay and not (outer_free and alone) if y[0] == m else outer_free

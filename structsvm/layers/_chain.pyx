@@ -5,15 +5,15 @@ the batch alone, so that the bits do not depend on how it is split among threads
 """
 
 from cython cimport floating
-from libc.math cimport INFINITY, exp
+from libc.math cimport INFINITY, exp, fabs
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from structsvm._arrays cimport array_data
+from structsvm._arrays cimport array_data, array_shape, ndarray, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
-from structsvm.execution._stop cimport poll
+from structsvm.execution._stop cimport each_part, poll, threads_for
 
 cdef extern from "potentials.h" nogil:
     ctypedef struct potentials:
@@ -32,9 +32,25 @@ cdef extern from "potentials.h" nogil:
         int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
         int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs) except -1 nogil
         int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
+        void (*add)(const float* rows, int64_t n_rows, int64_t step, int64_t n, double* totals) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
+cdef extern from "detours.h" nogil:
+    ctypedef struct detour:
+        double score
+        int32_t parent
+        int32_t at[5]
+    int detours_add(detour* found, int known, int most, detour other)
+    int detours_take(detour* found, int known, detour* best)
+
+cdef extern from "numpy/ndarraytypes.h" nogil:
+    int NPY_FLOAT, NPY_DOUBLE, NPY_INT
+    bint PyArray_ISCARRAY_RO(ndarray array)
+    int PyArray_TYPE(ndarray array)
+
+# For floats, and for doubles, which the third set has not: they gain nothing from it.
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
+cdef const potentials_kernels* OF_DOUBLES = potentials_kernels_of(min(kernel_set(), 1), poll)
 
 
 # Groups with fewer entries are computed one by one, which is then as fast.
@@ -44,32 +60,48 @@ cdef enum:
 
 
 cdef class _Room:
-    """Scratch of some groups, and where their results go."""
+    """Scratch of a thread."""
 
-    cdef object arrays
+    cdef object held, more
     cdef void* rows
     cdef void* tables
     cdef double* totals
     cdef double* logs
-    cdef double* values
-    cdef char* nodes
-    cdef char* pairs
-    cdef Py_ssize_t longest, step
+    cdef Py_ssize_t longest
 
     def __cinit__(self, Batch batch, Py_ssize_t longest):
         cdef Py_ssize_t S = batch.scores.S, K = batch.scores.K, wide = (K + 3) // 4 * 4, lanes = batch.together
+        cdef Py_ssize_t n_rows = max(2 * longest * S, (2 * longest + 3) * wide * lanes)
+        cdef Py_ssize_t n_tables = max(3 * S * K + 5 * S, 2 * wide * wide)
         self.longest = longest
-        rows = np.empty(max(2 * longest * S, (2 * longest + 3) * wide * lanes), batch.dtype)
-        tables = np.empty(max(3 * S * K + 5 * S, 2 * wide * wide), batch.dtype)
-        totals = np.empty(S * K)
-        self.arrays = [rows, tables, totals]
-        self.rows, self.tables, self.totals = array_data(rows), array_data(tables), <double*> array_data(totals)
+        self.held = scratch(NULL, 8 * S * K + (n_rows + n_tables) * batch.size)
+        self.totals = <double*> scratch_data(self.held)
+        self.rows = self.totals + S * K
+        self.tables = <char*> self.rows + n_rows * batch.size
 
     cdef int add_logs(self, Py_ssize_t S) except -1:
-        logs = np.empty(2 * self.longest * S + 2 * S)
-        self.arrays.append(logs)
-        self.logs = <double*> array_data(logs)
+        self.more = scratch(NULL, 16 * (self.longest + 1) * S)
+        self.logs = <double*> scratch_data(self.more)
         return 0
+
+
+# The sums of a batch: where they go, labellings whose indicators are taken off, and each thread's _Room.
+cdef struct chains_task:
+    void* batch
+    void** rooms
+    double* values
+    char* nodes
+    char* pairs
+    char* first
+    char* last
+    const int32_t* labels
+    double* known
+    Py_ssize_t step
+
+
+cdef int sums_of_group(void* task, int slot, int64_t group) except -1 nogil:
+    cdef const chains_task* t = <const chains_task*> task
+    return (<Batch> t.batch).sum_group(t, <_Room> t.rooms[slot], group)
 
 
 cdef class Batch:
@@ -81,6 +113,7 @@ cdef class Batch:
     """
 
     cdef potentials scores
+    cdef const potentials_kernels* kernels
     cdef object arrays, dtype
     cdef int is_double
     cdef const char* emissions
@@ -90,34 +123,31 @@ cdef class Batch:
     cdef int64_t* order
 
     def __init__(self, emissions, transitions, start, end, lengths, bint apart=False):
-        self.arrays = emissions, transitions, start, end, lengths
+        cdef Py_ssize_t* steps = array_shape(transitions)
+        cdef Py_ssize_t b, ascents = 0
         self.emissions, self.transitions = <const char*> array_data(emissions), <const char*> array_data(transitions)
         self.dtype, self.lengths = emissions.dtype, <const int64_t*> array_data(lengths)
-        self.size = emissions.itemsize
+        self.size, self.n, self.together = emissions.itemsize, array_shape(lengths)[0], 1
         self.is_double = self.size == 8
-        self.scores.S, self.scores.K = transitions.shape[2], transitions.shape[3]
-        self.width = emissions.shape[1] * self.scores.S
-        self.scores.each = 0
-        if transitions.shape[1] != 1:
-            self.scores.each = self.scores.S * self.scores.K
+        self.kernels = OF_DOUBLES if self.is_double else KERNELS
+        self.scores.S, self.scores.K = steps[2], steps[3]
+        self.width = array_shape(emissions)[1] * self.scores.S
+        self.scores.each = self.scores.S * self.scores.K if steps[1] != 1 else 0
+        self.per_entry = steps[1] * steps[2] * steps[3] if steps[0] > 1 else 0
         self.scores.apart = apart or self.scores.each > 0
-        self.per_entry = transitions[0].size if transitions.shape[0] > 1 else 0
-        self.n, self.together = len(lengths), 1
         if not (self.is_double or self.scores.apart or self.per_entry) and self.scores.S == self.scores.K:
             self.together = KERNELS.lanes
-        cdef Py_ssize_t b, ascents = 0
         for b in range(1, self.n):
             ascents += self.lengths[b] > self.lengths[b - 1]
-        order = np.argsort(-lengths, kind="stable") if ascents else np.arange(self.n)
-        self.arrays += (order,)
-        self.order = <int64_t*> array_data(order)
+        order = np.argsort(-lengths, kind="stable") if ascents else None
+        self.arrays = emissions, transitions, start, end, lengths, order
+        self.order = NULL if order is None else <int64_t*> array_data(order)
         self.scores.start = array_data(start)
         self.scores.end = array_data(end)
 
-    @property
-    def n_groups(self):
-        """Groups of entries that are computed side by side."""
-        return (self.n + self.together - 1) // self.together
+    cdef Py_ssize_t at(self, Py_ssize_t place) noexcept nogil:
+        """The entry at a place in the order of lengths."""
+        return place if self.order == NULL else self.order[place]
 
     cdef potentials entry(self, Py_ssize_t b) noexcept nogil:
         cdef potentials s = self.scores
@@ -126,53 +156,79 @@ cdef class Batch:
         s.A = self.transitions + b * self.per_entry * self.size
         return s
 
-    cdef Py_ssize_t longest(self, Py_ssize_t first, Py_ssize_t last):
-        """The most tokens of an entry of some groups."""
-        cdef Py_ssize_t place
-        cdef int64_t longest = 0
-        for place in range(first * self.together, min(last * self.together, self.n)):
-            longest = max(longest, self.lengths[self.order[place]])
-        return longest
+    def sums(self, int n_threads, log_z, nodes, pairs, edges=None, y=None, known=None):
+        """Write log partitions and, unless `nodes` is None, marginals, which are of no use without any labelling.
 
-    def sums(self, Py_ssize_t first, Py_ssize_t last, log_z, nodes, pairs):
-        """Write log partitions of groups first .. last - 1 and, unless `nodes` is None, their entries' marginals.
+        With y, labellings of a chain of order 1, all of which are known within the lengths, their scores are written,
+        and their indicators taken off the marginals. Marginals beyond a length are 0.
 
-        Marginals beyond a length are 0; those of an entry without any labelling are of no use.
+        Parameters
+        ----------
+        log_z, known : float64 arrays (B,)
+        nodes, pairs : arrays like emissions and transitions, of all entries, or None
+        edges : tuple of two arrays (B, S), optional
+            They get the marginals of the first and the last token of each entry that has some.
+        y : int32 array (B, T)
         """
-        cdef _Room room = _Room(self, self.longest(first, last))
-        cdef Py_ssize_t group, place, stop, b
-        cdef int lane, alone
-        room.values = <double*> array_data(log_z)
+        cdef chains_task t
+        cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0, slot
+        cdef int64_t n_groups = (self.n + self.together - 1) // self.together
+        cdef int64_t work = self.n * longest * (10 + self.scores.S * (self.scores.K + 20) // 24)
+        memset(&t, 0, sizeof(t))
+        t.batch, t.values = <void*> self, <double*> array_data(log_z)
         if nodes is not None:
-            room.nodes, room.pairs = <char*> array_data(nodes), <char*> array_data(pairs)
-            room.step = pairs[0].size
-        with nogil:
-            for group in range(first, last):
-                place, stop = group * self.together, min((group + 1) * self.together, self.n)
-                if room.nodes != NULL:
-                    self.clear(room, place, stop)
-                alone = (1 << (stop - place)) - 1
-                if stop - place >= LEAST_BESIDE:
-                    alone &= self.beside(room, place, stop)
-                for lane in range(stop - place):
-                    if alone >> lane & 1:
-                        b = self.order[place + lane]
-                        self.by_itself(room, b)
+            t.nodes, t.pairs = <char*> array_data(nodes), <char*> array_data(pairs)
+            t.step = pairs.size // max(self.n, 1)
+        if edges is not None:
+            t.first, t.last = <char*> array_data(edges[0]), <char*> array_data(edges[1])
+        if y is not None:
+            t.labels, t.known = <const int32_t*> array_data(y), <double*> array_data(known)
+        n_threads = threads_for(n_threads, n_groups, work)
+        rooms, places = [], scratch(NULL, n_threads * sizeof(void*))
+        t.rooms = <void**> scratch_data(places)
+        for slot in range(n_threads):
+            room = _Room(self, longest)
+            rooms.append(room)
+            t.rooms[slot] = <void*> room
+        each_part(sums_of_group, &t, n_groups, n_threads)
 
-    cdef void clear(self, _Room room, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
+    cdef int sum_group(self, const chains_task* t, _Room room, Py_ssize_t group) except -1 nogil:
+        cdef Py_ssize_t place = group * self.together, stop = min(place + self.together, self.n), b
+        cdef int lane, alone = (1 << (stop - place)) - 1
+        if t.nodes != NULL:
+            self.clear(t, place, stop)
+        if stop - place >= LEAST_BESIDE:
+            alone &= self.beside(t, room, place, stop)
+        for lane in range(<int> (stop - place)):
+            b = self.at(place + lane)
+            if alone >> lane & 1:
+                self.by_itself(t, room, b)
+            if t.labels != NULL:
+                self.less_known(t, b)
+            if t.first != NULL and self.lengths[b]:
+                self.copy_edges(t, b)
+        return 0
+
+    cdef void copy_edges(self, const chains_task* t, Py_ssize_t b) noexcept nogil:
+        cdef Py_ssize_t row = self.scores.S * self.size
+        cdef const char* nodes = t.nodes + b * self.width * self.size
+        memcpy(t.first + b * row, nodes, row)
+        memcpy(t.last + b * row, nodes + (self.lengths[b] - 1) * row, row)
+
+    cdef void clear(self, const chains_task* t, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
         """Write zeros behind the last tokens of a group's entries."""
         cdef Py_ssize_t b, used, tokens
         for place in range(place, stop):
-            b = self.order[place]
+            b = self.at(place)
             tokens = self.lengths[b]
             used = tokens * self.scores.S
-            memset(room.nodes + (b * self.width + used) * self.size, 0, (self.width - used) * self.size)
-            used = room.step if tokens else 0
+            memset(t.nodes + (b * self.width + used) * self.size, 0, (self.width - used) * self.size)
+            used = t.step if tokens else 0
             if self.scores.apart:
                 used = max(tokens - 1, 0) * self.scores.S * self.scores.K
-            memset(room.pairs + (b * room.step + used) * self.size, 0, (room.step - used) * self.size)
+            memset(t.pairs + (b * t.step + used) * self.size, 0, (t.step - used) * self.size)
 
-    cdef int beside(self, _Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
+    cdef int beside(self, const chains_task* t, _Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
         """The sums of a group; returns the lanes that are yet to be computed, a bit each."""
         cdef potentials s[MOST_LANES]
         cdef double values[MOST_LANES]
@@ -181,51 +237,108 @@ cdef class Batch:
         cdef Py_ssize_t b
         cdef int lane, alone
         for lane in range(self.together):
-            b = self.order[min(place + lane, stop - 1)]
+            b = self.at(min(place + lane, stop - 1))
             s[lane] = self.entry(b)
             s[lane].rows, s[lane].tables = room.rows, room.tables
             if place + lane >= stop:
                 s[lane].T = 0
-            if room.nodes != NULL:
-                nodes[lane] = <float*> (room.nodes + b * self.width * self.size)
-                pairs[lane] = <float*> (room.pairs + b * room.step * self.size)
-        alone = KERNELS.beside(s, values, NULL if room.nodes == NULL else nodes, pairs)
-        for lane in range(stop - place):
-            room.values[self.order[place + lane]] = values[lane]
+            if t.nodes != NULL:
+                nodes[lane] = <float*> (t.nodes + b * self.width * self.size)
+                pairs[lane] = <float*> (t.pairs + b * t.step * self.size)
+        alone = KERNELS.beside(s, values, NULL if t.nodes == NULL else nodes, pairs)
+        for lane in range(<int> (stop - place)):
+            t.values[self.at(place + lane)] = values[lane]
         return alone
 
-    cdef int by_itself(self, _Room room, Py_ssize_t b) except -1 nogil:
+    cdef int by_itself(self, const chains_task* t, _Room room, Py_ssize_t b) except -1 nogil:
         """The sums of an entry, in logs where there is no other way."""
         cdef potentials s = self.entry(b)
-        cdef void* nodes = NULL if room.nodes == NULL else room.nodes + b * self.width * self.size
-        cdef void* pairs = NULL if room.nodes == NULL else room.pairs + b * room.step * self.size
+        cdef void* nodes = NULL if t.nodes == NULL else t.nodes + b * self.width * self.size
+        cdef void* pairs = NULL if t.nodes == NULL else t.pairs + b * t.step * self.size
         s.rows, s.tables, s.sums, s.logs = room.rows, room.tables, room.totals, room.logs
         if s.T == 0:
-            room.values[b] = 0.0
-        elif KERNELS.sums[self.is_double](&s, room.values + b, nodes, pairs):
+            t.values[b] = 0.0
+        elif self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs):
             with gil:
                 room.add_logs(self.scores.S)
             s.logs = room.logs
-            KERNELS.sums[self.is_double](&s, room.values + b, nodes, pairs)
+            self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs)
         return 0
+
+    cdef void less_known(self, const chains_task* t, Py_ssize_t b) noexcept nogil:
+        """Write the score of a labelling, and take its indicators off."""
+        cdef potentials s = self.entry(b)
+        cdef const int32_t* y = t.labels + b * (self.width // self.scores.S)
+        cdef void* nodes = t.nodes + b * self.width * self.size
+        cdef void* pairs = t.pairs + b * t.step * self.size
+        if self.is_double:
+            t.known[b] = less_labels(&s, y, <double*> nodes, <double*> pairs)
+        else:
+            t.known[b] = less_labels(&s, y, <float*> nodes, <float*> pairs)
 
     def best(self, Py_ssize_t first, Py_ssize_t last, states):
         """Write the states of the best labellings; returns the first entry that has none, or -1."""
-        cdef Py_ssize_t b, empty = -1, S = self.scores.S, longest = max(self.arrays[4][first:last], default=0)
-        rows, tables = np.empty(2 * longest * S, self.dtype), np.empty(S, self.dtype)
+        cdef Py_ssize_t b, empty = -1, step = array_shape(states)[1]
         cdef int32_t* out = <int32_t*> array_data(states)
-        cdef void* row = array_data(rows)
-        cdef void* table = array_data(tables)
-        cdef Py_ssize_t step = states.shape[1]
+        room = scratch(NULL, (2 * step + 1) * self.scores.S * self.size)
+        cdef char* rows = <char*> scratch_data(room)
         cdef potentials s
         with nogil:
             for b in range(first, last):
                 s = self.entry(b)
-                s.rows, s.tables = row, table
-                if s.T and KERNELS.best[self.is_double](&s, out + b * step):
+                s.rows, s.tables, s.logs = rows, rows + 2 * step * s.S * self.size, NULL
+                if s.T and self.kernels.best[self.is_double](&s, out + b * step):
                     empty = b
                     break
         return empty
+
+    def reached(self, scores):
+        """Write the best scores of what ends in each state of each token, -inf where there is no labelling: doubles.
+
+        Parameters
+        ----------
+        scores : float64 array (B, T, S), all -inf
+        """
+        cdef Py_ssize_t b, t, q, S = self.scores.S, longest = array_shape(scores)[1]
+        room = scratch(NULL, 8 * ((2 * longest + 1) * S + longest) + 4 * longest)
+        cdef double* rows = <double*> scratch_data(room)
+        cdef double* to = <double*> array_data(scores)
+        cdef double total
+        cdef potentials s
+        for b in range(self.n):
+            s, total = self.entry(b), 0.0
+            s.rows, s.tables, s.logs = rows, rows + 2 * longest * S, rows + (2 * longest + 1) * S
+            with nogil:
+                if s.T == 0 or OF_DOUBLES.best[1](&s, <int32_t*> (s.logs + longest)):
+                    continue
+                for t in range(s.T):
+                    total += s.logs[t]
+                    for q in range(t * S, t * S + S):
+                        to[b * longest * S + q] = rows[q] + total
+
+    def kbest(self, int k, paths, values):
+        """Write the k best paths of states and their scores, as many as there are, of doubles (see detours.h).
+
+        Parameters
+        ----------
+        paths : int32 array (B, k, T)
+        values : float64 array (B, k), all -inf
+        """
+        cdef Py_ssize_t b, S = self.scores.S, longest = array_shape(paths)[2]
+        cdef int32_t* path = <int32_t*> array_data(paths)
+        cdef double* value = <double*> array_data(values)
+        cdef potentials s
+        room = scratch(NULL, 8 * (2 * longest + 1) * S + k * sizeof(detour))
+        cdef double* rows = <double*> scratch_data(room)
+        cdef detour* found = <detour*> (rows + (2 * longest + 1) * S)
+        with nogil:
+            for b in range(self.n):
+                s = self.entry(b)
+                s.rows, s.tables, s.logs = rows, rows + 2 * longest * S, NULL
+                if s.T == 0:
+                    value[b * k] = 0.0
+                elif not OF_DOUBLES.best[1](&s, path + b * k * longest):
+                    search_paths(&s, k, found, path + b * k * longest, longest, value + b * k)
 
     def draws(self, Py_ssize_t first, Py_ssize_t last, generators, states):
         """Write states of independent labellings of some entries; returns the first one that has none, or -1.
@@ -237,15 +350,15 @@ cdef class Batch:
         generators : list of numpy.random.Generator, one per entry of the batch
         states : int32 array (B, n_samples, T)
         """
-        cdef Py_ssize_t b, k, n_samples = states.shape[1], longest = states.shape[2]
-        cdef _Room room = _Room(self, max(self.arrays[4][first:last], default=0))
+        cdef Py_ssize_t b, k, n_samples = array_shape(states)[1], longest = array_shape(states)[2]
+        cdef _Room room = _Room(self, longest)
         cdef int32_t* states_of = <int32_t*> array_data(states)
         cdef int32_t* out
         cdef const double* uniform
         cdef double log_z
         cdef potentials s
-        weights = np.empty(self.scores.S)
-        cdef double* weight = <double*> array_data(weights)
+        weights = scratch(NULL, 8 * self.scores.S)
+        cdef double* weight = <double*> scratch_data(weights)
         for b in range(first, last):
             s = self.entry(b)
             uniforms, out = generators[b].random((s.T, n_samples)), states_of + b * n_samples * longest
@@ -253,11 +366,11 @@ cdef class Batch:
                 continue
             s.rows, s.tables, s.sums, s.logs = room.rows, room.tables, room.totals, NULL
             with nogil:
-                if KERNELS.sums[self.is_double](&s, &log_z, NULL, NULL):
+                if self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL):
                     with gil:
                         room.add_logs(s.S)
                     s.logs = room.logs
-                    KERNELS.sums[self.is_double](&s, &log_z, NULL, NULL)
+                    self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL)
             if log_z == -INFINITY:
                 return b
             uniform = <const double*> array_data(uniforms)
@@ -271,23 +384,77 @@ cdef class Batch:
                     poll(s.T * (10 + s.S))
         return -1
 
-    def less_known(self, y, values, nodes, pairs):
-        """Write scores of labellings of all entries, and take their indicators off marginals, of a chain of order 1."""
-        cdef Py_ssize_t b, longest = y.shape[1], step = pairs.size // max(self.n, 1)
-        cdef const int32_t* labels = <const int32_t*> array_data(y)
-        cdef double* out = <double*> array_data(values)
-        cdef char* node = <char*> array_data(nodes)
-        cdef char* pair = <char*> array_data(pairs)
-        cdef potentials s
-        with nogil:
-            for b in range(self.n):
-                s = self.entry(b)
-                if self.is_double:
-                    out[b] = less_labels[double](&s, labels + b * longest, (<double*> node) + b * self.width,
-                                                 (<double*> pair) + b * step)
-                else:
-                    out[b] = less_labels[float](&s, labels + b * longest, (<float*> node) + b * self.width,
-                                                (<float*> pair) + b * step)
+
+cdef int search_paths(
+    const potentials* s, int k, detour* found, int32_t* paths, int64_t step, double* values
+) except -1 nogil:
+    """Write the k best paths, the first of which is there; choices are of the states, from the last token on."""
+    cdef const double* reached = <const double*> s.rows + s.T * s.S
+    cdef int j, known = 0
+    cdef int64_t t, state
+    cdef detour own
+    cdef int32_t* path = paths
+    own.score, own.at[0] = 0.0, <int32_t> s.T
+    values[0] = score_of(s, path)
+    for j in range(k):
+        if j:
+            if known == 0:
+                break
+            known, path = detours_take(found, known, &own), paths + j * step
+            state, values[j] = own.at[1], values[0] + own.score
+            for t in range(own.at[0] + 1, s.T):
+                path[t] = paths[own.parent * step + t]
+            for t in range(own.at[0], -1, -1):
+                path[t] = <int32_t> state
+                if t:
+                    state = place_before(s, reached, t, state)
+        own.parent = j
+        for t in range(own.at[0] - 1, -1, -1):
+            known = add_detours(s, reached, path, t, own, found, known, k - j - 1)
+        poll(s.T * (s.K + 4))
+    return 0
+
+
+cdef int add_detours(
+    const potentials* s, const double* reached, const int32_t* path, int64_t t, detour own, detour* found, int known,
+    int most
+) noexcept nogil:
+    """Add the paths that first differ from one at token t; returns how many there are."""
+    cdef int64_t after = path[t + 1] if t + 1 < s.T else 0, a = 0, step = 1
+    cdef const double* value = <const double*> s.rows + t * s.S
+    cdef const double* A = <const double*> s.A + t * s.each + after % s.K
+    cdef double less = own.score, top = value[path[t]]
+    if t + 1 < s.T:
+        a, step, top = after // s.K, s.S // s.K, reached[(t + 1) * s.S + after]
+    own.at[0] = <int32_t> t
+    while a < s.S:
+        if a != path[t]:
+            own.at[1] = <int32_t> a
+            own.score = less + ((value[a] + A[a * s.K] if t + 1 < s.T else value[a]) - top)
+            known = detours_add(found, known, most, own)
+        a += step
+    return known
+
+
+cdef int64_t place_before(const potentials* s, const double* reached, int64_t t, int64_t state) noexcept nogil:
+    """The least state before a token's state by which it is reached at its best."""
+    cdef int64_t a = state // s.K, G = s.S // s.K
+    cdef const double* value = <const double*> s.rows + (t - 1) * s.S
+    cdef const double* A = <const double*> s.A + (t - 1) * s.each + state % s.K
+    while a + G < s.S and value[a] + A[a * s.K] != reached[t * s.S + state]:
+        a += G
+    return a
+
+
+cdef double score_of(const potentials* s, const int32_t* path) noexcept nogil:
+    cdef int64_t t
+    cdef const double* A = <const double*> s.A
+    cdef double value = (<const double*> s.start)[path[0]] + (<const double*> s.end)[path[s.T - 1]]
+    for t in range(s.T):
+        value += (<const double*> s.E)[t * s.S + path[t]]
+        if t:
+            value += A[(t - 1) * s.each + path[t - 1] * s.K + path[t] % s.K]
+    return value
 
 
 cdef void draw(
@@ -374,11 +541,119 @@ cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, 
     return value
 
 
-def within(array, double most):
-    """Whether all numbers of a contiguous array, float32 or float64, are between -most and most."""
-    cdef const void* numbers = array_data(array)
-    cdef int64_t n = array.size
-    cdef bint is_double = array.itemsize == 8, found
-    with nogil:
-        found = KERNELS.within(numbers, is_double, n, most)
+cdef double HUGE = 1e7
+
+# Types of numbers, as `is_plain` takes them: float32 or float64, or int32.
+FLOATS, NARROW = (NPY_FLOAT, NPY_DOUBLE), (NPY_INT, NPY_INT)
+
+
+def is_plain(ndarray array not None, types):
+    """Whether an array is contiguous, aligned and of the machine's byte order, and of one of two types of numbers."""
+    return PyArray_ISCARRAY_RO(array) and PyArray_TYPE(array) in types
+
+
+def are_huge(values):
+    """Whether differences of float64 numbers (B,) are rounded by more than some 1e-9."""
+    cdef Py_ssize_t b
+    cdef const double* value = <const double*> array_data(values)
+    for b in range(len(values)):
+        if fabs(value[b]) > HUGE:
+            return True
+    return False
+
+
+def above(values, others):
+    """The differences of float64 arrays (B,), 0 where they are less."""
+    cdef Py_ssize_t b, n = len(values)
+    found = np.empty(n)
+    cdef const double* value = <const double*> array_data(values)
+    cdef const double* other = <const double*> array_data(others)
+    cdef double* to = <double*> array_data(found)
+    for b in range(n):
+        to[b] = value[b] - other[b]
+        if to[b] < 0:
+            to[b] = 0.0
     return found
+
+
+def known_labels(y, lengths, int32_t n_labels, checked):
+    """Copy labels with -1 beyond the lengths; returns whether all others are labels.
+
+    Parameters
+    ----------
+    y, checked : int32 arrays (B, T)
+    lengths : int64 array (B,)
+    """
+    cdef const int32_t* label = <const int32_t*> array_data(y)
+    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
+    cdef int32_t* out = <int32_t*> array_data(checked)
+    cdef Py_ssize_t b, t, n = array_shape(y)[0], width = array_shape(y)[1]
+    cdef bint good = True
+    for b in range(n):
+        for t in range(sizes[b]):
+            out[t] = label[t]
+            good &= (label[t] >= 0) & (label[t] < n_labels)
+        for t in range(sizes[b], width):
+            out[t] = -1
+        label, out = label + width, out + width
+    return good
+
+
+# Numbers that a thread looks at, or adds up, at once.
+cdef enum:
+    NUMBERS = 1 << 14
+    ADDED = 512
+
+
+cdef struct numbers_task:
+    const char* numbers
+    char* to
+    int64_t n, n_rows
+    int size
+    double most
+    bint failed
+
+
+def within(ndarray array not None, double most, int n_threads=1):
+    """Whether an array, float32 or float64, is contiguous and has all numbers between -most and most."""
+    cdef numbers_task t
+    if not PyArray_ISCARRAY_RO(array):
+        return False
+    t.numbers, t.n, t.size, t.most, t.failed = <const char*> array_data(array), array.size, array.itemsize, most, False
+    each_part(look_at, &t, (t.n + NUMBERS - 1) // NUMBERS, threads_for(n_threads, t.n, t.n * t.size // 16))
+    return not t.failed
+
+
+cdef int look_at(void* task, int slot, int64_t part) except -1 nogil:
+    cdef numbers_task* t = <numbers_task*> task
+    cdef int64_t first = part * NUMBERS
+    if not KERNELS.within(t.numbers + first * t.size, t.size == 8, min(t.n - first, NUMBERS), t.most):
+        t.failed = True
+    return 0
+
+
+def sum_rows(array, int n_threads=1):
+    """The sums over the first axis of a contiguous array, float32 or float64, added up in order and in double."""
+    cdef numbers_task t
+    found = np.zeros(array.shape[1:], array.dtype)
+    t.numbers, t.to, t.size = <const char*> array_data(array), <char*> array_data(found), array.itemsize
+    t.n, t.n_rows = found.size, len(array)
+    each_part(add_up, &t, (t.n + ADDED - 1) // ADDED, threads_for(n_threads, t.n, array.size // 2))
+    return found
+
+
+cdef int add_up(void* task, int slot, int64_t part) except -1 nogil:
+    cdef const numbers_task* t = <const numbers_task*> task
+    cdef int64_t first = part * ADDED, n = min(t.n - first, ADDED), j, k
+    cdef double totals[ADDED]
+    memset(totals, 0, n * sizeof(double))
+    if t.size == 8:
+        for k in range(t.n_rows):
+            for j in range(n):
+                totals[j] += (<const double*> t.numbers)[k * t.n + first + j]
+        memcpy(t.to + first * t.size, totals, n * t.size)
+    else:
+        KERNELS.add(<const float*> t.numbers + first, t.n_rows, t.n, n, totals)
+        for j in range(n):
+            (<float*> t.to)[first + j] = <float> totals[j]
+    return 0

@@ -5,14 +5,14 @@ on the batch alone, so that the bits do not depend on how it is split among thre
 """
 
 from cython cimport floating
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 from libc.string cimport memset
 
 import numpy as np
 
-from structsvm._arrays cimport array_data
+from structsvm._arrays cimport array_data, array_shape, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
-from structsvm.execution._stop cimport poll
+from structsvm.execution._stop cimport each_part, poll, threads_for
 
 cdef extern from "tree_sums.h" nogil:
     enum: TREES_OK, TREES_IN_LOGS, LANES_LONGEST
@@ -43,6 +43,24 @@ cdef enum:
     LINE = 64
 
 
+# The sums of a batch: where they go, trees whose indicators are taken off, and scratch of each thread.
+cdef struct trees_task:
+    void* batch
+    double* values
+    char* chances
+    const int32_t* heads
+    double* known
+    uint8_t* in_logs
+    char* room
+    Py_ssize_t size
+    int n_threads
+
+
+cdef int sums_of_group(void* task, int slot, int64_t group) except -1 nogil:
+    cdef const trees_task* t = <const trees_task*> task
+    return (<Batch> t.batch).sum_group(t, t.room + slot * t.size, group)
+
+
 cdef class Batch:
     """Scores of a batch, float32 or float64 arrays (B, n + 1, n + 1) of arcs, and its lengths, int64 (B,)."""
 
@@ -54,15 +72,15 @@ cdef class Batch:
     cdef Py_ssize_t n, step, together
 
     def __init__(self, arcs, lengths, bint projective, bint several):
-        cdef Py_ssize_t b, ascents = 0
+        cdef Py_ssize_t b, ascents = 0, m = array_shape(arcs)[1], size = arcs.itemsize
         self.arcs, self.lengths = <const char*> array_data(arcs), <const int64_t*> array_data(lengths)
-        for b in range(1, len(lengths)):
+        self.n, self.step = array_shape(lengths)[0], m * m * size
+        for b in range(1, self.n):
             ascents += self.lengths[b] > self.lengths[b - 1]
         order = np.argsort(-lengths, kind="stable") if ascents else None
         self.arrays = arcs, lengths, order
         self.order = NULL if order is None else <int64_t*> array_data(order)
-        self.n, self.step = len(lengths), arcs.shape[1] * arcs.shape[1] * arcs.itemsize
-        self.scores.m, self.scores.is_double = arcs.shape[1], arcs.itemsize == 8
+        self.scores.m, self.scores.is_double = m, size == 8
         self.scores.projective, self.scores.several = projective, several
         self.together = 1 if projective or self.scores.is_double else KERNELS.lanes
 
@@ -70,54 +88,74 @@ cdef class Batch:
         """The entry at a place in the order of lengths."""
         return place if self.order == NULL else self.order[place]
 
-    @property
-    def n_groups(self):
-        """Groups of entries that are computed side by side."""
-        return (self.n + self.together - 1) // self.together
+    def sums(self, int n_threads, log_z, chances, heads=None, known=None):
+        """Write log partitions and, unless `chances` is None, the probabilities of arcs.
 
-    def sums(self, Py_ssize_t first, Py_ssize_t last, log_z, chances):
-        """Write log partitions of groups first .. last - 1 and, unless `chances` is None, the probabilities of arcs.
-
-        Returns the entries that only logs will do for, whose probabilities are 0.
+        With heads, all of which are known within the lengths, the scores of these trees are written, and their
+        indicators taken off the probabilities. Returns the entries that only logs will do for, with probabilities of 0.
 
         Parameters
         ----------
-        log_z : float64 array (B,)
+        log_z, known : float64 arrays (B,)
         chances : array like the arcs, or None
+        heads : int32 array (B, n)
         """
-        cdef double* values = <double*> array_data(log_z)
-        cdef char* to = NULL if chances is None else <char*> array_data(chances)
-        cdef Py_ssize_t group, place, stop, b, longest = self.lengths[self.at(first * self.together)]
-        cdef int lane, alone
-        cdef bint narrow
-        cdef uintptr_t place_of_room
-        cdef trees scores = self.scores
+        cdef Py_ssize_t b, n_groups = (self.n + self.together - 1) // self.together
+        cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0
+        cdef int64_t work = self.n * (200 + longest * longest * longest // (4 if self.scores.projective else 40))
+        cdef uint8_t* flag
+        cdef trees_task t
+        t.batch, t.values = <void*> self, <double*> array_data(log_z)
+        t.n_threads = threads_for(n_threads, n_groups, work)
+        t.chances, t.heads = NULL if chances is None else <char*> array_data(chances), NULL
+        if heads is not None:
+            t.heads, t.known = <const int32_t*> array_data(heads), <double*> array_data(known)
+        t.size = self.room_of(longest)
+        room, flags = scratch(NULL, t.n_threads * t.size + LINE), bytearray(self.n)
+        t.room = <char*> ((<uintptr_t> scratch_data(room) + LINE - 1) // LINE * LINE)
+        t.in_logs = flag = flags
+        each_part(sums_of_group, &t, n_groups, t.n_threads)
+        return [b for b in range(self.n) if flag[b]] if 1 in flags else []
+
+    cdef Py_ssize_t room_of(self, int64_t longest):
+        """Bytes of scratch of a thread, whole lines of the cache."""
         cdef int64_t n = min(longest, LANES_LONGEST), wide = 0
         if self.together > 1:
             wide = trees_alone_size(KERNELS.lanes, n)
-            if self.n - first * self.together >= LEAST_BESIDE:
+            if self.n >= LEAST_BESIDE:
                 wide = max(wide, trees_beside_size(KERNELS.lanes, n))
-        room = np.empty(max(8 * trees_size(longest), 4 * wide) + LINE, np.uint8)
-        place_of_room = (<uintptr_t> array_data(room) + LINE - 1) // LINE * LINE
-        scores.memory = <double*> place_of_room
-        in_logs = []
-        for place in range(first * self.together, min(last * self.together, self.n)):
-            b = self.at(place)
-            if to != NULL and (self.lengths[b] < scores.m - 1 or self.lengths[b] == 0):
-                memset(to + b * self.step, 0, self.step)
-        for group in range(first, last):
-            place, stop = group * self.together, min((group + 1) * self.together, self.n)
-            alone = (1 << (stop - place)) - 1
-            if stop - place >= LEAST_BESIDE and self.lengths[self.at(place)] <= LANES_LONGEST:
-                with nogil:
-                    alone &= self.beside(&scores, place, stop, values, to)
-            for lane in range(stop - place):
-                b = self.at(place + lane)
-                narrow = KERNELS.alone != NULL and self.together > 1 and stop - place < LEAST_BESIDE
-                narrow = narrow and self.lengths[b] <= LANES_LONGEST
-                if alone >> lane & 1 and self.by_itself(&scores, b, narrow, values, to) == TREES_IN_LOGS:
-                    in_logs.append(b)
-        return in_logs
+        return max(8 * trees_size(longest), 4 * wide) // LINE * LINE + LINE
+
+    cdef int sum_group(self, const trees_task* t, char* room, Py_ssize_t group) except -1 nogil:
+        cdef Py_ssize_t b, p, place = group * self.together, stop = min(place + self.together, self.n)
+        cdef int lane, alone = (1 << (stop - place)) - 1
+        cdef bint narrow, is_wide = stop - place >= LEAST_BESIDE
+        cdef trees scores = self.scores
+        scores.memory = <double*> room
+        for p in range(place, stop):
+            b = self.at(p)
+            if t.chances != NULL and (self.lengths[b] < scores.m - 1 or self.lengths[b] == 0):
+                memset(t.chances + b * self.step, 0, self.step)
+        if is_wide and self.lengths[self.at(place)] <= LANES_LONGEST:
+            alone &= self.beside(&scores, place, stop, t.values, t.chances)
+        for lane in range(<int> (stop - place)):
+            b = self.at(place + lane)
+            narrow = KERNELS.alone != NULL and self.together > 1 and not is_wide and self.lengths[b] <= LANES_LONGEST
+            if alone >> lane & 1:
+                t.in_logs[b] = self.by_itself(&scores, b, narrow, t.values, t.chances) == TREES_IN_LOGS
+            if t.heads != NULL:
+                self.less_heads(t, b)
+        return 0
+
+    cdef void less_heads(self, const trees_task* t, Py_ssize_t b) noexcept nogil:
+        """Write the score of a tree, and take its indicators off."""
+        cdef const int32_t* head = t.heads + b * (self.scores.m - 1)
+        cdef const void* arcs = self.arcs + b * self.step
+        cdef void* chances = t.chances + b * self.step
+        if self.scores.is_double:
+            t.known[b] = less_head(head, self.lengths[b], self.scores.m, <const double*> arcs, <double*> chances)
+        else:
+            t.known[b] = less_head(head, self.lengths[b], self.scores.m, <const float*> arcs, <float*> chances)
 
     def tables(self, Py_ssize_t first, Py_ssize_t last):
         """Tables of scores that `TreeFinder.trees` reads, and numbers of words, 0 if there is no tree, of some entries.
@@ -128,12 +166,12 @@ cdef class Batch:
         sizes : int64 array (last - first,)
         """
         cdef Py_ssize_t b, longest = max(self.arrays[1][first:last], default=0), more = self.scores.several
-        room, sizes = np.empty(trees_size(longest)), np.zeros(last - first, np.int64)
+        room, sizes = scratch(NULL, 8 * trees_size(longest)), np.zeros(last - first, np.int64)
         tables = np.empty((last - first, (longest + more + 1) ** 2), np.float32)
         cdef float* table = <float*> array_data(tables)
         cdef int64_t* size = <int64_t*> array_data(sizes)
         cdef trees s = self.scores
-        s.memory = <double*> array_data(room)
+        s.memory = <double*> scratch_data(room)
         with nogil:
             for b in range(first, last):
                 s.n, s.scores = self.lengths[b], self.arcs + b * self.step
@@ -165,7 +203,7 @@ cdef class Batch:
 
     cdef int by_itself(
         self, const trees* scores, Py_ssize_t b, bint narrow, double* values, char* to
-    ) except -1:
+    ) except -1 nogil:
         """The sums of an entry, in narrow numbers if these do; TREES_IN_LOGS where there is another way only."""
         cdef trees s = scores[0]
         cdef int status = TREES_IN_LOGS
@@ -175,13 +213,12 @@ cdef class Batch:
             memset(to + b * self.step, 0, self.step)
         if s.n == 0:
             return 0
-        with nogil:
-            if narrow:
-                status = KERNELS.alone(&s, values + b, NULL if to == NULL else <float*> (to + b * self.step))
-                if status == TREES_IN_LOGS and to != NULL:
-                    memset(to + b * self.step, 0, self.step)
-            if status == TREES_IN_LOGS:
-                status = OF_DOUBLES.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
+        if narrow:
+            status = KERNELS.alone(&s, values + b, NULL if to == NULL else <float*> (to + b * self.step))
+            if status == TREES_IN_LOGS and to != NULL:
+                memset(to + b * self.step, 0, self.step)
+        if status == TREES_IN_LOGS:
+            status = OF_DOUBLES.sums(&s, values + b, NULL if to == NULL else to + b * self.step)
         if to != NULL and status == TREES_IN_LOGS:
             memset(to + b * self.step, 0, self.step)
         return status
@@ -223,9 +260,9 @@ def known_heads(heads, lengths, bint several, bint projective, checked):
     cdef const int32_t* head = <const int32_t*> array_data(heads)
     cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
     cdef int32_t* out = <int32_t*> array_data(checked)
-    cdef Py_ssize_t b, word, n = len(heads), width = heads.shape[1]
-    room = np.empty(width + 1, np.int32)
-    cdef int32_t* start = <int32_t*> array_data(room)
+    cdef Py_ssize_t b, word, n = array_shape(heads)[0], width = array_shape(heads)[1]
+    room = scratch(NULL, 4 * width + 4)
+    cdef int32_t* start = <int32_t*> scratch_data(room)
     cdef bint known = True
     with nogil:
         for b in range(n):
@@ -273,47 +310,14 @@ cdef bint crosses(const int32_t* head, int64_t n, int64_t word) noexcept nogil:
     return False
 
 
-def less_heads(heads, lengths, arcs, chances, values):
-    """Write the scores of trees, and take their indicators off probabilities of arcs.
-
-    Returns whether all heads within the lengths are known; nothing is written otherwise.
-
-    Parameters
-    ----------
-    heads : int32 array (B, n)
-    lengths : int64 array (B,)
-    arcs, chances : float32 or float64 arrays (B, n + 1, n + 1)
-    values : float64 array (B,)
-    """
-    cdef const int32_t* head = <const int32_t*> array_data(heads)
-    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
-    cdef double* out = <double*> array_data(values)
-    cdef char* scores = <char*> array_data(arcs)
-    cdef char* taken = <char*> array_data(chances)
-    cdef Py_ssize_t b, word, n = len(heads), width = heads.shape[1], step = (width + 1) * (width + 1) * arcs.itemsize
-    cdef bint is_double = arcs.itemsize == 8
-    for b in range(n):
-        for word in range(sizes[b]):
-            if head[b * width + word] < 0:
-                return False
-    with nogil:
-        for b in range(n):
-            if is_double:
-                out[b] = less_head[double](head, sizes[b], width, <const double*> scores, <double*> taken)
-            else:
-                out[b] = less_head[float](head, sizes[b], width, <const float*> scores, <float*> taken)
-            head, scores, taken = head + width, scores + step, taken + step
-    return True
-
-
 cdef double less_head(
-    const int32_t* head, int64_t n, int64_t width, const floating* scores, floating* taken
+    const int32_t* head, int64_t n, int64_t m, const floating* scores, floating* taken
 ) noexcept nogil:
     """The score of a tree; 1 is taken off the probabilities of its arcs."""
     cdef int64_t word, at
     cdef double value = 0.0
     for word in range(n):
-        at = head[word] * (width + 1) + word + 1
+        at = head[word] * m + word + 1
         value += scores[at]
         taken[at] -= 1
     return value

@@ -23,8 +23,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.arrays import Floats
-from structsvm.layers._alignment import Batch
+from structsvm.arrays import Floats, Integers
+from structsvm.layers._alignment import Batch, known_alignments
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Generators,
@@ -34,10 +34,12 @@ from structsvm.layers.structure import (
     Scores,
     Values,
     as_floats,
+    as_narrow,
     as_outputs,
     as_parts,
     check_two_lengths,
     check_values,
+    expected,
     over_batch,
     possible,
 )
@@ -135,6 +137,10 @@ class Alignment(Places):
             raise ValueError(
                 f"y must be an array of integers of shape {(n, longest)}. Got {found.dtype} {found.shape}."
             )
+        whole, (narrow, is_narrow) = np.empty((n, longest), np.int32), as_narrow(found)
+        outer = self.mode != "local", self.mode != "global"
+        if is_narrow and known_alignments(narrow, scores.lengths, m, *outer, whole):
+            return whole
         inside = np.arange(longest) < scores.lengths[:, :1]
         good = (found >= 0) & (found < scores.lengths[:, 1:]) | (found >= m) & (found <= m + 1)
         bad = inside & ~(good | (partly & (found == -1)))
@@ -174,10 +180,35 @@ class Alignment(Places):
             raise ValueError(f"y must be {self.mode} alignments. Batch entry {entry} has {fault}.")
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
+        entries, letters, partners = self._paired(y, scores)
+        pairs = np.zeros(scores.parts[0].shape, bool)
+        pairs[entries, letters, partners] = True
+        return _folded([pairs, *self._letters(y, scores, entries, partners)], scores.parts)
+
+    def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
+        """In place, at the true pairs alone, where all of y is known."""
+        if np.count_nonzero(y >= 0) < scores.lengths[:, 0].sum():
+            return super().less_agreeing(scores, y, marginals)
+        entries, letters, partners = self._paired(y, scores)
+        marginals[0][entries, letters, partners] -= 1
+        gaps = replace(scores, parts=scores.parts[1:])
+        counts = _folded(self._letters(y, scores, entries, partners), gaps.parts)
+        for expectation, count in zip(marginals[1:], counts, strict=True):
+            expectation -= count
+        pairs = np.bincount(entries, scores.parts[0][entries, letters, partners], len(y))
+        return possible(expected(gaps, counts) + pairs)
+
+    def _paired(self, y: Labels, scores: Scores) -> tuple[Integers, Integers, Integers]:
+        """Entries, letters of x and letters of z of the pairs."""
+        entries, letters = np.nonzero((y >= 0) & (y < scores.parts[0].shape[2]))
+        return entries, letters, y[entries, letters]
+
+    def _letters(self, y: Labels, scores: Scores, entries: Integers, partners: Integers) -> list[Bools]:
+        """Masks of letters that open and extend gaps, of x and of z, and of those of x in a gap, and outside."""
         n, _, m = scores.parts[0].shape
-        pairs = y[:, :, None] == np.arange(m)
+        paired = np.zeros((n, m), bool)
+        paired[entries, partners] = True
         in_gap, outside = y == m, y == m + 1
-        paired = pairs.any(axis=1)
         ahead, behind = np.cumsum(paired, axis=1) > 0, np.cumsum(paired[:, ::-1], axis=1)[:, ::-1] > 0
         has_pairs = paired.any(axis=1, keepdims=True)
         pays = np.full((n, 2), self.mode == "global")
@@ -186,8 +217,7 @@ class Alignment(Places):
             pays = np.stack([outside[:, 0], outside[np.arange(n), last]], axis=1) & has_pairs
         free = np.where(has_pairs, (~ahead & ~pays[:, :1]) | (~behind & ~pays[:, 1:]), ~pays[:, :1])
         z_in_gap = ~paired & ~free & (np.arange(m) < scores.lengths[:, 1:])
-        letters = [*_opened(in_gap), *_opened(z_in_gap), in_gap, outside]
-        return _folded([pairs, *letters], scores)
+        return [*_opened(in_gap), *_opened(z_in_gap), in_gap, outside]
 
     def costs(self, right: Floats) -> Floats:
         return 1 - 2 * right
@@ -199,7 +229,7 @@ class Alignment(Places):
         if flows is None:
             return totals, ()
         possible(totals)
-        return totals, _folded(strings.expected(flows), scores)
+        return totals, _folded(strings.expected(flows), scores.parts)
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         n, batch = len(scores.lengths), _Strings(scores, self.mode).batch()
@@ -343,10 +373,10 @@ def _opened(in_gap: Bools) -> tuple[Bools, Bools]:
     return in_gap & ~extends, extends
 
 
-def _folded(counts: Sequence[Values | Bools], scores: Scores) -> Parts:
+def _folded(counts: Sequence[Values | Bools], parts: Parts) -> Parts:
     """Counts in the type of the parts, of all letters together where they share a score."""
     folded = []
-    for count, part in zip(counts, scores.parts, strict=True):
+    for count, part in zip(counts, parts, strict=True):
         shared = part.ndim == 2 and part.shape[1] == 1
         folded.append((count.sum(axis=1, keepdims=True) if shared else count).astype(part.dtype))
     return tuple(folded)

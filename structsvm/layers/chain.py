@@ -1,9 +1,8 @@
 """Label chains (linear-chain CRFs): forward-backward and Viterbi on given scores.
 
-Log partition, marginals, samples and the best labelling are compiled and run in threads (see potentials.h); the k best
-and max-marginals are for looking at single entries, and loop over tokens in NumPy. A chain of order 2 is one of
-states, pairs of neighbouring labels, and a chain under a language one of nodes, pairs of a label and a state of the
-language's automaton, for order 2 with the label before: all verbs work on states, and labels are read off them.
+All verbs are compiled (see potentials.h); sums, samples and the best labelling run in threads. A chain of order 2 is
+one of states, pairs of neighbouring labels, and a chain under a language one of nodes, pairs of a label and a state of
+the language's automaton, for order 2 with the label before: all verbs work on states, and labels are read off them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats, Integers
-from structsvm.layers._chain import Batch
+from structsvm.layers._chain import Batch, known_labels
 from structsvm.layers.structure import (
     Generators,
     Labels,
@@ -27,12 +26,13 @@ from structsvm.layers.structure import (
     Scores,
     Structure,
     Values,
+    as_narrow,
     as_outputs,
     as_parts,
     check_lengths,
     check_values,
     over_batch,
-    possible,
+    possible_truths,
     without_output,
 )
 from structsvm.metrics._schemes import TAGGED, scheme_for, scheme_name, scheme_of
@@ -94,6 +94,7 @@ class Chain(Structure):
     """
 
     part_names: ClassVar[tuple[str, ...]] = ("emissions", "transitions", "start", "end", "pairs")
+    is_centred: ClassVar[bool] = True
 
     def __init__(self, *, order: int = 1, language: Automaton | None = None, n_threads: int = 1) -> None:
         if order not in (1, 2):
@@ -113,17 +114,13 @@ class Chain(Structure):
         if self.language is not None and self.language.n_labels != K:
             raise ValueError(f"emissions have {K} labels, and language has {self.language.n_labels}.")
         sizes = check_lengths(lengths, n, longest)
-        check_values("emissions", emissions, lambda: np.arange(longest) < sizes[:, None])
+        check_values("emissions", emissions, lambda: np.arange(longest) < sizes[:, None], n_threads=self.n_threads)
         tables = [_steps("transitions", present["transitions"], self.order, K, sizes, longest)]
         if self.order == 2:
             pairs = present.get("pairs", np.zeros((K, K), emissions.dtype))
             tables.append(_steps("pairs", pairs, 1, K, sizes, longest))
-        edges = [present.get(name, np.zeros(K, emissions.dtype)) for name in ("start", "end")]
-        for name, edge in zip(("start", "end"), edges, strict=True):
-            if edge.shape != (K,):
-                raise ValueError(f"{name} must have shape ({K},). Got {edge.shape}.")
-            check_values(name, edge, is_batch=False)
-        return Scores((emissions, tables[0], *(edge.reshape(1, K) for edge in edges), *tables[1:]), shapes, sizes)
+        start, end = (_edge(name, present, emissions) for name in ("start", "end"))
+        return Scores((emissions, tables[0], start, end, *tables[1:]), shapes, sizes, self.n_threads)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         emissions, found = _emissions(scores), as_outputs(y)
@@ -132,6 +129,10 @@ class Chain(Structure):
             raise ValueError(
                 f"y must be an array of integers of shape {(n, longest)}. Got {found.dtype} {found.shape}."
             )
+        whole, (narrow, is_narrow) = np.empty((n, longest), np.int32), as_narrow(found)
+        if self.language is None and is_narrow and known_labels(narrow, scores.lengths, K, whole):
+            scores.truth = whole
+            return whole
         inside = np.arange(longest) < scores.lengths[:, None]
         bad = inside & ((found < (-1 if partly else 0)) | (found >= K))
         if bad.any():
@@ -182,18 +183,28 @@ class Chain(Structure):
         masked = np.where(allowed, emissions, emissions.dtype.type(-np.inf))
         return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]))
 
+    def centred(self, scores: Scores, y: Labels) -> Scores:
+        """In float64, less each token's score of its label."""
+        emissions, *others = _wide(scores).parts
+        with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
+            own = emissions - np.take_along_axis(emissions, np.maximum(y, 0)[..., None], axis=2)
+        return replace(scores, parts=(own, *others))
+
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == scores.lengths.sum())
 
-    def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
-        if self.order > 1 or not self.is_known(y, scores):
-            return super().less_agreeing(scores, y, marginals)
-        nodes, steps, start, end = marginals
-        values, (full,) = np.empty(len(y)), scores.lengths.nonzero()
-        _batch(scores).less_known(y, values, nodes, steps)
-        for edge, token in ((start, np.zeros_like(full)), (end, scores.lengths[full] - 1)):
-            edge[full, y[full, token]] -= 1
-        return possible(values)
+    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+        """In one go for each entry, where states are labels and all of y is known."""
+        if self.order > 1 or scores.truth is None:
+            return super().sums_less(scores, y)
+        n, K = len(y), _emissions(scores).shape[2]
+        log_z, known = np.empty(n), np.empty(n)
+        nodes, steps = (_per_entry(part, n) for part in scores.parts[:2])
+        start, end = np.zeros((2, n, K), nodes.dtype)
+        _batch(scores).sums(self.n_threads, log_z, nodes, steps, (start, end), scores.truth, known)
+        for entry in without_output(log_z)[:1]:
+            raise self._no_output(entry, scores)
+        return log_z, possible_truths(known), (nodes, steps, start, end)
 
     def values_of(self, y: Labels, scores: Scores, counts: Parts) -> Values:
         values = np.zeros(len(y))
@@ -214,8 +225,7 @@ class Chain(Structure):
         each = len(scores.lengths) * scores.parts[1].itemsize if marginals else 0
         states, log_z = self._states(scores, each), np.empty(len(scores.lengths))
         nodes, steps = (_per_entry(part, len(log_z)) for part in states.parts[:2]) if marginals else (None, None)
-        batch = _batch(states)
-        over_batch(batch.n_groups, self.n_threads, lambda first, last: batch.sums(first, last, log_z, nodes, steps))
+        _batch(states).sums(self.n_threads, log_z, nodes, steps)
         if nodes is None or steps is None:
             return log_z, ()
         for entry in without_output(log_z)[:1]:
@@ -237,23 +247,26 @@ class Chain(Structure):
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
         k, scores = checked_k(k), self.check(parts, lengths)
-        states = self._states(scores, 8, 24 * k)
+        states = self._states(_wide(scores))
         n, longest, _ = _emissions(states).shape
         paths, values = np.full((n, k, longest), -1, np.int32), np.full((n, k), -np.inf)
-        for entry in range(n):
-            rows, found = _kbest(*_tables(states, entry), k)
-            paths[entry, : len(found), : rows.shape[1]], values[entry, : len(found)] = rows, found
+        _batch(states).kbest(k, paths, values)
+        paths[np.isneginf(values)] = -1
         return self._labels(paths, scores), values
 
     def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)
-        states = self._states(scores, 8, 8)
-        best = np.full(_emissions(states).shape, -np.inf)
-        for entry, length in enumerate(states.lengths):
-            rows, tables = _tables(states, entry)
-            before, after = _forward(rows, tables, np.max), _backward(rows, tables, np.max)
-            best[entry, :length] = before + after - np.where(np.isneginf(rows), 0.0, rows)
-        return self._per_label(best, scores, np.max, -np.inf).astype(np.float64, copy=False)
+        states = self._states(_wide(scores), 8 * len(scores.parts[1]))  # and in reverse
+        there, (rows, _, start, end) = states.lengths > 0, states.parts
+        before, after = (np.full(rows.shape, -np.inf) for _ in range(2))
+        _batch(states).reached(before)
+        _batch(_reversed(states)).reached(after)
+        own = rows.copy()
+        own[:, :1] += start
+        own[there, states.lengths[there] - 1] += end[0]
+        before += _turned(after, states) - np.where(np.isneginf(own), 0.0, own)
+        before[np.arange(rows.shape[1]) >= states.lengths[:, None]] = -np.inf
+        return self._per_label(before, scores, np.max, -np.inf).astype(np.float64, copy=False)
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         states = self._states(scores, 0, 40)
@@ -557,61 +570,44 @@ def _zeros_like(scores: Scores) -> list[Floats]:
     return [np.zeros((n, *part.shape[1:]), part.dtype) for part in scores.parts]
 
 
-def _tables(states: Scores, entry: int) -> tuple[Values, Values]:
-    """Scores of an entry's states, with start and end, (T, S), and of its steps, (T - 1, S / G, G, K).
-
-    After state x G + g come the states g K + q (see potentials.h); G is 1 where each state may follow each.
-    """
-    emissions, transitions, start, end = states.parts
-    length, S, K = int(states.lengths[entry]), *transitions.shape[2:]
-    rows = emissions[entry, :length].astype(np.float64)
-    own = transitions[entry if len(transitions) > 1 else 0].astype(np.float64)
-    steps, shape = max(length - 1, 0), (K, S // K, K)
-    if length:
-        rows[0] += start[0]
-        rows[-1] += end[0]
-    own = own.reshape(len(own), *shape)
-    return rows, np.broadcast_to(own, (steps, *shape)) if len(own) == 1 else own[:steps]
+def _edge(name: str, present: dict[str, Floats], emissions: Floats) -> Floats:
+    """Checked scores (1, K) of the first or the last labels, 0 where they were left out."""
+    K, edge = emissions.shape[2], present.get(name)
+    if edge is None:
+        return np.zeros((1, K), emissions.dtype)
+    if edge.shape != (K,):
+        raise ValueError(f"{name} must have shape ({K},). Got {edge.shape}.")
+    check_values(name, edge, is_batch=False)
+    return edge.reshape(1, K)
 
 
-def _forward(rows: Values, tables: Values, reduce: Reduce) -> Values:
-    """Compute alpha[t][g, q] = rows[t][g, q] + reduce_x (alpha[t - 1][x, g] + tables[t - 1][x, g, q])."""
-    alphas = rows.copy()
-    for t in range(1, len(rows)):
-        before = alphas[t - 1].reshape(*tables.shape[1:3], 1)
-        alphas[t] += reduce(before + tables[t - 1], 0).ravel()
-    return alphas
+def _wide(scores: Scores) -> Scores:
+    """The same in float64."""
+    return replace(scores, parts=tuple(part.astype(np.float64, copy=False) for part in scores.parts))
 
 
-def _backward(rows: Values, tables: Values, reduce: Reduce) -> Values:
-    """Compute beta[t][x, g] = rows[t][x, g] + reduce_q (beta[t + 1][g, q] + tables[t][x, g, q])."""
-    betas = rows.copy()
-    for t in range(len(rows) - 2, -1, -1):
-        after = betas[t + 1].reshape(tables.shape[2:])
-        betas[t] += reduce(after + tables[t], 2).ravel()
-    return betas
+def _backwards(array: Floats, sizes: NDArray[np.int64]) -> Floats:
+    """The first rows of each entry (B, T, ...), so many, in reverse order; others are of no use."""
+    if not array.shape[1]:
+        return array
+    places = (sizes[:, None] - 1 - np.arange(array.shape[1])) % array.shape[1]
+    return array[np.arange(len(array))[:, None], places]
 
 
-def _kbest(rows: Values, tables: Values, k: int) -> tuple[Labels, Values]:
-    """The k best paths of states of a sequence, and their scores: each state keeps the k best that end in it."""
-    length, S = rows.shape
-    if length == 0:
-        return np.empty((1, 0), np.int32), np.zeros(1)
-    n_before, n_groups, n_after = tables.shape[1:]
-    values = np.full((k, S), -np.inf)
-    values[0] = rows[0]
-    back = np.zeros((length, k, S), np.int64)
-    for t in range(1, length):
-        paths = (values.reshape(k, n_before, n_groups, 1) + tables[t - 1]).reshape(k * n_before, S)
-        order = np.argsort(-paths, axis=0, kind="stable")[:k]
-        values = np.take_along_axis(paths, order, axis=0) + rows[t]
-        rank, before = np.divmod(order, n_before)
-        back[t] = rank * S + before * n_groups + np.arange(S) // n_after
-    places = np.argsort(-values.ravel(), kind="stable")[:k]
-    found = values.ravel()[places]
-    places, found = places[found > -np.inf], found[found > -np.inf]
-    states = np.empty((len(places), length), np.int32)
-    for t in range(length - 1, -1, -1):
-        states[:, t] = places % S
-        places = back[t].reshape(-1)[places]
-    return states, found
+def _turned(rows: Values, states: Scores) -> Values:
+    """Numbers (B, T, S) of the states of each token in reverse: (x, g) becomes (g, x) (see potentials.h)."""
+    K = states.parts[1].shape[3]
+    pairs = _backwards(rows, states.lengths).reshape(*rows.shape[:2], K, -1)
+    return np.ascontiguousarray(pairs.swapaxes(2, 3)).reshape(rows.shape)
+
+
+def _reversed(states: Scores) -> Scores:
+    """Scores of the sequences in reverse. (q, g) comes before (g, x) there, as (x, g) before (g, q) here."""
+    rows, steps, start, end = states.parts
+    n, n_steps, S, K = steps.shape
+    if n_steps > 1:
+        steps = _backwards(steps, states.lengths - 1)
+    steps = steps.reshape(n, n_steps, K, S // K, K).swapaxes(2, 4)
+    edges = (edge.reshape(-1, K, S // K).swapaxes(1, 2).reshape(edge.shape) for edge in (end, start))
+    parts = (_turned(rows, states), steps.reshape(n, n_steps, S, K), *edges)
+    return replace(states, parts=tuple(map(np.ascontiguousarray, parts)))

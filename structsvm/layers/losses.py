@@ -23,12 +23,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.layers._chain import within
+from structsvm.layers._chain import above, are_huge, within
 from structsvm.layers.structure import (
     GREATEST,
     Gradients,
     Labels,
-    NoOutput,
     Parts,
     Scores,
     Structure,
@@ -36,6 +35,7 @@ from structsvm.layers.structure import (
     as_floats,
     expected,
     generators_of,
+    masked_truth,
 )
 from structsvm.parameters import checked_count
 
@@ -80,12 +80,12 @@ def log_loss(
     """
     scores = structure.check(parts, lengths)
     truth = structure.check_output(y, scores, partly=True)
-    log_z, marginals = structure.sums(scores)
-    try:
-        known = structure.less_agreeing(scores, truth, marginals)
-    except NoOutput as error:
-        raise masked_truth(error.entry) from None
-    return np.maximum(log_z - known, 0.0), scores.gradients(per_entry, marginals)
+    log_z, known, marginals = structure.sums_less(scores, truth)
+    if structure.is_centred and are_huge(known) and structure.is_known(truth, scores):
+        near = structure.centred(scores, truth)
+        log_z = structure.sums(near, marginals=False)[0]
+        known = structure.values_of(truth, near, structure.indicators(truth, near))
+    return above(log_z, known), scores.gradients(per_entry, marginals)
 
 
 def hinge(
@@ -302,8 +302,3 @@ def score_of_truth(scores: Scores, right: Parts) -> Values:
     for entry in np.flatnonzero(np.isneginf(own))[:1].tolist():
         raise masked_truth(entry)
     return own
-
-
-def masked_truth(entry: int) -> ValueError:
-    """The error for a truth whose loss would be infinite."""
-    return ValueError(f"y of batch entry {entry} has a part whose score is -inf. Mask no part of a truth.")

@@ -17,8 +17,8 @@ from structsvm.oracles.enumeration.labellings import Allowed, best_labellings
 from structsvm.parameters import checked_k
 
 
-class MaskedPlaces(Structure):
-    """Outputs (B, n) of values 0 .. m - 1, where -1 is the last value or a place beyond the length: the k best."""
+class Places(Structure):
+    """Outputs (B, n) of values 0 .. m - 1, where -1 is the last value or a place beyond the length."""
 
     @abstractmethod
     def shape(self, scores: Scores) -> tuple[int, int]:
@@ -69,10 +69,6 @@ class MaskedPlaces(Structure):
             for j, (output, value) in enumerate(best_labellings(best, np.ones((size, m), bool), k)):
                 outputs[entry, j, :size], values[entry, j] = output, value
         return self.shown(outputs, scores), values
-
-
-class Places(MaskedPlaces):
-    """The same, with max-marginals and samples by masks as well."""
 
     @abstractmethod
     def value_counts(self, scores: Scores, counts: Parts) -> Values:

@@ -1,29 +1,28 @@
 """Segmentations of sequences (semi-Markov chains) on given scores of segments.
 
-Log partition, marginals and the best segmentation are compiled and run in threads (see segments.h). The rest goes over
-tokens in NumPy: max-marginals and samples, and sums where probabilities would be lost to underflow; masks find the k
-best.
+All verbs are compiled (see segments.h); sums, samples and the best segmentation run in threads. Where probabilities
+would be lost to underflow, sums and samples go over tokens in NumPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
-from structsvm.layers._spans import Segments
-from structsvm.layers.chain import Reduce
-from structsvm.layers.places import MaskedPlaces
+from structsvm.layers._spans import Segments, known_segments
 from structsvm.layers.structure import (
     Generators,
     Labels,
-    NoOutput,
     Parts,
     Scores,
+    Structure,
     Values,
+    as_narrow,
     as_outputs,
     as_parts,
     batched,
@@ -32,13 +31,13 @@ from structsvm.layers.structure import (
     drawn,
     over_batch,
     possible,
+    possible_truths,
     shares_of,
 )
-from structsvm.oracles.enumeration.labellings import Allowed
-from structsvm.parameters import checked_count
+from structsvm.parameters import checked_count, checked_k
 
 
-class SemiMarkov(MaskedPlaces):
+class SemiMarkov(Structure):
     """Segmentations of B sequences of T tokens into segments of at most L tokens, with K labels.
 
     The parts are, in this order,
@@ -85,11 +84,11 @@ class SemiMarkov(MaskedPlaces):
             raise ValueError(f"segments must have shape (B, T, L, K), with L >= 1 and K >= 1. Got {table.shape}.")
         n, longest, _, K = table.shape
         sizes = check_lengths(lengths, n, longest)
-        check_values("segments", table, lambda: _inside(table, sizes))
+        check_values("segments", table, lambda: _inside(table, sizes), n_threads=self.n_threads)
         edges = [present.get(name, np.zeros(K, table.dtype)) for name in ("start", "end")]
         shared = [batched("transitions", present["transitions"], n, (K, K))]
         shared += [batched(name, edge, n, (K,)) for name, edge in zip(("start", "end"), edges, strict=True)]
-        return Scores((table, *shared), shapes, sizes)
+        return Scores((table, *shared), shapes, sizes, self.n_threads)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         found, (n, longest, L, K) = as_outputs(y), scores.parts[0].shape
@@ -97,6 +96,10 @@ class SemiMarkov(MaskedPlaces):
             raise ValueError(
                 f"y must be an array of integers of shape {(n, longest)}. Got {found.dtype} {found.shape}."
             )
+        whole, (narrow, is_narrow) = np.empty((n, longest), np.int32), as_narrow(found)
+        if is_narrow and known_segments(narrow, scores.lengths, K, L, whole):
+            scores.truth = whole
+            return whole
         inside = np.arange(longest) < scores.lengths[:, None]
         bad = inside & ((found < (-1 if partly else 0)) | (found >= 2 * K))
         if bad.any():
@@ -138,78 +141,84 @@ class SemiMarkov(MaskedPlaces):
     def costs(self, right: Floats) -> Floats:
         return 1 - 2 * right
 
+    def restrict(self, scores: Scores, y: Labels) -> Scores:
+        table, (_, longest, L, K) = scores.parts[0].copy(), scores.parts[0].shape
+        allowed = (y[..., None] < 0) | (y[..., None] == np.arange(2 * K))
+        may, others = allowed[..., :K].copy(), allowed[..., K:]
+        for l in range(L):
+            if l:
+                may[:, : max(longest - l, 0)] &= others[:, l:]
+            table[:, :, l][~may] = -np.inf
+        return replace(scores, parts=(table, *scores.parts[1:]))
+
+    def best(self, scores: Scores) -> Labels:
+        y, values = np.full(scores.parts[0].shape[:2], -1, np.int32), np.empty(len(scores.lengths))
+        over_batch(len(y), self.n_threads, lambda first, last: _segments_of(scores).best(first, last, values, y))
+        possible(values)
+        return y
+
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        log_z, shared = np.empty(len(scores.lengths)), _shared(scores)
-        counts = _zeros_like(scores) if marginals else []
-        steps = np.zeros(counts[1].shape) if marginals else None
-        parts = counts[0] if marginals else None
+        log_z = np.empty(len(scores.lengths))
+        if marginals:
+            return log_z, self._expected(scores, log_z)
+        for entry in _segments_of(scores).sums(self.n_threads, log_z, None, None):
+            log_z[entry] = _log_sums(*_tables(scores, entry))[0]
+        return log_z, ()
 
-        def work(first: int, last: int) -> list[int]:
-            return Segments(scores.parts[0], shared, scores.lengths).sums(first, last, log_z, parts, steps)
+    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+        """In one go for each entry, where all of y is known."""
+        if scores.truth is None:
+            return super().sums_less(scores, y)
+        log_z, known = np.empty(len(y)), np.empty(len(y))
+        counts = self._expected(scores, log_z, scores.truth, known)
+        return log_z, possible_truths(known), counts
 
-        for wide in over_batch(len(log_z), self.n_threads, work):
-            for entry in wide:
-                log_z[entry], *found = _log_sums(*_tables(scores, entry))
-                if parts is not None and steps is not None:
-                    parts[entry] = 0
-                    parts[entry, : len(found[0])], steps[entry] = found
-        if steps is not None:
-            for entry in np.flatnonzero(np.isneginf(log_z))[:1].tolist():
-                raise NoOutput(entry)
-            counts[1][:] = steps
-            counts[2][:] = counts[0][:, :1].sum(axis=(1, 2))
-            for entry, size in enumerate(scores.lengths.tolist()):
-                l = np.arange(min(size, counts[0].shape[2]))
-                counts[3][entry] = counts[0][entry, size - 1 - l, l].sum(axis=0)
-        return log_z, tuple(counts)
+    def _expected(
+        self, scores: Scores, log_z: Values, y: Labels | None = None, known: Values | None = None
+    ) -> tuple[Floats, ...]:
+        """Write log partitions; the expected parts, less those of known outputs, whose scores are written."""
+        parts, (n, K) = np.empty_like(scores.parts[0]), (len(log_z), scores.parts[0].shape[3])
+        batch, steps, (start, end) = _segments_of(scores), np.zeros((n, K, K)), np.zeros((2, n, K))
+        wide = batch.sums(self.n_threads, log_z, parts, steps, (start, end), y, known)
+        for entry in wide:
+            log_z[entry], *found = _log_sums(*_tables(scores, entry))
+            parts[entry] = 0
+            parts[entry, : len(found[0])], steps[entry] = found
+        batch.finish_wide(wide)
+        possible(log_z)
+        return parts, *(table.astype(parts.dtype, copy=False) for table in (steps, start, end))
+
+    def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
+        k, scores = checked_k(k), self.check(parts, lengths)
+        y = np.full((len(scores.lengths), k, scores.parts[0].shape[1]), -1, np.int32)
+        values = np.full(y.shape[:2], -np.inf)
+        _segments_of(scores).kbest(k, y, values)
+        return y, values
 
     def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)
-        best = np.full(scores.parts[0].shape, -np.inf)
-        for entry, size in enumerate(scores.lengths.tolist()):
-            table, transitions = _tables(scores, entry)
-            (_, R), (B, _) = (step(table, transitions, np.max) for step in (_forward, _after))
-            best[entry, :size] = _through(table, R, B)
-        return best
+        table, steps = _whole(scores)
+        n, longest, L, _ = table.shape
+        left = scores.lengths[:, None, None] - np.add.outer(np.arange(longest), np.arange(L)) - 1  # tokens behind
+        entries, lengths_less_1, tokens = np.arange(n)[:, None, None], np.arange(L), np.maximum(left, 0)
+        turned = np.where((left >= 0)[..., None], table[entries, tokens, lengths_less_1], -np.inf)
+        before = _reached(table, steps, scores.lengths)
+        after = _reached(turned, steps.swapaxes(1, 2), scores.lengths)
+        through: Values = before[:, :-1, None] + table + after[entries, tokens]
+        return through
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
         y = np.full((len(scores.lengths), n_samples, scores.parts[0].shape[1]), -1, np.int32)
-        log_z, shared = np.empty(len(y)), _shared(scores)
+        log_z = np.empty(len(y))
 
         def work(first: int, last: int) -> list[int]:
-            return Segments(scores.parts[0], shared, scores.lengths).draws(first, last, generators, log_z, y)
+            return _segments_of(scores).draws(first, last, generators, log_z, y)
 
         for wide in over_batch(len(y), self.n_threads, work):
             for entry in wide:
                 log_z[entry] = _draw_in_logs(*_tables(scores, entry), generators[entry], y[entry])
         possible(log_z)
         return y
-
-    # ---- places: tokens, whose values are labels of first and of other tokens ------------------------------
-
-    def shape(self, scores: Scores) -> tuple[int, int]:
-        return scores.parts[0].shape[1], 2 * scores.parts[0].shape[3]
-
-    def limit(self, scores: Scores, allowed: Allowed) -> Scores:
-        table, low = scores.parts[0].copy(), scores.parts[0].dtype.type(-np.inf)
-        _, longest, L, K = table.shape
-        firsts, others = allowed[..., :K], allowed[..., K:]
-        may = firsts.copy()
-        for l in range(L):
-            if l:
-                may[:, : max(longest - l, 0)] &= others[:, l:]
-            table[:, :, l][~may] = low
-        return Scores((table, *scores.parts[1:]), scores.shapes, scores.lengths)
-
-    def find(self, scores: Scores) -> tuple[Labels, Values]:
-        y, values = np.full(scores.parts[0].shape[:2], -1, np.int32), np.empty(len(scores.lengths))
-        shared = _shared(scores)
-
-        def work(first: int, last: int) -> None:
-            Segments(scores.parts[0], shared, scores.lengths).best(first, last, values, y)
-
-        over_batch(len(values), self.n_threads, work)
-        return y, values
 
 
 def _inside(table: Floats, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -234,8 +243,26 @@ def _zeros_like(scores: Scores) -> list[Floats]:
     return [np.zeros((n, *part.shape[1:]), part.dtype) for part in scores.parts]
 
 
-def _shared(scores: Scores) -> tuple[Values, ...]:
-    return tuple(np.ascontiguousarray(part, np.float64) for part in scores.parts[1:])
+def _segments_of(scores: Scores) -> Segments:
+    shared = tuple(np.ascontiguousarray(part, np.float64) for part in scores.parts[1:])
+    return Segments(scores.parts[0], shared, scores.lengths)
+
+
+def _whole(scores: Scores) -> tuple[Values, Values]:
+    """Scores of segments, with start and end, and -inf beyond the lengths; and of transitions: float64."""
+    segments, steps, start, end = (part.astype(np.float64) for part in scores.parts)
+    ends = np.add.outer(np.arange(segments.shape[1]), np.arange(segments.shape[2])) + 1
+    segments[:, :1] += start[:, None, None]
+    np.add(segments, end[:, None, None], out=segments, where=(ends == scores.lengths[:, None, None])[..., None])
+    return np.where((ends <= scores.lengths[:, None, None])[..., None], segments, -np.inf), steps
+
+
+def _reached(table: Values, steps: Values, lengths: NDArray[np.int64]) -> Values:
+    """Best scores (B, T + 1, K) of what comes before a segment that begins at a token with a label."""
+    n, longest, _, K = table.shape
+    found, none = np.full((n, longest + 1, K), -np.inf), np.zeros((1, K))
+    Segments(table, (np.ascontiguousarray(steps), none, none), lengths).reached(found)
+    return found
 
 
 def _tables(scores: Scores, entry: int) -> tuple[Values, Values]:
@@ -249,38 +276,20 @@ def _tables(scores: Scores, entry: int) -> tuple[Values, Values]:
     return table, own[1]
 
 
-def _forward(table: Values, transitions: Values, reduce: Reduce) -> tuple[Values, Values]:
+def _forward(table: Values, transitions: Values) -> tuple[Values, Values]:
     """V and R of segments.h, from token 0 to the end; R[0] = 0."""
     size, L, K = table.shape
     V, R = np.full((size + 1, K), -np.inf), np.zeros((size + 1, K))
     for t in range(1, size + 1):
         l = np.arange(min(t, L))
-        V[t] = reduce(R[t - 1 - l] + table[t - 1 - l, l], 0)
-        R[t] = reduce(V[t][:, None] + transitions, 0)
+        V[t] = np.logaddexp.reduce(R[t - 1 - l] + table[t - 1 - l, l], axis=0)
+        R[t] = np.logaddexp.reduce(V[t][:, None] + transitions, axis=0)
     return V, R
-
-
-def _after(table: Values, transitions: Values, reduce: Reduce) -> tuple[Values, Values]:
-    """B and W of segments.h: over what follows a segment that ended, and a place where one begins."""
-    size, L, K = table.shape
-    B, W = np.zeros((size + 1, K)), np.full((size + 1, K), -np.inf)
-    for t in range(size - 1, -1, -1):
-        m = min(L, size - t)
-        W[t] = reduce(table[t, :m] + B[t + 1 : t + 1 + m], 0)
-        B[t] = reduce(transitions + W[t], 1)
-    return B, W
-
-
-def _through(table: Values, R: Values, B: Values) -> Values:
-    """Scores of all that goes through each segment."""
-    size, L, _ = table.shape
-    ends = np.minimum(np.add.outer(np.arange(size), np.arange(L)) + 1, size)
-    return R[:size, None] + table + B[ends]
 
 
 def _log_sums(table: Values, transitions: Values) -> tuple[float, Values, Values]:
     """Log partition of an entry, and expected segments and transitions."""
-    (size, L, _), (V, R) = table.shape, _forward(table, transitions, np.logaddexp.reduce)
+    (size, L, _), (V, R) = table.shape, _forward(table, transitions)
     log_z = float(np.logaddexp.reduce(V[-1]))
     segments, steps, begins = np.zeros_like(table), np.zeros_like(transitions), np.zeros_like(R)
     if np.isneginf(log_z):
@@ -299,7 +308,7 @@ def _log_sums(table: Values, transitions: Values) -> tuple[float, Values, Values
 def _draw_in_logs(table: Values, transitions: Values, random: np.random.Generator, y: Labels) -> float:
     """Write samples (n_samples, T) of an entry; returns its log partition."""
     (size, L, K), n_samples = table.shape, len(y)
-    V, R = _forward(table, transitions, np.logaddexp.reduce)
+    V, R = _forward(table, transitions)
     log_z = float(np.logaddexp.reduce(V[size]))
     if np.isneginf(log_z):
         return log_z

@@ -1,27 +1,27 @@
 """Binary trees over labelled spans, with a grammar or without, on given scores.
 
-Log partition, marginals and the best tree are compiled and run in threads (see brackets.h, bracketings.h). The chart of
-training (cky_inside.h) is for sparse grammars whose rules have weights; here each span has a score of each label. The
-rest goes over spans in NumPy: max-marginals and samples, and sums where probabilities would be lost to underflow; masks
-find the k best.
+All verbs are compiled (see brackets.h, bracketings.h); sums, samples and the best tree run in threads. The chart of
+training (cky_inside.h) is for sparse grammars whose rules have weights; here each span has a score of each label. Where
+probabilities would be lost to underflow, sums go over spans in NumPy, as samples with a grammar do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.layers._spans import Brackets, known_trees, less_trees
-from structsvm.layers.chain import Reduce
-from structsvm.layers.places import MaskedPlaces
+from structsvm.arrays import Floats
+from structsvm.layers._spans import Brackets, known_trees
 from structsvm.layers.structure import (
     Generators,
     Labels,
     Parts,
     Scores,
+    Structure,
     Values,
     as_narrow,
     as_outputs,
@@ -31,13 +31,13 @@ from structsvm.layers.structure import (
     check_values,
     over_batch,
     possible,
+    possible_truths,
     shares_of,
 )
-from structsvm.oracles.enumeration.labellings import Allowed
-from structsvm.parameters import checked_count
+from structsvm.parameters import checked_count, checked_k
 
 
-class Spans(MaskedPlaces):
+class Spans(Structure):
     """Binary trees over the words of B sentences of up to n words, whose spans have one of K labels each.
 
     The parts are, in this order,
@@ -84,9 +84,9 @@ class Spans(MaskedPlaces):
             raise ValueError(f"spans must have shape (B, n, n, K), with K >= 1. Got {spans.shape}.")
         n, longest, _, K = spans.shape
         sizes = check_lengths(lengths, n, longest)
-        check_values("spans", spans, lambda: _inside(longest, sizes))
+        check_values("spans", spans, lambda: _inside(longest, sizes), n_threads=self.n_threads)
         shared = [batched("rules", present["rules"], n, (K, K, K))] if "rules" in present else []
-        return Scores((spans, *shared), shapes, sizes)
+        return Scores((spans, *shared), shapes, sizes, self.n_threads)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         found, (n, longest, _, K) = as_outputs(y), scores.parts[0].shape
@@ -94,7 +94,9 @@ class Spans(MaskedPlaces):
             wanted = (n, longest, longest)
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
         whole, (narrow, is_narrow) = np.empty(found.shape, np.int32), as_narrow(found)
-        if is_narrow and known_trees(narrow, scores.lengths, K, whole):
+        places = np.empty((n, 2 * longest), np.int32)
+        if is_narrow and known_trees(narrow, scores.lengths, K, whole, places, self.n_threads):
+            scores.truth = places
             return whole
         inside = _inside(longest, scores.lengths)
         bad = (found < -1) | (found >= K) | ((found >= 0) & np.tri(longest, k=-1, dtype=bool))
@@ -129,33 +131,37 @@ class Spans(MaskedPlaces):
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == np.maximum(2 * scores.lengths - 1, 0).sum())
 
-    def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
-        """In place, at the true spans alone, where all of them are known."""
-        values = np.empty(len(y))
-        if len(scores.parts) == 1 and less_trees(y, scores.lengths, scores.parts[0], marginals[0], values):
-            return possible(values)
-        return super().less_agreeing(scores, y, marginals)
-
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        n, (spans, *shared), log_z = len(scores.lengths), scores.parts, np.empty(len(scores.lengths))
-        parts = np.empty_like(spans) if marginals else None  # trees without rules write all of it
-        if parts is not None and (shared or not scores.lengths.all()):
-            parts[:] = 0
-        rules = np.zeros((n, *shared[0].shape[1:]) if shared else (n, 1, 1, 1)) if marginals else None
+        log_z = np.empty(len(scores.lengths))
+        if marginals:
+            return log_z, self._expected(scores, log_z)
+        for entry in _brackets(scores).sums(self.n_threads, log_z, None, None):
+            log_z[entry] = _log_sums(*_tables(scores, entry))[0]
+        return log_z, ()
 
-        def work(first: int, last: int) -> list[int]:
-            return _brackets(scores).sums(first, last, log_z, parts, rules)
+    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+        """In one go for each entry, where there are no rules and the trees are whole."""
+        if len(scores.parts) > 1 or scores.truth is None:
+            return super().sums_less(scores, y)
+        log_z, known = np.empty(len(y)), np.empty(len(y))
+        counts = self._expected(scores, log_z, scores.truth, known)
+        return log_z, possible_truths(known), counts
 
-        for wide in over_batch(n, self.n_threads, work):
-            for entry in wide:
-                log_z[entry], *found = _log_sums(*_tables(scores, entry))
-                if parts is not None and rules is not None:
-                    parts[entry], size = 0, len(found[0])
-                    parts[entry, :size, :size], rules[entry] = found
-        if parts is None or rules is None:
-            return log_z, ()
+    def _expected(
+        self, scores: Scores, log_z: Values, places: Labels | None = None, known: Values | None = None
+    ) -> tuple[Floats, ...]:
+        """Write log partitions; the expected parts, less those of trees at these places, whose scores are written."""
+        spans, *shared = scores.parts
+        parts, rules = np.empty_like(spans), np.zeros((len(log_z), *(shared[0].shape[1:] if shared else (1, 1, 1))))
+        batch = _brackets(scores)
+        wide = batch.sums(self.n_threads, log_z, parts, rules, None, places, known)
+        for entry in wide:
+            log_z[entry], *found = _log_sums(*_tables(scores, entry))
+            parts[entry], size = 0, len(found[0])
+            parts[entry, :size, :size], rules[entry] = found
+        batch.finish_wide(wide)
         possible(log_z)
-        return log_z, (parts, rules.astype(spans.dtype)) if shared else (parts,)
+        return (parts, rules.astype(spans.dtype)) if shared else (parts,)
 
     def best(self, scores: Scores) -> Labels:
         y, values = self._best(scores)
@@ -163,22 +169,23 @@ class Spans(MaskedPlaces):
         return y
 
     def restrict(self, scores: Scores, y: Labels) -> Scores:
-        return super().restrict(scores, y[:, *_places(y.shape[1])])
+        spans, needed = scores.parts[0].copy(), y >= 0
+        may = ~needed[..., None] | (y[..., None] == np.arange(spans.shape[3]))
+        may[_crossing(needed)] = False  # all other binary trees have the spans that are needed
+        spans[~may] = -np.inf
+        return replace(scores, parts=(spans, *scores.parts[1:]))
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
-        flat, values = super().kbest(*parts, k=k, lengths=lengths)
-        n = self.check(parts, lengths).parts[0].shape[1]
-        y = np.full((*flat.shape[:2], n, n), -1, np.int32)
-        y[..., *_places(n)] = flat
+        k, scores = checked_k(k), self.check(parts, lengths)
+        n, longest = scores.parts[0].shape[:2]
+        y, values = np.full((n, k, longest, longest), -1, np.int32), np.full((n, k), -np.inf)
+        _brackets(scores).kbest(k, y, values)
         return y, values
 
     def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)
         best = np.full(scores.parts[0].shape, -np.inf)
-        for entry, size in enumerate(scores.lengths.tolist()):
-            spans, rules = _tables(scores, entry)
-            chart = Chart(spans, rules, np.max)
-            best[entry, :size, :size] = chart.of_labels(chart.through())
+        _brackets(scores).through(best)
         return best
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
@@ -196,27 +203,6 @@ class Spans(MaskedPlaces):
         possible(log_z)
         return y
 
-    # ---- places: spans by their end, whose values are labels, and at the end none --------------------------
-
-    def sizes(self, scores: Scores) -> NDArray[np.int64]:
-        return scores.lengths * (scores.lengths + 1) // 2
-
-    def shape(self, scores: Scores) -> tuple[int, int]:
-        _, n, _, K = scores.parts[0].shape
-        return n * (n + 1) // 2, K + 1
-
-    def limit(self, scores: Scores, allowed: Allowed) -> Scores:
-        spans, places = scores.parts[0].copy(), _places(scores.parts[0].shape[1])
-        may, needed = np.ones(spans.shape, bool), np.zeros(spans.shape[:3], bool)
-        may[:, *places], needed[:, *places] = allowed[..., :-1], ~allowed[..., -1]
-        may[_crossing(needed)] = False  # all other binary trees have the spans that are needed
-        spans[~may] = -np.inf
-        return Scores((spans, *scores.parts[1:]), scores.shapes, scores.lengths)
-
-    def find(self, scores: Scores) -> tuple[Labels, Values]:
-        y, values = self._best(scores)
-        return y[:, *_places(y.shape[1])], values
-
     def _best(self, scores: Scores) -> tuple[Labels, Values]:
         y, values = np.full(scores.parts[0].shape[:3], -1, np.int32), np.empty(len(scores.lengths))
         over_batch(len(values), self.n_threads, lambda first, last: _brackets(scores).best(first, last, values, y))
@@ -233,12 +219,6 @@ def _inside(n: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
     words = np.arange(n)
     inside: NDArray[np.bool_] = (words[:, None] <= words) & (words < sizes[:, None, None])
     return inside
-
-
-def _places(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and last words of all spans, by their last words: those of a shorter sentence come first."""
-    last, first = np.tril_indices(n)
-    return first, last
 
 
 def _crossing(spans: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -261,21 +241,20 @@ def _tables(scores: Scores, entry: int) -> tuple[Values, Values | None]:
 
 
 class Chart:
-    """A sentence's recursion in logs, over maxima or sums. Without rules, a span's labels are reduced first."""
+    """A sentence's recursion in logs. Without rules, a span's labels are added up first."""
 
-    def __init__(self, spans: Values, rules: Values | None, reduce: Reduce) -> None:
-        self.spans, self.reduce, self.n = spans, reduce, len(spans)
-        self.scores = spans if rules is not None else np.asarray(reduce(spans, 2)[..., None], np.float64)
+    def __init__(self, spans: Values, rules: Values | None) -> None:
+        self.spans, self.n = spans, len(spans)
+        self.scores = spans if rules is not None else np.logaddexp.reduce(spans, axis=2, keepdims=True)
         self.rules = np.zeros((1, 1, 1)) if rules is None else rules
         self.has_rules = rules is not None
         self.inside = np.full(self.scores.shape, -np.inf)  # over the trees of each span, by the root's label
-        self.below = np.zeros(self.scores.shape)  # the same without the score of the span itself
         self.cut: dict[tuple[int, ...], Values] = {}  # cumulative weights that `choose` has used
         for i, j in self.spans_by_width():
+            self.inside[i, j] = self.scores[i, j]
             if i < j:
-                both = reduce(self.pairs(i, j), 0) + self.rules
-                self.below[i, j] = reduce(both.reshape(len(both), -1), 1)
-            self.inside[i, j] = self.below[i, j] + self.scores[i, j]
+                both = np.logaddexp.reduce(self.pairs(i, j), axis=0) + self.rules
+                self.inside[i, j] += np.logaddexp.reduce(both, axis=(1, 2))
 
     def spans_by_width(self) -> list[tuple[int, int]]:
         return [(i, i + width) for width in range(self.n) for i in range(self.n - width)]
@@ -284,24 +263,6 @@ class Chart:
         """Scores of what stands below a span, by where it is cut and by the labels of both parts."""
         both: Values = self.inside[i, i:j, :, None] + self.inside[i + 1 : j + 1, j, None]
         return both
-
-    def through(self) -> Values:
-        """The best score of a tree with each span and label, of what `scores` has."""
-        outside = np.full(self.scores.shape, -np.inf)
-        outside[:1, -1:] = 0.0
-        for i, j in reversed(self.spans_by_width()):
-            above = ((outside[i, j] + self.scores[i, j])[:, None, None] + self.rules).max(axis=0)
-            left, right = outside[i, i:j], outside[i + 1 : j + 1, j]
-            np.maximum(left, (above + self.inside[i + 1 : j + 1, j, None]).max(axis=2, initial=-np.inf), out=left)
-            np.maximum(right, (above + self.inside[i, i:j, :, None]).max(axis=1, initial=-np.inf), out=right)
-        return self.inside + outside
-
-    def of_labels(self, logs: Values) -> Values:
-        """Logs for each span and label, from those for what `scores` has."""
-        if self.has_rules:
-            return logs
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(self.spans), -np.inf, logs + (self.spans - self.scores))
 
     def shares(self) -> tuple[Values, Values]:
         """Probabilities of what `scores` has, and expected rules: shares of what a log sums, which are never over 1."""
@@ -346,7 +307,7 @@ def _draw_in_logs(spans: Values, rules: Values | None, random: np.random.Generat
     """Write samples (n_samples, n, n) of a sentence; returns its log partition."""
     if not len(spans):
         return 0.0
-    chart = Chart(spans, rules, np.logaddexp.reduce)
+    chart = Chart(spans, rules)
     log_z = float(np.logaddexp.reduce(chart.inside[0, -1]))
     for sample in y if log_z > -np.inf else ():
         for i, j, label in chart.draw(random):
@@ -356,7 +317,7 @@ def _draw_in_logs(spans: Values, rules: Values | None, random: np.random.Generat
 
 def _log_sums(spans: Values, rules: Values | None) -> tuple[float, Values, Values]:
     """Log partition of a sentence, and expected spans and rules."""
-    chart = Chart(spans, rules, np.logaddexp.reduce)
+    chart = Chart(spans, rules)
     log_z = float(np.logaddexp.reduce(chart.inside[0, -1]))
     if np.isneginf(log_z):
         return log_z, np.zeros(spans.shape), np.zeros(chart.rules.shape)

@@ -7,23 +7,18 @@ without a batch axis is shared by all entries. A potential of -inf is a mask: no
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import pairwise
 from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import AnyArray, Floats, Integers
-from structsvm.dual.parallel import cut_points
-from structsvm.execution._stop import Job
+from structsvm.execution._stop import each_range
 from structsvm.features.inputs.masks import check_no_masks
-from structsvm.layers._chain import within
+from structsvm.layers._chain import FLOATS, NARROW, is_plain, sum_rows, within
 from structsvm.parameters import checked_count
 
 T = TypeVar("T")
@@ -54,6 +49,8 @@ class Scores:
     parts: Parts
     shapes: Shapes  # shapes that the user gave
     lengths: NDArray[np.int64]
+    n_threads: int = 1  # to add up gradients
+    truth: Labels | None = None  # outputs as `sums_less` takes them, where `check_output` found nothing unknown
 
     def take(self, entries: list[int]) -> Scores:
         """The potentials of some entries, which may repeat."""
@@ -86,7 +83,8 @@ class Scores:
             elif array.shape == shape and array.dtype == part.dtype:
                 total.append(array)
             else:
-                summed = array if len(part) == len(array) else array.sum(axis=0, dtype=np.float64)
+                own = len(part) == len(array)
+                summed = array if own else sum_rows(np.ascontiguousarray(array), self.n_threads)
                 total.append(summed.astype(part.dtype, copy=False).reshape(shape))
         return tuple(total)
 
@@ -107,6 +105,7 @@ class Structure(ABC):
     """
 
     part_names: ClassVar[tuple[str, ...]]
+    is_centred: ClassVar[bool] = False  # whether `centred` takes something off
 
     @abstractmethod
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
@@ -150,9 +149,21 @@ class Structure(ABC):
             expectation -= agreed  # in place: to allocate the difference takes longer than to compute it
         return values
 
+    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+        """Log partitions of all outputs and of those that agree with y, and the difference of expected indicators."""
+        log_z, marginals = self.sums(scores)
+        try:
+            return log_z, self.less_agreeing(scores, y, marginals), marginals
+        except NoOutput as error:
+            raise masked_truth(error.entry) from None
+
     def values_of(self, y: Labels, scores: Scores, counts: Parts) -> Values:
         """Scores of outputs, whose indicators are `counts`."""
         return expected(scores, counts)
+
+    def centred(self, scores: Scores, y: Labels) -> Scores:
+        """Scores of the same distribution, in which outputs score 0 or so: sums lose no digits to huge ones."""
+        return scores
 
     def costs(self, right: Floats) -> Floats:
         """The default cost of each part of the first array, by the truth's indicators: 1 for each that is wrong."""
@@ -200,6 +211,8 @@ class Structure(ABC):
     def entropy(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         """The entropy of the Gibbs distribution, in nats: the log partition less the expected score."""
         scores = self.check(parts, lengths)
+        if self.is_centred:
+            scores = self.centred(scores, self.best(scores))
         log_z, marginals = self.sums(scores)
         return np.maximum(log_z - expected(scores, marginals), 0.0)
 
@@ -233,6 +246,8 @@ def as_outputs(y: ArrayLike) -> Integers:
 
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
     """A contiguous array of int32, and whether it has the same numbers."""
+    if is_plain(y, NARROW):
+        return y, True
     narrow = np.asarray(y, np.int32, order="C")
     if not narrow.flags.aligned:
         narrow = narrow.copy()
@@ -247,9 +262,8 @@ def generators_of(seed: int, n: int) -> Generators:
 
 def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
-    if type(array) is np.ndarray and array.dtype in GREATEST:
-        flags = array.flags
-        return array if flags.c_contiguous and flags.aligned else np.require(array, requirements=["C", "A"])
+    if type(array) is np.ndarray and is_plain(array, FLOATS):
+        return array
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = np.from_dlpack(array)
     check_no_masks(array, name)
@@ -262,17 +276,18 @@ def as_floats(name: str, array: object) -> Floats:
 
 def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int) -> tuple[dict[str, Floats], Shapes]:
     """Arrays of one type by name, the first `n_needed` of which must be there, and their shapes."""
-    names, kind = structure.part_names, structure.__name__
+    names = structure.part_names
     if not n_needed <= len(parts) <= len(names):
         raise ValueError(
-            f"{kind} has the parts {', '.join(names)}, of which {n_needed} to {len(names)} are given. Got {len(parts)}."
+            f"{structure.__name__} has the parts {', '.join(names)}, of which {n_needed} to {len(names)} are given. "
+            f"Got {len(parts)}."
         )
     found: dict[str, Floats] = {}
     shapes: list[tuple[int, ...] | None] = []
     dtypes = set()
     for name, part in zip(names, parts, strict=False):
         if part is None and len(shapes) < n_needed:
-            raise ValueError(f"{name} of {kind} must be an array. Got None.")
+            raise ValueError(f"{name} of {structure.__name__} must be an array. Got None.")
         if part is None:
             shapes.append(None)
             continue
@@ -293,11 +308,16 @@ def batched(name: str, part: Floats, n: int, shape: tuple[int, ...]) -> Floats:
 
 
 def check_values(
-    name: str, part: Floats, counts: Callable[[], NDArray[np.bool_]] | None = None, *, is_batch: bool = True
+    name: str,
+    part: Floats,
+    counts: Callable[[], NDArray[np.bool_]] | None = None,
+    *,
+    is_batch: bool = True,
+    n_threads: int = 1,
 ) -> None:
     """Refuse nan, +inf and numbers from `GREATEST` on, where `counts()` (its first axes); -inf is a mask."""
     most = GREATEST[part.dtype]
-    if part.flags.c_contiguous and within(part, most):
+    if within(part, most, n_threads):
         return
     good = part < most
     good &= (part > -most) | np.isneginf(part)
@@ -353,6 +373,18 @@ def possible(values: Values) -> Values:
     return values
 
 
+def possible_truths(values: Values) -> Values:
+    """Scores of true outputs; ValueError for the first that a mask forbids."""
+    for entry in without_output(values)[:1]:
+        raise masked_truth(entry)
+    return values
+
+
+def masked_truth(entry: int) -> ValueError:
+    """The error for a truth whose loss would be infinite."""
+    return ValueError(f"y of batch entry {entry} has a part whose score is -inf. Mask no part of a truth.")
+
+
 def without_output(values: Values) -> list[int]:
     """Entries of a batch whose value is -inf. Lists are searched faster than arrays of so few."""
     found: list[float] = values.tolist()
@@ -372,42 +404,9 @@ def drawn(weights: Values, uniforms: Values) -> NDArray[np.int64]:
     return below
 
 
-@cache
-def pool(n_threads: int) -> ThreadPoolExecutor:
-    """Threads that stay for the next batch: to start them takes longer than a small one."""
-    return ThreadPoolExecutor(n_threads)
-
-
-os.register_at_fork(after_in_child=pool.cache_clear)
-
-
 def over_batch(n: int, n_threads: int, function: Callable[[int, int], T]) -> list[T]:
     """Results of ``function(first, last)`` over ranges of the n entries, in threads, in their order."""
     if n_threads == 1 or n < 2:
         return [function(0, n)] if n else []
-    job, at_work = Job(), list[Future[T]]()
-    own, *ranges = pairwise(cut_points(n, None, n_threads))
-    try:
-        at_work += (submit(n_threads - 1, job, function, first, last) for first, last in ranges)
-        return [function(*own), *(future.result() for future in at_work)]
-    except BaseException:
-        job.stop()
-        for future in at_work:
-            future.cancel()
-        wait(at_work)
-        raise
-
-
-def submit(n_threads: int, job: Job, function: Callable[[int, int], T], first: int, last: int) -> Future[T]:
-    """A range's result to come, from a pool that an interrupt of another batch may end: then from the next one."""
-    while True:
-        workers = pool(n_threads)
-        try:
-            return workers.submit(job.run, function, first, last)
-        except KeyboardInterrupt:  # it may have come while a thread was started, which no one would end
-            pool.cache_clear()
-            workers.shutdown(wait=False)
-            raise
-        except RuntimeError:
-            if workers is pool(n_threads):  # it was not ended
-                raise
+    n_parts = min(n, n_threads)
+    return each_range(function, [n * part // n_parts for part in range(n_parts + 1)], n_threads)

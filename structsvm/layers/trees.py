@@ -8,13 +8,14 @@ best label, or the log-sum over its labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
-from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, Batch, faults, known_heads, less_heads
+from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, Batch, faults, known_heads
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Generators,
@@ -31,6 +32,7 @@ from structsvm.layers.structure import (
     drawn,
     over_batch,
     possible,
+    possible_truths,
     without_output,
 )
 from structsvm.oracles.dependency._dependency import TreeFinder
@@ -47,6 +49,7 @@ class _Trees(Places):
     """
 
     part_names: ClassVar[tuple[str, ...]] = ("arcs",)
+    is_centred: ClassVar[bool] = True
     projective: ClassVar[bool]
 
     def __init__(self, *, several_roots: bool = False, n_threads: int = 1) -> None:
@@ -55,12 +58,13 @@ class _Trees(Places):
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(type(self), parts, 1)
         arcs = present["arcs"]
-        if arcs.ndim not in (3, 4) or arcs.shape[1] != arcs.shape[2] or 0 in arcs.shape[1:]:
+        n, *shape = arcs.shape or (0,)
+        if len(shape) not in (2, 3) or shape[0] != shape[1] or 0 in shape:
             raise ValueError(
                 f"arcs must have shape (B, n + 1, n + 1), or (B, n + 1, n + 1, K) with K labels. Got {arcs.shape}."
             )
-        sizes = check_lengths(lengths, len(arcs), arcs.shape[1] - 1)
-        check_values("arcs", arcs, lambda: _counting(arcs.shape[1], sizes))
+        sizes = check_lengths(lengths, n, shape[0] - 1)
+        check_values("arcs", arcs, lambda: _counting(shape[0], sizes), n_threads=self.n_threads)
         return Scores((arcs,), shapes, sizes)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
@@ -75,6 +79,7 @@ class _Trees(Places):
             and is_narrow
             and known_heads(narrow, scores.lengths, self.several_roots, self.projective, whole)
         ):
+            scores.truth = whole
             return whole
         inside = np.arange(wanted[1]) < scores.lengths[:, None]
         table = found if arcs.ndim == 4 else found[..., None]
@@ -119,30 +124,55 @@ class _Trees(Places):
 
     def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
         """In place, at the true arcs alone, where all of them are known."""
-        values = np.zeros(len(y))
-        if y.ndim == 2 and less_heads(y, scores.lengths, scores.parts[0], marginals[0], values):
-            return possible(values)
         entries, words = np.nonzero(np.arange(y.shape[1]) < scores.lengths[:, None])
         chosen = y[entries, words]
         if (chosen < 0).any():
             return super().less_agreeing(scores, y, marginals)
         arcs = (entries, chosen[:, 0], words + 1, chosen[:, 1]) if y.ndim == 3 else (entries, chosen, words + 1)
         marginals[0][arcs] -= 1
+        values = np.zeros(len(y))
         values += np.bincount(entries, scores.parts[0][arcs], len(y))
         return possible(values)
 
+    def is_known(self, y: Labels, scores: Scores) -> bool:
+        return bool(np.count_nonzero(y >= 0) == scores.lengths.sum() * (y.ndim - 1))  # heads, and labels
+
+    def centred(self, scores: Scores, y: Labels) -> Scores:
+        """In float64, less the score of each word's arc."""
+        arcs, (heads, *labels) = _with_labels(scores).astype(np.float64), np.maximum(y, 0).reshape(*y.shape[:2], -1).T
+        n, width, *_ = arcs.shape
+        chosen = np.arange(n)[:, None], heads.T, np.arange(1, width), labels[0].T if labels else 0
+        with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
+            arcs[:, :, 1:] -= arcs[chosen][:, None, :, None]
+        return replace(scores, parts=(arcs.reshape(scores.parts[0].shape),))
+
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        arcs, log_z = scores.parts[0], np.zeros(len(scores.lengths))
+        arcs, log_z = scores.parts[0], np.empty(len(scores.lengths))
         if arcs.ndim == 4:
             arcs = _over_labels(arcs)
         counts = np.empty(arcs.shape, arcs.dtype) if marginals else None
-
-        def work(first: int, last: int) -> None:
-            for entry in batch.sums(first, last, log_z, counts):
-                self._sum_logs(arcs, scores, entry, log_z, counts)
-
         batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
-        over_batch(batch.n_groups, self.n_threads, work)
+        for entry in batch.sums(self.n_threads, log_z, counts):
+            self._sum_logs(arcs, scores, entry, log_z, counts)
+        self._check_sums(scores, log_z, marginals=marginals)
+        return log_z, () if counts is None else (self._of_labels(counts, arcs, scores),)
+
+    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+        """In one go for each entry, where there are no labels and all heads are known."""
+        if scores.truth is None:
+            return super().sums_less(scores, y)
+        arcs, log_z, known = scores.parts[0], np.empty(len(y)), np.empty(len(y))
+        counts = np.empty(arcs.shape, arcs.dtype)
+        batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
+        for entry in batch.sums(self.n_threads, log_z, counts, scores.truth, known):
+            self._sum_logs(arcs, scores, entry, log_z, counts)
+            words = np.arange(scores.lengths[entry])
+            counts[entry, y[entry, words], words + 1] -= 1
+        self._check_sums(scores, log_z, marginals=True)
+        return log_z, possible_truths(known), (counts,)
+
+    def _check_sums(self, scores: Scores, log_z: Values, *, marginals: bool) -> None:
+        """Refuse sums that underflow, and unless log partitions are all that is wanted, those without a tree."""
         for entry in without_output(log_z):
             if np.isfinite(self.find(scores.take([entry]))[1][0]):
                 raise ValueError(
@@ -151,7 +181,6 @@ class _Trees(Places):
                 )
             if marginals:
                 raise NoOutput(entry)
-        return log_z, () if counts is None else (self._of_labels(counts, arcs, scores),)
 
     def _sum_logs(self, arcs: Floats, scores: Scores, entry: int, log_z: Values, counts: Floats | None) -> None:
         """The sums of an entry whose weights are too small, or too many."""

@@ -217,7 +217,7 @@ def marginals_of(
         log_sums, labels = np.empty(len(lengths)), np.empty_like(scores)
         pairs = np.empty((*scores.shape[:1], scores.shape[1] - 1, *edges.shape))
         batch = Batch(scores, moves, start[None], end[None], lengths, apart=True)
-        batch.sums(0, batch.n_groups, log_sums, labels, pairs)
+        batch.sums(1, log_sums, labels, pairs)
         for i in np.flatnonzero(~np.isfinite(log_sums))[:1].tolist():
             raise nothing_left(oracle, int(chosen[i]), int(lengths[i]))
         yield chosen, lengths, labels, pairs

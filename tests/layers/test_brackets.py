@@ -101,13 +101,16 @@ def test_whole_trees_need_no_second_sum(monkeypatch):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_labels_are_known_as_trees_only_where_they_are(n):
     """All tables with the right number of labels, and some with labels where no span is."""
-    rng, trees, checked = np.random.default_rng(0), comb(2 * n - 2, n - 1) // n, np.empty((1, n, n), np.int32)
+    rng, trees = np.random.default_rng(0), comb(2 * n - 2, n - 1) // n
+    checked, places = np.empty((1, n, n), np.int32), np.empty((1, 2 * n), np.int32)
     upper, found = np.argwhere(~np.tri(n, k=-1, dtype=bool)), 0
     for chosen in combinations(upper.tolist(), 2 * n - 1):
         y = np.full((1, n, n), -1, np.int32)
         for i, j in chosen:
             y[0, i, j] = rng.integers(3)
-        if known_trees(y, np.array([n]), 3, checked):
+        if known_trees(y, np.array([n]), 3, checked, places, 1):
+            flat = np.flatnonzero(y >= 0)
+            assert sorted(places[0, :-1].tolist()) == (3 * flat + y.ravel()[flat]).tolist()
             found += 1
             assert (
                 checked.tolist()
@@ -117,7 +120,7 @@ def test_labels_are_known_as_trees_only_where_they_are(n):
             for place, wrong in (((0, 0, n - 1), 3), ((0, 0, n - 1), -2), ((0, n - 1, 0), 0)):
                 bad = y.copy()
                 bad[place] = wrong
-                assert not known_trees(bad, np.array([n]), 3, checked) or (n == 1 and wrong == 0)
+                assert not known_trees(bad, np.array([n]), 3, checked, places, 1) or (n == 1 and wrong == 0)
     assert found == trees
 
 

@@ -262,3 +262,37 @@ def test_no_table_of_a_chain_of_order_2_has_all_pairs_of_pairs():
         act()
         assert tracemalloc.get_traced_memory()[1] < every / 3
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_maxima_with_a_label_are_those_of_masks(order):
+    """Long sequences of several lengths, whose steps have transitions of their own."""
+    rng = np.random.default_rng(order)
+    emissions, transitions = rng.normal(size=(2, 12, 3)), rng.normal(size=(2, 12 - order, *[3] * (order + 1)))
+    transitions[:, 3, 1, 2] = -np.inf
+    chain, lengths = Chain(order=order), [12, 7]
+    found = chain.max_marginals(emissions, transitions, lengths=lengths)
+    for token in range(12):
+        for label in range(3):
+            masked = emissions.copy()
+            masked[:, token, np.arange(3) != label] = -np.inf
+            best = chain.argmax(masked, transitions, lengths=lengths)
+            wanted = chain.score(best, masked, transitions, lengths=lengths)
+            there = token < np.array(lengths)
+            np.testing.assert_allclose(found[there, token, label], wanted[there], rtol=1e-12)
+            assert np.isneginf(found[~there, token, label]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_k_best_of_all_labellings(order, dtype):
+    rng = np.random.default_rng(order)
+    emissions, transitions = (rng.normal(size=shape).astype(dtype) for shape in ((1, 7, 3), [3] * (order + 1)))
+    every = np.array(list(product(range(3), repeat=7)))
+    scores = Chain(order=order).score(every, np.repeat(emissions, len(every), axis=0), transitions)
+    found, values = Chain(order=order).kbest(emissions, transitions, k=len(every) + 3)
+    np.testing.assert_allclose(values[0, :-3], np.sort(scores)[::-1], atol=1e-12)
+    assert {tuple(y) for y in found[0, :-3].tolist()} == set(map(tuple, every.tolist()))
+    assert (found[0, -3:] == -1).all() and np.isneginf(values[0, -3:]).all()
+    few = Chain(order=order).kbest(emissions, transitions, k=40)
+    assert few[0].tolist() == found[:, :40].tolist() and few[1].tolist() == values[:, :40].tolist()

@@ -4,15 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from structsvm.layers import Alignment, Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
-from structsvm.layers import structure as structures
 from structsvm.layers._spans import Brackets
 from structsvm.layers._trees import Batch
+from structsvm.layers.structure import over_batch
 
 # Large batches: a structure, and the shapes of its parts.
 LONG = {
@@ -79,7 +80,7 @@ def test_trees_do_not_wait_for_the_end_of_a_batch(kind, interrupt):
 
     def summed():
         log_z[:] = np.nan
-        Batch(arcs, lengths, kind is Projective, False).sums(0, 60, log_z, chances)
+        Batch(arcs, lengths, kind is Projective, False).sums(1, log_z, chances)
 
     with pytest.raises(KeyboardInterrupt):
         interrupt(0.02, summed)
@@ -136,19 +137,19 @@ def test_a_forked_process_has_threads_of_its_own():
 
 
 STARTED = """
-import threading
+import _thread
 import numpy as np
 from structsvm.layers import Chain
-start, parts = threading.Thread.start, (np.zeros((9, 12, 4)), np.zeros((4, 4)))
+start, parts = _thread.start_new_thread, (np.zeros((9, 300, 20)), np.zeros((20, 20)))
 
-def start_and_interrupt(thread):
-    threading.Thread.start = start
-    start(thread)
-    raise KeyboardInterrupt  # before the pool knows of its thread
+def start_and_interrupt(function, arguments):
+    _thread.start_new_thread = start
+    start(function, arguments)
+    raise KeyboardInterrupt
 
-threading.Thread.start = start_and_interrupt
+_thread.start_new_thread = start_and_interrupt
 try:
-    Chain(n_threads=2).argmax(*parts)
+    Chain(n_threads=2).log_partition(*parts)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -162,29 +163,77 @@ def test_an_interrupt_while_a_thread_starts_leaves_no_thread(more):
     assert (done.returncode, done.stdout.split()) == (0, ["interrupted", *(["0"] if more else [])]), done.stderr
 
 
-def interrupted(first, last):
-    raise KeyboardInterrupt
+REFUSED = """
+import _thread
+from structsvm.layers.structure import over_batch
+
+def refused(function, arguments):
+    raise RuntimeError("can't start new thread")
+
+_thread.start_new_thread = refused
+print(over_batch(4, 3, lambda first, last: (first, last)))
+"""
 
 
-def test_an_interrupted_batch_leaves_the_threads_that_others_use():
-    held = structures.pool(2)
+def test_without_another_thread_the_own_one_does_all():
+    done = subprocess.run([sys.executable, "-P", "-c", REFUSED], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[(0, 1), (1, 2), (2, 4)]"
+
+
+def met(places, last):
+    """Wait until so many threads are at it: they then are others."""
+    places.wait(10)
+    return threading.get_ident(), last
+
+
+def test_parts_are_shared_among_threads_and_come_in_order():
+    meeting = threading.Barrier(3)
+    found = over_batch(9, 3, lambda _, last: met(meeting, last))
+    assert [last for _, last in found] == [3, 6, 9]
+    assert len({thread for thread, _ in found}) == 3
+
+
+@pytest.mark.parametrize("entry", [0, 8])
+def test_an_error_of_any_thread_is_raised_and_leaves_the_threads(entry):
+    meeting = threading.Barrier(3)
+
+    def failing(first, last):
+        met(meeting, last)
+        if first <= entry < last:
+            raise LookupError(f"entry {entry}")
+
+    with pytest.raises(LookupError, match=f"entry {entry}"):
+        over_batch(9, 3, failing)
+    assert over_batch(4, 2, lambda first, last: (first, last)) == [(0, 2), (2, 4)]
+
+
+def test_an_interrupt_stops_the_other_threads(interrupt):
+    """Each of them counts its work, as kernels do: it would go on for minutes."""
+    ended = []
+
+    def work(first, last):
+        try:
+            for _ in range(3000):
+                Chain().log_partition(*parts_of([(1, 900, 60), (60, 60)]))
+        finally:
+            ended.append(first)
+
     with pytest.raises(KeyboardInterrupt):
-        structures.over_batch(9, 3, interrupted)
-    assert held.submit(sum, [1, 2]).result() == 3
+        interrupt(0.1, lambda: over_batch(2, 2, work))
+    assert sorted(ended) == [0, 1]
 
 
-def test_threads_that_another_batch_has_ended_are_started_anew(monkeypatch):
-    ended = ThreadPoolExecutor(1)
-    ended.shutdown()
-    with ThreadPoolExecutor(1) as fresh:
-        found = [ended, fresh, fresh]
-        monkeypatch.setattr(structures, "pool", lambda n_threads: found.pop(0))
-        assert structures.over_batch(4, 2, lambda first, last: (first, last)) == [(0, 2), (2, 4)]
+def test_batches_of_several_threads_at_once():
+    """Each asks for helpers: those that come to one's parts are not there for another's."""
+    parts = parts_of([(40, 60, 12), (12, 12)])
+    alone = Chain().log_partition(*parts).tolist()
+    with ThreadPoolExecutor(4) as others:
+        batches = [others.submit(Chain(n_threads=3).log_partition, *parts) for _ in range(40)]
+    assert all(batch.result().tolist() == alone for batch in batches)
 
 
-def test_an_error_of_threads_that_no_one_has_ended_is_raised(monkeypatch):
-    ended = ThreadPoolExecutor(1)
-    ended.shutdown()
-    monkeypatch.setattr(structures, "pool", lambda n_threads: ended)
-    with pytest.raises(RuntimeError, match="shutdown"):
-        structures.over_batch(4, 2, lambda first, last: (first, last))
+def test_batches_within_parts_of_a_batch():
+    parts = parts_of([(40, 60, 12), (12, 12)])
+    alone = Chain().log_partition(*parts).tolist()
+    found = over_batch(4, 4, lambda first, last: Chain(n_threads=3).log_partition(*parts).tolist())
+    assert found == [alone] * 4

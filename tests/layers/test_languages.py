@@ -177,7 +177,7 @@ VERBS = {
 }
 
 
-@pytest.mark.parametrize(("verb", "each", "once"), [("marginals", 32, 0), ("kbest", 8, 48), ("argmax", 0, 0)])
+@pytest.mark.parametrize(("verb", "each", "once"), [("marginals", 32, 0), ("kbest", 0, 0), ("argmax", 0, 0)])
 @pytest.mark.parametrize(("form", "rows", "steps"), [("one", 1, 1), ("each", 4, 1), ("steps", 4, 3)])
 def test_tables_of_a_large_language_are_refused(verb, each, once, form, rows, steps, monkeypatch):
     chain, parts = Chain(order=2, language=LANGUAGES["two rules"]), scores(0, form, 2)

@@ -287,3 +287,59 @@ def test_long_sentences(structure):
 def test_frameworks_are_not_imported_before_they_are_asked_for():
     code = "import sys, structsvm.layers.jax; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
+
+
+def eighths(rng, *shape):
+    """Numbers that huge ones can be added to without rounding."""
+    return rng.integers(-24, 24, size=shape) / 8
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_entropies_of_chains_keep_their_digits_beside_huge_scores(order):
+    rng = np.random.default_rng(order)
+    emissions, transitions = eighths(rng, 3, 9, 4), eighths(rng, *[4] * (order + 1))
+    common = rng.integers(-9, 9, size=(3, 9, 1)) * 2.0**30
+    chain, lengths = Chain(order=order), [9, 1, 4]
+    wanted = chain.entropy(emissions, transitions, lengths=lengths)
+    np.testing.assert_allclose(chain.entropy(emissions + common, transitions, lengths=lengths), wanted, rtol=1e-12)
+    assert wanted.min() > 0.1
+
+
+@pytest.mark.parametrize("kind", [Projective, Arborescence])
+@pytest.mark.parametrize("labels", [(), (2,)])
+def test_entropies_of_trees_keep_their_digits_beside_huge_scores(kind, labels):
+    rng = np.random.default_rng(0)
+    arcs = eighths(rng, 3, 7, 7, *labels)
+    common = rng.integers(-9, 9, size=(3, 1, 7, *[1 for _ in labels])) * 2.0**30
+    structure, lengths = kind(several_roots=True), [6, 1, 3]
+    wanted = structure.entropy(arcs, lengths=lengths)
+    np.testing.assert_allclose(structure.entropy(arcs + common, lengths=lengths), wanted, rtol=1e-12, atol=1e-13)
+    assert wanted.max() > 0.1
+
+
+@pytest.mark.parametrize("structure", [Chain(), Projective()])
+def test_entropy_names_the_entry_without_an_output(structure):
+    parts = [np.zeros((2, 3, 3)), np.zeros((3, 3))][: len(structure.part_names)]
+    parts[0][1] = -np.inf
+    with pytest.raises(ValueError, match="Batch entry 1 has no output"):
+        structure.entropy(*parts)
+
+
+@pytest.mark.parametrize("scale", [2.0**30, 2.0**45])
+def test_log_losses_keep_their_digits_beside_huge_scores(scale):
+    rng = np.random.default_rng(0)
+    emissions, transitions, arcs = eighths(rng, 3, 9, 4), eighths(rng, 4, 4), eighths(rng, 3, 7, 7, 2)
+    tokens, words = rng.integers(-9, 9, size=(3, 9, 1)) * scale, rng.integers(-9, 9, size=(3, 1, 7, 1)) * scale
+    chains, trees = Chain(), Projective()
+    for structure, parts, common, lengths in (
+        (chains, (emissions, transitions), tokens, [9, 1, 4]),
+        (Chain(order=2), (emissions, eighths(rng, 4, 4, 4)), tokens, [9, 1, 4]),
+        (trees, (arcs,), words, [6, 1, 3]),
+        (trees, (arcs[..., 0],), words[..., 0], [6, 1, 3]),
+        (Arborescence(), (arcs[..., 0],), words[..., 0], [6, 1, 3]),
+    ):
+        y = structure.sample(*parts, n_samples=1, seed=0, lengths=lengths)[:, 0]
+        wanted = log_loss(structure, parts, y, lengths)[0]
+        found = log_loss(structure, (parts[0] + common, *parts[1:]), y, lengths)[0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+        assert wanted.max() > 0.1

@@ -806,3 +806,33 @@ def test_outputs_that_do_not_fit_are_refused(name, error):
     y[(3, 0) if y.ndim > 1 else 3] = error
     with pytest.raises(ValueError, match=rf"Got {error} at batch\s+entry 3"):
         hinge(case.structure, case.parts, y, case.lengths)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("structure", "shapes"),
+    [
+        (Chain(), [(2, 9, 4), (4, 4), (4,), (4,)]),
+        (Chain(order=2), [(2, 9, 3), (3, 3, 3)]),
+        (SemiMarkov(), [(2, 9, 4, 3), (3, 3), (3,), (3,)]),
+        (Spans(), [(2, 7, 7, 3)]),
+        (Spans(), [(2, 7, 7, 3), (3, 3, 3)]),
+    ],
+)
+def test_the_best_output_with_a_part_is_the_first_of_the_k_best_that_has_it(structure, shapes, dtype):
+    rng, lengths = np.random.default_rng(7), np.array([shapes[0][1], 5])
+    parts = [rng.normal(size=shape).astype(dtype) for shape in shapes]
+    best = structure.max_marginals(*parts, lengths=lengths)
+    outputs, values = structure.kbest(*parts, k=200, lengths=lengths)
+    assert (np.diff(values) <= 0).all() and np.isfinite(values).all()
+    ranked = outputs.reshape(400, *outputs.shape[2:])
+    assert len({(j // 200, y.tobytes()) for j, y in enumerate(ranked)}) == 400
+    repeated = [np.repeat(parts[0], 200, axis=0), *parts[1:]]
+    scored = structure.score(ranked, *repeated, lengths=np.repeat(lengths, 200))
+    np.testing.assert_allclose(scored, values.ravel(), rtol=1e-12, atol=1e-12)
+    scores = structure.check(repeated, np.repeat(lengths, 200))
+    has = structure.indicators(structure.check_output(ranked, scores), scores)[0].reshape(2, 200, *best.shape[1:]) > 0
+    first = has.argmax(axis=1)
+    found = np.take_along_axis(values.reshape(2, 200, *[1] * (best.ndim - 1)), first[:, None], axis=1)[:, 0]
+    np.testing.assert_allclose(found[has.any(axis=1)], best[has.any(axis=1)], rtol=1e-12)
+    assert has.any(axis=1).sum() > 40

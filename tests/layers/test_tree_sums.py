@@ -18,7 +18,7 @@ def both(arcs, lengths, kind, several):
     scores = structure.check((arcs,), lengths)
     found = [(np.zeros(len(arcs)), np.zeros_like(scores.parts[0])) for _ in range(2)]
     log_z, chances = found[0]
-    in_logs = Batch(scores.parts[0], scores.lengths, kind is Projective, several).sums(0, len(arcs), log_z, chances)
+    in_logs = Batch(scores.parts[0], scores.lengths, kind is Projective, several).sums(1, log_z, chances)
     for entry in np.flatnonzero(scores.lengths).tolist():
         structure._sum_logs(scores.parts[0], scores, entry, *found[1])
     return *found, in_logs
