@@ -594,7 +594,7 @@ def _backwards(array: Floats, sizes: NDArray[np.int64]) -> Floats:
     return array[np.arange(len(array))[:, None], places]
 
 
-def _turned(rows: Values, states: Scores) -> Values:
+def _turned(rows: Floats, states: Scores) -> Floats:
     """Numbers (B, T, S) of the states of each token in reverse: (x, g) becomes (g, x) (see potentials.h)."""
     K = states.parts[1].shape[3]
     pairs = _backwards(rows, states.lengths).reshape(*rows.shape[:2], K, -1)

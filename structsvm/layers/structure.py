@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -247,7 +247,7 @@ def as_outputs(y: ArrayLike) -> Integers:
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
     """A contiguous array of int32, and whether it has the same numbers."""
     if is_plain(y, NARROW):
-        return y, True
+        return cast(Labels, y), True
     narrow = np.asarray(y, np.int32, order="C")
     if not narrow.flags.aligned:
         narrow = narrow.copy()
