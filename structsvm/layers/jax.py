@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from structsvm.layers.losses import FIRST_ONLY, LossFunction
+from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, options_of, several
 from structsvm.layers.structure import Structure
 
 if TYPE_CHECKING:
@@ -44,6 +44,11 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         are given as `arrays`. It calls back to the host; an error there, such as a nan,
         ends the computation with its message. Second derivatives are refused with NotImplementedError.
 
+    Raises
+    ------
+    TypeError
+        An option is none of the loss, or is `y`, `lengths` or another argument of the function returned.
+
     Examples
     --------
     >>> import jax
@@ -58,6 +63,8 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     """
     import jax
 
+    own = options_of(loss)
+    check_options(loss, own, options)
     bound = jax.tree_util.Partial(loss, structure, per_entry=True, **options)
 
     def host(given: Given) -> tuple[AnyArray, ...]:
@@ -111,7 +118,8 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     values_of.defvjp(forward, backward)
 
     def function(parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray:
-        given = (tuple(parts), y, lengths, arrays)
+        check_options(loss, own, arrays)
+        given = (several(parts), y, lengths, arrays)
         values: AnyArray = values_of(jax.tree.map(jax.numpy.asarray, given))
         return values
 

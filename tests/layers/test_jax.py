@@ -81,6 +81,43 @@ def test_errors_keep_their_message():
         function((CHAIN[0], CHAIN[1][:2]), Y, LENGTHS)
 
 
+@pytest.mark.parametrize(
+    ("loss", "options", "message"),
+    [
+        (
+            log_loss,
+            {"lengths": LENGTHS},
+            r"lengths is no option of differentiable: give it to .*f\(parts, y, lengths\)",
+        ),
+        (log_loss, {"y": Y}, "y is no option of differentiable"),
+        (log_loss, {"per_entry": True}, "per_entry is no option of differentiable"),
+        (log_loss, {"n_samples": 3}, r"log_loss has no option 'n_samples'\. Its options: none"),
+        (perturbed, {"n_sample": 3}, r"perturbed has no option 'n_sample'\. Its options: sigma, n_samples, seed"),
+    ],
+)
+def test_options_that_a_loss_has_not(loss, options, message):
+    with pytest.raises(TypeError, match=message):
+        differentiable(loss, Chain(), **options)
+
+
+def test_what_a_call_must_not_have():
+    function = differentiable(hinge, Chain())
+    with pytest.raises(TypeError, match=r"hinge has no option 'costs'\. Its options: cost"):
+        function(CHAIN, Y, LENGTHS, costs=1.0)
+    with pytest.raises(ValueError, match=r"parts must be a tuple of arrays, .* Got an array of shape \(2, 4, 3\)"):
+        function(CHAIN[0], Y, LENGTHS)
+
+
+def test_a_loss_of_ones_own_takes_any_option():
+    def halved(structure, parts, y, lengths=None, *, per_entry=False, **options):
+        values, gradients = hinge(structure, parts, y, lengths, per_entry=per_entry, **options)
+        return values / 2, tuple(gradient / 2 for gradient in gradients)
+
+    cost = 3 * np.ones((2, 4, 3), np.float32)
+    found = differentiable(halved, Chain(), cost=cost)(CHAIN, Y, LENGTHS)
+    np.testing.assert_allclose(found, hinge(Chain(), CHAIN, Y, LENGTHS, cost=cost)[0] / 2, rtol=1e-5)
+
+
 def test_second_derivatives_are_refused():
     function = differentiable(log_loss, Chain())
     gradient = jax.grad(lambda emissions: function((emissions, CHAIN[1]), Y, LENGTHS).sum())
