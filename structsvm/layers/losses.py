@@ -58,8 +58,16 @@ class LossFunction(Protocol):
     ) -> Loss: ...
 
 
-def options_of(loss: LossFunction) -> tuple[str, ...] | None:
-    """The names of a loss's own options; None if it takes any."""
+def options_of(loss: LossFunction, structure: Structure) -> tuple[str, ...] | None:
+    """The names of a loss's own options; None if it takes any.
+
+    Raises TypeError if the two are no loss and no structure: without this, another's call would fail later.
+    """
+    if not callable(loss):
+        raise TypeError(f"loss must be a function, such as log_loss. Got {loss!r}.")
+    if not isinstance(structure, Structure):
+        hint = f" Write {structure.__name__}()." if isinstance(structure, type) else ""
+        raise TypeError(f"structure must be a Structure, such as Chain(). Got {structure!r}.{hint}")
     found = inspect.signature(loss).parameters.values()
     if any(one.kind == one.VAR_KEYWORD for one in found):
         return None

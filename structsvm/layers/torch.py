@@ -53,7 +53,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     Raises
     ------
     TypeError
-        An option is none of the loss, or is `y`, `lengths` or another argument of the function returned.
+        There is no loss or no structure; or an option is none of the loss, or an argument of the function returned.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     >>> [round(number, 2) for number in transitions.grad[0].tolist()]
     [0.11, -0.89, 0.11]
     """
-    own = options_of(loss)
+    own = options_of(loss, structure)
     check_options(loss, own, options)
 
     def function(

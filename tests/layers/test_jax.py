@@ -100,6 +100,34 @@ def test_options_that_a_loss_has_not(loss, options, message):
         differentiable(loss, Chain(), **options)
 
 
+@pytest.mark.parametrize(
+    ("loss", "structure", "message"),
+    [
+        ("log_loss", Chain(), r"loss must be a function, such as log_loss\. Got 'log_loss'"),
+        (log_loss, Chain, r"structure must be a Structure, such as Chain\(\). .* Write Chain\(\)\."),
+        (Chain(), log_loss, "loss must be a function"),
+    ],
+)
+def test_what_is_no_loss_and_no_structure(loss, structure, message):
+    with pytest.raises(TypeError, match=message):
+        differentiable(loss, structure)
+
+
+def test_lists_and_halves_as_networks_have_them():
+    function = differentiable(log_loss, Chain())
+    expected = log_loss(Chain(), CHAIN, Y, LENGTHS)[0]
+    np.testing.assert_allclose(function(CHAIN, Y.tolist(), LENGTHS), expected, rtol=1e-5)
+    halves = tuple(jnp.asarray(part, jnp.bfloat16) for part in CHAIN)
+    value, gradients = jax.value_and_grad(lambda parts: function(parts, Y, LENGTHS).sum())(halves)
+    assert float(value) == pytest.approx(expected.sum(), rel=0.02)
+    assert [gradient.dtype for gradient in gradients] == [jnp.bfloat16, jnp.bfloat16]
+    np.testing.assert_allclose(gradients[0].astype("f4"), log_loss(Chain(), CHAIN, Y, LENGTHS)[1][0], atol=0.02)
+    with pytest.raises(ValueError, match="y has entries of different lengths: pad the shorter ones, by -1"):
+        function(CHAIN, [[0, 1, 2, 1], [2, 2]], LENGTHS)
+    with pytest.raises(ValueError, match=r"y must be an array of integers, the numbers of labels\. Got dtype <U1"):
+        function(CHAIN, [["a", "b", "c", "b"]] * 2, LENGTHS)
+
+
 def test_what_a_call_must_not_have():
     function = differentiable(hinge, Chain())
     with pytest.raises(TypeError, match=r"hinge has no option 'costs'\. Its options: cost"):
