@@ -105,5 +105,6 @@ def fastest() -> list[tuple[str, float, tuple[float, str]]]:
     for row in (row for row in rows if row["batch"] == 32 and row["action"] == "loss"):
         others = [(row[key], name) for key, name in PEERS.items() if row.get(key)]
         if others:
-            compared.append((row["what"], row["ours1"], min(others)))
+            name, _, *labels = row["what"].partition(" of up to")[0].split(", ")
+            compared.append((", ".join((name, *labels)), row["ours1"], min(others)))
     return compared
