@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, options_of, several
 from structsvm.layers.structure import Structure, as_outputs
@@ -25,7 +26,7 @@ class Function(Protocol):
     def __call__(self, parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray: ...
 
 
-def as_numbers(y: list[object] | AnyArray) -> AnyArray:
+def as_numbers(y: ArrayLike) -> AnyArray:
     """Outputs as an array that JAX can hold; ValueError for texts and lists of different lengths."""
     found: AnyArray = as_outputs(y)
     if found.dtype.kind not in "biuf":
