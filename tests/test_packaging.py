@@ -547,7 +547,7 @@ def test_wheel_is_small_and_stripped(installed):
 
 
 def backend():
-    """What builds the project, without what it builds with."""
+    """The module that builds the project, without what it builds with."""
     spec = importlib.util.spec_from_file_location("backend", ROOT / "build-aux" / "backend.py")
     module = importlib.util.module_from_spec(spec)
     with mock.patch.dict(sys.modules, {"mesonpy": None, "deflate": None}):
