@@ -18,6 +18,7 @@ from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx import addnodes
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -249,6 +250,12 @@ def linked(text, seen, glossary):
     return [*found, nodes.Text(text[place:])]
 
 
+def leave_entries_out(_app, page, name):
+    """Search knows the public names as objects: as entries of the index too they were a third of what it loads."""
+    for node in page.findall(addnodes.index) if name.startswith("reference/") else ():
+        node["entries"] = []
+
+
 def fold_side_bar(_app, _name, _template, context, _tree):
     """List in the side bar the pages around this one alone: with all public names it was half of each page."""
     if "toctree" in context:
@@ -292,7 +299,7 @@ def write_formula(translator, node):
 
 def write_block(translator, node):
     """A formula of its own; a wide one scrolls."""
-    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(f'<div class="math" tabindex="0">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 
@@ -334,5 +341,6 @@ def setup(app):
     app.connect("source-read", show_live)
     app.connect("source-read", show_pictures)
     app.connect("doctree-resolved", link_terms)
+    app.connect("doctree-resolved", leave_entries_out)
     app.connect("html-page-context", fold_side_bar, priority=100)  # before the theme's own
     app.connect("build-finished", make_accessible)
