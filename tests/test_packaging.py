@@ -16,7 +16,6 @@ import sys
 import sysconfig
 import tarfile
 import tomllib
-import types
 import zipfile
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -154,7 +153,8 @@ def test_what_else_states_version_and_dependencies():
     needed = [f"python{project['project']['requires-python']}", *project["project"]["dependencies"]]
     assert [line.removeprefix("    - ").replace(" ", "") for line in run.splitlines()] == needed
     host = re.search(r"^  host:\n((?:    - .*\n)+)", recipe, re.MULTILINE)[1].replace(" ", "").replace("-", "", 1)
-    assert set(project["build-system"]["requires"]) <= {line.lstrip("-") for line in host.splitlines()}
+    assert set(backend().NEEDED) <= {line.lstrip("-") for line in host.splitlines()}
+    assert project["build-system"]["requires"] == []  # or these would be installed before anything is said
 
 
 def test_command_line_entry_point():
@@ -551,13 +551,38 @@ def test_wheel_is_small_and_stripped(installed):
     assert sum(sizes) + zipfile.sizeEndCentDir <= MAX_WHEEL
 
 
+def backend():
+    """The module that builds the project, without what it builds with."""
+    spec = importlib.util.spec_from_file_location("backend", ROOT / "build-aux" / "backend.py")
+    module = importlib.util.module_from_spec(spec)
+    with mock.patch.dict(sys.modules, {"mesonpy": None, "deflate": None}):
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_a_build_says_first_what_it_needs(monkeypatch, capsys):
+    """Where there is no terminal, to who asks; before it asks for any package."""
+    monkeypatch.setattr("builtins.open", mock.Mock(side_effect=OSError("no terminal")))
+    monkeypatch.setenv("CC", f"ccache {sys.executable}")
+    needed = backend().get_requires_for_build_wheel()
+    said = capsys.readouterr().out
+    assert sys.executable in said and "2 minutes on two cores" in said
+    assert {re.match(r"[\w-]+", name)[0] for name in needed} >= {"meson-python", "cython", "numpy", "deflate"}
+
+
+@pytest.mark.parametrize(
+    ("lacks", "message"), [("compiler", r"no C compiler.*\(nowhere-cc\)"), ("headers", r"no .*Python\.h")]
+)
+def test_a_build_that_lacks_something_ends_at_once(lacks, message, monkeypatch, tmp_path):
+    monkeypatch.setenv("CC", "nowhere-cc" if lacks == "compiler" else sys.executable)
+    if lacks == "headers":
+        monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    with pytest.raises(SystemExit, match=f"(?s){message}.*apt install gcc python3-dev"):
+        backend().get_requires_for_build_wheel()
+
+
 def test_a_wheel_that_is_packed_again_has_the_same_files(tmp_path):
     """Names, contents, dates and modes; empty files too."""
-    source = (ROOT / "build-aux" / "backend.py").read_text(encoding="utf-8")
-    names = {"mesonpy": types.SimpleNamespace(**dict.fromkeys(BACKEND_HOOKS))}
-    with mock.patch.dict(sys.modules, names):
-        backend = {"__name__": "backend"}
-        exec(compile(source, "backend.py", "exec"), backend)
     wheel = tmp_path / "a.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in {"a/b.py": b"x = 1\n" * 999, "empty": b"", "c": os.urandom(50)}.items():
@@ -565,14 +590,9 @@ def test_a_wheel_that_is_packed_again_has_the_same_files(tmp_path):
             entry.external_attr = 0o755 << 16
             archive.writestr(entry, data)
     before, size = contents(wheel), wheel.stat().st_size
-    backend["repack"](wheel)
+    backend().repack(wheel)
     assert contents(wheel) == before and wheel.stat().st_size < size
     assert zipfile.ZipFile(wheel).testzip() is None
-
-
-BACKEND_HOOKS = ["build_editable", "build_sdist", "build_wheel"] + [
-    f"get_requires_for_build_{what}" for what in ("editable", "sdist", "wheel")
-]
 
 
 def contents(wheel):

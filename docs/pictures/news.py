@@ -1,6 +1,8 @@
 """Answers that are right as often as promised, and questions that are worth asking: for the page of news."""
 
+import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from structsvm.metrics import record_accuracy
 from structsvm.risk import RiskController
 from structsvm.tasks import Pool, SequenceLabeler
 
+KEPT = Path(__file__).parents[2] / "benchmarks" / "results" / "layers.json"
+PEERS = {"crf1": "pytorch-crf", "struct1": "torch-struct", "scan1": "lax.scan"}
 PROMISES = (0.05, 0.08, 0.1, 0.15, 0.2)
 ANSWERS = (5, 10, 20, 30, 40, 50, 60)
 
@@ -75,3 +79,32 @@ def answered(strategy: str, seed: int) -> list[float]:
         if n in ANSWERS:
             shares.append(record_accuracy(y_test, labeler.predict(X_test)))
     return shares
+
+
+@picture
+def heads(ink: Ink) -> None:
+    """Milliseconds of a loss with gradients, ours and those of the fastest other program, by structure."""
+    rows = fastest()
+    (ax,) = [axes(height=0.32 * len(rows) + 0.9)]
+    for place, (_, ours, (theirs, peer)) in enumerate(rows):
+        ax.barh(place - 0.2, ours, 0.36, color=ink.blue, label=None if place else "structsvm")
+        ax.barh(place + 0.2, theirs, 0.36, color=ink.faint, label=None if place else "the fastest other")
+        ax.text(theirs * 1.15, place + 0.2, peer, va="center", fontsize=8.5)
+    ax.set_xscale("log")
+    ax.set(xlabel="milliseconds, logarithmic", yticks=range(len(rows)), yticklabels=[what for what, *_ in rows])
+    ax.set_xlim(None, 6 * max(theirs for *_, (theirs, _) in rows))
+    ax.invert_yaxis()
+    ax.legend(loc="upper left", bbox_to_anchor=(0, 1.12), ncols=2)
+
+
+def fastest() -> list[tuple[str, float, tuple[float, str]]]:
+    """Structure, our time, and the least of the others' with its program: kept losses of batches of 32, one thread."""
+    parts = json.loads(KEPT.read_text(encoding="utf-8"))
+    rows = [row for part in ("heads-chains", "heads-trees", "heads-others") for row in parts[part]["tables"][0]["rows"]]
+    compared = []
+    for row in (row for row in rows if row["batch"] == 32 and row["action"] == "loss"):
+        others = [(row[key], name) for key, name in PEERS.items() if row.get(key)]
+        if others:
+            name, _, *labels = row["what"].partition(" of up to")[0].split(", ")
+            compared.append((", ".join((name, *labels)), row["ours1"], min(others)))
+    return compared

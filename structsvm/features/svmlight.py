@@ -18,9 +18,22 @@ from structsvm.files.new_file import new_file
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
 
+__all__ = ["SvmlightFileError", "read_svmlight", "write_svmlight"]
+
 
 class SvmlightFileError(ValueError):
-    """A file in svmlight format that cannot be read; the message names file and line."""
+    r"""A file in svmlight format that cannot be read; the message names file and line.
+
+    Examples
+    --------
+    >>> import io
+    >>> from structsvm.features.svmlight import SvmlightFileError, read_svmlight
+    >>> try:
+    ...     read_svmlight(io.BytesIO(b"1 2:0.5\n1 2\n"))
+    ... except SvmlightFileError as error:
+    ...     print("line 2" in str(error))
+    True
+    """
 
 
 # A feature, or the id of a query, where a label could stand.
@@ -30,7 +43,7 @@ NO_LABEL = re.compile(r"(?:[0-9]+|qid):")
 def read_svmlight(
     source: str | os.PathLike[str] | BinaryIO, *, first_index: int | None = None
 ) -> tuple[Any, AnyArray | None]:
-    """Read examples.
+    r"""Read examples.
 
     Parameters
     ----------
@@ -51,6 +64,14 @@ def read_svmlight(
     SvmlightFileError
         For a malformed line, a line without a label among others, a value that is not finite, an index that is less
         than the first or repeated, no examples.
+
+    Examples
+    --------
+    >>> import io
+    >>> from structsvm.features.svmlight import read_svmlight
+    >>> X, labels = read_svmlight(io.BytesIO(b"1 1:0.5 3:2\n-1 2:1\n"))
+    >>> X.toarray().tolist(), labels.tolist()
+    ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1, -1])
     """
     rows = read_rows(source, first_index)
     return rows.X, None if rows.labels is None else label_values(rows.labels)
@@ -205,6 +226,17 @@ def write_svmlight(
     ------
     ValueError
         If X, labels and qid differ in length, or one of them (the message names its row) could not be read back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from structsvm.features.svmlight import write_svmlight
+    >>> path = Path(tempfile.mkdtemp()) / "rows.svm"
+    >>> write_svmlight(path, np.array([[0.5, 0.0], [0.0, 2.0]]), [1, -1])
+    >>> path.read_text().splitlines()
+    ['1 1:0.5', '-1 2:2.0']
     """
     from scipy.sparse import csr_array
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from structsvm.features.functions.strings import is_combining
 from structsvm.stored_values import Array, Count, Field, Record, Stored, Value
 
+__all__ = ["VectorClusters", "WordVectors"]
+
 LONGEST_SHAPE = 6
 MOST_COLUMNS, MOST_NUMBERS = 256, 1 << 16  # limits of the user's own columns
 # The result of a user's callable for a sentence: per word a value, or one per column. Values are str or 1-D arrays.

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from structsvm.layers.losses import FIRST_ONLY, LossFunction
-from structsvm.layers.structure import Structure
+from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, options_of, several
+from structsvm.layers.structure import Structure, as_outputs
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
@@ -23,6 +24,14 @@ class Function(Protocol):
     """Losses as functions of JAX."""
 
     def __call__(self, parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray: ...
+
+
+def as_numbers(y: ArrayLike) -> AnyArray:
+    """Outputs as an array that JAX can hold; ValueError for texts and lists of different lengths."""
+    found: AnyArray = as_outputs(y)
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"y must be an array of integers, the numbers of labels. Got dtype {found.dtype}.")
+    return found
 
 
 def differentiable(loss: LossFunction, structure: Structure, **options: object) -> Function:
@@ -40,9 +49,14 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     -------
     callable
         ``f(parts, y, lengths=None, **arrays)``: values (B,), of the parts' type, with gradients by `parts`, a tuple.
-        Options that change from call to call, a `seed` or a `cost`,
-        are given as `arrays`. It calls back to the host; an error there, such as a nan,
-        ends the computation with its message. Second derivatives are refused with NotImplementedError.
+        Options that change from call to call, a `seed` or a `cost`, are given as `arrays`. Scores of bfloat16 are
+        computed in float32. It calls back to the host; an error there, such as a nan, ends the computation with its
+        message. Second derivatives are refused with NotImplementedError.
+
+    Raises
+    ------
+    TypeError
+        There is no loss or no structure; or an option is none of the loss, or an argument of the function returned.
 
     Examples
     --------
@@ -58,6 +72,8 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     """
     import jax
 
+    own = options_of(loss, structure)
+    check_options(loss, own, options)
     bound = jax.tree_util.Partial(loss, structure, per_entry=True, **options)
 
     def host(given: Given) -> tuple[AnyArray, ...]:
@@ -104,6 +120,10 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         of_parts = tuple(None if part is None else weighted(part) for part in given[0])
         return ((of_parts, *jax.tree.map(no_gradient, given[1:])),)
 
+    def at_least_single(part: AnyArray) -> AnyArray:
+        found: AnyArray = part.astype(jax.numpy.float32) if part.dtype == jax.numpy.bfloat16 else part
+        return found
+
     def no_gradient(array: AnyArray) -> object:
         real = jax.numpy.issubdtype(array.dtype, jax.numpy.floating)
         return jax.numpy.zeros_like(array) if real else np.zeros(array.shape, jax.dtypes.float0)
@@ -111,8 +131,10 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     values_of.defvjp(forward, backward)
 
     def function(parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray:
-        given = (tuple(parts), y, lengths, arrays)
-        values: AnyArray = values_of(jax.tree.map(jax.numpy.asarray, given))
+        check_options(loss, own, arrays)
+        given = (several(parts), as_numbers(y) if isinstance(y, list | np.ndarray) else y, lengths, arrays)
+        scores, *others = jax.tree.map(jax.numpy.asarray, given)
+        values: AnyArray = values_of((jax.tree.map(at_least_single, scores), *others))
         return values
 
     return function

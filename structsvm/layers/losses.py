@@ -16,7 +16,8 @@ With the score s(y), the log partition log Z and a cost c(y) that is a sum over 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -55,6 +56,49 @@ class LossFunction(Protocol):
         *,
         per_entry: bool = False,
     ) -> Loss: ...
+
+
+def options_of(loss: LossFunction, structure: Structure) -> tuple[str, ...] | None:
+    """The names of a loss's own options; None if it takes any.
+
+    Raises TypeError if the two are no loss and no structure: without this, another's call would fail later.
+    """
+    if not callable(loss):
+        raise TypeError(f"loss must be a function, such as log_loss. Got {loss!r}.")
+    if not isinstance(structure, Structure):
+        hint = f" Write {structure.__name__}()." if isinstance(structure, type) else ""
+        raise TypeError(f"structure must be a Structure, such as Chain(). Got {structure!r}.{hint}")
+    found = inspect.signature(loss).parameters.values()
+    if any(one.kind == one.VAR_KEYWORD for one in found):
+        return None
+    return tuple(one.name for one in found if one.kind == one.KEYWORD_ONLY and one.name != "per_entry")
+
+
+def check_options(loss: LossFunction, own: tuple[str, ...] | None, names: Iterable[str]) -> None:
+    """Refuse what is no option of a loss, or is an argument of the function that a binding returns.
+
+    Raises TypeError, as the loss would, but before it is called back, where its error would be another's.
+    """
+    for name in names:
+        if name in ("parts", "y", "lengths"):
+            raise TypeError(
+                f"{name} is no option of differentiable: give it to the function that it returns, f(parts, y, lengths)."
+            )
+        if name == "per_entry":
+            raise TypeError("per_entry is no option of differentiable: its function returns a value per entry.")
+        if own is not None and name not in own:
+            title = getattr(loss, "__name__", type(loss).__name__)
+            raise TypeError(f"{title} has no option {name!r}. Its options: {', '.join(own) or 'none'}.")
+
+
+def several(parts: Sequence[object]) -> tuple[object, ...]:
+    """Parts as a tuple; ValueError for one array in the place of a tuple of them."""
+    shape = getattr(parts, "shape", None)
+    if shape is not None:
+        raise ValueError(
+            f"parts must be a tuple of arrays, as (emissions, transitions) or (arcs,). Got an array of shape {shape}."
+        )
+    return tuple(parts)
 
 
 def log_loss(

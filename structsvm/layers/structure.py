@@ -241,7 +241,12 @@ def as_outputs(y: ArrayLike) -> Integers:
     if type(y) is np.ndarray:
         return y
     check_no_masks(y, "y")
-    return np.asarray(y)
+    try:
+        return np.asarray(y)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError("y has entries of different lengths: pad the shorter ones, by -1, and give lengths.") from None
 
 
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
@@ -342,6 +347,8 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
         return whole
     check_no_masks(lengths, "lengths")
     found = np.asarray(lengths)
+    if found.dtype == bool:
+        raise ValueError("lengths must be integers, one per batch entry. Got a mask: give mask.sum(axis=1).")
     if found.shape != (n,) or found.dtype.kind not in "iu" or (n and not 0 <= found.min() <= found.max() <= longest):
         raise ValueError(
             f"lengths must be {n} integers from 0 to {longest}, one per batch entry. Got {found.tolist()!r:.80}."

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol
 
 from structsvm.layers.chain import Chain
-from structsvm.layers.losses import FIRST_ONLY, LossFunction, log_loss
+from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, log_loss, options_of, several
 from structsvm.layers.structure import Structure
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         gradients by `parts`, a tuple of tensors (None: left out). Scores on a GPU travel; half precision is computed in
         float32. Second derivatives are refused with NotImplementedError.
 
+    Raises
+    ------
+    TypeError
+        There is no loss or no structure; or an option is none of the loss, or an argument of the function returned.
+
     Examples
     --------
     >>> import torch
@@ -61,13 +66,16 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     >>> [round(number, 2) for number in transitions.grad[0].tolist()]
     [0.11, -0.89, 0.11]
     """
+    own = options_of(loss, structure)
+    check_options(loss, own, options)
 
     def function(
         parts: Sequence[torch.Tensor | None], y: object, lengths: object = None, **more: object
     ) -> torch.Tensor:
+        check_options(loss, own, more)
         arrays = {name: host(value) for name, value in (options | more).items()}
         compute = partial(loss, structure, y=host(y), lengths=host(lengths), per_entry=True, **arrays)  # type: ignore[arg-type]
-        values: torch.Tensor = _layer().apply(compute, *parts)
+        values: torch.Tensor = _layer().apply(compute, *several(parts))
         return values
 
     return function

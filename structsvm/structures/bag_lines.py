@@ -21,6 +21,8 @@ from structsvm.files.strict_json import parse_json
 from structsvm.structures.intents.files import utterances_of
 from structsvm.structures.meanings import as_meaning
 
+__all__ = ["read_bags", "write_bags"]
+
 
 class BagLines(NamedTuple):
     """The contents of a file, line by line; None where a line has no such entry.
@@ -53,6 +55,13 @@ def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags
     ValueError
         For a line that is not such an object, has an empty bag, an invalid meaning, or half of a surrogate pair; names
         file and line.
+
+    Examples
+    --------
+    >>> from structsvm.structures.bag_lines import read_bags
+    >>> lines = read_bags(['{"sentence": "anna sleeps", "bag": ["sleep(anna)"]}'])
+    >>> lines.sentences, lines.bags
+    (['anna sleeps'], [['sleep(anna)']])
     """
     if isinstance(source, dict):
         raise TypeError("source must be a path, a file or lines, got a dict: [json.dumps(value)] is the line of one")
@@ -153,12 +162,22 @@ def write_bags(
     bags: Sequence[str | Sequence[str] | None],
     alignments: Sequence[Sequence[str] | None] | None = None,
 ) -> None:
-    """Write sentences, bags and, if given, alignments as JSON lines.
+    r"""Write sentences, bags and, if given, alignments as JSON lines.
 
     Raises
     ------
     ValueError
         If their lengths differ.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from structsvm.structures.bag_lines import write_bags
+    >>> path = Path(tempfile.mkdtemp()) / "bags.jsonl"
+    >>> write_bags(path, ["anna sleeps"], [["sleep(anna)"]])
+    >>> path.read_text()
+    '{"sentence": "anna sleeps", "bag": ["sleep(anna)"]}\n'
     """
     columns = {"sentence": sentences, "bag": bags} | ({} if alignments is None else {"alignment": alignments})
     if len({len(column) for column in columns.values()}) != 1:

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, groupby, pairwise
 from typing import Any
 
+__all__ = ["pairs_of_alignment"]
+
 GAPS = "-."
 
 
@@ -218,6 +220,12 @@ def pairs_of_alignment(alignment: Any, pairs: str = "all") -> Iterator[tuple[str
     alignment : MultipleSeqAlignment, Alignment or list of str
     pairs : {"all", "first", "adjacent"}
         Each sequence with each other one, the first with each other one, or each with the next one.
+
+    Examples
+    --------
+    >>> from structsvm.structures.gapped import pairs_of_alignment
+    >>> list(pairs_of_alignment(["AC-GT", "A--GT", "ACCGT"], pairs="first"))
+    [('ACGT', 'A-GT'), ('AC-GT', 'ACCGT')]
     """
     for x, z in chosen_pairs([as_string(alignment[k]) for k in range(len(alignment))], pairs):
         kept = [(a, b) for a, b in zip(x, z, strict=True) if a not in GAPS or b not in GAPS]

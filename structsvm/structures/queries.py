@@ -17,6 +17,8 @@ from structsvm.features.svmlight import SvmlightFileError, parse_svmlight, witho
 if TYPE_CHECKING:
     from structsvm.arrays import LabelArray
 
+__all__ = ["read_queries"]
+
 HIGHEST_GRADE = 50.0  # gains are 2^grade - 1
 
 
@@ -88,7 +90,7 @@ def read_queries(
     first_index: int | None = None,
     graded: bool = True,
 ) -> tuple[Any, NDArray[np.float64], NDArray[np.int64] | None]:
-    """Read rows of queries, in svmlight format.
+    r"""Read rows of queries, in svmlight format.
 
     Parameters
     ----------
@@ -116,6 +118,14 @@ def read_queries(
     SvmlightFileError, ValueError
         For a malformed line, a grade that is not in 0 .. 50, a missing or decreasing qid, sizes that are not positive
         or do not add up; the message names file and line.
+
+    Examples
+    --------
+    >>> import io
+    >>> from structsvm.structures.queries import read_queries
+    >>> X, grades, qid = read_queries(io.BytesIO(b"2 qid:1 1:0.5\n0 qid:1 2:1\n1 qid:2 1:3\n"))
+    >>> X.shape, grades.tolist(), qid.tolist()
+    ((3, 2), [2.0, 0.0, 1.0], [1, 1, 2])
     """
     return query_rows(source, query, first_index, graded=graded)[:3]
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from structsvm.structures.trees import Tree
 
+__all__ = ["format_rule", "parse_rules"]
+
 
 @dataclass(frozen=True)
 class Terminal:
@@ -99,6 +101,12 @@ def format_rule(rule: Rule) -> str:
     ------
     ValueError
         For a terminal with quotes of both kinds or with white space.
+
+    Examples
+    --------
+    >>> from structsvm.structures.rules import Rule, Terminal, format_rule
+    >>> format_rule(Rule("PRP$", (Terminal("her"),)))
+    "PRP/u24/ -> 'her'"
     """
     for symbol in rule.rhs:
         if isinstance(symbol, Terminal) and _SYMBOL.fullmatch(str(symbol)) is None:
@@ -123,6 +131,12 @@ def parse_rules(text: str) -> list[Rule]:
     ------
     ValueError
         For a line that is not a rule, or an empty production; the message names the line.
+
+    Examples
+    --------
+    >>> from structsvm.structures.rules import format_rule, parse_rules
+    >>> [format_rule(rule) for rule in parse_rules("S -> NP 'sleeps'")]
+    ["S -> NP 'sleeps'"]
     """
     rules = []
     for number, line in enumerate(text.splitlines(), start=1):

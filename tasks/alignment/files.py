@@ -24,6 +24,8 @@ from structsvm.features.inputs.places import PlacedList
 from structsvm.features.sources import load_text, numbered_lines
 from structsvm.structures.gapped import chosen_pairs, in_upper, padded, pairs_of_alignment, split_rows, strip_gaps
 
+__all__ = ["read_alignments"]
+
 
 class AlignmentFile(NamedTuple):
     """Contents of a file of alignments.
@@ -103,7 +105,7 @@ MOST_PAIRS = 2**18
 
 
 def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all") -> AlignmentFile:
-    """Read pairs from a path or a file, compressed or not.
+    r"""Read pairs from a path or a file, compressed or not.
 
     Parameters
     ----------
@@ -122,6 +124,14 @@ def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all")
     ValueError
         Naming file and record: not of this format, a record without letters, an example of one record; or file and
         line: bytes that are no text.
+
+    Examples
+    --------
+    >>> import io
+    >>> from structsvm.tasks.alignment.files import read_alignments
+    >>> file = read_alignments(io.StringIO(">one\nACGT\n>other\nA-GT\n"))
+    >>> file.names, file.rows
+    (['one'], [('ACGT', 'A-GT')])
     """
     try:
         from Bio.SeqIO.FastaIO import SimpleFastaParser

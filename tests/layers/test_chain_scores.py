@@ -92,6 +92,11 @@ def test_lengths_that_do_not_fit_are_refused(lengths):
         Chain().argmax(*parts_of(3), lengths=lengths)
 
 
+def test_a_mask_in_the_place_of_lengths_is_said_to_be_one():
+    with pytest.raises(ValueError, match=r"Got a mask: give mask\.sum\(axis=1\)"):
+        Chain().argmax(*parts_of(3), lengths=np.ones((2, 3), bool))
+
+
 @pytest.mark.parametrize("label", [-1, -100, K])
 def test_labels_that_do_not_fit_are_refused(label):
     y = np.zeros((2, 3), int)

@@ -81,6 +81,71 @@ def test_errors_keep_their_message():
         function((CHAIN[0], CHAIN[1][:2]), Y, LENGTHS)
 
 
+@pytest.mark.parametrize(
+    ("loss", "options", "message"),
+    [
+        (
+            log_loss,
+            {"lengths": LENGTHS},
+            r"lengths is no option of differentiable: give it to .*f\(parts, y, lengths\)",
+        ),
+        (log_loss, {"y": Y}, "y is no option of differentiable"),
+        (log_loss, {"per_entry": True}, "per_entry is no option of differentiable"),
+        (log_loss, {"n_samples": 3}, r"log_loss has no option 'n_samples'\. Its options: none"),
+        (perturbed, {"n_sample": 3}, r"perturbed has no option 'n_sample'\. Its options: sigma, n_samples, seed"),
+    ],
+)
+def test_options_that_a_loss_has_not(loss, options, message):
+    with pytest.raises(TypeError, match=message):
+        differentiable(loss, Chain(), **options)
+
+
+@pytest.mark.parametrize(
+    ("loss", "structure", "message"),
+    [
+        ("log_loss", Chain(), r"loss must be a function, such as log_loss\. Got 'log_loss'"),
+        (log_loss, Chain, r"structure must be a Structure, such as Chain\(\). .* Write Chain\(\)\."),
+        (Chain(), log_loss, "loss must be a function"),
+    ],
+)
+def test_what_is_no_loss_and_no_structure(loss, structure, message):
+    with pytest.raises(TypeError, match=message):
+        differentiable(loss, structure)
+
+
+def test_lists_and_halves_as_networks_have_them():
+    function = differentiable(log_loss, Chain())
+    expected = log_loss(Chain(), CHAIN, Y, LENGTHS)[0]
+    np.testing.assert_allclose(function(CHAIN, Y.tolist(), LENGTHS), expected, rtol=1e-5)
+    halves = tuple(jnp.asarray(part, jnp.bfloat16) for part in CHAIN)
+    value, gradients = jax.value_and_grad(lambda parts: function(parts, Y, LENGTHS).sum())(halves)
+    assert float(value) == pytest.approx(expected.sum(), rel=0.02)
+    assert [gradient.dtype for gradient in gradients] == [jnp.bfloat16, jnp.bfloat16]
+    np.testing.assert_allclose(gradients[0].astype("f4"), log_loss(Chain(), CHAIN, Y, LENGTHS)[1][0], atol=0.02)
+    with pytest.raises(ValueError, match="y has entries of different lengths: pad the shorter ones, by -1"):
+        function(CHAIN, [[0, 1, 2, 1], [2, 2]], LENGTHS)
+    with pytest.raises(ValueError, match=r"y must be an array of integers, the numbers of labels\. Got dtype <U1"):
+        function(CHAIN, [["a", "b", "c", "b"]] * 2, LENGTHS)
+
+
+def test_what_a_call_must_not_have():
+    function = differentiable(hinge, Chain())
+    with pytest.raises(TypeError, match=r"hinge has no option 'costs'\. Its options: cost"):
+        function(CHAIN, Y, LENGTHS, costs=1.0)
+    with pytest.raises(ValueError, match=r"parts must be a tuple of arrays, .* Got an array of shape \(2, 4, 3\)"):
+        function(CHAIN[0], Y, LENGTHS)
+
+
+def test_a_loss_of_ones_own_takes_any_option():
+    def halved(structure, parts, y, lengths=None, *, per_entry=False, **options):
+        values, gradients = hinge(structure, parts, y, lengths, per_entry=per_entry, **options)
+        return values / 2, tuple(gradient / 2 for gradient in gradients)
+
+    cost = 3 * np.ones((2, 4, 3), np.float32)
+    found = differentiable(halved, Chain(), cost=cost)(CHAIN, Y, LENGTHS)
+    np.testing.assert_allclose(found, hinge(Chain(), CHAIN, Y, LENGTHS, cost=cost)[0] / 2, rtol=1e-5)
+
+
 def test_second_derivatives_are_refused():
     function = differentiable(log_loss, Chain())
     gradient = jax.grad(lambda emissions: function((emissions, CHAIN[1]), Y, LENGTHS).sum())

@@ -121,6 +121,16 @@ def test_options_change_from_call_to_call(tensor):
     assert values[0] == pytest.approx(perturbed(Assignment(), (pairs,), y, n_samples=3, seed=1)[0][0], rel=1e-5)
 
 
+def test_options_that_a_loss_has_not(tensor):
+    with pytest.raises(TypeError, match="lengths is no option of differentiable"):
+        binding.differentiable(log_loss, Chain(), lengths=LENGTHS)
+    function, parts = binding.differentiable(hinge, Chain()), [tensor(part) for part in parts_of((2, 4, 3), (3, 3))]
+    with pytest.raises(TypeError, match=r"hinge has no option 'costs'\. Its options: cost"):
+        function(parts, Y, LENGTHS, costs=1.0)
+    with pytest.raises(ValueError, match=r"parts must be a tuple of arrays, .* Got an array of shape \(2, 4, 3\)"):
+        function(np.zeros((2, 4, 3)), Y, LENGTHS)
+
+
 def test_a_teacher_is_given_in_tensors(tensor):
     arrays, teacher = parts_of((2, 4, 3), (3, 3)), tuple(2 * part for part in parts_of((2, 4, 3), (3, 3)))
     parts = [tensor(array) for array in arrays]
