@@ -537,7 +537,7 @@ cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, 
         if t > 0:
             pair = y[t - 1] * K + y[t]
             value += A[(t - 1) * s.each + pair]
-            pairs[(0 if s.each == 0 else t - 1) * K * K + pair] -= 1
+            pairs[(t - 1 if s.apart else 0) * K * K + pair] -= 1
     return value
 
 

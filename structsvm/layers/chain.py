@@ -36,7 +36,7 @@ from structsvm.layers.structure import (
     without_output,
 )
 from structsvm.metrics._schemes import TAGGED, scheme_for, scheme_name, scheme_of
-from structsvm.parameters import checked_count, checked_k
+from structsvm.parameters import checked_k, checked_threads
 from structsvm.structures.languages import Automaton, Rule
 from structsvm.structures.languages.expressions import automaton_of, parse
 from structsvm.structures.languages.nodes import Nodes, nodes_of
@@ -101,7 +101,7 @@ class Chain(Structure):
             raise ValueError(f"order must be 1 or 2. Got {order!r}.")
         self.language = None if language is None else language.minimal()
         self._nodes = None if self.language is None else nodes_of(self.language, order)
-        self.order, self.n_threads = order, checked_count("n_threads", n_threads, 1)
+        self.order, self.n_threads = order, checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(Chain, parts, 2)
@@ -181,7 +181,7 @@ class Chain(Structure):
         emissions = _emissions(scores)
         allowed = (y[:, :, None] < 0) | (y[:, :, None] == np.arange(emissions.shape[2]))
         masked = np.where(allowed, emissions, emissions.dtype.type(-np.inf))
-        return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]))
+        return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]), truth=None)
 
     def centred(self, scores: Scores, y: Labels) -> Scores:
         """In float64, less each token's score of its label."""
@@ -597,7 +597,7 @@ def _backwards(array: Floats, sizes: NDArray[np.int64]) -> Floats:
 def _turned(rows: Floats, states: Scores) -> Floats:
     """Numbers (B, T, S) of the states of each token in reverse: (x, g) becomes (g, x) (see potentials.h)."""
     K = states.parts[1].shape[3]
-    pairs = _backwards(rows, states.lengths).reshape(*rows.shape[:2], K, -1)
+    pairs = _backwards(rows, states.lengths).reshape(*rows.shape[:2], K, rows.shape[2] // K)
     return np.ascontiguousarray(pairs.swapaxes(2, 3)).reshape(rows.shape)
 
 
