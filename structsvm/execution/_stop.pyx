@@ -225,7 +225,7 @@ cdef void start(int wanted) noexcept:
 
 
 cdef void help_out(void* nothing) noexcept with gil:
-    """Take part in tasks until the process ends; the thread has its state of Python's, and what is raised, throughout."""
+    """Take part in tasks until the process ends. Python's state of the thread, which has its errors, stays as long."""
     global stop_job
     cdef pool_bed bed
     cdef pool_task* t

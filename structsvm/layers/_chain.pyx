@@ -80,7 +80,7 @@ cdef class _Room:
         self.tables = <char*> self.rows + n_rows * batch.size
 
     cdef int add_logs(self, Py_ssize_t S) except -1:
-        self.more = scratch(NULL, 16 * (self.longest + 1) * S)
+        self.more = scratch(NULL, 8 * (2 * self.longest + 3) * S)
         self.logs = <double*> scratch_data(self.more)
         return 0
 

@@ -184,11 +184,12 @@ class Chain(Structure):
         return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]), truth=None)
 
     def centred(self, scores: Scores, y: Labels) -> Scores:
-        """In float64, less each token's score of its label."""
-        emissions, *others = _wide(scores).parts
+        """In float64, less each token's score of its label, and less scores of pairs or triples: see `_less_own`."""
+        emissions, transitions, start, end, *pairs = _wide(scores).parts
         with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
             own = emissions - np.take_along_axis(emissions, np.maximum(y, 0)[..., None], axis=2)
-        return replace(scores, parts=(own, *others))
+            steps, *others = (_less_own(table, y) for table in (transitions, *pairs))
+        return replace(scores, parts=(own, steps, start, end, *others))
 
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == scores.lengths.sum())
@@ -557,6 +558,18 @@ def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64
         return table.reshape(1, 1, *shape)
     check_values(name, table, lambda: np.arange(table.shape[1]) < sizes[:, None] - order)
     return table
+
+
+def _less_own(table: Floats, y: Labels) -> Floats:
+    """Steps less their scores of y; where all steps have one table, less its greatest score."""
+    order, (n, longest) = table.ndim - 3, y.shape
+    if table.shape[:2] == (n, longest - order):
+        labels = (np.maximum(y, 0)[:, j : longest - order + j] for j in range(order + 1))
+        off: Floats = table[np.arange(n)[:, None], np.arange(longest - order), *labels]
+    else:
+        off = table.reshape(*table.shape[:2], prod(table.shape[2:])).max(axis=2)
+    off = np.where(np.isneginf(off), 0.0, off)
+    return np.ascontiguousarray(table - off.reshape(*off.shape, *[1] * (order + 1)))
 
 
 def _per_entry(part: Floats, n: int) -> Floats:

@@ -392,3 +392,26 @@ def test_other_scores_of_a_batch_have_not_its_truth():
     assert scores.truth is not None
     others = scores.take([1]), scores.plus(np.ones((2, 3, 4))), chain.restrict(scores, y)
     assert [other.truth for other in others] == [None] * 3
+
+
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("scale", [1e6, 1e8, 1e12, 1e16])
+def test_entropies_of_chains_keep_their_digits_beside_huge_transitions(scale, each):
+    transitions = np.zeros((3, 3))
+    transitions[:2, :2] = scale
+    table = np.tile(transitions, (1, 49, 1, 1)) if each else transitions
+    entropy = Chain().entropy(np.zeros((1, 50, 3)), table)
+    assert entropy == pytest.approx([50 * np.log(2)], rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("scale", [1e8, 1e16, 1e200])
+def test_pairs_of_each_step_add_up_to_one_beside_huge_transitions(order, scale):
+    transitions = np.zeros((3,) * (order + 1))
+    transitions[(slice(2),) * (order + 1)] = scale
+    table = np.tile(transitions, (1, 9 - order, *[1] * (order + 1)))
+    for steps in (table, transitions):
+        found = Chain(order=order).marginals(np.zeros((1, 9, 3)), steps)[1]
+        wanted = np.zeros(transitions.shape)
+        wanted[(slice(2),) * (order + 1)] = 0.5 ** (order + 1) * (1 if steps is table else 9 - order)
+        np.testing.assert_allclose(found, np.broadcast_to(wanted, found.shape), rtol=1e-12)
