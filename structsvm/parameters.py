@@ -28,6 +28,8 @@ T = TypeVar("T")
 # Categories of control characters, separators of lines and paragraphs, and halves of surrogate pairs.
 UNSEEN = ("Cc", "Zl", "Zp", "Cs")
 
+MOST_THREADS = 1024
+
 
 class Interval:
     """Numbers of one kind between two bounds; `closed` names the bounds that belong to it.
@@ -190,6 +192,13 @@ def checked_count(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r:.80}")
     return int(value)
+
+
+def checked_threads(n_threads: Any) -> int:
+    """A number of threads. Raises ValueError unless it is an integer from 1 to 1,024."""
+    if checked_count("n_threads", n_threads, 1) > MOST_THREADS:
+        raise ValueError(f"n_threads must be at most {MOST_THREADS}, got {n_threads!r:.80}")
+    return int(n_threads)
 
 
 def seed_from(random_state: int | np.random.RandomState | None) -> int:

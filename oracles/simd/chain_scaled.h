@@ -152,10 +152,36 @@ static double NAMED(log_sum)(const double *alpha, const REAL *A, int64_t S, int6
     return top + log(sum);
 }
 
+/* Pairs of a step from the probabilities of states after it, in logs: before each state, shares of what leads to it, which
+ * add up to 1 beside scores that no log-sum has all digits of. `shares` has room for K numbers. */
+static void NAMED(pairs_of_logs)(const potentials *s, const REAL *A, const double *alpha, const double *now, double *shares,
+                                 REAL *pair, double *before) {
+    int64_t S = s->S, K = s->K, G = S / K;
+    memset(before, 0, S * sizeof(double));
+    if (pair != NULL) memset(pair, 0, S * K * sizeof(REAL));
+    for (int64_t state = 0; state < S; state++) {
+        int64_t q = state % K, g = state / K;
+        double top = -INFINITY, all = 0.0;
+        if (!(now[state] > 0.0)) continue;
+        for (int64_t x = 0; x < K; x++) {
+            shares[x] = alpha[x * G + g] + A[(x * G + g) * K + q];
+            top = shares[x] > top ? shares[x] : top;
+        }
+        for (int64_t x = 0; x < K; x++) all += shares[x] = exp(shares[x] - top);
+        for (int64_t x = 0; x < K; x++) {
+            int64_t a = x * G + g;
+            double p = now[state] * (shares[x] / all);
+            before[a] += p;
+            if (pair != NULL) pair[a * K + q] = p;
+            else s->sums[a * K + q] += p;
+        }
+    }
+}
+
 /* Both passes in logs and in double, less the greatest alpha of each token. */
 static int NAMED(log_sums)(const potentials *s, REAL *row, double *log_z, REAL *nodes, REAL *pairs) {
-    int64_t S = s->S, K = s->K, G = S / K, T = s->T, done = 0;
-    double *alphas = s->logs, *R = s->logs + T * S, *now = R + T * S, *before = now + S;
+    int64_t S = s->S, K = s->K, T = s->T, done = 0;
+    double *alphas = s->logs, *R = s->logs + T * S, *now = R + T * S, *before = now + S, *shares = before + S;
     *log_z = 0.0;
     for (int64_t t = 0; t < T; t++) {
         double top = -INFINITY;
@@ -180,17 +206,8 @@ static int NAMED(log_sums)(const potentials *s, REAL *row, double *log_z, REAL *
         const REAL *A = (const REAL *)s->A + (t - 1) * s->each;
         REAL *pair = s->apart ? pairs + (t - 1) * S * K : NULL;
         double all = 0.0;
-        for (int64_t a = 0; a < S; a++) {
-            const double *after = now + AFTER(a, G) * K, *r = R + t * S + AFTER(a, G) * K;
-            before[a] = 0.0;
-            for (int64_t q = 0; q < K; q++) {
-                double p = after[q] > 0.0 ? after[q] * exp(alphas[(t - 1) * S + a] + A[a * K + q] - r[q]) : 0.0;
-                before[a] += p;
-                if (pair != NULL) pair[a * K + q] = p;
-                else s->sums[a * K + q] += p;
-            }
-            all += before[a];
-        }
+        NAMED(pairs_of_logs)(s, A, alphas + (t - 1) * S, now, shares, pair, before);
+        for (int64_t a = 0; a < S; a++) all += before[a];
         for (int64_t a = 0; a < S; a++) nodes[(t - 1) * S + a] = before[a] /= all;
         double *swap = before;
         before = now;

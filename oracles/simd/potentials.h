@@ -27,7 +27,7 @@
 
 /* Scores of a batch entry, floats or doubles: emissions of T tokens; transitions into token t at A + (t - 1) each; start
  * and end of S states. `apart`: whether pairs are wanted of each step. Room: `rows` for 2 T S numbers, `tables` for
- * 3 S K + 5 S, `logs` for 2 T S + 2 S doubles or NULL, `sums` for S K doubles. */
+ * 3 S K + 5 S, `logs` for 2 T S + 3 S doubles or NULL, `sums` for S K doubles. */
 typedef struct {
     int64_t T, S, K, each, apart;
     const void *E, *A, *start, *end;

@@ -7,7 +7,7 @@ the job's flag, without the GIL, and any other lets Python handle its signals. F
 the thread: nothing that is stopped here stops any work elsewhere.
 """
 
-import _thread
+import os
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
@@ -147,6 +147,7 @@ cdef extern from "pool.h":
     int WAIT_LOCK
     PyThread_type_lock PyThread_allocate_lock()
     int PyThread_acquire_lock(PyThread_type_lock lock, int wait)
+    int pool_process() nogil
     bint pool_ready()
     int pool_count(int more)
     int pool_work(void* task, int slot) except -1 nogil
@@ -156,9 +157,16 @@ cdef extern from "pool.h":
     void pool_leave(pool_task* t) nogil
     bint pool_ended(pool_task* t) nogil
 
+cdef extern from "pythread.h":
+    unsigned long PyThread_start_new_thread(void (*function)(void*) noexcept, void* argument)
+    unsigned long PYTHREAD_INVALID_THREAD_ID
+
 # Nanoseconds of work that it takes to wake another thread for.
 cdef enum:
     LEAST_WORK = 10000
+
+# Helpers stay until the process ends: more of them than this wait for processors.
+cdef int MOST_HELPERS = max(8, 4 * (os.cpu_count() or 1))
 
 
 cdef int threads_for(int n_threads, int64_t n_parts, int64_t work) noexcept nogil:
@@ -168,7 +176,8 @@ cdef int threads_for(int n_threads, int64_t n_parts, int64_t work) noexcept nogi
 cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads) except -1:
     cdef pool_task t
     cdef int64_t part
-    cdef bint ended = False
+    cdef int process
+    cdef bint ended = False, is_forked = False
     if n_threads < 2 or n_parts < 2:
         with nogil:
             for part in range(n_parts):
@@ -181,13 +190,15 @@ cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads
     t.n_parts, t.n_threads = n_parts, <int> min(n_threads, n_parts)
     if not pool_ready():
         raise MemoryError
+    process = pool_process()
     start(t.n_threads - 1)
     pool_offer(&t)
     while not ended:
         try:
             with nogil:
                 pool_work(&t, 0)
-                ended = pool_ended(&t)
+                is_forked = pool_process() != process   # by a signal's handler: the helpers are not here
+                ended = is_forked or pool_ended(&t)
                 if not ended:
                     look()
         except BaseException as error:      # also of a look, at which helpers may still be at work
@@ -195,30 +206,34 @@ cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads
             stop_set(&job.flag)
     if errors:
         raise errors[0]
+    if is_forked:
+        raise RuntimeError("a signal's handler forked the process while threads were at work, which the child lacks")
     return 0
 
 
-cdef int start(int wanted) except -1:
-    """Start helpers until there are as many. Where no more can be started, there are fewer."""
+cdef void start(int wanted) noexcept:
+    """Start helpers until there are as many. Where no more can be started, there are fewer.
+
+    By C, as libraries that replace Python's threads by others of their own would start none.
+    """
+    wanted = min(wanted, MOST_HELPERS)
     while pool_count(0) < wanted:
         pool_count(1)
-        try:
-            _thread.start_new_thread(help_out, ())
-        except RuntimeError:        # no memory for a thread
+        if PyThread_start_new_thread(help_out, NULL) == PYTHREAD_INVALID_THREAD_ID:
             pool_count(-1)
             break
-    return 0
 
 
-def help_out():
-    """Take part in tasks until the process ends."""
+cdef void help_out(void* nothing) noexcept with gil:
+    """Take part in tasks until the process ends. Python's state of the thread, which has its errors, stays as long."""
     global stop_job
     cdef pool_bed bed
     cdef pool_task* t
     cdef int slot
     bed.lock = PyThread_allocate_lock()
-    if bed.lock == NULL:
-        raise MemoryError
+    if bed.lock == NULL:        # no memory
+        pool_count(-1)
+        return
     PyThread_acquire_lock(bed.lock, WAIT_LOCK)
     with nogil:
         while True:

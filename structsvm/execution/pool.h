@@ -44,13 +44,17 @@ typedef struct pool_state {
 
 static pool_state pool;
 
+static int pool_process(void) {
+#ifdef _WIN32
+    return 1;
+#else
+    return (int)getpid();
+#endif
+}
+
 /* A process that was forked off has none of the helpers, and of the locks it knows nothing. */
 static int pool_ready(void) {
-#ifdef _WIN32
-    int process = 1;
-#else
-    int process = (int)getpid();
-#endif
+    int process = pool_process();
     if (pool.process != process) {
         memset(&pool, 0, sizeof pool);
         pool.lock = PyThread_allocate_lock();

@@ -80,7 +80,7 @@ cdef class _Room:
         self.tables = <char*> self.rows + n_rows * batch.size
 
     cdef int add_logs(self, Py_ssize_t S) except -1:
-        self.more = scratch(NULL, 16 * (self.longest + 1) * S)
+        self.more = scratch(NULL, 8 * (2 * self.longest + 3) * S)
         self.logs = <double*> scratch_data(self.more)
         return 0
 
@@ -537,7 +537,7 @@ cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, 
         if t > 0:
             pair = y[t - 1] * K + y[t]
             value += A[(t - 1) * s.each + pair]
-            pairs[(0 if s.each == 0 else t - 1) * K * K + pair] -= 1
+            pairs[(t - 1 if s.apart else 0) * K * K + pair] -= 1
     return value
 
 

@@ -44,7 +44,7 @@ from structsvm.layers.structure import (
     possible,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
-from structsvm.parameters import checked_count
+from structsvm.parameters import checked_threads
 
 Bools = NDArray[np.bool_]
 MODES = ("global", "semi-global", "local")
@@ -102,7 +102,7 @@ class Alignment(Places):
     def __init__(self, mode: str = "global", *, n_threads: int = 1) -> None:
         if mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(MODES)}. Got {mode!r}.")
-        self.mode, self.n_threads = mode, checked_count("n_threads", n_threads, 1)
+        self.mode, self.n_threads = mode, checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         given = list(parts)
@@ -254,7 +254,7 @@ class Alignment(Places):
             np.where(allowed[..., where], part, low)
             for part, where in ((others[0], slice(-2)), (in_gap, -2), (outside, -1))
         ]
-        return replace(scores, parts=(masked[0], *others[1:], *masked[1:]))
+        return replace(scores, parts=(masked[0], *others[1:], *masked[1:]), truth=None)
 
     def find(self, scores: Scores) -> tuple[Labels, Values]:
         values, batch = np.empty(len(scores.lengths)), _Strings(scores, self.mode).batch()

@@ -36,7 +36,7 @@ from structsvm.layers.structure import (
     without_output,
 )
 from structsvm.metrics._schemes import TAGGED, scheme_for, scheme_name, scheme_of
-from structsvm.parameters import checked_count, checked_k
+from structsvm.parameters import checked_k, checked_threads
 from structsvm.structures.languages import Automaton, Rule
 from structsvm.structures.languages.expressions import automaton_of, parse
 from structsvm.structures.languages.nodes import Nodes, nodes_of
@@ -101,7 +101,7 @@ class Chain(Structure):
             raise ValueError(f"order must be 1 or 2. Got {order!r}.")
         self.language = None if language is None else language.minimal()
         self._nodes = None if self.language is None else nodes_of(self.language, order)
-        self.order, self.n_threads = order, checked_count("n_threads", n_threads, 1)
+        self.order, self.n_threads = order, checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(Chain, parts, 2)
@@ -181,14 +181,15 @@ class Chain(Structure):
         emissions = _emissions(scores)
         allowed = (y[:, :, None] < 0) | (y[:, :, None] == np.arange(emissions.shape[2]))
         masked = np.where(allowed, emissions, emissions.dtype.type(-np.inf))
-        return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]))
+        return replace(scores, parts=(np.ascontiguousarray(masked), *scores.parts[1:]), truth=None)
 
     def centred(self, scores: Scores, y: Labels) -> Scores:
-        """In float64, less each token's score of its label."""
-        emissions, *others = _wide(scores).parts
+        """In float64, less each token's score of its label, and less scores of pairs or triples: see `_less_own`."""
+        emissions, transitions, start, end, *pairs = _wide(scores).parts
         with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
             own = emissions - np.take_along_axis(emissions, np.maximum(y, 0)[..., None], axis=2)
-        return replace(scores, parts=(own, *others))
+            steps, *others = (_less_own(table, y) for table in (transitions, *pairs))
+        return replace(scores, parts=(own, steps, start, end, *others))
 
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == scores.lengths.sum())
@@ -559,6 +560,18 @@ def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64
     return table
 
 
+def _less_own(table: Floats, y: Labels) -> Floats:
+    """Steps less their scores of y; where all steps have one table, less its greatest score."""
+    order, (n, longest) = table.ndim - 3, y.shape
+    if table.shape[:2] == (n, longest - order):
+        labels = (np.maximum(y, 0)[:, j : longest - order + j] for j in range(order + 1))
+        off: Floats = table[np.arange(n)[:, None], np.arange(longest - order), *labels]
+    else:
+        off = table.reshape(*table.shape[:2], prod(table.shape[2:])).max(axis=2)
+    off = np.where(np.isneginf(off), 0.0, off)
+    return np.ascontiguousarray(table - off.reshape(*off.shape, *[1] * (order + 1)))
+
+
 def _per_entry(part: Floats, n: int) -> Floats:
     """An array like a part, with each of the n entries' own, whose values are to be written."""
     return np.empty((n, *part.shape[1:]), part.dtype)
@@ -597,7 +610,7 @@ def _backwards(array: Floats, sizes: NDArray[np.int64]) -> Floats:
 def _turned(rows: Floats, states: Scores) -> Floats:
     """Numbers (B, T, S) of the states of each token in reverse: (x, g) becomes (g, x) (see potentials.h)."""
     K = states.parts[1].shape[3]
-    pairs = _backwards(rows, states.lengths).reshape(*rows.shape[:2], K, -1)
+    pairs = _backwards(rows, states.lengths).reshape(*rows.shape[:2], K, rows.shape[2] // K)
     return np.ascontiguousarray(pairs.swapaxes(2, 3)).reshape(rows.shape)
 
 

@@ -35,7 +35,7 @@ from structsvm.layers.structure import (
     no_lengths,
     over_batch,
 )
-from structsvm.parameters import checked_count
+from structsvm.parameters import checked_threads
 
 
 class Solver(Structure):
@@ -86,7 +86,7 @@ class Solver(Structure):
     def __init__(self, solve: Callable[[Values], ArrayLike], *, batched: bool = False, n_threads: int = 1) -> None:
         if not callable(solve):
             raise TypeError(f"solve must be a function of scores. Got {solve!r:.80}.")
-        self.solve, self.batched, self.n_threads = solve, batched, checked_count("n_threads", n_threads, 1)
+        self.solve, self.batched, self.n_threads = solve, batched, checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         no_lengths(Solver, lengths)

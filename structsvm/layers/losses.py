@@ -125,11 +125,19 @@ def log_loss(
     scores = structure.check(parts, lengths)
     truth = structure.check_output(y, scores, partly=True)
     log_z, known, marginals = structure.sums_less(scores, truth)
-    if structure.is_centred and are_huge(known) and structure.is_known(truth, scores):
-        near = structure.centred(scores, truth)
-        log_z = structure.sums(near, marginals=False)[0]
-        known = structure.values_of(truth, near, structure.indicators(truth, near))
+    if structure.is_centred and are_huge(known):
+        _compute_huge(structure, scores, truth, log_z, known)
     return above(log_z, known), scores.gradients(per_entry, marginals)
+
+
+def _compute_huge(structure: Structure, scores: Scores, truth: Labels, log_z: Values, known: Values) -> None:
+    """Replace the sums of each entry with a huge one, whose truth is known: no entry's value depends on another's."""
+    for entry in np.flatnonzero([are_huge(known[[entry]]) for entry in range(len(known))]).tolist():
+        own, y = scores.take([entry]), truth[[entry]]
+        if structure.is_known(y, own):
+            near = structure.centred(own, y)
+            log_z[entry] = structure.sums(near, marginals=False)[0][0]
+            known[entry] = structure.values_of(y, near, structure.indicators(y, near))[0]
 
 
 def hinge(

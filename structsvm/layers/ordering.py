@@ -181,7 +181,7 @@ def _precedences(y: Labels) -> NDArray[np.bool_]:
 
 def _masked(scores: Scores, masks: NDArray[np.bool_]) -> Scores:
     pairs = scores.parts[0]
-    return replace(scores, parts=(np.where(masks, pairs.dtype.type(-np.inf), pairs),))
+    return replace(scores, parts=(np.where(masks, pairs.dtype.type(-np.inf), pairs),), truth=None)
 
 
 def _bound(scores: Scores) -> tuple[OrderingProblem, Values]:

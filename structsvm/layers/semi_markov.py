@@ -34,7 +34,7 @@ from structsvm.layers.structure import (
     possible_truths,
     shares_of,
 )
-from structsvm.parameters import checked_count, checked_k
+from structsvm.parameters import checked_k, checked_threads
 
 
 class SemiMarkov(Structure):
@@ -75,7 +75,7 @@ class SemiMarkov(Structure):
     part_names: ClassVar[tuple[str, ...]] = ("segments", "transitions", "start", "end")
 
     def __init__(self, *, n_threads: int = 1) -> None:
-        self.n_threads = checked_count("n_threads", n_threads, 1)
+        self.n_threads = checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(SemiMarkov, parts, 2)
@@ -149,7 +149,7 @@ class SemiMarkov(Structure):
             if l:
                 may[:, : max(longest - l, 0)] &= others[:, l:]
             table[:, :, l][~may] = -np.inf
-        return replace(scores, parts=(table, *scores.parts[1:]))
+        return replace(scores, parts=(table, *scores.parts[1:]), truth=None)
 
     def best(self, scores: Scores) -> Labels:
         y, values = np.full(scores.parts[0].shape[:2], -1, np.int32), np.empty(len(scores.lengths))

@@ -34,7 +34,7 @@ from structsvm.layers.structure import (
     possible_truths,
     shares_of,
 )
-from structsvm.parameters import checked_count, checked_k
+from structsvm.parameters import checked_k, checked_threads
 
 
 class Spans(Structure):
@@ -75,7 +75,7 @@ class Spans(Structure):
     part_names: ClassVar[tuple[str, ...]] = ("spans", "rules")
 
     def __init__(self, *, n_threads: int = 1) -> None:
-        self.n_threads = checked_count("n_threads", n_threads, 1)
+        self.n_threads = checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(Spans, parts, 1)
@@ -173,7 +173,7 @@ class Spans(Structure):
         may = ~needed[..., None] | (y[..., None] == np.arange(spans.shape[3]))
         may[_crossing(needed)] = False  # all other binary trees have the spans that are needed
         spans[~may] = -np.inf
-        return replace(scores, parts=(spans, *scores.parts[1:]))
+        return replace(scores, parts=(spans, *scores.parts[1:]), truth=None)
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
         k, scores = checked_k(k), self.check(parts, lengths)

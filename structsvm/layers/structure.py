@@ -55,12 +55,12 @@ class Scores:
     def take(self, entries: list[int]) -> Scores:
         """The potentials of some entries, which may repeat."""
         own = tuple(part[entries] if len(part) == len(self.lengths) else part for part in self.parts)
-        return replace(self, parts=own, lengths=self.lengths[entries])
+        return replace(self, parts=own, lengths=self.lengths[entries], truth=None)
 
     def plus(self, extra: Floats) -> Scores:
         """The potentials with an array added to the first part."""
         first, *others = self.parts
-        return replace(self, parts=(np.ascontiguousarray((first + extra).astype(first.dtype)), *others))
+        return replace(self, parts=(np.ascontiguousarray((first + extra).astype(first.dtype)), *others), truth=None)
 
     def per_entry(self, arrays: Parts) -> Gradients:
         """Arrays with one entry per batch entry, in the shapes that the user's parts have."""

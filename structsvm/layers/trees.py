@@ -37,7 +37,7 @@ from structsvm.layers.structure import (
 )
 from structsvm.oracles.dependency._dependency import TreeFinder
 from structsvm.oracles.enumeration.labellings import Allowed
-from structsvm.parameters import checked_count
+from structsvm.parameters import checked_threads
 
 
 class _Trees(Places):
@@ -53,7 +53,7 @@ class _Trees(Places):
     projective: ClassVar[bool]
 
     def __init__(self, *, several_roots: bool = False, n_threads: int = 1) -> None:
-        self.several_roots, self.n_threads = several_roots, checked_count("n_threads", n_threads, 1)
+        self.several_roots, self.n_threads = several_roots, checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(type(self), parts, 1)
@@ -139,7 +139,8 @@ class _Trees(Places):
 
     def centred(self, scores: Scores, y: Labels) -> Scores:
         """In float64, less the score of each word's arc."""
-        arcs, (heads, *labels) = _with_labels(scores).astype(np.float64), np.maximum(y, 0).reshape(*y.shape[:2], -1).T
+        arcs, of_words = _with_labels(scores).astype(np.float64), np.maximum(y, 0)
+        heads, *labels = of_words.reshape(*y.shape[:2], y.ndim - 1).T
         n, width, *_ = arcs.shape
         chosen = np.arange(n)[:, None], heads.T, np.arange(1, width), labels[0].T if labels else 0
         with np.errstate(invalid="ignore"):  # beyond the lengths stands anything

@@ -136,48 +136,96 @@ def test_a_forked_process_has_threads_of_its_own():
     assert done.stdout.split() == ["0"], done.stderr
 
 
-STARTED = """
+REPLACED = """
 import _thread
-import numpy as np
-from structsvm.layers import Chain
-start, parts = _thread.start_new_thread, (np.zeros((9, 300, 20)), np.zeros((20, 20)))
-
-def start_and_interrupt(function, arguments):
-    _thread.start_new_thread = start
-    start(function, arguments)
-    raise KeyboardInterrupt
-
-_thread.start_new_thread = start_and_interrupt
-try:
-    Chain(n_threads=2).log_partition(*parts)
-except KeyboardInterrupt:
-    print("interrupted")
+import threading
+from structsvm.layers.structure import over_batch
+_thread.start_new_thread = lambda function, arguments: None  # such as a greenlet, which runs when others wait
+meeting = threading.Barrier(2)
+print(len(over_batch(2, 2, lambda first, last: meeting.wait(30))))
 """
-AGAIN = "print(Chain(n_threads=2).argmax(*parts).sum())"
 
 
-@pytest.mark.parametrize("more", ["", AGAIN])
-def test_an_interrupt_while_a_thread_starts_leaves_no_thread(more):
-    """A thread that nobody ends keeps the process from ending."""
-    done = subprocess.run([sys.executable, "-P", "-c", STARTED + more], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout.split()) == (0, ["interrupted", *(["0"] if more else [])]), done.stderr
+def test_threads_are_started_where_a_library_replaces_those_of_python():
+    done = subprocess.run([sys.executable, "-P", "-c", REPLACED], capture_output=True, text=True, timeout=90)
+    assert (done.returncode, done.stdout.strip()) == (0, "2"), done.stderr
 
 
 REFUSED = """
-import _thread
+import threading
 from structsvm.layers.structure import over_batch
-
-def refused(function, arguments):
-    raise RuntimeError("can't start new thread")
-
-_thread.start_new_thread = refused
-print(over_batch(4, 3, lambda first, last: (first, last)))
+threading.stack_size(1 << 47)  # more than there are addresses
+found = [over_batch(4, 3, lambda first, last: (first, last)) for _ in range(2)]
+threading.stack_size(0)
+meeting = threading.Barrier(2)
+print(found[0], found[0] == found[1], len(over_batch(2, 2, lambda first, last: meeting.wait(30))))
 """
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit of addresses that is known")
 def test_without_another_thread_the_own_one_does_all():
-    done = subprocess.run([sys.executable, "-P", "-c", REFUSED], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "[(0, 1), (1, 2), (2, 4)]"
+    done = subprocess.run([sys.executable, "-P", "-c", REFUSED], capture_output=True, text=True, timeout=90, check=True)
+    assert done.stdout.strip() == "[(0, 1), (1, 2), (2, 4)] True 2"
+
+
+MANY = """
+import os
+import numpy as np
+from structsvm.layers import Chain
+Chain(n_threads=900).log_partition(np.zeros((1200, 400, 9)), np.zeros((9, 9)))
+print(len(os.listdir("/proc/self/task")) <= 1 + max(8, 4 * os.cpu_count()))
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts the threads of the process")
+def test_a_process_has_few_threads_however_many_are_asked_for():
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", MANY], capture_output=True, text=True, timeout=90, check=True, env=environment
+    )
+    assert done.stdout.strip() == "True"
+
+
+FORKING = """
+import os
+import signal
+import time
+import numpy as np
+from structsvm.execution._stop import each_range, look_every
+from structsvm.layers import Chain
+children, parts = [], (np.zeros((1, 60, 20)), np.zeros((20, 20)))
+
+def fork(*_):
+    if not children:
+        children.append(os.fork())
+        if not children[0]:
+            signal.alarm(60)
+
+def work(first, last):
+    for _ in range(2000):
+        if children:
+            break
+        Chain().log_partition(*parts)
+        time.sleep(0.001)
+    time.sleep(0.1)  # the other thread is at work when the process is forked
+    return first
+
+signal.signal(signal.SIGALRM, fork)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+try:
+    each_range(work, [0, 1, 2], 2)
+except RuntimeError as error:
+    print(error, flush=True)
+    os._exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_that_a_handler_forks_at_work_says_that_it_lacks_threads():
+    done = subprocess.run([sys.executable, "-P", "-c", FORKING], capture_output=True, text=True, timeout=120)
+    assert "a signal's handler forked the process" in done.stdout, done.stderr
+    assert done.stdout.split()[-1] == "3"
 
 
 def met(places, last):

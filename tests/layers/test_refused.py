@@ -24,6 +24,7 @@ from structsvm.layers import (
     log_loss,
     perturbed,
 )
+from structsvm.layers._chain import Batch
 from structsvm.layers.structure import as_floats, as_narrow
 
 ARCS = np.zeros((2, 5, 5))
@@ -163,6 +164,8 @@ def test_heads_that_are_no_tree_of_the_structure(structure, heads, message):
             "y must be a teacher's parts, arrays of the shapes",
         ),
         (lambda: Projective(n_threads=0), "n_threads must be an integer of at least 1"),
+        (lambda: Chain(n_threads=1025), "n_threads must be at most 1024, got 1025"),
+        (lambda: Spans(n_threads=2**31), "n_threads must be at most 1024"),
         (lambda: perturbed(Projective(), (ARCS,), [[0, 1, 2, 3]], n_samples=0), "n_samples must be an integer of at"),
         (lambda: perturbed(Projective(), (ARCS,), [[0, 1, 2, 3]], sigma=np.nan), "sigma must be a number above 0"),
         (
@@ -343,3 +346,72 @@ def test_log_losses_keep_their_digits_beside_huge_scores(scale):
         found = log_loss(structure, (parts[0] + common, *parts[1:]), y, lengths)[0]
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
         assert wanted.max() > 0.1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_losses_do_not_depend_on_a_huge_neighbour(dtype):
+    rng = np.random.default_rng(0)
+    emissions, transitions = (rng.normal(size=size).astype(dtype) for size in ((4, 50, 5), (5, 5)))
+    y = rng.integers(0, 5, (4, 50))
+    alone, huge = log_loss(Chain(), (emissions, transitions), y)[0], emissions.copy()
+    huge[3] *= dtype(1e8)
+    beside = log_loss(Chain(), (huge, transitions), y)[0]
+    assert beside[:3].tolist() == alone[:3].tolist()
+    assert beside[3] == log_loss(Chain(), (huge[3:], transitions), y[3:])[0][0]
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 4), (2, 1, 1), (0, 1, 1), (2, 1, 1, 3), (0, 4, 4, 3)])
+@pytest.mark.parametrize("kind", [Projective, Arborescence])
+def test_no_trees_and_trees_of_no_words_have_no_entropy(kind, shape):
+    assert kind().entropy(np.zeros(shape)).tolist() == [0.0] * shape[0]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3), (0, 0, 3)])
+def test_maxima_with_a_label_of_no_chains_and_of_no_tokens(order, shape):
+    assert Chain(order=order).max_marginals(np.zeros(shape), np.zeros((3,) * (order + 1))).shape == shape
+
+
+def test_each_step_has_its_own_pairs_less_those_of_a_truth():
+    rng = np.random.default_rng(0)
+    emissions, transitions, edge = rng.normal(size=(2, 4, 3)), rng.normal(size=(1, 1, 3, 3)), np.zeros((1, 3))
+    y = rng.integers(0, 3, (2, 4)).astype(np.int32)
+    batch = Batch(emissions, transitions, edge, edge, np.array([4, 3]), apart=True)
+    nodes, pairs, less = np.empty((2, 4, 3)), np.empty((2, 3, 3, 3)), np.empty((2, 3, 3, 3))
+    batch.sums(1, np.empty(2), nodes, pairs)
+    batch.sums(1, np.empty(2), nodes, less, None, y, np.empty(2))
+    for entry, step in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1)):
+        pairs[entry, step, y[entry, step], y[entry, step + 1]] -= 1
+    np.testing.assert_allclose(less, pairs, atol=1e-12)
+
+
+def test_other_scores_of_a_batch_have_not_its_truth():
+    chain = Chain()
+    scores = chain.check((np.zeros((2, 3, 4)), np.zeros((4, 4))), None)
+    y = chain.check_output(np.zeros((2, 3), int), scores)
+    assert scores.truth is not None
+    others = scores.take([1]), scores.plus(np.ones((2, 3, 4))), chain.restrict(scores, y)
+    assert [other.truth for other in others] == [None] * 3
+
+
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("scale", [1e6, 1e8, 1e12, 1e16])
+def test_entropies_of_chains_keep_their_digits_beside_huge_transitions(scale, each):
+    transitions = np.zeros((3, 3))
+    transitions[:2, :2] = scale
+    table = np.tile(transitions, (1, 49, 1, 1)) if each else transitions
+    entropy = Chain().entropy(np.zeros((1, 50, 3)), table)
+    assert entropy == pytest.approx([50 * np.log(2)], rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("scale", [1e8, 1e16, 1e200])
+def test_pairs_of_each_step_add_up_to_one_beside_huge_transitions(order, scale):
+    transitions = np.zeros((3,) * (order + 1))
+    transitions[(slice(2),) * (order + 1)] = scale
+    table = np.tile(transitions, (1, 9 - order, *[1] * (order + 1)))
+    for steps in (table, transitions):
+        found = Chain(order=order).marginals(np.zeros((1, 9, 3)), steps)[1]
+        wanted = np.zeros(transitions.shape)
+        wanted[(slice(2),) * (order + 1)] = 0.5 ** (order + 1) * (1 if steps is table else 9 - order)
+        np.testing.assert_allclose(found, np.broadcast_to(wanted, found.shape), rtol=1e-12)
