@@ -112,6 +112,28 @@ def test_texts_that_are_too_many_are_named_and_come_back(tmp_path):
     assert labels(session) == {k: {"ann": label} for k, label in enumerate("xyx")}
 
 
+def test_a_text_that_is_gone_does_not_take_the_place_of_one_that_is_there(tmp_path):
+    session = opened(tmp_path / "a.txt", ["same", "same"])
+    session.answer(0, {"label": "x"}, "ann")
+    session.answer(1, {"label": "y"}, "ann")
+    for texts in (["same"], ["new", "same"]):
+        session.store.close()
+        session = opened(tmp_path / "a.txt", texts)
+    session.store.close()
+    assert labels(session) == {1: {"ann": "x"}}
+
+
+def test_an_answer_taken_back_takes_no_place(tmp_path):
+    session = opened(tmp_path / "a.txt", ["same", "same"])
+    session.answer(0, {"label": "x"}, "ann")
+    session.undo("ann")
+    session.answer(1, {"label": "y"}, "ann")
+    session.store.close()
+    session = opened(tmp_path / "a.txt", ["same"])
+    session.store.close()
+    assert labels(session) == {0: {"ann": "y"}}
+
+
 def test_each_change_of_the_file_is_one_record(tmp_path):
     session = moved(tmp_path)
     assert session.store.records[-1]["moved"] == [[2, 1]]
@@ -215,7 +237,7 @@ def test_an_opening_without_a_change_gives_the_same_answers(texts, steps):
                     if name == "open":
                         assert contents(session) == before
                     else:
-                        # What is said of a text stays together, and with its text as long as there are enough.
+                        # Answers of a text stay together, and with their text as long as there are enough.
                         room = Counter(item.text for item in session.inputs.items)
                         for text in room:
                             found, there = (
