@@ -94,12 +94,13 @@ def _conll(session: Session) -> Export:
 def _check_words(data: bytes) -> None:
     """Raise ValueError for a word that `read_columns` leaves out, changes or splits, and name it."""
     blocks = data.decode().removesuffix("\n\n").split("\n\n")
+    none: list[tuple[str, ...]] = []
     wanted = [[tuple(line.split("\t")) for line in block.split("\n")] for block in blocks]
     try:
         found = list(read_columns(BytesIO(data)))
     except ValueError as error:
         raise ValueError(f"the words do not make a column file, {error}: export JSON lines") from None
-    for rows, own in zip_longest(wanted, found, fillvalue=[]):
+    for rows, own in zip_longest(wanted, found, fillvalue=none):
         for row, other in zip_longest(rows, own):
             if row != other:
                 word, *tag = row or other
