@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
+from itertools import zip_longest
 from typing import NamedTuple
 
 from structsvm.annotate.answers import Answer, tags_of
 from structsvm.annotate.inputs import Item
 from structsvm.annotate.session import Session, settled
+from structsvm.features.columns import read_columns
 
 UNIVERSAL_TAGS = {
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
@@ -82,7 +85,29 @@ def _in_characters(item: Item, spans: Sequence[tuple[int, int, str]]) -> list[di
 
 
 def _conll(session: Session) -> Export:
-    return _words_file(session, _conll_lines, ".conll")
+    export = _words_file(session, _conll_lines, ".conll")
+    if export.data:
+        _check_words(export.data)
+    return export
+
+
+def _check_words(data: bytes) -> None:
+    """Raise ValueError for a word that `read_columns` leaves out, changes or splits, and name it."""
+    blocks = data.decode().removesuffix("\n\n").split("\n\n")
+    none: list[tuple[str, ...]] = []
+    wanted = [[tuple(line.split("\t")) for line in block.split("\n")] for block in blocks]
+    try:
+        found = list(read_columns(BytesIO(data)))
+    except ValueError as error:
+        raise ValueError(f"the words do not make a column file, {error}: export JSON lines") from None
+    for rows, own in zip_longest(wanted, found, fillvalue=none):
+        for row, other in zip_longest(rows, own):
+            if row != other:
+                word, *tag = row or other
+                raise ValueError(
+                    f"the word {word!r:.100} with {', '.join(tag)!r:.100} is read again from a column file as another: "
+                    f"export JSON lines"
+                )
 
 
 def _conllu(session: Session) -> Export:

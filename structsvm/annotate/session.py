@@ -16,6 +16,7 @@ from structsvm.annotate.agreement import Agreement, agreement
 from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, checked_label, checked_span_label
 from structsvm.annotate.inputs import Inputs, Item
 from structsvm.annotate.learner import SpanLearner, TextLearner
+from structsvm.annotate.places import Places
 from structsvm.annotate.store import Record, Store, StoreError
 
 VERSION = 1
@@ -39,41 +40,6 @@ class Entry:
     item: int
     by: str
     answer: Answer | None
-
-
-class Places:
-    """Where the texts of stored answers are now: where they were, or where the same text stands.
-
-    Of several texts that are the same, each answered one has a place of its own, as long as there are enough.
-
-    Parameters
-    ----------
-    digests : sequence of str
-        Of the texts as they are now.
-    records : sequence of dict
-    """
-
-    def __init__(self, digests: Sequence[str], records: Iterable[Record]) -> None:
-        self._digests = digests
-        self._alike: dict[str, list[int]] = {}
-        for k, digest in enumerate(digests):
-            self._alike.setdefault(digest, []).append(k)
-        self._moved: dict[tuple[int, str], int] = {}
-        said = [(record.get("item"), record.get("digest")) for record in records]
-        self._taken = {k for k, digest in said if type(k) is int and isinstance(digest, str) and self._is_at(k, digest)}
-
-    def _is_at(self, k: int, digest: str) -> bool:
-        return 0 <= k < len(self._digests) and self._digests[k] == digest
-
-    def of(self, was: int, digest: str) -> int | None:
-        """The place of a text by where it was; None if it is gone."""
-        if self._is_at(was, digest):
-            return was
-        if (was, digest) not in self._moved and digest in self._alike:
-            alike = self._alike[digest]
-            self._moved[was, digest] = next((k for k in alike if k not in self._taken), alike[0])
-            self._taken.add(self._moved[was, digest])
-        return self._moved.get((was, digest))
 
 
 class Session:
@@ -382,16 +348,31 @@ class Session:
 
     def _replay(self) -> None:
         """Restore the session from the records of the store."""
-        places = Places(self._digests, self.store.records)
+        places = Places(self._digests)
         if not self.store.records:
-            self.store.append({"structsvm": "annotate", "version": VERSION, "task": self.task, "time": now()})
+            first = {"structsvm": "annotate", "version": VERSION, "task": self.task, "time": now()}
+            self.store.append({**first, "texts": places.state})
         for number, record in enumerate(self.store.records, 1):
-            try:
-                self._replay_one(record, places)
-            except ValueError as error:
-                raise StoreError(f"{self.store.path}:{number}: {error}") from None
+            with self._line(number):
+                places.add(number, record)
+        moves = places.unsettled()
+        if moves is not None:
+            places.add(len(self.store.records) + 1, moves)
+        for number, record in enumerate(self.store.records, 1):
+            with self._line(number):
+                self._replay_one(number, record, places)
+        if moves is not None:
+            self.store.append({**moves, "time": now()})
 
-    def _replay_one(self, record: Record, places: Places) -> None:
+    @contextmanager
+    def _line(self, number: int) -> Iterator[None]:
+        """Within it, errors name the line of the store."""
+        try:
+            yield
+        except ValueError as error:
+            raise StoreError(f"{self.store.path}:{number}: {error}") from None
+
+    def _replay_one(self, number: int, record: Record, places: Places) -> None:
         if "structsvm" in record:
             if record.get("version") != VERSION or record.get("task") != self.task:
                 raise ValueError(f"answers of the task {record.get('task')!r}, version {record.get('version')!r}")
@@ -399,8 +380,8 @@ class Session:
             self._replay_label(record["new_label"])
         elif "undo" in record:
             self._take_back(str(record.get("by")))
-        else:
-            self._replay_answer(record, places)
+        elif "texts" not in record:
+            self._replay_answer(number, record, places)
 
     def _replay_label(self, value: object) -> None:
         """Offer a stored label; one that no span can have is left out."""
@@ -410,11 +391,11 @@ class Session:
         else:
             self._labels[label] = None
 
-    def _replay_answer(self, record: Record, places: Places) -> None:
+    def _replay_answer(self, number: int, record: Record, places: Places) -> None:
         was, digest, by = record.get("item"), record.get("digest"), str(record.get("by"))
         if type(was) is not int or not isinstance(digest, str):
             raise ValueError("no record of an answer")
-        k = places.of(was, digest)
+        k = places.of(number)
         if k is None:
             self.notes.append(
                 f"{self.inputs.path}: text {was + 1} has changed or is gone since {by} labelled it; that answer "

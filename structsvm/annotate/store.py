@@ -106,7 +106,7 @@ class Store:
         own = os.fstat(self._descriptor)
         try:
             is_there = os.path.samestat(own, os.stat(self.path))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             is_there = False
         if not is_there:
             raise OSError(f"{self.path!r} was moved, deleted or replaced: put it back, or start again")

@@ -496,6 +496,17 @@ def test_what_a_line_of_words_cannot_hold(opened, tmp_path, word, label, kinds):
     assert json.loads(exported(session, "jsonl").data)["words"] == [word, "c"]
 
 
+@pytest.mark.parametrize("words", [["see", "-DOCSTART-", "now"], [" a"], ["a\ufeff", "\ufeffa"], ["a b"], ["# a", "b"]])
+def test_words_that_a_column_file_would_change(opened, tmp_path, words):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"words": words}) + "\n")
+    session = opened(tmp_path / "a.jsonl")
+    session.answer(0, {"spans": [[0, len(words), "L"]]}, "eve")
+    with pytest.raises(ValueError, match=r"the word '[^']+' with '[BI]-L' is read again .* as another: export JSON"):
+        exported(session, "conll")
+    (tmp_path / "b.jsonl").write_bytes(exported(session, "jsonl").data)
+    assert read_inputs(str(tmp_path / "b.jsonl")).items[0].given == tuple(words)
+
+
 def test_exports(opened, addresses, tmp_path):
     path, known = addresses
     session = opened(path, order="file")

@@ -127,6 +127,16 @@ def test_a_file_that_is_gone_takes_no_answer(tmp_path, is_replaced):
         assert [json.loads(line)["item"] for line in path.read_text().splitlines()] == [0, 2]
 
 
+def test_a_folder_that_became_a_file_takes_no_answer(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with Store(str(folder / "a.jsonl")) as store:
+        folder.rename(tmp_path / "other")
+        folder.touch()
+        with pytest.raises(OSError, match=r"a\.jsonl' was moved, deleted or replaced"):
+            store.append({"item": 1})
+
+
 @pytest.mark.parametrize("text", ["", '{"item": 0}\n{"item": 7}\n'], ids=["emptied", "longer"])
 def test_a_file_that_another_program_has_changed_takes_no_answer(tmp_path, text):
     path = tmp_path / "a.jsonl"
