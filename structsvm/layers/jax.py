@@ -12,7 +12,7 @@ from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, opt
 from structsvm.layers.structure import Structure, as_outputs
 
 if TYPE_CHECKING:
-    from structsvm.arrays import AnyArray
+    from structsvm.arrays import AnyArray, Integers
 
     # Parts, y, lengths, and what else changes from call to call.
     Given = tuple[tuple[AnyArray | None, ...], AnyArray, AnyArray | None, dict[str, AnyArray]]
@@ -51,7 +51,7 @@ def check_integers(name: str, given: object) -> None:
     for leaf in jax.tree.leaves(given):
         if isinstance(leaf, jax.Array):
             continue
-        found: AnyArray = np.asarray(leaf)
+        found: Integers = np.asarray(leaf)
         if found.dtype.kind not in "iu" and not isinstance(leaf, int):
             continue
         bounds = np.iinfo(jax.dtypes.canonicalize_dtype(np.uint64 if found.dtype.kind == "u" else np.int64))
