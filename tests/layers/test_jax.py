@@ -254,3 +254,14 @@ def test_float16_is_computed_in_float32():
     assert values.dtype == jnp.float32
     assert [gradient.dtype for gradient in pull(jnp.ones_like(values))[0]] == [jnp.float16, jnp.float16]
     np.testing.assert_allclose(values, log_loss(Chain(), CHAIN, Y, LENGTHS)[0], rtol=1e-3)
+
+
+def test_integers_of_64_bits_where_jax_has_them():
+    seed = 2**40
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        found = differentiable(perturbed, Chain())(CHAIN, Y, LENGTHS, seed=seed)
+    finally:
+        jax.config.update("jax_enable_x64", before)
+    np.testing.assert_allclose(found, perturbed(Chain(), CHAIN, Y, LENGTHS, seed=seed)[0], rtol=1e-5)
