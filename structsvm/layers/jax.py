@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, opt
 from structsvm.layers.structure import Structure, as_outputs
 
 if TYPE_CHECKING:
-    from structsvm.arrays import AnyArray
+    from structsvm.arrays import AnyArray, Integers
 
     # Parts, y, lengths, and what else changes from call to call.
     Given = tuple[tuple[AnyArray | None, ...], AnyArray, AnyArray | None, dict[str, AnyArray]]
@@ -34,6 +34,31 @@ def as_numbers(y: ArrayLike) -> AnyArray:
     return found
 
 
+def is_output(y: object) -> TypeGuard[ArrayLike]:
+    """Whether y is NumPy's or consists of lists of integers or texts; a list of arrays may be a teacher's parts."""
+    import jax
+
+    return isinstance(y, np.ndarray) or (
+        isinstance(y, list | tuple)
+        and not any(hasattr(leaf, "shape") or isinstance(leaf, float) for leaf in jax.tree.leaves(y))
+    )
+
+
+def check_integers(name: str, given: object) -> None:
+    """Refuse integers that JAX would wrap: beyond int32, unless it is told to use 64 bits."""
+    import jax
+
+    for leaf in jax.tree.leaves(given):
+        if isinstance(leaf, jax.Array):
+            continue
+        found: Integers = np.asarray(leaf)
+        if found.dtype.kind not in "iu" and not isinstance(leaf, int):
+            continue
+        bounds = np.iinfo(jax.dtypes.canonicalize_dtype(np.uint64 if found.dtype.kind == "u" else np.int64))
+        for number in found[(found < bounds.min) | (found > bounds.max)].tolist()[:1]:
+            raise ValueError(f"{name} must have integers from {bounds.min} to {bounds.max}. Got {number}.")
+
+
 def differentiable(loss: LossFunction, structure: Structure, **options: object) -> Function:
     """Make a function of JAX of a loss.
 
@@ -48,15 +73,18 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     Returns
     -------
     callable
-        ``f(parts, y, lengths=None, **arrays)``: values (B,), of the parts' type, with gradients by `parts`, a tuple.
-        Options that change from call to call, a `seed` or a `cost`, are given as `arrays`. Scores of bfloat16 are
-        computed in float32. It calls back to the host; an error there, such as a nan, ends the computation with its
-        message. Second derivatives are refused with NotImplementedError.
+        ``f(parts, y, lengths=None, **arrays)``: values (B,), with gradients by `parts`, a tuple. Values have the parts'
+        type, but are of float32 where these are of float16 or bfloat16; gradients have each part's own. Options that
+        change from call to call, a `seed` or a `cost`, are given as `arrays`. It calls back to the host; an error
+        there, such as a nan, ends the computation with its message. Second derivatives are refused with
+        NotImplementedError.
 
     Raises
     ------
     TypeError
         There is no loss or no structure; or an option is none of the loss, or an argument of the function returned.
+    ValueError
+        Integers of y, lengths or options are beyond JAX's own, by default int32.
 
     Examples
     --------
@@ -78,7 +106,9 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
 
     def host(given: Given) -> tuple[AnyArray, ...]:
         parts, y, lengths, arrays = jax.tree.map(np.asarray, given)
-        more = {name: int(value) if value.ndim == 0 else value for name, value in arrays.items()}
+        more = {
+            name: value.item() if value is not None and value.ndim == 0 else value for name, value in arrays.items()
+        }
         values, gradients = bound(parts, y, lengths, **more)
         kept = [gradient for gradient in gradients if gradient is not None]
         return values.astype(kept[0].dtype), *kept
@@ -132,9 +162,13 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
 
     def function(parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray:
         check_options(loss, own, arrays)
-        given = (several(parts), as_numbers(y) if isinstance(y, list | np.ndarray) else y, lengths, arrays)
-        scores, *others = jax.tree.map(jax.numpy.asarray, given)
-        values: AnyArray = values_of((jax.tree.map(at_least_single, scores), *others))
+        outputs = as_numbers(y) if is_output(y) else y
+        others = {"lengths": lengths, **arrays}
+        for name, value in {"y": outputs, **others}.items():
+            check_integers(name, value)
+        given = jax.tree.map(jax.numpy.asarray, (several(parts), outputs))
+        more = {name: None if value is None else jax.numpy.asarray(value) for name, value in others.items()}
+        values: AnyArray = values_of((jax.tree.map(at_least_single, given[0]), given[1], more.pop("lengths"), more))
         return values
 
     return function

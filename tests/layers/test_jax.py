@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from structsvm.layers import Arborescence, Assignment, Chain, hinge, kl_divergence, log_loss, perturbed
+from structsvm.layers import (
+    Arborescence,
+    Assignment,
+    Chain,
+    Projective,
+    hinge,
+    kl_divergence,
+    log_loss,
+    perturbed,
+    spo_plus,
+)
 from structsvm.layers.jax import differentiable
 
 jax = pytest.importorskip("jax")
@@ -161,3 +171,97 @@ def test_a_teacher_is_given_in_arrays():
     assert float(value) == pytest.approx(values.sum(), rel=1e-4)
     for one, gradient in zip(found, gradients, strict=True):
         np.testing.assert_allclose(one, gradient, atol=1e-5)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "jit"])
+@pytest.mark.parametrize("loss", [kl_divergence, spo_plus])
+def test_a_teacher_in_a_list(loss, jit):
+    teacher = [2 * part for part in CHAIN]
+    function = differentiable(loss, Chain())
+    found = (jax.jit if jit else lambda f: f)(lambda *teacher: function(CHAIN, [*teacher], LENGTHS))(*teacher)
+    expected = loss(Chain(), CHAIN, teacher, LENGTHS)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    numbers = [part.tolist() for part in teacher]
+    np.testing.assert_allclose(function(CHAIN, numbers, LENGTHS), expected, rtol=1e-4)
+    np.testing.assert_allclose(function(CHAIN, tuple(numbers), LENGTHS), expected, rtol=1e-4)
+
+
+def test_a_teacher_of_one_part_in_a_list():
+    arcs, teacher = parts_of((2, 4, 4), (2, 4, 4))
+    function = differentiable(kl_divergence, Projective())
+    expected = kl_divergence(Projective(), (arcs,), [teacher])[0]
+    np.testing.assert_allclose(function((arcs,), [teacher]), expected, rtol=1e-4)
+    np.testing.assert_allclose(jax.jit(lambda q: function((arcs,), [q]))(teacher), expected, rtol=1e-4)
+
+
+def test_outputs_in_lists_of_rows_and_in_tuples():
+    function = differentiable(log_loss, Chain())
+    expected = log_loss(Chain(), CHAIN, Y, LENGTHS)[0]
+    rows = tuple(jnp.asarray(row) for row in Y)
+    for y in (list(rows), list(Y), tuple(map(tuple, Y.tolist())), [[np.int64(label) for label in row] for row in Y]):
+        np.testing.assert_allclose(function(CHAIN, y, LENGTHS.tolist()), expected, rtol=1e-5)
+    found = jax.jit(lambda first, second: function(CHAIN, [first, second], LENGTHS))(*rows)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="y has entries of different lengths: pad the shorter ones, by -1"):
+        function(CHAIN, ((0, 1, 2, 1), (2, 2)), LENGTHS)
+
+
+def test_options_in_arrays_keep_their_type():
+    function = differentiable(perturbed, Chain())
+    values = [np.asarray(function(CHAIN, Y, LENGTHS, sigma=sigma)) for sigma in (1.7, jnp.float32(1.7), np.array(1.7))]
+    for found in values:
+        np.testing.assert_allclose(found, perturbed(Chain(), CHAIN, Y, LENGTHS, sigma=1.7)[0], rtol=1e-5)
+    assert not np.allclose(values[0], function(CHAIN, Y, LENGTHS, sigma=1.0))
+    cost = 3 * np.ones((2, 4, 3), np.float32)
+    expected = hinge(Chain(), CHAIN, Y, LENGTHS, cost=cost)[0]
+    function = differentiable(hinge, Chain())
+    for given in (cost.tolist(), list(cost)):
+        np.testing.assert_allclose(function(CHAIN, Y, LENGTHS, cost=given), expected, rtol=1e-5)
+    found = jax.jit(lambda *rows: function(CHAIN, Y, LENGTHS, cost=list(rows)))(*cost)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(function(CHAIN, Y, LENGTHS, cost=None), hinge(Chain(), CHAIN, Y, LENGTHS)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "jit"])
+@pytest.mark.parametrize("off", [2**32, -(2**32), 2**31])
+def test_integers_beyond_32_bits(off, jit):
+    function = differentiable(perturbed, Chain())
+    beyond = Y + off * (Y == 1)
+    number = off + 1
+    wanted = r"must have integers from -2147483648 to 2147483647\. Got {}"
+    run = jax.jit if jit else lambda f: f
+    for y in (beyond, beyond.tolist(), list(beyond), beyond.astype(object).tolist()):
+        with pytest.raises(ValueError, match="y " + wanted.format(number)):
+            run(lambda parts, y=y: function(parts, y, LENGTHS))(CHAIN)
+    for lengths in (LENGTHS + off, (LENGTHS + off).tolist()):
+        with pytest.raises(ValueError, match="lengths " + wanted.format(4 + off)):
+            run(lambda parts, given=lengths: function(parts, Y, given))(CHAIN)
+    for seed in (off, np.int64(off)):
+        with pytest.raises(ValueError, match="seed " + wanted.format(off)):
+            run(lambda parts, seed=seed: function(parts, Y, LENGTHS, seed=seed))(CHAIN)
+
+
+def test_unsigned_integers_beyond_32_bits():
+    function = differentiable(log_loss, Chain())
+    with pytest.raises(ValueError, match=r"y must have integers from 0 to 4294967295\. Got 4294967297"):
+        function(CHAIN, np.where(Y == 1, 2**32 + 1, 0).astype(np.uint64), LENGTHS)
+
+
+def test_float16_is_computed_in_float32():
+    function = differentiable(log_loss, Chain())
+    halves = tuple(jnp.asarray(part, jnp.float16) for part in CHAIN)
+    values, pull = jax.vjp(lambda parts: function(parts, Y, LENGTHS), halves)
+    assert values.dtype == jnp.float32
+    assert [gradient.dtype for gradient in pull(jnp.ones_like(values))[0]] == [jnp.float16, jnp.float16]
+    np.testing.assert_allclose(values, log_loss(Chain(), CHAIN, Y, LENGTHS)[0], rtol=1e-3)
+
+
+def test_integers_of_64_bits_where_jax_has_them():
+    seed = 2**40
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        found = differentiable(perturbed, Chain())(CHAIN, Y, LENGTHS, seed=seed)
+    finally:
+        jax.config.update("jax_enable_x64", before)
+    np.testing.assert_allclose(found, perturbed(Chain(), CHAIN, Y, LENGTHS, seed=seed)[0], rtol=1e-5)
