@@ -1282,7 +1282,7 @@ AS_DICTS = [[{"w": word} for word in words] for words in SEEN]
         (SEEN, BIO, {"inference": "greedy"}, 20),
         (SEEN, BIO, {"class_weight": "balanced"}, 20),
         (SEEN, BIO, {"segments": True}, 64),
-        (AS_DICTS, BIO, {}, 64),  # of tags; the solver of fields is not tried
+        (AS_DICTS, BIO, {}, 64),  # the solver for fields is not tried on tags
         (AS_DICTS, FIELDS, {}, 200),
         (AS_DICTS, FIELDS, {"C": 1.0}, 64),
         (AS_DICTS, FIELDS, {"max_iter": 5}, 5),
