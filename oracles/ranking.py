@@ -104,8 +104,11 @@ class RankingOracle(Oracle):
     """
 
     def __init__(self, n_input_features: Any, loss: str = "pairs", k: Any = None) -> None:
-        ks = COUNT if loss == "prec_at_k" else (COUNT, NONE)
-        check_arguments("RankingOracle", locals(), n_input_features=COUNT, loss=Options(*GROUP_LOSSES), k=ks)
+        check_arguments("RankingOracle", locals(), n_input_features=COUNT, loss=Options(*GROUP_LOSSES), k=(COUNT, NONE))
+        if loss == "prec_at_k" and k is None:
+            raise ValueError(
+                f"The 'k' parameter of RankingOracle must be {COUNT} for loss='prec_at_k'. Got None instead."
+            )
         self.loss_name, self.k = loss, None if k is None else int(k)
         self.n_input_features = self.n_features = int(n_input_features)
         if loss in ("prec_at_k", "prbep"):

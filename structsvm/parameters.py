@@ -57,9 +57,10 @@ class Interval:
         if value != value:
             return False
         try:
-            float(value)
+            number = float(value)  # as it is stored: 0.0 for a fraction that no float is near
         except OverflowError:
             return False
+        value = value if self.kind is Integral else number
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         if self.high is None:
             return above and value != np.inf

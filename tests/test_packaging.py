@@ -570,6 +570,36 @@ def test_a_build_says_first_what_it_needs(monkeypatch, capsys):
     assert {re.match(r"[\w-]+", name)[0] for name in needed} >= {"meson-python", "cython", "numpy", "deflate"}
 
 
+def test_a_tool_on_the_path_may_not_run(monkeypatch, tmp_path):
+    """A shim of another version, or an old one: ninja is asked for all the same."""
+    (tmp_path / "ninja").write_text("#!/bin/sh\nexit 127\n")
+    (tmp_path / "ninja").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("CC", sys.executable)
+    for needed in (backend().get_requires_for_build_wheel(), backend().get_requires_for_build_sdist()):
+        assert "ninja>=1.8.2" in needed
+
+
+def test_a_compiler_is_named_as_a_shell_reads_it(monkeypatch, tmp_path):
+    own = tmp_path / "a folder" / "cc"
+    own.parent.mkdir()
+    own.symlink_to(sys.executable)
+    monkeypatch.setenv("CC", f"'{own}' -O2")
+    assert backend().compiler() == str(own)
+
+
+@pytest.mark.parametrize(
+    "args", [["--cross-file=arm.ini"], ["-Dx=1", "--native-file", "own.ini"], "--cross-file arm.ini"]
+)
+def test_the_compiler_of_a_machine_file_is_not_looked_for(args, monkeypatch, capsys):
+    monkeypatch.setattr("builtins.open", mock.Mock(side_effect=OSError("no terminal")))
+    monkeypatch.setenv("CC", "nowhere-cc")
+    assert "meson>=1.4" in backend().get_requires_for_build_wheel({"setup-args": args})
+    assert "with the compiler of Meson's machine file" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="nowhere-cc"):
+        backend().get_requires_for_build_wheel({"setup-args": ["-Dx=1"]})
+
+
 @pytest.mark.parametrize(
     ("lacks", "message"), [("compiler", r"no C compiler.*\(nowhere-cc\)"), ("headers", r"no .*Python\.h")]
 )

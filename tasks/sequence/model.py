@@ -239,30 +239,43 @@ class SequenceModel(TaskModel[LabeledSequences]):
 
     def search(self, examples: LabeledSequences, solver: Solver) -> Search | LossSearch | RivalSearch:
         self._checked(examples)  # whose errors name sequences of the whole
-        has_fields = self.segments is None and self.encoder.kind != "numeric" and self.scheme is None
-        self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=has_fields)
+        self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=self._has_fields)
         usual = super().search(examples, solver)
         for search in usual.searches if isinstance(usual, SumSearch) else ():
             if not is_log(search.loss):
                 search.lowest, search.patience = LOWEST_ADDED, 1
-        if not self._may_be_sparse(examples, has_fields) or isinstance(usual, RivalSearch):
+        if not self._may_be_sparse(examples) or isinstance(usual, RivalSearch):
             return usual
         sparse = solver_of(self.params | {"solver": RIVAL}, "log")
         return RivalSearch(usual, SparseSearch(self.with_loss("log"), examples, sparse), (USUAL_SOLVER, RIVAL))
 
-    def _may_be_sparse(self, examples: LabeledSequences, has_fields: bool) -> bool:
+    def _may_be_sparse(self, examples: LabeledSequences) -> bool:
         """Whether training with the 1-norm is tried beside the usual one, see `RIVAL`."""
-        params = Settings(**self.params)
-        if (
-            examples.is_stored
-            or examples.has_unknown
-            or self.is_trained
-            or self.trains_lazily
-            or not may_be_sparse(params)
-        ):
+        if examples.is_stored or examples.has_unknown or not self._has_rival:
             return False
         is_small = examples.tokens.n_tokens * self.oracle.n_labels <= FEW
-        return is_auto(params.solver) or (has_fields and is_small and self.encoder.kind == "attributes")
+        return is_auto(self.params["solver"]) or is_small
+
+    @property
+    def _has_fields(self) -> bool:
+        """Whether the labels may be fields of records."""
+        return self.segments is None and self.encoder.kind != "numeric" and self.scheme is None
+
+    @property
+    def _has_rival(self) -> bool:
+        """Whether there are examples that training with the 1-norm is tried on."""
+        params = Settings(**self.params)
+        if self.is_trained or self.trains_lazily or not may_be_sparse(params):
+            return False
+        return is_auto(params.solver) or (self._has_fields and self.encoder.kind == "attributes")
+
+    def most_passes(self, solver: Any) -> int:
+        if self.is_trained:
+            return solver.n_passes
+        if self._has_rival:
+            return super().most_passes(solver)
+        losses = possible_losses(Settings(**self.params))
+        return max([solver.n_passes, *(self.solver_of_loss(loss).n_passes for loss in losses)])
 
     def solver_around(self, solver: Solver) -> Solver:
         """The usual solver in place of one that was chosen and begins at weights of 0."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,8 +134,10 @@ def _for_model(
     if params.broken == "repair":
         check_all_known(sets)
         _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
-    if has_kinds and isinstance(X, Columns):
-        tokens = before.encoder.labelled(X, tokens, label_ids, _counted(tokens, label_ids < len(labels), weight))
+    if has_kinds and len(tokens):
+        tokens = before.encoder.labelled(
+            cast(Columns, X), tokens, label_ids, _counted(tokens, label_ids < len(labels), weight)
+        )
     check_unchanged(params, before, label_ids[label_ids < len(labels)])
     return examples_of(tokens, label_ids, sets, weight)
 
@@ -164,8 +166,10 @@ def _new_model(
     if params.broken == "repair":
         check_all_known(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
-    if encoder.kinds and isinstance(X, Columns):
-        tokens = encoder.learn_kinds(X, tokens, label_ids, _counted(tokens, label_ids < len(labels), weight))
+    if encoder.kinds:
+        tokens = encoder.learn_kinds(
+            cast(Columns, X), tokens, label_ids, _counted(tokens, label_ids < len(labels), weight)
+        )
     return _model_of(params, encoder, tokens, Known(labels, label_ids, sets), choice, weight)
 
 

@@ -100,12 +100,13 @@ def _check_one_path(labels: Collection[str], separator: str) -> None:
     tops = {label.split(separator)[0] for label in labels if separator in label} if marked else set()
     for label, mark in marked:
         paths = [path.strip() for path in label.split(mark) if path.strip()]
-        known = [path for path in paths if path in labels and separator in path]
+        known = {path for path in paths if path in labels and separator in path}
         others = [path for path in paths if path not in known]
         is_prose = mark == "," and ", " in label and separator != " "
         if known and all(separator in path and (not is_prose or path.split(separator)[0] in tops) for path in others):
+            first = next(path for path in paths if path in known)
             raise ValueError(
-                f"the label {label!r:.80} lists {known[0]!r:.80}, which is a label, beside {mark!r}, and a label is "
+                f"the label {label!r:.80} lists {first!r:.80}, which is a label, beside {mark!r}, and a label is "
                 "one path: keep one, or give each a row of its own; where it is one of several and not known which, y "
                 "has a set of paths (on the command line --partial, with bars between them)"
             )

@@ -160,7 +160,7 @@ def test_bad_input():
     for params, words in (
         ((2, "auc"), "'loss' parameter of RankingOracle must be 'error' or 'f1'"),
         ((0, "f1"), "'n_input_features' .* Got 0"),
-        ((2, "prec_at_k"), "'k' .* Got None"),
+        ((2, "prec_at_k"), r"'k' .* an int in the range \[1, .* for loss='prec_at_k'\. Got None"),
         ((2, "prec_at_k", 0), "'k' .* Got 0"),
         ((2, "ndcg", 1.5), "'k' .* Got 1.5"),
     ):

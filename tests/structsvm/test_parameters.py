@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import pickle
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -155,6 +156,7 @@ def test_contract_of_scikit_learn(kind):
             [0, -1, np.inf, np.nan, True, "1", None, 1j],
             "a float in the range (0.0, inf)",
         ),
+        (POSITIVE, [Fraction(1, 3)], [Fraction(1, 10**400), Fraction(10**400)], "a float in the range (0.0, inf)"),
         (Interval(float, 0.0, 1.0), [0.0, 0.5], [1.0, -0.1, 1], "a float in the range [0.0, 1.0)"),
         (Interval(float, 0.0, 1.0, closed="both"), [0.0, 1.0], [1.1], "a float in the range [0.0, 1.0]"),
         (Interval(float, 0.0, 1.0, closed="right"), [1.0], [0.0], "a float in the range (0.0, 1.0]"),

@@ -19,8 +19,10 @@ from structsvm.datasets import make_sequences
 from structsvm.features.attributes import LEAST_SPREAD
 from structsvm.features.columns import Columns
 from structsvm.metrics import Scheme, chunk_f1, chunk_scores, token_accuracy
+from structsvm.progress import Bar
 from structsvm.solvers.run import Run
 from structsvm.tasks import SequenceLabeler, TokenFeatures
+from structsvm.tasks.common import estimator
 from structsvm.tasks.sequence.constraints import compiled
 from structsvm.tasks.sequence.model import LEAST_SHARED, SequenceModel, n_sums
 
@@ -1262,3 +1264,33 @@ def test_weights_that_are_none():
         model.score(WORDS, NAMES, sample_weight=[0.0, 0.0])
     with pytest.raises(ValueError, match=r"sample_weight must be 2 numbers, got \[\[1\], \[1, 2\]\]"):
         model.fit(WORDS, NAMES, sample_weight=[[1], [1, 2]])
+
+
+SEEN, BIO, FIELDS = (
+    [["a", "b", "c"], ["b", "a"]] * 3,
+    [["B-x", "I-x", "O"], ["O", "B-x"]] * 3,
+    [["x", "x", "y"], ["y", "x"]] * 3,
+)
+AS_DICTS = [[{"w": word} for word in words] for words in SEEN]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "params", "passes"),
+    [
+        (SEEN, BIO, {}, 64),
+        (SEEN, BIO, {"solver": "auto"}, 200),
+        (SEEN, BIO, {"inference": "greedy"}, 20),
+        (SEEN, BIO, {"class_weight": "balanced"}, 20),
+        (SEEN, BIO, {"segments": True}, 64),
+        (AS_DICTS, BIO, {}, 64),  # the solver for fields is not tried on tags
+        (AS_DICTS, FIELDS, {}, 200),
+        (AS_DICTS, FIELDS, {"C": 1.0}, 64),
+        (AS_DICTS, FIELDS, {"max_iter": 5}, 5),
+    ],
+)
+def test_the_bar_ends_where_the_longest_training_that_may_be_chosen_does(X, y, params, passes, monkeypatch):
+    shown = []
+    monkeypatch.setattr(estimator, "Bar", lambda n, **_: shown.append(n) or Bar(n, disable=True))
+    labeler = SequenceLabeler(verbose=True, random_state=0, **params).fit(X, y)
+    assert shown == [passes]
+    assert labeler.n_iter_ <= passes

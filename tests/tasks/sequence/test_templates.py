@@ -8,6 +8,7 @@ import structsvm
 from structsvm import SequenceShards
 from structsvm.datasets import write_columns
 from structsvm.features.columns import Columns
+from structsvm.features.encoder import FeatureEncoder
 from structsvm.solvers.run import DualRun
 from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.common.selection.search import Held
@@ -212,3 +213,16 @@ def test_command_line(tmp_path):
     said(*train, "t", "-C", 0.1, "--max-iter", 1, "--templates", "record-tokens", "--shards", "f")
     with pytest.raises(ValueError, match="a choice by labels"):
         SequenceShards.make(tmp_path / "train.txt", tmp_path / "g", templates="auto")
+
+
+def test_kinds_of_words_are_never_left_out(monkeypatch):
+    """Where templates ask for them, data in another form than theirs are an error."""
+    params = {"templates": "record-kinds", "C": 1.0, "warm_start": True, "max_iter": 1, "random_state": 0}
+    labeler = SequenceLabeler(**params).fit(RECORDS, FIELDS)
+    monkeypatch.setattr(FeatureEncoder, "columns_of", lambda encoder, X, lengths, *, fit: X)
+    for one in (SequenceLabeler(**params), labeler):
+        with pytest.raises(AttributeError):
+            one.fit(RECORDS, FIELDS)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="no examples"):
+        labeler.partial_fit([], [])

@@ -20,6 +20,7 @@ from structsvm.metrics import (
 )
 from structsvm.structures.taxonomy import Taxonomy, joined_levels, rows_of_levels
 from structsvm.tasks import TaxonomyClassifier
+from structsvm.tasks.taxonomy.paths import _check_one_path
 
 TEXTS = ["a king and a rook", "five dice", "ball and goal", "ball and basket", "a novel", "king of dice"] * 5
 PATHS = [
@@ -304,3 +305,29 @@ def test_lists_are_refused_with_separators_that_stand_in_words(separator, y):
         TaxonomyClassifier(taxonomy=separator).fit(np.eye(3), y)
     other = [label.replace(separator, "/", 1) for label in y[:2]]
     TaxonomyClassifier(taxonomy="/", C=1.0).fit(np.eye(3), [*other, y[2]])
+
+
+def test_a_long_list_is_read_once():
+    """Each of its paths is looked up, not compared with all others."""
+
+    class Path(str):
+        compared = 0
+        __slots__ = ()
+
+        def __hash__(self):
+            return super().__hash__()
+
+        def __eq__(self, other):
+            Path.compared += 1
+            return super().__eq__(other)
+
+        def strip(self):
+            return Path(super().strip())
+
+        def split(self, *mark):
+            return [Path(part) for part in super().split(*mark)]
+
+    paths = [f"a/{i}" for i in range(300)]
+    with pytest.raises(ValueError, match="lists 'a/0', which is a label"):
+        _check_one_path(dict.fromkeys(map(Path, [*paths, ";".join(paths)])), "/")
+    assert Path.compared < 3_000
