@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
-from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
@@ -15,11 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.arrays import checksum
 from structsvm.model_file import ModelFileError, name_of, whole
 from structsvm.parameters import Constraints, Interval, seed_from, validate
 from structsvm.risk.files import opened, saved
-from structsvm.risk.outputs import inner_of, kind_of, n_inputs, sentences_of, unwrapped
+from structsvm.risk.outputs import inner_of, n_inputs, sentences_of, unwrapped
+from structsvm.risk.wrapped import is_same, is_still, learnt_by
 from structsvm.tasks.common.bases import BaseEstimator
 from structsvm.tasks.common.examples import checked_sample_weight
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from structsvm.arrays import Floats, LabelArray
     from structsvm.model_file import Destination, Origin
-    from structsvm.risk.wrapped import Estimator, Inputs, Outputs
+    from structsvm.risk.wrapped import Estimator, Inputs, Learnt, Outputs
 
 SHARE = Interval(Real, 0.0, 1.0, closed="neither")
 
@@ -53,6 +52,7 @@ class Promise(BaseEstimator, ABC):
     quantile_: float | dict[Hashable, float] | None
     folds_: list[tuple[Estimator, Floats]]
     n_calibration_: int
+    _learnt: Learnt | None  # None: the estimator has changed
 
     def fit(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train a clone of the estimator on a part of the examples, and calibrate on the others.
@@ -82,8 +82,7 @@ class Promise(BaseEstimator, ABC):
             for part in (~held, held)
         )
         trained = trained_on(fresh(self.estimator), *rest)
-        found = self._calibrate(trained, *self._read(trained, *own))
-        self._store(found, trained)
+        self._settle(trained, *own)
         return self
 
     def calibrate(self, X: Inputs, y: Outputs | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -112,8 +111,7 @@ class Promise(BaseEstimator, ABC):
             If the estimator is not fitted; `fit` would train it.
         """
         self._check_wrapped()
-        estimator = self._trained()
-        self._store(self._calibrate(estimator, *self._read(estimator, X, y, sample_weight)), estimator)
+        self._settle(self._trained(), X, y, sample_weight)
         return self
 
     def _check_wrapped(self) -> None:
@@ -166,8 +164,15 @@ class Promise(BaseEstimator, ABC):
     def _calibrate(self, estimator: Estimator, X: Inputs, y: Outputs, weight: Floats | None) -> dict[str, object]:
         """Return the fitted attributes."""
 
-    def _store(self, found: dict[str, object], estimator: Estimator) -> None:
+    def _settle(self, estimator: Estimator, X: Inputs, y: Outputs | None, sample_weight: ArrayLike | None) -> None:
+        """Calibrate, and remember the estimator as it is; what is replaced by predicting is not learnt."""
+        before = learnt_by(estimator)
+        self._store(self._calibrate(estimator, *self._read(estimator, X, y, sample_weight)), estimator, before)
+
+    def _store(self, found: dict[str, object], estimator: Estimator, before: Learnt | None = None) -> None:
         learnt = learnt_by(estimator)
+        if before is not None:
+            learnt = {place: own for place, own in learnt.items() if place in before and is_same(own, before[place])}
         self.__dict__.update(found, estimator_=estimator, _template=self.estimator, _learnt=learnt)
 
     def restore(self, values: dict[str, object], estimator: Estimator) -> None:
@@ -181,14 +186,37 @@ class Promise(BaseEstimator, ABC):
         return unwrapped(self.estimator_, at_hand(X))
 
     def _check_calibrated(self) -> None:
-        """NotFittedError before `calibrate`, and if the estimator has been trained, or calibrated, since then."""
+        """NotFittedError before `calibrate`, and if the estimator has been trained, or calibrated, since then.
+
+        The objects that `learnt_by` finds are compared. Changes that compiled code of other libraries makes within its
+        own objects, and other values of parameters, are not seen. Training the fitted estimator that is a parameter of
+        another one, as of CalibratedClassifierCV, counts as a change, even if only a clone of it is predicted with.
+        """
         check_is_fitted(self)
-        if (before := vars(self).get("_learnt")) is not None and before != learnt_by(self.estimator_):
+        if self._learnt is not None and not is_still(self._learnt, learnt_by(self.estimator_)):
+            self._learnt = None
+        if self._learnt is None:
             name = type(self.estimator_).__name__
             raise NotFittedError(
                 f"{type(self).__name__} was calibrated before its {name} was changed, by training or by a calibrate of "
                 f"its own, and promises nothing about what it is now: call {type(self).__name__}.calibrate again"
             )
+
+    def __getstate__(self) -> dict[str, object]:
+        """The attributes; in place of what is remembered of the estimator, the places that are not compared."""
+        state = dict(super().__getstate__())
+        if (learnt := vars(self).get("_learnt")) is not None:
+            now = learnt_by(self.estimator_)
+            state["_learnt"] = [place for place in now if place not in learnt] if is_still(learnt, now) else None
+        return state
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        apart = state.get("_learnt", ...)
+        if "estimator_" in state and apart is not None:
+            self._learnt = learnt_by(self.estimator_)
+            for place in apart if isinstance(apart, list) else ():
+                self._learnt.pop(place, None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "n_calibration_" in vars(self)
@@ -240,17 +268,6 @@ def within(estimator: object) -> object | None:
     """The estimator that another one predicts with, or will once it is fitted; None if there is none."""
     inner = inner_of(estimator)
     return getattr(estimator, "estimator", None) if inner is None else inner
-
-
-def learnt_by(estimator: object) -> object:
-    """The model of an estimator, which training replaces; of another library, a checksum of the arrays that it has."""
-    while (inner := inner_of(estimator)) is not None:
-        estimator = inner
-    if kind_of(estimator) is not None:
-        return cast("Estimator", estimator).model_
-    found = [value for name, value in sorted(getattr(estimator, "__dict__", {}).items()) if name.endswith("_")]
-    arrays = chain.from_iterable(value if isinstance(value, list) else [value] for value in found)
-    return checksum(own for own in arrays if isinstance(own, np.ndarray) and own.dtype.kind in "biuf")
 
 
 def of_largest(weight: Floats | None) -> Floats | None:

@@ -61,7 +61,7 @@ def checked(losses: Iterable[object], outputs: Iterable[int]) -> NDArray[np.floa
     for loss, i in zip(losses, outputs, strict=True):
         try:
             found.append(float(cast("SupportsFloat", loss)))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"loss must return a number from 0 to 1, got {loss!r:.80} for output {i}") from None
         if not 0.0 <= found[-1] <= 1.0:
             raise ValueError(f"loss must return a number from 0 to 1, got {found[-1]:g} for output {i}")

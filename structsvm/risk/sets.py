@@ -16,6 +16,7 @@ from structsvm.risk.bounds import check_weights, conformal_quantile, conformal_r
 from structsvm.risk.outputs import kind_of, n_inputs, unwrapped
 from structsvm.risk.strangeness import ROWS, SUBTREES, Units, check_units, classes, path_of, units_of, values_at
 from structsvm.risk.tables import UNSEEN
+from structsvm.risk.wrapped import learnt_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,8 +176,9 @@ class ConformalSets(Promise):
         """
         self._check_wrapped()
         estimator = self._trained()
+        before = learnt_by(estimator)
         X, y, weight = self._read(estimator, X, y, sample_weight)
-        self._store(self._calibrate(estimator, X, y, weight, groups), estimator)
+        self._store(self._calibrate(estimator, X, y, weight, groups), estimator, before)
         return self
 
     def _calibrate(

@@ -64,6 +64,7 @@ class Steps:
 
 def first_of_grid(chance: Floats) -> NDArray[np.int64]:
     """The first step of the grid that finds each part, by its log-odds: rounding puts that off by one at most."""
+    chance = np.where(np.isnan(chance), 0.0, chance)  # never
     p = np.clip(chance, np.finfo(np.float64).tiny, GRID[1])
     place = np.ceil((HIGHEST - np.log(p / (1.0 - p))) * PER_UNIT).clip(0, len(GRID) - 2).astype(np.int64) + 1
     place -= chance >= GRID[place - 1]

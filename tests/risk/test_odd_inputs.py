@@ -6,18 +6,22 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from structsvm import AdviceWarning
 from structsvm.datasets import make_sequences
-from structsvm.risk import ConformalOutputs, ConformalSets, ConformalSpans, LossController, RiskController
+from structsvm.risk import ConformalOutputs, ConformalSets, ConformalSpans, LossController, RiskController, wrapped
 from structsvm.tasks import MultilabelClassifier, SequenceLabeler
 
 KINDS = [RiskController, ConformalSets, ConformalSpans, ConformalOutputs, LossController]
@@ -132,7 +136,8 @@ def test_answers_count_no_outputs_of_weight_0(tagger):
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(None, "None"), ("x", "'x'"), ([0.1], r"\[0.1\]"), (np.nan, "nan"), (-0.5, "-0.5"), (2, "2")]
+    ("value", "shown"),
+    [(None, "None"), ("x", "'x'"), ([0.1], r"\[0.1\]"), (np.nan, "nan"), (-0.5, "-0.5"), (2, "2"), (10**400, "1000+")],
 )
 def test_losses_that_are_no_numbers(tagger, value, shown):
     for kind in (RiskController, LossController):
@@ -393,3 +398,96 @@ def test_a_promise_ends_where_a_classifier_is_trained_again(kind, model, tmp_pat
     with pytest.raises(NotFittedError, match="was calibrated before its Pipeline was changed, by training"):
         careful.predict(ROWS[:9])
     assert len(careful.calibrate(ROWS[100:], CLASSES[100:]).predict(ROWS[:9])) == 9
+
+
+FITTED = {
+    "forest": RandomForestClassifier(3, random_state=0),
+    "trees added": RandomForestClassifier(3, warm_start=True, random_state=0),
+    "bagging": BaggingClassifier(n_estimators=3, random_state=0),
+    "boosting": HistGradientBoostingClassifier(max_iter=3),
+    "neighbours": KNeighborsClassifier(),
+    "calibrated": CalibratedClassifierCV(LogisticRegression(), cv=2),
+    "frozen": FrozenEstimator(LogisticRegression()),
+    "balanced": GaussianNB(),
+}
+
+
+def trained_again(model, name):
+    """A model trained on the same rows with other labels: its small numbers stay as they were."""
+    if name == "balanced":
+        model.partial_fit(ROWS[:100], 2 - CLASSES[:100])
+    elif name == "frozen":
+        model.estimator.fit(ROWS[:100], 2 - CLASSES[:100])
+    else:
+        model.set_params(n_estimators=5) if name == "trees added" else None
+        model.fit(ROWS[:100], 2 - CLASSES[:100])
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_training_again_is_seen_in_what_holds_no_weights(name):
+    model = copy.deepcopy(FITTED[name])
+    (model.estimator if name == "frozen" else model).fit(ROWS[:100], CLASSES[:100])
+    careful = RiskController(model, alpha=0.7, delta=0.2).calibrate(ROWS[100:], CLASSES[100:])
+    stored = pickle.dumps((careful, model))
+    assert careful.predict(ROWS[:9]) == copy.deepcopy(careful).predict(ROWS[:9])
+    trained_again(model, name)
+    again, same = pickle.loads(stored)
+    again.predict(ROWS[:9])
+    trained_again(same, name)
+    for changed in (careful, again, copy.copy(careful), pickle.loads(pickle.dumps(again))):
+        with pytest.raises(NotFittedError, match="was changed, by training"):
+            changed.predict(ROWS[:9])
+
+
+def test_an_earlier_step_that_is_trained_again_is_seen(tagger):
+    whole = make_pipeline(StandardScaler(), LogisticRegression()).fit(ROWS[:100], CLASSES[:100])
+    careful = ConformalSets(whole, alpha=0.3).calibrate(ROWS[100:], CLASSES[100:])
+    whole[0].fit(ROWS[:50] * 9.0)
+    with pytest.raises(NotFittedError, match="was calibrated before its Pipeline was changed"):
+        careful.predict(ROWS[:9])
+
+
+class Remembering(LogisticRegression):
+    """It keeps its last answer, and counts in place how many it has given."""
+
+    def predict_proba(self, X):
+        self.last_ = super().predict_proba(X)
+        vars(self).setdefault("count_", np.zeros(1))[:] += len(X)
+        return self.last_
+
+
+@pytest.mark.parametrize("kind", [RiskController, ConformalSets, LossController])
+def test_what_is_not_learnt_may_change(kind):
+    model = Remembering().fit(ROWS[:100], CLASSES[:100])
+    model.predict_proba(ROWS[:5])
+    careful = kind(model, alpha=0.6, random_state=0).calibrate(ROWS[100:], CLASSES[100:])
+    before = careful.predict(ROWS[:9])
+    model.note_ = np.arange(3)
+    model.sparsify()
+    assert careful.predict(ROWS[:9]) == careful.predict(ROWS[:9]) == before
+    copied = pickle.loads(pickle.dumps(careful))
+    assert copied.predict(ROWS[:9]) == copied.predict(ROWS[:9]) == before
+    model.densify()
+    assert careful.predict(ROWS[:9]) == before
+    model.coef_[0, 0] += 1.0
+    model.sparsify()
+    with pytest.raises(NotFittedError, match="was calibrated before its Remembering was changed"):
+        careful.predict(ROWS[:9])
+
+
+def test_large_arrays_are_not_read_again(classifier, monkeypatch):
+    model = copy.deepcopy(classifier)
+    model.large_, read = np.zeros(100_000), []
+    careful = RiskController(model, alpha=0.6, delta=0.2).calibrate(ROWS[100:], CLASSES[100:])
+    monkeypatch.setattr(wrapped, "checksum", lambda arrays: read.extend(own.nbytes for own in arrays))
+    with pytest.raises(NotFittedError):  # small arrays are read
+        careful.predict(ROWS[:9])
+    assert 0 < max(read) < 1000
+
+
+def test_the_old_model_is_not_pickled(tagger):
+    model = copy.deepcopy(tagger)
+    careful = RiskController(model, alpha=0.5).calibrate(X, Y)
+    before, own = len(pickle.dumps(careful)), len(pickle.dumps(model))
+    model.fit(X[:60], Y[:60])
+    assert len(pickle.dumps(careful)) - len(pickle.dumps(model)) <= before - own + 100

@@ -112,7 +112,7 @@ def test_sums_and_raised_losses_are_those_of_the_table(name):
 
 def test_places_in_the_grid_are_exact():
     near = [np.nextafter(GRID[1:], side) for side in (0.0, 1.0)]
-    chance = np.concatenate([GRID[1:], *near, RNG.random(5000), [0.0, 5e-324, 1.0, 1.0 + 1e-15]])
+    chance = np.concatenate([GRID[1:], *near, RNG.random(5000), [0.0, 5e-324, 1.0, 1.0 + 1e-15, np.nan]])
     assert (first_of_grid(chance) == np.searchsorted(-GRID, -chance)).all()
 
 
