@@ -10,7 +10,10 @@
  * probability above exp(CHAIN_RANGE - 87) either. Labels q of a probability below CHAIN_TINY, less than what rounding takes
  * from the others, are passed over on the way back. Where weights are greater, where transitions are masked, and where the
  * true labelling is next to impossible, logarithms are taken (chain_expect.h). The entropy is, with x = E[t],
- *     H = sum_t (log sum + <p[t], max x - x>) + <pairs, max A - A>.
+ *     H = sum_t (log sum + <p[t], max x - x>) + <pairs, max A - A>,
+ * of which only the logarithms may be below 0. These are sums of doubles; what they cancel leaves the rounding of floats,
+ * up to CHAIN_ROUNDING of a token and of each part. That is taken off, so that no dual bound is too good: what is returned
+ * is at most H.
  */
 #ifndef STRUCTSVM_CHAIN_QUICK_H
 #define STRUCTSVM_CHAIN_QUICK_H
@@ -21,9 +24,11 @@
 #define CHAIN_RANGE 40.0f
 #define CHAIN_TINY 1e-9f
 #define CHAIN_LEAST 1e-30   /* P(a | q) of true labels */
+#define CHAIN_ROUNDING (0.5 * FLT_EPSILON)
 
 enum {
     CHAIN_PART = 256,   /* tokens whose transitions are summed apart: long float sums would stand still */
+    CHAIN_QUICK_PART = 64,      /* the same here, where the entropy is a difference of them */
     CHAIN_LOGS = 8      /* tokens whose factors are multiplied before a logarithm is taken */
 };
 
@@ -41,6 +46,18 @@ ROWS_INLINE void chain_multiply(chain_log *log_of, double factor) {
         log_of->n = 0;
     }
 }
+
+typedef double chain_wide __attribute__((vector_size(32)));
+typedef float chain_four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* The sum of the numbers at x, eight of them, is added to `sum` in double. */
+ROWS_INLINE void chain_gather(chain_wide *sum, const rows_v *x) {
+    const float *from = (const float *)x;
+    *sum += __builtin_convertvector(*(const chain_four *)from, chain_wide);
+    *sum += __builtin_convertvector(*(const chain_four *)(from + 4), chain_wide);
+}
+
+ROWS_INLINE double chain_total(const chain_wide *sum) { return ((*sum)[0] + (*sum)[1]) + ((*sum)[2] + (*sum)[3]); }
 
 /* M, and its transpose behind `stride` rows; false where transitions do not allow it. */
 static int chain_factors(const chain_scores *s, float *top) {
@@ -82,9 +99,10 @@ ROWS_INLINE rows_v chain_score(const chain_scores *s, const float *E, int64_t t,
 }
 
 /* alpha = R exp(x - max x) / sum, for the scores x of token t; returns the sum, *top = max x. */
-ROWS_INLINE float chain_share(const chain_scores *s, const float *E, int64_t t, int64_t T, const float *R, float *alpha,
+ROWS_INLINE double chain_share(const chain_scores *s, const float *E, int64_t t, int64_t T, const float *R, float *alpha,
                               float *top) {
-    rows_v best = rows_all(-INFINITY), total = rows_all(0.0f);
+    rows_v best = rows_all(-INFINITY);
+    chain_wide total = {0.0};
     for (int64_t c = 0; c < s->stride; c += LANES) {
         rows_v x = chain_score(s, E, t, T, c);
         *(rows_v *)(alpha + c) = x;
@@ -93,20 +111,23 @@ ROWS_INLINE float chain_share(const chain_scores *s, const float *E, int64_t t, 
     *top = rows_top(best);
     for (int64_t c = 0; c < s->stride; c += PART)
         *(rows_part *)(alpha + c) = *(const rows_part *)(R + c) * part_exp(*(const rows_part *)(alpha + c) - *top);
-    for (int64_t c = 0; c < s->stride; c += LANES) total += *(const rows_v *)(alpha + c);
-    float sum = rows_total(total);
-    for (int64_t c = 0; c < s->stride; c += LANES) *(rows_v *)(alpha + c) *= rows_all(1.0f / sum);
+    for (int64_t c = 0; c < s->stride; c += LANES) chain_gather(&total, (const rows_v *)(alpha + c));
+    double sum = chain_total(&total);
+    for (int64_t c = 0; c < s->stride; c += LANES) *(rows_v *)(alpha + c) *= rows_all((float)(1.0 / sum));
     return sum;
 }
 
 /* <p, max x - x> of token t, for x and the probabilities p of its labels. */
-ROWS_INLINE float chain_below(const chain_scores *s, const float *E, const float *p, int64_t t, int64_t T) {
-    rows_v sum = rows_all(0.0f), best = rows_all(-INFINITY);
+ROWS_INLINE double chain_below(const chain_scores *s, const float *E, const float *p, int64_t t, int64_t T) {
+    rows_v best = rows_all(-INFINITY);
+    chain_wide sum = {0.0};
     for (int64_t c = 0; c < s->stride; c += LANES) best = rows_max(chain_score(s, E, t, T, c), best);
     best = rows_all(rows_top(best));
-    for (int64_t c = 0; c < s->stride; c += LANES)
-        sum += *(const rows_v *)(p + c) * (best - rows_max(chain_score(s, E, t, T, c), rows_all(ROWS_LOWEST)));
-    return rows_total(sum);
+    for (int64_t c = 0; c < s->stride; c += LANES) {
+        rows_v part = *(const rows_v *)(p + c) * (best - rows_max(chain_score(s, E, t, T, c), rows_all(ROWS_LOWEST)));
+        chain_gather(&sum, &part);
+    }
+    return chain_total(&sum);
 }
 
 /* The probabilities `before` of the labels of token t - 1 from those of token t; adds v alpha to the rows of `sums`, by the
@@ -129,17 +150,20 @@ static __attribute__((noinline)) void chain_quick_back(const float *turned, int6
     for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(before + c) *= scale;
 }
 
-/* The pairs of some tokens, in `sums`, go to the rows of transitions, and `sums` to 0; returns <pairs, A>. */
-static double chain_add_pairs(const chain_scores *s, float *sums, float *edges) {
+/* The pairs of some tokens, in `sums`, go to the rows of transitions, and `sums` to 0; returns <pairs, top - A>. */
+static double chain_add_pairs(const chain_scores *s, float top, float *sums, float *edges) {
     int64_t size = s->K * s->stride;
+    chain_wide below = {0.0};
     float *pairs = sums + s->stride * s->stride;
     rows_transpose(sums, s->K, s->stride, pairs);
     for (int64_t j = 0; j < size; j += LANES) {
         *(rows_v *)(pairs + j) *= *(const rows_v *)(s->quick + j);
         *(rows_v *)(edges + j) += *(const rows_v *)(pairs + j);
+        rows_v part = *(const rows_v *)(pairs + j) * (rows_all(top) - *(const rows_v *)(s->A + j));
+        chain_gather(&below, &part);
     }
     memset(sums, 0, size * sizeof(float));
-    return rows_dot(pairs, s->A, size);
+    return chain_total(&below);
 }
 
 /* chain_expect by scaled sums; `work` has two rows, and the alphas of all tokens are in the rows of `moments` until the
@@ -150,7 +174,7 @@ static int chain_quick(const chain_scores *s, const float *E, const int32_t *gol
     float *M = s->quick, *turned = M + stride * stride, *sums = turned + stride * stride, top, shift;
     float *now = work, *before = work + stride;
     chain_log z = {1.0, 0.0, 0}, p = {1.0, 0.0, 0};
-    double best = 0.0, entropy;
+    double best = 0.0, below = 0.0, labelled = 0.0, others = 0.0, logs, entropy;
     if (!chain_factors(s, &shift)) return 1;
     for (int64_t j = 0; j < stride; j++) R[j] = 1.0f;
     for (int64_t t = 0; t < T; t++) {
@@ -162,7 +186,7 @@ static int chain_quick(const chain_scores *s, const float *E, const int32_t *gol
             if (!(share >= CHAIN_LEAST)) return 1;
             chain_multiply(&p, share < 1.0f ? share : 1.0f);
         }
-        float sum = chain_share(s, E, t, T, r, alpha, &top);
+        double sum = chain_share(s, E, t, T, r, alpha, &top);
         if (!(sum >= FLT_MIN)) return 1;
         chain_multiply(&z, sum);
         best += (double)top + (t > 0 ? shift : 0.0f);
@@ -173,8 +197,8 @@ static int chain_quick(const chain_scores *s, const float *E, const int32_t *gol
         if (!(end[gold[T - 1]] >= CHAIN_LEAST)) return 1;
         chain_multiply(&p, end[gold[T - 1]] < 1.0f ? end[gold[T - 1]] : 1.0f);
     }
-    entropy = z.sum + log(z.product);
-    out[0] = best + entropy;
+    logs = z.sum + log(z.product);
+    out[0] = best + logs;
     out[1] = 0.0 - (p.sum + log(p.product));
     if (moments == NULL) return stop_poll(done);
     float *edges = moments + T * stride;
@@ -185,17 +209,16 @@ static int chain_quick(const chain_scores *s, const float *E, const int32_t *gol
     for (int64_t t = T - 1;; t--) {
         float *row = moments + t * stride, *swap = before;
         memcpy(row, now, stride * sizeof(float));
-        entropy += chain_below(s, E, now, t, T);
+        below += chain_below(s, E, now, t, T);
         if (gold != NULL) row[gold[t]] -= 1.0f;
         if (t == 0) break;
         chain_quick_back(turned, stride, row - stride, R + t * stride, now, before, sums);
         if (gold != NULL) {
             int64_t pair = gold[t - 1] * stride + gold[t];
             sums[gold[t] * stride + gold[t - 1]] -= 1.0f / M[pair];
-            entropy -= s->A[pair];
+            labelled += (double)shift - s->A[pair];
         }
-        entropy += shift;
-        if (t % CHAIN_PART == 0 || t == 1) entropy -= chain_add_pairs(s, sums, edges);
+        if (t % CHAIN_QUICK_PART == 0 || t == 1) others += chain_add_pairs(s, shift, sums, edges);
         before = now;
         now = swap;
         if (stop_count(&done, each) < 0) return -1;
@@ -205,7 +228,9 @@ static int chain_quick(const chain_scores *s, const float *E, const int32_t *gol
         edges[K * stride + gold[0]] -= 1.0f;
         if (has_end) edges[(K + 1) * stride + gold[T - 1]] -= 1.0f;
     }
-    out[2] = entropy > 0.0 ? entropy : 0.0;
+    below += labelled;  /* <pairs, top - A> are those of the true labelling and, of either sign, the others less those */
+    entropy = logs + below + others - CHAIN_ROUNDING * (T + fabs(logs) + below + (others > 0.0 ? others : 0.0));
+    out[2] = K > 1 && entropy > 0.0 ? entropy : 0.0;
     return stop_poll(done);
 }
 

@@ -35,6 +35,8 @@ Steps round w and D. `exact` computes both anew from the moments, in float64, fo
 
 import numpy as np
 
+from libc.float cimport FLT_MIN
+
 from structsvm._arrays cimport array_data, ndarray
 from structsvm._problem cimport Problem
 from structsvm._typedefs cimport float32_t, float64_t, int64_t, uint64_t
@@ -156,7 +158,8 @@ cdef class ExpectationState(WeightState):
             with gil:
                 self.moments, self.is_lent = copied(np.asarray(self.moments)), False
         if self.l1 > 0.0 and THRESHOLDS * (self.n_visits - self.softened) >= self.n_samples:
-            self.dual += self.threshold_at(self.w, self.problem.single)
+            self.dual += self.threshold_at(self.w, self.mu_of_norm, self.problem.single)
+            self.softened = self.n_visits
         m = &self.moments[self.offsets[i]]
         self.n_argmax += 1
         self.problem.c_expect(i, self.w, corner, &loss, &entropy)
@@ -195,20 +198,20 @@ cdef class ExpectationState(WeightState):
         self.drifts = True
         return C * max(gap, reached)
 
-    cdef double threshold_at(self, void* w, bint is_single) noexcept nogil:
+    cdef double threshold_at(self, void* w, float64_t[::1] mu, bint is_single) noexcept nogil:
         """Set mu of the 1-norm to its best, given w + mu, in place; returns by how much the dual gains."""
-        cdef Py_ssize_t n = self.mu_of_norm.shape[0]
+        cdef Py_ssize_t n = mu.shape[0]
         cdef const unsigned char* possible = NULL
         if self.possible.shape[0] > 0:
             possible = &self.possible[0]
-        self.softened = self.n_visits
         if is_single:
-            return soften(<float32_t*>w, &self.mu_of_norm[0], n, possible, self.l1)
-        return soften(<float64_t*>w, &self.mu_of_norm[0], n, possible, self.l1)
+            return soften(<float32_t*>w, &mu[0], n, possible, self.l1)
+        return soften(<float64_t*>w, &mu[0], n, possible, self.l1)
 
     def settle(self):
         """Recompute w and the dual objective from the moments in float64; returns the dual (a lower bound on it)."""
-        exact, dual = self._exact()
+        exact, dual, self.mu_of_norm = self._exact()
+        self.softened = self.n_visits
         with np.errstate(over="ignore"):  # the certificate tells that weights are not finite
             self.weights[:] = exact     # at once: Ctrl-C leaves no half of them
         self.dual, self.drifts = dual, False
@@ -218,21 +221,21 @@ cdef class ExpectationState(WeightState):
         """``(weights, dual)`` as `settle` would leave them."""
         if not self.drifts:
             return copied(self.weights), self.dual
-        exact, dual = self._exact()
+        exact, dual, _ = self._exact()
         with np.errstate(over="ignore"):
             return exact.astype(self.weights.dtype), dual
 
     def _exact(self):
-        """w in float64, and the dual, from the moments."""
+        """w in float64, the dual, and mu of the 1-norm, from the moments."""
+        mu = np.zeros(self.mu_of_norm.shape[0])
         exact = self.problem.sum_of_moments(-np.asarray(self.C), self.offsets, self.moments)
         if self.l1 > 0.0:
-            self.mu_of_norm[:] = 0.0
-            self.threshold_at(array_data(exact), is_single=False)
+            self.threshold_at(array_data(exact), mu, is_single=False)
         dual = sum_of_products(self.C, self.entropy) - 0.5 * sum_of_products(exact, exact) + self.constant
         if self.base is not None:
             dual -= sum_of_products(self.base, exact)
             put(exact, exact, self.base)
-        return exact, dual
+        return exact, dual, mu
 
     def primal(self, w, losses):
         """The primal objective at `w`, where the examples have these losses."""
@@ -298,12 +301,12 @@ cdef class ExpectationState(WeightState):
         return primal, max(primal - 0.5 * sum_of_products(gradient, gradient), self.constant), gradient
 
     def _vectors(self):
-        if not self.drifts:
-            return {}       # w follows from the moments, bit for bit after `settle`
+        if not self.drifts or self.l1 > 0.0:
+            return {}       # w follows from the moments, bit for bit after `settle`; with the 1-norm mu does as well
         return super()._vectors() | {"objective": np.array([self.dual])}
 
     def _set_vectors(self, state, adapt):
-        self.drifts = "weights" in state and "objective" in state
+        self.drifts = self.l1 == 0.0 and "weights" in state and "objective" in state
         if self.drifts:
             super()._set_vectors(state, adapt)
             self.dual = state["objective"][0]
@@ -366,7 +369,8 @@ cdef class ExpectationState(WeightState):
         if gain > square > 0.0 and self.l1 == 0.0:
             scale = gain / square
         has_weight = np.asarray(self.C) > 0.0
-        ratios = np.divide(C_before, self.C, out=np.ones(self.n_samples), where=has_weight)
+        with np.errstate(over="ignore"):
+            ratios = np.divide(C_before, self.C, out=np.ones(self.n_samples), where=has_weight)
         shares = np.minimum(scale * ratios, 1.0)
         with nogil:
             for i in range(self.n_samples):
@@ -374,7 +378,9 @@ cdef class ExpectationState(WeightState):
                     self.moments[k] *= <float32_t>shares[i]
                 self.entropy[i] *= shares[i]
                 poll(self.offsets[i + 1] - self.offsets[i])
-        if not has_weight.all() or np.ptp(ratios) > 1e-12 * ratios[0] or self.l1 > 0.0:
+        # Moments that underflow, in float32, are no longer so many times what they were.
+        if not (self.l1 == 0.0 and has_weight.all() and shares[0] >= FLT_MIN and ratios.max() <= 1.0 / FLT_MIN
+                and np.ptp(ratios) <= 1e-12 * ratios[0]):
             self.settle()
             return 0
         # All shares are equal: u becomes so many times what it was.

@@ -204,8 +204,8 @@ class Run:
         self.record()
 
     def record(self) -> None:
-        """Add a row to the history."""
-        dual = self.state.dual if self.has_dual else np.nan
+        """Add a row to the history: of objectives claimed, those claimed."""
+        dual = self.state.dual if self.has_dual and np.isnan(self.primal) else self.dual
         self.history.add(
             seconds=self.seconds,
             n_iter=self.progress,

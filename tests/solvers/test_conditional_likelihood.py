@@ -283,6 +283,26 @@ def test_another_C_scales_the_weights_or_computes_them_anew(C, base):
     assert scaled.weights == pytest.approx(computed.weights, abs=1e-5)
 
 
+@pytest.mark.parametrize(("C", "options"), [(1.0, {"max_iter": 11}), (1000.0, {"tol": 1e-4}), (1000.0, {})])
+def test_the_last_row_of_the_history_is_the_result(C, options):
+    run = ConditionalLikelihood(C, random_state=0, **options).solve(bound(chain_data(n=60, K=3, F=3, T=6)))
+    result = run.result()
+    for name in ("primal", "dual", "gap"):
+        assert result.history[name][-1] == getattr(result, name)
+
+
+@pytest.mark.parametrize(("C", "other"), [(1e-300, 1e300), (1.0, 1e300), (1.0, 1e40), (1e300, 1e-300), (1.0, 1e-300)])
+def test_another_C_so_different_that_shares_underflow(C, other):
+    problem = bound(chain_data(n=30))
+    before = ConditionalLikelihood(C, random_state=0).start(problem)
+    advance(before)
+    run = ConditionalLikelihood(other, random_state=0).start(problem)
+    run.set_state(before.get_state(), adapt=True)
+    assert not run.state.drifts and np.isfinite(run.weights).all()
+    weights, dual = run.weights, run.state.dual
+    assert run.state.settle() == dual and np.array_equal(run.state.weights, weights)
+
+
 def test_a_run_starts_from_that_of_some_examples():
     oracle, X, Y = chain_data(n=30)
     rows = np.array([1, 4, 5, 20, 29])

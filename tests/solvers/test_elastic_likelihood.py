@@ -93,6 +93,36 @@ def test_a_run_that_is_resumed_is_the_whole_one_and_another_C_begins_near():
     assert run.status == "converged" and run.primal == pytest.approx(fresh.primal, rel=0.02)
 
 
+def between_two_visits():
+    """A run in the middle of its third pass."""
+    run = ElasticLikelihood(1.0, l1=1.0, random_state=0).start(bound(chain_data(1, n=4000, T=6)))
+    for _ in range(2):
+        while not run.advance():
+            pass
+    assert not run.advance(1e-4) and run.state.drifts
+    return run
+
+
+def test_a_run_that_is_left_in_a_pass_is_resumed_at_the_weights_of_its_moments():
+    run = between_two_visits()
+    state = run.get_state()
+    weights, dual = run.state.exact()
+    again = ElasticLikelihood(1.0, l1=1.0, random_state=0).start(run.problem)
+    again.set_state(state)
+    assert "weights" not in state and not again.state.drifts
+    assert np.array_equal(again.state.weights, weights) and again.state.dual == dual
+
+
+def test_looking_at_the_exact_weights_changes_no_run():
+    run, other = between_two_visits(), between_two_visits()
+    run.state.exact()
+    for one in (run, other):
+        while not one.advance(1e-4):
+            if one is run:
+                one.state.exact()
+    assert np.array_equal(run.get_state()["moments"], other.get_state()["moments"])
+
+
 def test_what_it_refuses_and_warns_of():
     oracle, X, Y = chain_data()
     model = StructuredSVM(oracle, ElasticLikelihood()).fit(X, Y)
