@@ -154,7 +154,7 @@ def parameters_of(kind: type) -> frozenset[str]:
     if not hasattr(kind, "get_params"):
         return frozenset()
     try:
-        return frozenset(inspect.signature(kind.__init__).parameters)
+        return frozenset(inspect.signature(kind).parameters)
     except ValueError:  # compiled, and it does not say
         return frozenset()
 
