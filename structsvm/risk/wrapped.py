@@ -144,7 +144,7 @@ def parts_of(value: object, *, is_made: bool) -> list[tuple[Hashable, object, bo
     if kind_of(value) is not None:
         model = cast("Estimator", value).model_
         return [("model_", model, True), *((name, part, False) for name, part in attributes if name != "model_")]
-    parameters = parameters_of(type(value))
+    parameters = parameters_of(cast("Hashable", type(value)))
     return [(name, part, name not in parameters) for name, part in attributes]
 
 
