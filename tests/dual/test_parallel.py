@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from python_oracles import Data
 
-from structsvm.dual.parallel import Rounds, beside, cut_points, parallel_map, parallel_parts, renumbered_parts
+from structsvm.dual.parallel import Rounds, beside, cut_points, noted, parallel_map, parallel_parts, renumbered_parts
 from structsvm.execution._stop import Job
 from structsvm.oracles.viterbi import ViterbiOracle
 
@@ -196,7 +196,7 @@ def test_a_cluster_keeps_its_shards_until_the_client_is_another(monkeypatch):
             made.append(client)
 
         def map(self, function, w, arguments):
-            return [(self.client, function, w, *rest) for rest in arguments]
+            return [((self.client, function, w, *rest), None) for rest in arguments]
 
         def close(self):
             closed.append(self.client)
@@ -207,7 +207,7 @@ def test_a_cluster_keeps_its_shards_until_the_client_is_another(monkeypatch):
         backend = SimpleNamespace(client=client)
         monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda prefer=None, b=backend: (b, 2))
         assert rounds._map("function", "w", [(0, 3), (1, 2)]) == [
-            (client, "function", "w", *span) for span in ((0, 3), (1, 2))
+            (client, noted, "w", "function", *span) for span in ((0, 3), (1, 2))
         ]
     assert made == ["one", "other", "one"] and closed == ["one", "other"]
     for _ in range(2):  # the second time nothing is held
