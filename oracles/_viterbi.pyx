@@ -120,6 +120,7 @@ cdef class Chain(LabelLattice):
     cdef float[::1] tops                # scratch of `expect` beside V; empty before the first call
     cdef float[::1] work
     cdef float[::1] factors             # room for sums without logarithms, or empty
+    cdef bint by_logs                   # see `log_sum`: without the factors
 
     def __init__(self, structure, tokens):
         super().__init__(structure, tokens)
@@ -258,9 +259,16 @@ cdef class Chain(LabelLattice):
                 self.work = np.empty(4 * self.block + (self.n_edges + 2) * self.stride, dtype=np.float32)
                 if self.order == 1 and self.scores.each == 0 and self.nodes is None and self.stride <= MOST_SCALED:
                     self.factors = np.empty(4 * self.stride * self.stride, dtype=np.float32)
-                    self.scores.quick = &self.factors[0]
+        self.scores.quick = NULL if self.by_logs or self.factors.shape[0] == 0 else &self.factors[0]
         return self.kernels.expect(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
                                    &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
+
+    def log_sum(self, w, Py_ssize_t i, allowed=None):
+        self.by_logs = True
+        try:
+            return self.expect(w, i, allowed)[0]
+        finally:
+            self.by_logs = False
 
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""

@@ -202,7 +202,7 @@ class LazyChain:
         """Raise ValueError: sums and lists of labellings need all rules at once."""
         raise ValueError(no_sums(self.oracle.rules))
 
-    kbest = expect = max_marginals = refuse
+    kbest = expect = log_sum = max_marginals = refuse
 
 
 @contextmanager

@@ -43,6 +43,7 @@ class LabelLattice(LabelDecoder):
     def expect(
         self, w: ArrayLike, i: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+    def log_sum(self, w: ArrayLike, i: int, allowed: NDArray[np.bool_] | None = None) -> float: ...
 
 class LabelProblem(Problem):
     @property

@@ -217,6 +217,10 @@ cdef class LabelLattice(LabelDecoder):
         sums = np.asarray(moments).astype(np.float64)
         return out[0], sums[:T, :self.K], sums[T:]
 
+    def log_sum(self, w, Py_ssize_t i, allowed=None):
+        """The log-sum of `expect`, without the rounding of scaled products: that of one labelling is its score."""
+        return self.expect(w, i, allowed)[0]
+
 
 cdef class LabelProblem(Problem):
     """Base of the problems over sequences with their true labellings.

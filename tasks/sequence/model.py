@@ -463,12 +463,12 @@ class SequenceModel(TaskModel[LabeledSequences]):
                 raise nothing_left(self.oracle, i, length)
             if length > LONG:
                 labellings = np.eye(len(self.labels), dtype=bool)
-                scores = np.array([decoder.expect(weights, place, labellings[path])[0] for path in paths])
+                scores = np.array([decoder.log_sum(weights, place, labellings[path]) for path in paths])
                 order = np.argsort(-scores, kind="stable")
                 paths, scores = paths[order], scores[order]
             ranked = list(zip(paths, scores.tolist(), strict=True))
             if probabilities:
-                ranked = with_probabilities(ranked, decoder.expect(weights, place, mask)[0])
+                ranked = with_probabilities(ranked, decoder.log_sum(weights, place, mask))
             bounds = np.array([0, length])
             found.append([(*self.split(path, bounds), score) for path, score in ranked])
             place += 1
