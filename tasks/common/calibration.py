@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FEW, FOLDS, LARGEST, VALUES = 500, 5, 2000, 1 << 20
 
 # Passes that make up for the examples held out; of a machine that is trained to a gap each pass does little.
-PASSES, PASSES_TO_GAP = 1, 5
+PASSES, PASSES_TO_GAP = 1, 20
 
 # Temperatures lie in exp(-LIMIT) .. exp(LIMIT): scores that tell everything, or nothing, have no finite one.
 LIMIT = 20.0
