@@ -107,6 +107,7 @@ cdef class Chain(LabelLattice):
 
     cdef bint has_end                   # without, w's row for the last label is not looked at
     cdef chain_scores scores
+    cdef bint by_logs           # whether sums are taken by logarithms, even where products would do
     cdef chain_rules rules              # nodes of the language of labels, if there is one
     cdef object nodes
     cdef const chain_kernels* kernels
@@ -259,8 +260,19 @@ cdef class Chain(LabelLattice):
                 if self.order == 1 and self.scores.each == 0 and self.nodes is None and self.stride <= MOST_SCALED:
                     self.factors = np.empty(4 * self.stride * self.stride, dtype=np.float32)
                     self.scores.quick = &self.factors[0]
-        return self.kernels.expect(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
+        cdef chain_scores scores = self.scores
+        if self.by_logs:
+            scores.quick = NULL
+        return self.kernels.expect(&scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
                                    &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
+
+    def expect(self, w, Py_ssize_t i, allowed=None):
+        # The score of a single labelling, which is asked for where k best ones are long, takes no exponentials.
+        self.by_logs = allowed is not None and np.count_nonzero(allowed) == self.length(i)
+        try:
+            return super().expect(w, i, allowed)
+        finally:
+            self.by_logs = False
 
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
