@@ -235,21 +235,27 @@ class LatentRun(DualRun):
             self.checked_certify()
             if self.remaining <= solver.tol:
                 return "converged"
-        return "converged" if self.inner.is_solved else "settled" if solver.is_settled(self.inner) else "max_iter"
+        if self.inner.is_solved:
+            return "converged"
+        is_known = not np.isnan(self.primal)
+        if solver.is_settled(self.inner):
+            return "settled"
+        if not is_known:  # it was looked at; within a round it may rise
+            self.primal = np.nan
+        return "max_iter"
 
     def certify(self) -> None:
         """Compute the primal objective of the completed problem, unless that has been done since the last pass.
 
         Of the weights found and those at the start of the round, the run returns those with the lower one.
         """
-        if not np.isnan(self.primal):
-            return
-        if self.completes:  # shards know nothing of completions
-            self.inner.rounds = Rounds(self.problem.with_targets(self.problem.targets), self.solver.n_jobs)
-        self.inner.certify()
-        self.stays = self.objective < self.primal
-        if self.stays:
-            self.primal = self.objective
+        if np.isnan(self.primal):
+            self.stays = False
+            if self.completes:  # shards know nothing of completions
+                self.inner.rounds = Rounds(self.problem.with_targets(self.problem.targets), self.solver.n_jobs)
+            self.inner.certify()
+        if self.objective < self.primal:  # also of a primal that the inner solver looked at to see whether it settles
+            self.primal, self.stays = self.objective, True
 
     def _end_round(self) -> None:
         """Find the completions under the weights of this round, and start the next one with them, or set the status."""

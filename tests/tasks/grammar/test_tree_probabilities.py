@@ -38,7 +38,7 @@ def log_linear():
         C=1.0,
         grammar=TreebankGrammar(h=None),
         features=SpanFeatures(templates=()),
-        max_iter=16,
+        max_iter=48,
         random_state=0,
     ).fit(TRAIN)
 
@@ -98,7 +98,7 @@ def test_probabilities_of_all_trees_sum_to_one(which, request):
 def test_the_log_loss_trains_a_log_linear_grammar(log_linear):
     assert log_linear.temperature_ == 1.0
     assert log_linear.result_.dual == pytest.approx(log_linear.result_.primal, rel=1e-6)  # moments are float32
-    own = ConditionalLikelihood(1.0, max_iter=16, random_state=0)
+    own = ConditionalLikelihood(1.0, max_iter=48, random_state=0)
     by_object = GrammarParser(
         loss="log", solver=own, grammar=TreebankGrammar(h=None), features=SpanFeatures(templates=())
     ).fit(TRAIN)
