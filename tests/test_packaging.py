@@ -39,7 +39,7 @@ PACKAGES = {"structsvm": "structsvm", "oracles": "structsvm/oracles", "tasks": "
 CYTHONS_OWN = "structsvm._shared"  # code that all compiled modules share
 # Bytes: 2.12 million compiled, 1.49 million of Python, .14 million of the runtime in C, pages and stubs, .10 million of
 # names and hashes. What Cython writes for CPython 3.12 and later compiles to 2 % more.
-MAX_WHEEL = 3_855_000 if sys.version_info < (3, 12) else 3_960_000
+MAX_WHEEL = 3_865_000 if sys.version_info < (3, 12) else 3_970_000
 NOT_IN_SDIST = (".ci/", ".github/", ".gitattributes", ".gitignore", ".pre-commit-config.yaml")
 in_checkout = pytest.mark.skipif(
     not (ROOT / ".git").exists() or shutil.which("git") is None, reason="needs git and a checkout"
