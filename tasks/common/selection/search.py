@@ -416,9 +416,9 @@ class Search:
         scores = [part.held_out_scores() for part in parts]
         held = joined(scores)
         self.metric, self.n_held_out = held.metric, len(held.numerator)
-        self.rows = np.concatenate([
-            part.held_out for part, own in zip(parts, scores, strict=True) if own.metric == held.metric
-        ])
+        self.rows = np.concatenate(
+            [part.held_out for part, own in zip(parts, scores, strict=True) if own.metric == held.metric]
+        )
         if self.repeats > 1:
             times = self.n_held_out // len(np.unique(np.concatenate([part.held_out for part in parts])))
             self.n_held_out //= times

@@ -573,7 +573,7 @@ def test_records_of_one_document_are_not_independent():
     rights = {3.0: [1] * 8, 10.0: [0] * 3 + [1] * 5}
     for groups, best in ((None, 3.0), (np.arange(8), 3.0), (np.array([4, 4, 4, 1, 1, 1, 1, 1]), 10.0)):
         search = of_few(rights, groups)
-        assert min(search.table, key=search.rank).C == best
+        assert best == min(search.table, key=search.rank).C
 
 
 def test_models_of_values_that_may_yet_be_chosen_are_kept_on_the_way_down():
