@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from structsvm import _distribution
+from structsvm import _distribution, _joined
 
 __version__ = "0.3.0"
 
@@ -38,6 +38,7 @@ _HOMES = {
     "load": "structsvm.opening",
 }
 _distribution.check()
+_joined.install()
 _MODULES = (
     "datasets",
     "interop",
