@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-# What the modules have in common, which has the file's name.
+# Code that all of them share. The file has its name.
 SHARED = "structsvm._shared"
 
 

@@ -107,7 +107,7 @@ def _known_labels(
     classes: Iterable[Hashable] | None,
     before: SequenceModel | None = None,
 ) -> Known:
-    """What y tells of the labels of tokens, or of the tags of segments; they are a model's, or of y and `classes`."""
+    """Read labels of tokens, or tags of segments, off y: those of a model, or of y and `classes`."""
     unknown, own = getattr(params, "unknown", AUTO), None if before is None else before.segments
     if not params.segments:
         if before is not None:
