@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from structsvm import _distribution, _joined
+from structsvm import _distribution
+from structsvm.execution import joined
 
 __version__ = "0.3.0"
 
@@ -38,7 +39,7 @@ _HOMES = {
     "load": "structsvm.opening",
 }
 _distribution.check()
-_joined.install()
+joined.install()
 _MODULES = (
     "datasets",
     "interop",

@@ -11,7 +11,8 @@ import pytest
 OURS = (
     "structsvm",
     "structsvm._distribution",
-    "structsvm._joined",
+    "structsvm.execution",
+    "structsvm.execution.joined",
     "structsvm.oracles",
     "structsvm.tasks",
     "structsvm.tasks.registry",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -170,10 +171,7 @@ def _new_model(
     weight: ArrayLike | None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """A new model of labels, or of the tags of segments, and its examples."""
-
-    def known_of(tokens: Tokens | Columns) -> Known:
-        return _known_labels(params, y, tokens, classes)
-
+    known_of = partial(_known_labels, params, y, classes=classes)
     X, choice, known = _with_templates(params, X, known_of, lengths, weight)
     encoder = make_encoder(params, None if choice is None else choice.templates)
     has_kinds = bool(encoder.kinds) and not params.segments
