@@ -83,7 +83,7 @@ class _Runs:
         self.starts = np.flatnonzero(is_new)
         self.lengths, self.of_row = np.diff(np.append(self.starts, len(self.order))), np.cumsum(is_new) - 1
 
-    def sums(self, values: Any) -> AnyArray:
+    def sums(self, values: Any) -> NDArray[np.float64]:
         """The sum per group of values of rows."""
         return np.bincount(self.group, weights=values, minlength=len(self.sizes))
 
@@ -234,9 +234,9 @@ class RankingOracle(Oracle):
         n_positive = runs.sums(grades > 0.0).astype(np.int64)
         n_negative = runs.sizes - n_positive
         n_found = n_positive if loss != "prec_at_k" else np.full(len(runs.sizes), self.k)
-        gain, truth, table = grades, np.zeros(1), np.zeros(1)
+        gain, norm, truth, table = grades, np.zeros(0), np.zeros(1), np.zeros(1)
         if loss == "error":
-            norm: Any = 1.0 / runs.sizes
+            norm = 1.0 / runs.sizes
         elif loss == "ndcg":
             gain, norm, truth, table = self._discounted(runs)
         elif loss in ("pairs", "roc_area"):
@@ -249,7 +249,7 @@ class RankingOracle(Oracle):
         local = (runs.order - bounds[:-1][runs.group]).astype(np.int32)
         return gain, local, n_negative.astype(np.int64), np.asarray(n_found, dtype=np.int64), norm, truth, table
 
-    def _discounted(self, runs: _Runs) -> tuple[AnyArray, ...]:
+    def _discounted(self, runs: _Runs) -> tuple[NDArray[np.float64], ...]:
         """``(gain, norm, truth, table)`` of "ndcg"."""
         table = 1.0 / np.log2(np.arange(2.0, runs.largest + 2.0))
         table[self.k or runs.largest :] = 0.0
