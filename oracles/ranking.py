@@ -85,7 +85,7 @@ class _Runs:
 
     def sums(self, values: Any) -> NDArray[np.float64]:
         """The sum per group of values of rows."""
-        return np.bincount(self.group, weights=values, minlength=len(self.sizes))
+        return np.bincount(self.group, weights=values, minlength=len(self.sizes)).astype(np.float64, copy=False)
 
     def ranks(self) -> NDArray[np.float64]:
         """The index of each row's grade among those of its group."""
@@ -249,7 +249,7 @@ class RankingOracle(Oracle):
         local = (runs.order - bounds[:-1][runs.group]).astype(np.int32)
         return gain, local, n_negative.astype(np.int64), np.asarray(n_found, dtype=np.int64), norm, truth, table
 
-    def _discounted(self, runs: _Runs) -> tuple[NDArray[np.float64], ...]:
+    def _discounted(self, runs: _Runs) -> tuple[Any, ...]:
         """``(gain, norm, truth, table)`` of "ndcg"."""
         table = 1.0 / np.log2(np.arange(2.0, runs.largest + 2.0))
         table[self.k or runs.largest :] = 0.0

@@ -81,7 +81,7 @@ class LargestSearch(Search):
         if groups is None:
             return held
         own = np.unique(groups[self.rows], return_inverse=True)[1]
-        return Held(held.metric, *(np.bincount(own, weights=sums) for sums in held[1:]))
+        return Held(held.metric, *(np.bincount(own, weights=sums).astype(np.float64) for sums in held[1:]))
 
     def _best(self) -> float:
         """The value with the best score."""
