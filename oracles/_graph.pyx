@@ -25,6 +25,7 @@ from structsvm.adapter import offers_of
 from structsvm.arrays import checksum
 from structsvm.features.dense import DenseRows
 from structsvm.protocol import checked_weights
+from structsvm.structures.graphs.elimination import JunctionTrees
 from structsvm.structures.graphs.methods import Marginals, names_of, obey, weakest
 
 cdef extern from "polytope.h" nogil:
@@ -182,45 +183,29 @@ cdef class GraphDecoder:
         cdef int64_t n = n_nodes.max(initial=0), E = 0 if self.no_pairs else n_edges.max(initial=0), K = self.K
         self.method = np.array([METHODS.get(plan, JUNCTION) if isinstance(plan, str) else JUNCTION for plan in plans],
                                dtype=np.int32)
-        distinct = {id(plan): plan for plan in plans if not isinstance(plan, str)}
-        index = {key: k for k, key in enumerate(distinct)}
-        self.plan_of = np.array([index.get(id(plan), -1) for plan in plans], dtype=np.int32)
-        trees = list(distinct.values())
-        empty = [np.zeros(0, dtype=np.int32)]
-        self.order = np.concatenate(empty + [tree.order for tree in trees] + [np.zeros(1, dtype=np.int32)])
-        self.separators = np.concatenate(empty + [tree.separators for tree in trees] + [np.zeros(1, dtype=np.int32)])
-        self.tree_edges = np.concatenate(empty + [tree.edges for tree in trees] + [np.zeros(1, dtype=np.int32)])
-        self.slots = np.concatenate(empty + [tree.slots for tree in trees] + [np.zeros(1, dtype=np.int32)])
-        self.tree_bounds = np.concatenate([np.zeros(0, dtype=np.int64)] + [tree.bounds for tree in trees])
-        self.plan_nodes = np.cumsum([0] + [len(tree.order) for tree in trees], dtype=np.int64)
-        self.plan_entries = np.cumsum([0] + [len(tree.separators) for tree in trees], dtype=np.int64)
+        trees = JunctionTrees.of(plans)
+        self.plan_of, self.plan_nodes, self.plan_entries = trees.of_graph, trees.nodes, trees.entries
+        self.order, self.tree_bounds, self.separators = trees.order, trees.bounds, trees.separators
+        self.tree_edges, self.slots = trees.edges, trees.slots
 
-        self.unary = <double*>memory.take(n * K, np.float64)
-        self.theta = <double*>memory.take((E if self.edge_step else 1) * self.P, np.float64)
-        self.labels = <int32_t*>memory.take(n, np.int32)
+        self.unary = memory.float64s(n * K)
+        self.theta = memory.float64s((E if self.edge_step else 1) * self.P)
+        self.labels = memory.int32s(n)
         self.scratch = memory.arrays[:]
-        self.other = <int32_t*>memory.take(n, np.int32)
+        self.other = memory.int32s(n)
         self.g.K, self.g.n_pairs, self.g.step = K, self.P, self.edge_step
         self.g.pair = &self.pair_index[0, 0]
         self.g.theta, self.g.unary, self.g.poll = self.theta, self.unary, poll
         # Tables of junction trees
-        table = 0
-        for tree in trees:
-            widths = np.diff(tree.bounds).astype(np.float64)
-            size = float((float(K) ** widths).sum())
-            if (2 * size + float(K) ** (widths.max(initial=0) + 1)) * 8 > MAX_BYTES:
-                raise ValueError(f"the tables of a graph of {len(widths)} nodes take more than {MAX_BYTES} bytes")
-            self.message_size = max(self.message_size, int(size))
-            table = max(table, K ** (int(widths.max(initial=0)) + 1))
-        if trees:
-            at = max(len(tree.order) for tree in trees)
+        at, self.message_size, table = trees.sizes(K, MAX_BYTES)
+        if len(trees.bounds):
             self.t.offsets = <int64_t*>memory.take(at + 1, np.int64)
-            self.t.child, self.t.sibling = <int32_t*>memory.take(at, np.int32), <int32_t*>memory.take(at, np.int32)
-            self.t.inner = <double*>memory.take(at * K, np.float64)
-            self.t.messages = <double*>memory.take(self.message_size, np.float64)
-            self.t.back = <int32_t*>memory.take(self.message_size, np.int32)
-            self.t.table = <double*>memory.take(table, np.float64)
-            self.t.pairs = <double*>memory.take(K * K, np.float64)
+            self.t.child, self.t.sibling = memory.int32s(at), memory.int32s(at)
+            self.t.inner = memory.float64s(at * K)
+            self.t.messages = memory.float64s(self.message_size)
+            self.t.back = memory.int32s(self.message_size)
+            self.t.table = memory.float64s(table)
+            self.t.pairs = memory.float64s(K * K)
         # Flows and polytopes
         for i in range(self.n_graphs):
             if self.method[i] != JUNCTION:
@@ -229,38 +214,38 @@ cdef class GraphDecoder:
             return
         flows = np.asarray(self.method) != JUNCTION
         n, E = n_nodes[flows].max(), n_edges[flows].max()
-        self.f.first, self.f.parent = <int32_t*>memory.take(2 * n, np.int32), <int32_t*>memory.take(2 * n, np.int32)
-        self.f.stamp, self.f.distance = <int32_t*>memory.take(2 * n, np.int32), <int32_t*>memory.take(2 * n, np.int32)
-        self.f.queue, self.f.orphans = <int32_t*>memory.take(2 * n, np.int32), <int32_t*>memory.take(2 * n, np.int32)
-        self.f.terminal = <double*>memory.take(2 * n, np.float64)
-        self.f.tree, self.f.queued = <uint8_t*>memory.take(2 * n, np.uint8), <uint8_t*>memory.take(2 * n, np.uint8)
-        self.f.orphaned = <uint8_t*>memory.take(2 * n, np.uint8)
-        self.f.next, self.f.head = <int32_t*>memory.take(4 * E, np.int32), <int32_t*>memory.take(4 * E, np.int32)
-        self.f.residual = <double*>memory.take(4 * E, np.float64)
-        self.cost, self.couple = <double*>memory.take(n, np.float64), <double*>memory.take(E, np.float64)
-        self.x = <uint8_t*>memory.take(n, np.uint8)
+        self.f.first, self.f.parent = memory.int32s(2 * n), memory.int32s(2 * n)
+        self.f.stamp, self.f.distance = memory.int32s(2 * n), memory.int32s(2 * n)
+        self.f.queue, self.f.orphans = memory.int32s(2 * n), memory.int32s(2 * n)
+        self.f.terminal = memory.float64s(2 * n)
+        self.f.tree, self.f.queued = memory.uint8s(2 * n), memory.uint8s(2 * n)
+        self.f.orphaned = memory.uint8s(2 * n)
+        self.f.next, self.f.head = memory.int32s(4 * E), memory.int32s(4 * E)
+        self.f.residual = memory.float64s(4 * E)
+        self.cost, self.couple = memory.float64s(n), memory.float64s(E)
+        self.x = memory.uint8s(n)
         relaxed = np.asarray(self.method) == RELAXED
         if relaxed.any():
             n, E = n_nodes[relaxed].max(), n_edges[relaxed].max()
             if 8.0 * K * (n + 5.0 * E * K) > MAX_BYTES:
                 raise ValueError(f"the relaxation of a graph of {E} edges takes more than {MAX_BYTES} bytes")
             if K > 2:
-                self.q.lambda_ = <double*>memory.take(2 * E * K, np.float64)
-                self.q.sums = <double*>memory.take(n * K, np.float64)
-                self.q.rest = <double*>memory.take((4 + K) * K, np.float64)
-                self.q.tables = <double*>memory.take(2 * K * K * (E if self.edge_step else 1), np.float64)
-                self.q.degree = <int32_t*>memory.take(n, np.int32)
-                self.q.first = <int32_t*>memory.take(n + 1, np.int32)
-                self.q.incident = <int32_t*>memory.take(2 * E, np.int32)
+                self.q.lambda_ = memory.float64s(2 * E * K)
+                self.q.sums = memory.float64s(n * K)
+                self.q.rest = memory.float64s((4 + K) * K)
+                self.q.tables = memory.float64s(2 * K * K * (E if self.edge_step else 1))
+                self.q.degree = memory.int32s(n)
+                self.q.first = memory.int32s(n + 1)
+                self.q.incident = memory.int32s(2 * E)
                 if graphs.rules is None:
                     relaxed &= [polytope_steps(a, b, K) > 0 for a, b in zip(n_nodes, n_edges)]
                 n, E = n_nodes[relaxed].max(initial=0), n_edges[relaxed].max(initial=0)
-                self.q.mu_old = <double*>memory.take(n * K, np.float64)
-                self.q.mu_sum = <double*>memory.take(n * K, np.float64)
-                self.q.m_old = <double*>memory.take(E * K * K, np.float64)
-                self.q.m_sum = <double*>memory.take(E * K * K, np.float64)
-                self.q.lambda_sum = <double*>memory.take(2 * E * K, np.float64)
-            self.q.mu, self.q.m = <double*>memory.take(n * K, np.float64), <double*>memory.take(E * K * K, np.float64)
+                self.q.mu_old = memory.float64s(n * K)
+                self.q.mu_sum = memory.float64s(n * K)
+                self.q.m_old = memory.float64s(E * K * K)
+                self.q.m_sum = memory.float64s(E * K * K)
+                self.q.lambda_sum = memory.float64s(2 * E * K)
+            self.q.mu, self.q.m = memory.float64s(n * K), memory.float64s(E * K * K)
             self.scratch += memory.arrays[-2:]
 
     def __reduce__(self):

@@ -144,37 +144,37 @@ cdef class LabelSetProblem(Problem):
         self.at_hand = -1
         cdef Memory memory = Memory()
         self.memory = memory
-        self.s, self.amount = <double*>memory.take(L, np.float64), <double*>memory.take(L, np.float64)
-        self.prefix, self.mean = <double*>memory.take(L + 2, np.float64), <double*>memory.take(L, np.float64)
-        self.pair_mean = <double*>memory.take(self.E, np.float64)
+        self.s, self.amount = memory.float64s(L), memory.float64s(L)
+        self.prefix, self.mean = memory.float64s(L + 2), memory.float64s(L)
+        self.pair_mean = memory.float64s(self.E)
         self.y, self.best_y = <int8_t*>memory.take(L, np.int8), <int8_t*>memory.take(L, np.int8)
         self.other, self.fixed = <int8_t*>memory.take(L, np.int8), <int8_t*>memory.take(L, np.int8)
         self.fractional = self.inference == "relaxed"
-        self.words = <int32_t*>memory.take(L + (self.E if self.fractional else 0), np.int32)
-        self.ranks, self.target_words = <int32_t*>memory.take(L, np.int32), <int32_t*>memory.take(L, np.int32)
+        self.words = memory.int32s(L + (self.E if self.fractional else 0))
+        self.ranks, self.target_words = memory.int32s(L), memory.int32s(L)
         self.has_tree = self.E > 0 and len(self.order) > 0
         self.table = np.empty((L if self.has_tree else 0, 2, 2))
         self.choice = np.zeros((L if self.has_tree else 0, 2, 2, 3), np.int8)
         size = L * (L + 1) if self.structure == GRAPH else 0
-        self.t, self.open = <double*>memory.take(size, np.float64), <double*>memory.take(size, np.float64)
-        self.attract = <double*>memory.take(size, np.float64)
+        self.t, self.open = memory.float64s(size), memory.float64s(size)
+        self.attract = memory.float64s(size)
         if not self.budget:
-            self.share, self.joint = <double*>memory.take(size, np.float64), <double*>memory.take(size, np.float64)
+            self.share, self.joint = memory.float64s(size), memory.float64s(size)
         elif not self.has_tree:
             self.make_flow(memory)
 
     cdef int make_flow(self, Memory memory) except -1:
         """Room for two nodes a label, and four arcs a pair."""
         cdef Py_ssize_t n = 2 * self.L, arcs = 4 * self.E
-        cdef int32_t* whole = <int32_t*>memory.take(6 * n + 2 * arcs, np.int32)
-        cdef uint8_t* flags = <uint8_t*>memory.take(3 * n, np.uint8)
+        cdef int32_t* whole = memory.int32s(6 * n + 2 * arcs)
+        cdef uint8_t* flags = memory.uint8s(3 * n)
         self.f.first, self.f.parent, self.f.stamp = whole, whole + n, whole + 2 * n
         self.f.distance, self.f.queue, self.f.orphans = whole + 3 * n, whole + 4 * n, whole + 5 * n
         self.f.next, self.f.head = whole + 6 * n, whole + 6 * n + arcs
-        self.f.terminal = <double*>memory.take(n + arcs, np.float64)
+        self.f.terminal = memory.float64s(n + arcs)
         self.f.residual = self.f.terminal + n
         self.f.tree, self.f.queued, self.f.orphaned = flags, flags + n, flags + 2 * n
-        self.cost, self.x = <double*>memory.take(self.L, np.float64), <uint8_t*>memory.take(self.L, np.uint8)
+        self.cost, self.x = memory.float64s(self.L), memory.uint8s(self.L)
         return 0
 
     @property

@@ -127,26 +127,26 @@ cdef class OrderingProblem(Problem):
         self.d, self.zero_one = oracle.n_item_features, oracle.loss_name == "zero_one"
         cdef Memory memory = Memory()
         self.memory = memory
-        self.item_score, self.coefficient = <double*>memory.take(n, np.float64), <double*>memory.take(n, np.float64)
-        self.s, self.amount = <double*>memory.take(n_pairs(n), np.float64), <double*>memory.take(n_pairs(n), np.float64)
-        self.A, self.before = <double*>memory.take(n * n, np.float64), <double*>memory.take(n * n, np.float64)
-        self.pair_sum = <double*>memory.take(oracle.n_pair_features, np.float64)
-        self.vector = <double*>memory.take(self.n_features, np.float64)
+        self.item_score, self.coefficient = memory.float64s(n), memory.float64s(n)
+        self.s, self.amount = memory.float64s(n_pairs(n)), memory.float64s(n_pairs(n))
+        self.A, self.before = memory.float64s(n * n), memory.float64s(n * n)
+        self.pair_sum = memory.float64s(oracle.n_pair_features)
+        self.vector = memory.float64s(self.n_features)
         size = np.diff(columns[0]).max(initial=0)
-        self.packed = <double*>memory.take((3 * size + 1) // 2, np.float64)
-        self.halves = <uint8_t*>memory.take(n_pairs(n), np.uint8)
-        self.true_halves = <uint8_t*>memory.take(n_pairs(n), np.uint8)
-        self.order, self.block = <int32_t*>memory.take(n, np.int32), <int32_t*>memory.take(n, np.int32)
+        self.packed = memory.float64s((3 * size + 1) // 2)
+        self.halves = memory.uint8s(n_pairs(n))
+        self.true_halves = memory.uint8s(n_pairs(n))
+        self.order, self.block = memory.int32s(n), memory.int32s(n)
         exact = sizes[sizes <= self.most_exact].max(initial=1)
-        self.gain = <double*>memory.take(exact << exact, np.float64)
-        self.prefix = <double*>memory.take(1 << exact, np.float64)
-        self.suffix = <double*>memory.take(1 << exact, np.float64)
-        self.last = <uint8_t*>memory.take(1 << exact, np.uint8)
+        self.gain = memory.float64s(exact << exact)
+        self.prefix = memory.float64s(1 << exact)
+        self.suffix = memory.float64s(1 << exact)
+        self.last = memory.uint8s(1 << exact)
         if n > self.most_exact:
-            self.others = <Other*>memory.take(n * n * sizeof(Other), np.uint8)
-            self.potential = <double*>memory.take(3 * (n + 1), np.float64)
+            self.others = <Other*>memory.uint8s(n * n * sizeof(Other))
+            self.potential = memory.float64s(3 * (n + 1))
             self.match, self.is_reached = (
-                <int32_t*>memory.take(2 * (n + 1), np.int32), <uint8_t*>memory.take(n + 1, np.uint8))
+                memory.int32s(2 * (n + 1)), memory.uint8s(n + 1))
 
     @property
     def offers(self):

@@ -251,26 +251,9 @@ class GraphOracle(Oracle):
 
     def known(self, graphs: Graphs, Y: Any) -> tuple[NDArray[np.int32], NDArray[np.bool_] | None]:
         """``(labels, allowed)``: -1 for an unknown label, and the allowed labels, if given."""
-        K, n, bounds = self.n_labels, graphs.n_nodes, graphs.node_bounds
-        allowed = None
+        K, n, allowed = self.n_labels, graphs.n_nodes, None
         if not (isinstance(Y, np.ndarray) and Y.dtype != object and Y.ndim == 1):
-            if len(Y) != len(graphs):
-                raise ValueError(f"X has {len(graphs)} graphs, y has {len(Y)}")
-            parts = [np.asarray(y) for y in Y]
-            for i, (y, size) in enumerate(zip(parts, np.diff(bounds).tolist(), strict=True)):
-                is_set = y.ndim == 2 and y.dtype == bool
-                if len(y) != size or (is_set and y.shape[1] != K) or (y.ndim != 1 and not is_set):
-                    raise ValueError(f"graph {i} has {size} nodes, and labels of shape {y.shape}")
-                if is_set and not y.any(axis=1).all():
-                    raise ValueError(f"graph {i}, node {int(y.any(axis=1).argmin())}: no label may stand there")
-            if any(y.ndim == 2 for y in parts):
-                allowed = np.ones((n, K), dtype=bool)
-                for i, y in enumerate(parts):
-                    if y.ndim == 2:
-                        allowed[bounds[i] : bounds[i + 1]] = y
-                        parts[i] = np.where(y.sum(axis=1) == 1, y.argmax(axis=1), -1)
-            parts = [y.astype(np.int32) if not len(y) else y for y in parts]
-            Y = np.concatenate([np.zeros(0, dtype=np.int32), *parts])
+            Y, allowed = self._known_by_graph(graphs, Y)
         if Y.shape != (n,):
             raise ValueError(f"the graphs have {n} nodes, y has {Y.shape} labels")
         if Y.dtype.kind not in "iu":
@@ -281,13 +264,32 @@ class GraphOracle(Oracle):
                 f"graph {graph}: node {v} has the label {Y[node]}, expected 0 .. {K - 1}, or -1: not known"
             )
         labels = np.ascontiguousarray(Y, dtype=np.int32)
-        if allowed is not None:
-            there = labels >= 0
-            allowed[there] = np.eye(K, dtype=bool)[labels[there]]
-        elif (labels < 0).any():
+        there = labels >= 0
+        if allowed is None and not there.all():
             allowed = np.ones((n, K), dtype=bool)
-            allowed[labels >= 0] = np.eye(K, dtype=bool)[labels[labels >= 0]]
+        if allowed is not None:
+            allowed[there] = np.eye(K, dtype=bool)[labels[there]]
         return labels, allowed
+
+    def _known_by_graph(self, graphs: Graphs, Y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+        """Labels of all nodes, of arrays per graph; what is allowed, if some of these say it."""
+        K, bounds, allowed = self.n_labels, graphs.node_bounds, None
+        if len(Y) != len(graphs):
+            raise ValueError(f"X has {len(graphs)} graphs, y has {len(Y)}")
+        parts = [np.asarray(y) for y in Y]
+        for i, (y, size) in enumerate(zip(parts, np.diff(bounds).tolist(), strict=True)):
+            is_set = y.ndim == 2 and y.dtype == bool
+            if len(y) != size or (is_set and y.shape[1] != K) or (y.ndim != 1 and not is_set):
+                raise ValueError(f"graph {i} has {size} nodes, and labels of shape {y.shape}")
+            if not is_set:
+                parts[i] = y if len(y) else y.astype(np.int32)
+                continue
+            if not y.any(axis=1).all():
+                raise ValueError(f"graph {i}, node {int(y.any(axis=1).argmin())}: no label may stand there")
+            allowed = np.ones((graphs.n_nodes, K), dtype=bool) if allowed is None else allowed
+            allowed[bounds[i] : bounds[i + 1]] = y
+            parts[i] = np.where(y.sum(axis=1) == 1, y.argmax(axis=1), -1)
+        return np.concatenate([np.zeros(0, dtype=np.int32), *parts]), allowed
 
     def decoder(self, X: Any) -> GraphDecoder:
         """Inference for graphs without labels."""
@@ -379,37 +381,40 @@ def as_graphs(X: Any, n_node_features: int, n_edge_features: int = 1) -> Graphs:
     return X
 
 
+def _node_rows(i: int, rows: Any, n_features: int) -> Any:
+    """The features of the nodes of graph i."""
+    rows = rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise ValueError(f"graph {i}: nodes have features of shape {rows.shape}, expected {n_features} columns")
+    return rows
+
+
+def _pairs(i: int, edges: Any) -> NDArray[np.int32]:
+    """The nodes that each edge of graph i joins."""
+    pairs = np.asarray(edges)
+    pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
+        raise ValueError(f"graph {i}: edges must be pairs of node indices, got {pairs.dtype} {pairs.shape}")
+    if pairs.size and not 0 <= pairs.min() <= pairs.max() < 2**31:
+        raise ValueError(f"graph {i}: edges join nodes {pairs.min()} to {pairs.max()}")
+    return pairs.astype(np.int32)
+
+
 def _joined(X: list[Any], n_node_features: int) -> Graphs:
     for i, x in enumerate(X):
         if not isinstance(x, tuple) or len(x) not in (2, 3):
             raise ValueError(
                 f"graph {i}: expected (rows, edges) or (rows, edges, edge_features), got {type(x).__name__}"
             )
-    rows = [x[0] if is_sparse(x[0]) else np.asarray(x[0], dtype=np.float64) for x in X]
-    edges, features = [], []
-    for i, x in enumerate(X):
-        if rows[i].ndim != 2 or rows[i].shape[1] != n_node_features:
-            raise ValueError(
-                f"graph {i}: nodes have features of shape {rows[i].shape}, expected {n_node_features} columns"
-            )
-        pairs = np.asarray(x[1])
-        pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
-            raise ValueError(f"graph {i}: edges must be pairs of node indices, got {pairs.dtype} {pairs.shape}")
-        if pairs.size and not 0 <= pairs.min() <= pairs.max() < 2**31:
-            raise ValueError(f"graph {i}: edges join nodes {pairs.min()} to {pairs.max()}")
-        edges.append(pairs.astype(np.int32))
-        own = np.ones((len(pairs), 1)) if len(x) == 2 else np.asarray(x[2], dtype=np.float64)
+    rows = [_node_rows(i, x[0], n_node_features) for i, x in enumerate(X)]
+    edges = [_pairs(i, x[1]) for i, x in enumerate(X)]
+    features = [np.ones((len(pairs), 1)) if len(x) == 2 else x[2] for x, pairs in zip(X, edges, strict=True)]
+    features = [np.asarray(own, dtype=np.float64) for own in features]
+    for i, (own, pairs) in enumerate(zip(features, edges, strict=True)):
         if own.ndim != 2 or len(own) != len(pairs):
             raise ValueError(f"graph {i}: {len(pairs)} edges have features of shape {own.shape}")
-        features.append(own)
-    for i, own in enumerate(features):
         if own.shape[1] != features[0].shape[1]:
             raise ValueError(f"graph {i}: edges have {own.shape[1]} features, those of graph 0 {features[0].shape[1]}")
-    bounds = [
-        np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
-        for parts in ([np.empty((r.shape[0], 0)) for r in rows], edges)
-    ]
     if not X:
         joined: Any = np.zeros((0, n_node_features))
     elif all(isinstance(r, np.ndarray) for r in rows):
@@ -421,8 +426,8 @@ def _joined(X: list[Any], n_node_features: int) -> Graphs:
     nodes = DenseRows(joined) if is_filled(joined) else as_rows(joined, n_node_features)
     return Graphs(
         nodes,
-        bounds[0],
+        np.cumsum([0, *(own.shape[0] for own in rows)], dtype=np.int64),
         np.concatenate([np.zeros((0, 2), dtype=np.int32), *edges]),
-        bounds[1],
+        np.cumsum([0, *map(len, edges)], dtype=np.int64),
         np.ascontiguousarray(np.concatenate(features)) if features else np.zeros((0, 1)),
     )

@@ -57,6 +57,55 @@ class Groups:
         return *own, self.bounds
 
 
+class _Runs:
+    """The rows of each group by grade, in runs of one grade.
+
+    Attributes
+    ----------
+    order : int array of shape (n_rows,)
+        The rows by group and grade.
+    group, of_row : int arrays of shape (n_rows,)
+        The group of each row, and the run of each row in this order.
+    starts, lengths : int arrays of shape (n_runs,)
+        Where each run begins in it, and how many rows it has.
+    """
+
+    def __init__(self, grades: Any, bounds: NDArray[np.int64]) -> None:
+        self.grades, self.bounds, self.sizes = grades, bounds, np.diff(bounds)
+        self.largest = int(self.sizes.max(initial=0))
+        self.group = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        if len(self.sizes) == 1 and grades.max(initial=0.0) <= 1.0 and not np.modf(grades)[0].any():  # without sorting
+            self.order = np.concatenate([np.flatnonzero(grades == grade) for grade in np.unique(grades)])
+        else:
+            self.order = np.lexsort((grades, self.group))
+        in_order, is_new = grades[self.order], np.ones(len(self.order), dtype=bool)
+        is_new[1:] = (in_order[1:] != in_order[:-1]) | (self.group[1:] != self.group[:-1])
+        self.starts = np.flatnonzero(is_new)
+        self.lengths, self.of_row = np.diff(np.append(self.starts, len(self.order))), np.cumsum(is_new) - 1
+
+    def sums(self, values: Any) -> NDArray[np.float64]:
+        """The sum per group of values of rows."""
+        return np.bincount(self.group, weights=values, minlength=len(self.sizes)).astype(np.float64, copy=False)
+
+    def ranks(self) -> NDArray[np.float64]:
+        """The index of each row's grade among those of its group."""
+        found = np.empty(len(self.order))
+        first = self.of_row[self.bounds[:-1]] if len(self.order) and (self.sizes > 0).all() else 0 * self.sizes
+        found[self.order] = self.of_row - first[self.group]
+        return found
+
+    def n_pairs(self) -> NDArray[np.float64]:
+        """The number of pairs of different grades per group."""
+        ties = self.lengths * (self.lengths - 1.0)
+        of_ties = np.bincount(self.group[self.starts], weights=ties, minlength=len(self.sizes))
+        return 0.5 * (self.sizes * (self.sizes - 1.0) - of_ties)
+
+
+def _inverse(values: Any) -> NDArray[np.float64]:
+    """1 over positive values, else 0."""
+    return np.divide(1.0, values, out=np.zeros(len(values)), where=values > 0.0)
+
+
 class RankingOracle(Oracle):
     """Inference and losses over groups of rows.
 
@@ -178,53 +227,41 @@ class RankingOracle(Oracle):
         table : float64 array
             Discounts by place; of "map" the harmonic numbers.
         """
-        loss, n_groups, sizes = self.loss_name, len(bounds) - 1, np.diff(bounds)
-        group, largest = np.repeat(np.arange(n_groups), sizes), int(sizes.max(initial=0))
+        loss = self.loss_name
         if loss not in ("pairs", "roc_area", "ndcg"):
             grades = (grades > 0.0).astype(np.float64)
-        if n_groups == 1 and grades.max(initial=0.0) <= 1.0 and not np.modf(grades)[0].any():  # without sorting
-            order = np.concatenate([np.flatnonzero(grades == grade) for grade in np.unique(grades)])
-        else:
-            order = np.lexsort((grades, group))
-        in_order = grades[order]
-        is_new = np.ones(len(order), dtype=bool)
-        is_new[1:] = (in_order[1:] != in_order[:-1]) | (group[1:] != group[:-1])
-        starts = np.flatnonzero(is_new)  # runs of one grade
-        lengths, of_run = np.diff(np.append(starts, len(order))), np.cumsum(is_new) - 1
-        n_positive = np.bincount(group, weights=grades > 0.0, minlength=n_groups).astype(np.int64)
-        n_negative = sizes - n_positive
-        n_found = n_positive if loss != "prec_at_k" else np.full(n_groups, self.k)
-        gain: Any = grades
-        truth: Any = np.zeros(1)
-        table: Any = np.zeros(1)
+        runs = _Runs(grades, bounds)
+        n_positive = runs.sums(grades > 0.0).astype(np.int64)
+        n_negative = runs.sizes - n_positive
+        n_found = n_positive if loss != "prec_at_k" else np.full(len(runs.sizes), self.k)
+        gain, norm, truth, table = grades, np.zeros(0), np.zeros(1), np.zeros(1)
         if loss == "error":
-            norm: Any = 1.0 / sizes
+            norm = 1.0 / runs.sizes
         elif loss == "ndcg":
-            table = 1.0 / np.log2(np.arange(2.0, largest + 2.0))
-            table[self.k or largest :] = 0.0
-            # From the best grade down: places in a group, of its last row the first.
-            place = np.repeat(bounds[1:], sizes) - 1 - np.arange(len(order))
-            discount, gain = table[place] if len(place) else np.zeros(0), np.exp2(grades) - 1.0
-            truth = np.empty(len(order))
-            truth[order] = (np.add.reduceat(discount, starts) / lengths)[of_run] if len(order) else discount
-            ideal = np.bincount(group, weights=gain * truth, minlength=n_groups)
-            gain = gain / np.where(ideal > 0.0, ideal, 1.0)[group]
-            norm = 1.0 * (ideal > 0.0)
+            gain, norm, truth, table = self._discounted(runs)
         elif loss in ("pairs", "roc_area"):
-            gain = np.empty(len(order))
-            first_run = of_run[bounds[:-1]] if len(order) and (sizes > 0).all() else np.zeros(n_groups, dtype=np.int64)
-            gain[order] = of_run - first_run[group]
-            ties = np.bincount(group[starts], weights=lengths * (lengths - 1.0), minlength=n_groups)
-            n_pairs = 0.5 * (sizes * (sizes - 1.0) - ties)
-            norm = np.divide(1.0, n_pairs, out=np.zeros(n_groups), where=n_pairs > 0.0)
+            gain, norm = runs.ranks(), _inverse(runs.n_pairs())
         else:
             says = (n_positive > 0) & (n_negative > 0)
-            by = 1.0 * n_positive * n_negative if loss == "map" else sizes
-            norm = np.divide(1.0, by, out=np.zeros(n_groups), where=says)
+            norm = _inverse(says * (1.0 * n_positive * n_negative if loss == "map" else runs.sizes))
             if loss == "map":
-                table = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1.0, largest + 1.0))])
-        local = (order - bounds[:-1][group]).astype(np.int32)
+                table = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1.0, runs.largest + 1.0))])
+        local = (runs.order - bounds[:-1][runs.group]).astype(np.int32)
         return gain, local, n_negative.astype(np.int64), np.asarray(n_found, dtype=np.int64), norm, truth, table
+
+    def _discounted(self, runs: _Runs) -> tuple[Any, ...]:
+        """``(gain, norm, truth, table)`` of "ndcg"."""
+        table = 1.0 / np.log2(np.arange(2.0, runs.largest + 2.0))
+        table[self.k or runs.largest :] = 0.0
+        n = len(runs.order)
+        # From the best grade down: places in a group, of its last row the first.
+        place = np.repeat(runs.bounds[1:], runs.sizes) - 1 - np.arange(n)
+        truth = np.zeros(n)
+        if n:
+            truth[runs.order] = (np.add.reduceat(table[place], runs.starts) / runs.lengths)[runs.of_row]
+        gain = np.exp2(runs.grades) - 1.0
+        ideal = runs.sums(gain * truth)
+        return gain / np.where(ideal > 0.0, ideal, 1.0)[runs.group], 1.0 * (ideal > 0.0), truth, table
 
     # ---- the protocol, on plain objects ---------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from structsvm import _distribution
+from structsvm.execution import joined
 
 __version__ = "0.3.0"
 
@@ -38,6 +39,7 @@ _HOMES = {
     "load": "structsvm.opening",
 }
 _distribution.check()
+joined.install()
 _MODULES = (
     "datasets",
     "interop",

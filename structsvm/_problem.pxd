@@ -9,6 +9,7 @@ than a margin; what it may write for speed, or for an encoding of its own. Of ea
 """
 
 from cython cimport final
+from libc.stdint cimport uint8_t
 
 from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
 
@@ -51,6 +52,9 @@ cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut)
 cdef class Memory:
     cdef list arrays
     cdef void* take(self, int64_t n, kind) except NULL
+    cdef double* float64s(self, int64_t n) except NULL
+    cdef int32_t* int32s(self, int64_t n) except NULL
+    cdef uint8_t* uint8s(self, int64_t n) except NULL
 
 
 @final

@@ -90,6 +90,15 @@ cdef class Memory:
         self.arrays.append(array)
         return array_data(array)
 
+    cdef double* float64s(self, int64_t n) except NULL:
+        return <double*>self.take(n, np.float64)
+
+    cdef int32_t* int32s(self, int64_t n) except NULL:
+        return <int32_t*>self.take(n, np.int32)
+
+    cdef uint8_t* uint8s(self, int64_t n) except NULL:
+        return <uint8_t*>self.take(n, np.uint8)
+
 
 @final
 cdef class Sections:

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-OURS = ("structsvm", "structsvm._distribution", "structsvm.oracles", "structsvm.tasks", "structsvm.tasks.registry")
+OURS = (
+    "structsvm",
+    "structsvm._distribution",
+    "structsvm.execution",
+    "structsvm.execution.joined",
+    "structsvm.oracles",
+    "structsvm.tasks",
+    "structsvm.tasks.registry",
+)
 
 
 @pytest.fixture

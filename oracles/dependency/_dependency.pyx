@@ -580,15 +580,15 @@ cdef class PairDecoder:
         p.side_keys = <uint32_t*>memory.take(PAIRS_SIDES * p.width, np.uint32)
         p.none_keys = <uint32_t*>memory.take(PAIRS_ROLES * p.width, np.uint32)
         p.word_keys = <uint32_t*>memory.take(PAIRS_ROLES * (longest + 2) * p.width, np.uint32)
-        self.s.columns = <int32_t*>memory.take(self.model.n_columns * arcs_column_size(longest), np.int32)
+        self.s.columns = memory.int32s(self.model.n_columns * arcs_column_size(longest))
         p.bits = oracle.bits
         p.arc = <float*>memory.take(longest + 1, np.float32)
         p.around = <float*>memory.take(2 * longest + 2, np.float32)
         p.keys = <uint64_t*>memory.take(2 * longest + 2, np.uint64)
-        p.memo = <pairs_memo*>memory.take(PAIRS_MEMO * sizeof(pairs_memo), np.uint8)
-        p.parts = <pairs_part*>memory.take((2 * longest + 4) * sizeof(pairs_part), np.uint8)
+        p.memo = <pairs_memo*>memory.uint8s(PAIRS_MEMO * sizeof(pairs_memo))
+        p.parts = <pairs_part*>memory.uint8s((2 * longest + 4) * sizeof(pairs_part))
         p.base = <uint32_t*>memory.take(p.width, np.uint32)
-        p.others = <int32_t*>memory.take(2 * longest, np.int32)
+        p.others = memory.int32s(2 * longest)
         KERNELS.pairs_begin(&self.model, p)
 
     cdef void look(self, const int32_t* codes, Py_ssize_t n) noexcept nogil:

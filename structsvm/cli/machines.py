@@ -83,6 +83,24 @@ class Machine(NamedTuple):
     def has_kernel(self) -> bool:
         return self.model is not LinearModel
 
+    def params(self, given: dict[str, Any], before: Any, option: str) -> dict[str, Any]:
+        """All parameters: those given, else those of the model to continue, else the usual ones."""
+        names = self.solver().get_params().keys() | (KERNEL.keys() if self.has_kernel else set())
+        for unknown in sorted(given.keys() - names - ({"balanced"} if self.balances else set())):
+            raise click.UsageError(f"{option} has no {unknown}")
+        if given.pop("balanced", False):
+            given["class_weight"] = "balanced"
+        own = {} if before is None else dict(before.params)
+        for group, _ in self.groups:
+            if (values := own.pop(group, None)) is not None:
+                own |= values.get_params()
+        merged = KERNEL | ({"C": AUTO} if "C" in names else {}) | {"random_state": 0} | own | given
+        if self.has_kernel:
+            KernelFunction(**{key: given[key] for key in given.keys() & KERNEL.keys()}).validate()
+            refuse(given, *kernel_rules(merged["kernel"]))
+        names |= {"class_weight"} if merged.get("class_weight") is not None else set()
+        return {key: value for key, value in merged.items() if key in names}
+
 
 def train_machine(
     job: Training, path: str, params: dict[str, Any], option: str, machines: Any, about_labels: Any
@@ -94,24 +112,8 @@ def train_machine(
     """
     before = None if job.warm_start is None else load(job.warm_start)
     name = machine_name(job, params.pop(option, None), option, machines, before)
-    machine = machines[name]
-    probability = params.pop("probability", False)
-    names = machine.solver().get_params().keys() | (KERNEL.keys() if machine.has_kernel else set())
-    unknown = sorted(params.keys() - names - ({"balanced"} if machine.balances else set()))
-    if unknown:
-        raise click.UsageError(f"--{option} {name} has no {unknown[0]}")
-    if params.pop("balanced", False):
-        params["class_weight"] = "balanced"
-    usual = KERNEL | ({"C": AUTO} if "C" in names else {}) | {"random_state": 0}
-    own = {} if before is None else dict(before.params)
-    for group, _ in machine.groups:
-        if (values := own.pop(group, None)) is not None:
-            own |= values.get_params()
-    merged = usual | own | params
-    if machine.has_kernel:
-        KernelFunction(**{key: params[key] for key in params.keys() & KERNEL.keys()}).validate()
-        refuse(params, *kernel_rules(merged["kernel"]))
-    params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
+    machine, probability = machines[name], params.pop("probability", False)
+    params = machine.params(params, before, f"--{option} {name}")
     settings = Settings(**params)
     left_out = KERNEL.keys() | {"class_weight"} | ({"C"} if is_auto(settings.C) else set())
     solver = machine.solver(**{key: params[key] for key in params.keys() - left_out})

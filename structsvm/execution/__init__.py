@@ -1,1 +1,1 @@
-"""How compiled code runs: on which instruction set, and until when."""
+"""How compiled code runs: from which file, on which instruction set, and until when."""

@@ -65,17 +65,20 @@ def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
         raise ValueError("the values of X underflow float32; scale the features up")
     if width is not None and width > MAX_FEATURES:
         raise OverflowError("more than 2**31 - 1 features")
-    if whole:
-        n, d = sum(len(rows) for rows in whole), whole[0].shape[1]
-        values = np.empty((n, d), dtype=np.float32)
-        offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in whole])]).astype(np.int64)
-        for rows, start in zip(whole, offsets.tolist()):
-            for piece in pieces(len(rows), d):
-                values[start + piece.start : start + piece.stop] = rows[piece]
-        indices = repeated(np.arange(d, dtype=np.int32), n)
-        ones = all(bool((values[piece] == 1.0).all()) for piece in pieces(n, d))
-        return Tokens(offsets, np.arange(0, n * d + 1, d, dtype=np.int64), indices, None if ones else values.ravel(), d)
-    return Tokens(*buffer.finish(), width or 0)
+    return of_whole_rows(whole) if whole else Tokens(*buffer.finish(), width or 0)
+
+
+def of_whole_rows(sequences: list[NDArray[np.float32]]) -> Tokens:
+    """Sequences of rows without a zero."""
+    n, d = sum(map(len, sequences)), sequences[0].shape[1]
+    values = np.empty((n, d), dtype=np.float32)
+    offsets = np.cumsum([0, *map(len, sequences)], dtype=np.int64)
+    for rows, start in zip(sequences, offsets.tolist(), strict=False):
+        for piece in pieces(len(rows), d):
+            values[start + piece.start : start + piece.stop] = rows[piece]
+    indices = repeated(np.arange(d, dtype=np.int32), n)
+    ones = all(bool((values[piece] == 1.0).all()) for piece in pieces(n, d))
+    return Tokens(offsets, np.arange(0, n * d + 1, d, dtype=np.int64), indices, None if ones else values.ravel(), d)
 
 
 def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], NDArray[np.float32] | None, Any]:

@@ -148,16 +148,7 @@ def parse_svmlight(
         if 0 < bare <= len(labels) and not may_lack:
             found = "a" if has_label else "no"
             raise SvmlightFileError(f"{name}, line {k}: has {found} label, unlike the lines before: {line!r:.40}")
-        try:
-            split = [pair.split(":") for pair in pairs]
-            if not is_plain(line) and not all(map(is_plain, pairs)):
-                raise ValueError
-            new = [int(index) for index, _ in split]
-            values.extend([float(value) for _, value in split])
-        except ValueError:
-            raise SvmlightFileError(
-                f"{name}, line {k}: expected a label and index:value pairs, found {line!r:.80}"
-            ) from None
+        new, own = numbers_of(pairs, line, name, k)
         if new and (min(new) < least or max(new) >= 2**31):
             if min(new) != 0 or max(new) >= 2**31:
                 raise SvmlightFileError(f"{name}, line {k}: an index that is not in {least} .. 2**31 - 1")
@@ -167,23 +158,37 @@ def parse_svmlight(
                     "with the same first index"
                 )
             least = 0
-        if len(set(new)) != len(new):
-            raise SvmlightFileError(f"{name}, line {k}: a repeated index")
         indices.extend(new)
+        values.extend(own)
         places.append(k)
         labels.append(seen.setdefault(label, label))
         counts.append(len(indices))
     with np.errstate(over="ignore"):  # infinite values are reported below, with their lines
         numbers = np.array(values, dtype=np.float32)
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if len(bad):
-        k = places[int(np.searchsorted(counts, bad[0], side="right")) - 1]
+    for bad in np.flatnonzero(~np.isfinite(numbers))[:1].tolist():
+        k = places[int(np.searchsorted(counts, bad, side="right")) - 1]
         raise SvmlightFileError(f"{name}, line {k}: a value that is not a finite float32 number")
     columns = np.array(indices, dtype=np.int32) - np.int32(least)
     shape = (len(labels), int(columns.max(initial=-1)) + 1)
     X = csr_array((numbers, columns, np.array(counts, dtype=np.int32)), shape)
     X.sort_indices()
     return Rows(X, None if bare and not may_lack else labels, least, places)
+
+
+def numbers_of(pairs: list[str], line: str, name: str, k: int) -> tuple[list[int], list[float]]:
+    """Indices and values of the texts ``index:value`` in line k of a file; no index stands twice."""
+    try:
+        split = [pair.split(":") for pair in pairs]
+        if not is_plain(line) and not all(map(is_plain, pairs)):
+            raise ValueError
+        indices, values = [int(index) for index, _ in split], [float(value) for _, value in split]
+    except ValueError:
+        raise SvmlightFileError(
+            f"{name}, line {k}: expected a label and index:value pairs, found {line!r:.80}"
+        ) from None
+    if len(set(indices)) != len(indices):
+        raise SvmlightFileError(f"{name}, line {k}: a repeated index")
+    return indices, values
 
 
 def without_qid(rows: Iterable[tuple[int, str]], name: str, ids: list[int]) -> Iterator[tuple[int, str]]:

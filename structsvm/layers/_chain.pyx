@@ -14,6 +14,7 @@ import numpy as np
 from structsvm._arrays cimport array_data, array_shape, ndarray, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
+from structsvm.layers._detours cimport detour, detours_add, detours_take
 
 cdef extern from "potentials.h" nogil:
     ctypedef struct potentials:
@@ -34,14 +35,6 @@ cdef extern from "potentials.h" nogil:
         int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
         void (*add)(const float* rows, int64_t n_rows, int64_t step, int64_t n, double* totals) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
-
-cdef extern from "detours.h" nogil:
-    ctypedef struct detour:
-        double score
-        int32_t parent
-        int32_t at[5]
-    int detours_add(detour* found, int known, int most, detour other)
-    int detours_take(detour* found, int known, detour* best)
 
 cdef extern from "numpy/ndarraytypes.h" nogil:
     int NPY_FLOAT, NPY_DOUBLE, NPY_INT

@@ -12,6 +12,7 @@ from libc.string cimport memcpy, memset
 from structsvm._arrays cimport array_data, array_shape, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
+from structsvm.layers._detours cimport detour, detours_add, detours_take
 
 cdef extern from "spans.h" nogil:
     ctypedef struct segments:
@@ -41,14 +42,6 @@ cdef extern from "spans.h" nogil:
         int (*bracketing_draw)(const brackets* s, const double* u, int64_t step, int32_t* y) except -1 nogil
         bint (*bracketing_copy)(const int32_t* y, int64_t n, int64_t m, int32_t K, int32_t* out) noexcept nogil
     const spans_kernels* spans_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
-
-cdef extern from "detours.h" nogil:
-    ctypedef struct detour:
-        double score
-        int32_t parent
-        int32_t at[5]
-    int detours_add(detour* found, int known, int most, detour other)
-    int detours_take(detour* found, int known, detour* best)
 
 cdef extern from "drawn.h" nogil:
     int64_t drawn_place(const double* weights, int64_t n, double u)

@@ -20,7 +20,7 @@ from structsvm.layers.structure import (
     Labels,
     Parts,
     Scores,
-    Structure,
+    Summed,
     Values,
     as_narrow,
     as_outputs,
@@ -31,13 +31,12 @@ from structsvm.layers.structure import (
     drawn,
     over_batch,
     possible,
-    possible_truths,
     shares_of,
 )
 from structsvm.parameters import checked_k, checked_threads
 
 
-class SemiMarkov(Structure):
+class SemiMarkov(Summed):
     """Segmentations of B sequences of T tokens into segments of at most L tokens, with K labels.
 
     The parts are, in this order,
@@ -157,31 +156,20 @@ class SemiMarkov(Structure):
         possible(values)
         return y
 
-    def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        log_z = np.empty(len(scores.lengths))
-        if marginals:
-            return log_z, self._expected(scores, log_z)
-        for entry in _segments_of(scores).sums(self.n_threads, log_z, None, None):
-            log_z[entry] = _log_sums(*_tables(scores, entry))[0]
-        return log_z, ()
+    def batch(self, scores: Scores) -> Segments:
+        return _segments_of(scores)
 
-    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
-        """In one go for each entry, where all of y is known."""
-        if scores.truth is None:
-            return super().sums_less(scores, y)
-        log_z, known = np.empty(len(y)), np.empty(len(y))
-        counts = self._expected(scores, log_z, scores.truth, known)
-        return log_z, possible_truths(known), counts
+    def log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
+        return _log_sums(*_tables(scores, entry))
 
-    def _expected(
-        self, scores: Scores, log_z: Values, y: Labels | None = None, known: Values | None = None
+    def expect(
+        self, scores: Scores, log_z: Values, truth: Labels | None = None, known: Values | None = None
     ) -> tuple[Floats, ...]:
-        """Write log partitions; the expected parts, less those of known outputs, whose scores are written."""
         parts, (n, K) = np.empty_like(scores.parts[0]), (len(log_z), scores.parts[0].shape[3])
-        batch, steps, (start, end) = _segments_of(scores), np.zeros((n, K, K)), np.zeros((2, n, K))
-        wide = batch.sums(self.n_threads, log_z, parts, steps, (start, end), y, known)
+        batch, steps, (start, end) = self.batch(scores), np.zeros((n, K, K)), np.zeros((2, n, K))
+        wide = batch.sums(self.n_threads, log_z, parts, steps, (start, end), truth, known)
         for entry in wide:
-            log_z[entry], *found = _log_sums(*_tables(scores, entry))
+            log_z[entry], *found = self.log_sums(scores, entry)
             parts[entry] = 0
             parts[entry, : len(found[0])], steps[entry] = found
         batch.finish_wide(wide)

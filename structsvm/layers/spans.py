@@ -21,7 +21,7 @@ from structsvm.layers.structure import (
     Labels,
     Parts,
     Scores,
-    Structure,
+    Summed,
     Values,
     as_narrow,
     as_outputs,
@@ -31,13 +31,12 @@ from structsvm.layers.structure import (
     check_values,
     over_batch,
     possible,
-    possible_truths,
     shares_of,
 )
 from structsvm.parameters import checked_k, checked_threads
 
 
-class Spans(Structure):
+class Spans(Summed):
     """Binary trees over the words of B sentences of up to n words, whose spans have one of K labels each.
 
     The parts are, in this order,
@@ -96,7 +95,8 @@ class Spans(Structure):
         whole, (narrow, is_narrow) = np.empty(found.shape, np.int32), as_narrow(found)
         places = np.empty((n, 2 * longest), np.int32)
         if is_narrow and known_trees(narrow, scores.lengths, K, whole, places, self.n_threads):
-            scores.truth = places
+            if len(scores.parts) == 1:
+                scores.truth = places  # with rules there is no sum in one go
             return whole
         inside = _inside(longest, scores.lengths)
         bad = (found < -1) | (found >= K) | ((found >= 0) & np.tri(longest, k=-1, dtype=bool))
@@ -131,32 +131,21 @@ class Spans(Structure):
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == np.maximum(2 * scores.lengths - 1, 0).sum())
 
-    def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        log_z = np.empty(len(scores.lengths))
-        if marginals:
-            return log_z, self._expected(scores, log_z)
-        for entry in _brackets(scores).sums(self.n_threads, log_z, None, None):
-            log_z[entry] = _log_sums(*_tables(scores, entry))[0]
-        return log_z, ()
+    def batch(self, scores: Scores) -> Brackets:
+        return _brackets(scores)
 
-    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
-        """In one go for each entry, where there are no rules and the trees are whole."""
-        if len(scores.parts) > 1 or scores.truth is None:
-            return super().sums_less(scores, y)
-        log_z, known = np.empty(len(y)), np.empty(len(y))
-        counts = self._expected(scores, log_z, scores.truth, known)
-        return log_z, possible_truths(known), counts
+    def log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
+        return _log_sums(*_tables(scores, entry))
 
-    def _expected(
-        self, scores: Scores, log_z: Values, places: Labels | None = None, known: Values | None = None
+    def expect(
+        self, scores: Scores, log_z: Values, truth: Labels | None = None, known: Values | None = None
     ) -> tuple[Floats, ...]:
-        """Write log partitions; the expected parts, less those of trees at these places, whose scores are written."""
         spans, *shared = scores.parts
         parts, rules = np.empty_like(spans), np.zeros((len(log_z), *(shared[0].shape[1:] if shared else (1, 1, 1))))
-        batch = _brackets(scores)
-        wide = batch.sums(self.n_threads, log_z, parts, rules, None, places, known)
+        batch = self.batch(scores)
+        wide = batch.sums(self.n_threads, log_z, parts, rules, None, truth, known)
         for entry in wide:
-            log_z[entry], *found = _log_sums(*_tables(scores, entry))
+            log_z[entry], *found = self.log_sums(scores, entry)
             parts[entry], size = 0, len(found[0])
             parts[entry, :size, :size], rules[entry] = found
         batch.finish_wide(wide)
@@ -164,7 +153,8 @@ class Spans(Structure):
         return (parts, rules.astype(spans.dtype)) if shared else (parts,)
 
     def best(self, scores: Scores) -> Labels:
-        y, values = self._best(scores)
+        y, values = np.full(scores.parts[0].shape[:3], -1, np.int32), np.empty(len(scores.lengths))
+        over_batch(len(y), self.n_threads, lambda first, last: _brackets(scores).best(first, last, values, y))
         possible(values)
         return y
 
@@ -202,11 +192,6 @@ class Spans(Structure):
                 log_z[entry] = _draw_in_logs(*_tables(scores, entry), generators[entry], y[entry])
         possible(log_z)
         return y
-
-    def _best(self, scores: Scores) -> tuple[Labels, Values]:
-        y, values = np.full(scores.parts[0].shape[:3], -1, np.int32), np.empty(len(scores.lengths))
-        over_batch(len(values), self.n_threads, lambda first, last: _brackets(scores).best(first, last, values, y))
-        return y, values
 
 
 def _brackets(scores: Scores) -> Brackets:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ from structsvm.execution._stop import each_range
 from structsvm.features.inputs.masks import check_no_masks
 from structsvm.layers._chain import FLOATS, NARROW, is_plain, sum_rows, within
 from structsvm.parameters import checked_count
+
+if TYPE_CHECKING:
+    from structsvm.layers._spans import Entries
 
 T = TypeVar("T")
 
@@ -215,6 +218,42 @@ class Structure(ABC):
             scores = self.centred(scores, self.best(scores))
         log_z, marginals = self.sums(scores)
         return np.maximum(log_z - expected(scores, marginals), 0.0)
+
+
+class Summed(Structure):
+    """A structure whose sums are compiled; those of entries whose probabilities would underflow are sums of logs."""
+
+    n_threads: int
+
+    @abstractmethod
+    def batch(self, scores: Scores) -> Entries:
+        """The potentials for compiled code."""
+
+    @abstractmethod
+    def expect(
+        self, scores: Scores, log_z: Values, truth: Labels | None = None, known: Values | None = None
+    ) -> tuple[Floats, ...]:
+        """Write log partitions; the expected parts, less those of known outputs, whose scores are written."""
+
+    @abstractmethod
+    def log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
+        """Log partition of an entry and its expected parts, by sums of logs."""
+
+    def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
+        log_z = np.empty(len(scores.lengths))
+        if marginals:
+            return log_z, self.expect(scores, log_z)
+        for entry in self.batch(scores).sums(self.n_threads, log_z, None, None):
+            log_z[entry] = self.log_sums(scores, entry)[0]
+        return log_z, ()
+
+    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+        """In one go for each entry, where all of y is known."""
+        if scores.truth is None:
+            return super().sums_less(scores, y)
+        log_z, known = np.empty(len(y)), np.empty(len(y))
+        counts = self.expect(scores, log_z, scores.truth, known)
+        return log_z, possible_truths(known), counts
 
 
 def expected(scores: Scores, weights: Parts) -> Values:

@@ -237,11 +237,10 @@ class LatentRun(DualRun):
                 return "converged"
         if self.inner.is_solved:
             return "converged"
-        is_known = not np.isnan(self.primal)
+        primal = self.primal
         if solver.is_settled(self.inner):
             return "settled"
-        if not is_known:  # it was looked at; within a round it may rise
-            self.primal = np.nan
+        self.primal = primal  # it may have been looked at; within a round it may rise
         return "max_iter"
 
     def certify(self) -> None:

@@ -342,16 +342,9 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
                 raise ConlluError(f"{name}:{number}: {error}") from None
             continue
         if words:
-            wrong = next((k for k, word in enumerate(words) if word.head > len(words) or word.head == k + 1), None)
-            if wrong is not None:
-                at = first + wrong + sum(before <= wrong for before, _ in others)
-                what = "itself" if words[wrong].head == wrong + 1 else f"{words[wrong].head}, of {len(words)} words"
-                raise ConlluError(f"{name}:{at}: the head of word {wrong + 1} is {what}")
-            for k, (before, other) in enumerate(others):
-                if _last_word(other) > len(words):
-                    at = first + before + k
-                    raise ConlluError(f"{name}:{at}: {_id(other)!r:.40} ends after the last of {len(words)} words")
-            trees.append(DependencyTree(tuple(words), tuple(comments), tuple(others), (name, first)))
+            trees.append(
+                _checked(DependencyTree(tuple(words), tuple(comments), tuple(others), (name, first)), name, first)
+            )
         elif others:
             raise ConlluError(f"{name}:{first}: a sentence without words")
         else:
@@ -365,6 +358,20 @@ def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
             AdviceWarning,
         )
     return trees
+
+
+def _checked(tree: DependencyTree, name: str, first: int) -> DependencyTree:
+    """The tree of lines from `first` on; ConlluError for a head, or a line of several words, beyond its words."""
+    n = len(tree.words)
+    for k, word in enumerate(tree.words):
+        if word.head > n or word.head == k + 1:
+            at = first + k + sum(before <= k for before, _ in tree.others)
+            what = "itself" if word.head == k + 1 else f"{word.head}, of {n} words"
+            raise ConlluError(f"{name}:{at}: the head of word {k + 1} is {what}")
+    for k, (before, other) in enumerate(tree.others):
+        if _last_word(other) > n:
+            raise ConlluError(f"{name}:{first + before + k}: {_id(other)!r:.40} ends after the last of {n} words")
+    return tree
 
 
 def _add(line: str, words: list[Word], others: list[tuple[int, str]], marks: Counter[str]) -> None:

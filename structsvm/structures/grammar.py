@@ -39,6 +39,22 @@ MAX_CHAIN_SYMBOLS = 1_000_000  # in all chains together
 MAX_END_SYMBOLS = 10_000_000  # in the keys of all intermediates together, which are quadratic in a rule's length
 
 
+def check_rules(rules: list[Rule], h: int | None) -> None:
+    """Raise ValueError unless there are rules, all different, none of them empty, and few and short enough."""
+    if not rules:
+        raise ValueError("a grammar must have rules")
+    if len(rules) > MAX_RULES:
+        raise ValueError(f"a grammar of {len(rules)} rules is above the cap of {MAX_RULES} rules")
+    for rule, count in Counter(rules).items():
+        if count > 1:
+            raise ValueError(f"the rule {rule!s:.200} is given {count} times")
+        if not rule.rhs:
+            raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
+    longest = max(len(rule.rhs) for rule in rules)
+    if sum(len(rule.rhs) * min(len(rule.rhs), longest if h is None else h) for rule in rules) > MAX_END_SYMBOLS:
+        raise ValueError(f"rules of up to {longest} children are too long to be made binary; split them")
+
+
 class Grammar:
     r"""A context-free grammar, numbered and binarised.
 
@@ -97,24 +113,10 @@ class Grammar:
         uncounted: Iterable[str] = (),
     ) -> None:
         self.rules = parse_rules(rules) if isinstance(rules, str) else [Rule(lhs, tuple(rhs)) for lhs, rhs in rules]
-        if not self.rules:
-            raise ValueError("a grammar must have rules")
-        if len(self.rules) > MAX_RULES:
-            raise ValueError(f"a grammar of {len(self.rules)} rules is above the cap of {MAX_RULES} rules")
-        for rule, count in Counter(self.rules).items():
-            if count > 1:
-                raise ValueError(f"the rule {rule!s:.200} is given {count} times")
-            if not rule.rhs:
-                raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
         for name, value in (("h", 0 if h is None else h), ("max_unary", max_unary)):
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
                 raise ValueError(f"{name} must be an int of at least 0. Got {value!r:.80} instead.")
-        longest = max(len(rule.rhs) for rule in self.rules)
-        if (
-            sum(len(rule.rhs) * min(len(rule.rhs), longest if h is None else h) for rule in self.rules)
-            > MAX_END_SYMBOLS
-        ):
-            raise ValueError(f"rules of up to {longest} children are too long to be made binary; split them")
+        check_rules(self.rules, h)
         start = self.rules[0].lhs if start is None else start
         self.start = (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
         self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)

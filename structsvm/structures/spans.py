@@ -148,6 +148,7 @@ class SpanTemplates:
     ) -> None:
         self.texts, self.columns = tuple(dict.fromkeys(" ".join(text.split()) for text in texts)), tuple(columns)
         self.n_terminals, self.vectors = n_terminals, dict(vectors or {})
+        self.bits = bits
         of_vectors = [self._read_vector(text) for text in self.texts]
         read = [self._read(text) for text, part in zip(self.texts, of_vectors, strict=True) if part is None]
         templates = sorted(read, key=lambda one: one.kind)
@@ -157,37 +158,54 @@ class SpanTemplates:
             raise ValueError(f"{len(templates)} templates are more than {MOST_TEMPLATES}")
         counts = np.bincount([one.kind for one in templates], minlength=4).tolist()
         self.n_spans, self.n_splits, self.n_rule_splits, self.n_rests = counts
-        n_hashed = self.n_spans + len(templates)
-        self.n_numbers = sum(self.vectors.values()) if any(of_vectors) else 0
-        self.n_keys, self.n_number_rows = n_hashed + self.n_numbers, 0
+        # A template's own seed keeps it apart from the others. Numbers are the same in every process.
+        seeds = _mixed(np.arange(len(templates), dtype=np.uint32) + np.uint32(0x7EED))
+        self._number_rows(list(filter(None, of_vectors)), self.n_spans + len(templates))
+        self._hashed_rows(templates)
+        self._lengths_and_groups(templates[: self.n_spans], seeds)
+        self._columns_of_keys(templates, seeds)
+
+    def _number_rows(self, of_vectors: list[tuple[int, int, str]], n_hashed: int) -> None:
+        """Give templates of vectors their columns among `keys`, behind those of hashes, and their rows."""
+        self.n_numbers, self.n_number_rows = sum(self.vectors.values()) if of_vectors else 0, 0
+        self.n_keys = n_hashed + self.n_numbers
         column = dict(zip(self.vectors, np.cumsum([n_hashed, *self.vectors.values()]).tolist(), strict=False))
         table = []
-        for side, offset, name in filter(None, of_vectors):
+        for side, offset, name in of_vectors:
             table.append((side, offset, column[name], self.vectors[name], self.n_number_rows))
             self.n_number_rows += self.vectors[name]
         self.of_vectors = np.array(table, dtype=np.int32).reshape(-1, 5)
-        sizes = [0 if not one.is_table else n_terminals + 1 if one.parts else len(LENGTHS) + 1 for one in templates]
-        self.bits = bits
-        ends = np.cumsum(sizes)
-        rule_bits, n_others = max(bits - RULE_BITS, 1), self.n_spans + self.n_splits
-        self.n_rows = int(sum(sizes)) + (1 << bits if 0 in sizes[:n_others] else 0)
+
+    def _hashed_rows(self, templates: list[SpanTemplate]) -> None:
+        """Give templates their rows: tables their own, before those that all others share."""
+        of_table = [self.n_terminals + 1 if one.parts else len(LENGTHS) + 1 for one in templates]
+        sizes = [size if one.is_table else 0 for one, size in zip(templates, of_table, strict=True)]
+        n_own, rule_bits, n_others = sum(sizes), max(self.bits - RULE_BITS, 1), self.n_spans + self.n_splits
+        self.n_rows = n_own + (1 << self.bits if 0 in sizes[:n_others] else 0)
         self.n_rule_rows = 1 << rule_bits if n_others < len(templates) else 0
-        first = [end - size if size else sum(sizes) for size, end in zip(sizes, ends, strict=True)]
-        self.first_row = np.array([0 if one.rule else k for one, k in zip(templates, first, strict=True)], np.int32)
-        of_hash = [32 - (rule_bits if one.rule else bits) for one in templates]
-        self.shift = np.array([0 if size else k for size, k in zip(sizes, of_hash, strict=True)], dtype=np.int32)
-        # A template's own seed keeps it apart from the others. Numbers are the same in every process.
-        seeds = _mixed(np.arange(len(templates), dtype=np.uint32) + np.uint32(0x7EED))
+        first, shift = np.zeros((2, len(templates)), dtype=np.int32)
+        for t, (one, size) in enumerate(zip(templates, sizes, strict=True)):
+            first[t] = 0 if one.rule else sum(sizes[:t]) if size else n_own
+            shift[t] = 0 if size else 32 - (rule_bits if one.rule else self.bits)
+        self.first_row, self.shift = first, shift
+
+    def _lengths_and_groups(self, of_spans: list[SpanTemplate], seeds: NDArray[np.uint32]) -> None:
+        """Set the terms of templates of spans by the class of the length, and their order by what they depend on."""
         classes = np.arange(len(LENGTHS) + 1, dtype=np.uint32)
         self.lengths = np.zeros((len(classes), self.n_spans), dtype=np.uint32)
-        for t, one in enumerate(templates[: self.n_spans]):
+        for t, one in enumerate(of_spans):
             if one.length:
                 self.lengths[:, t] = classes if one.is_table else _mixed(classes + seeds[t])
-        of_span = [one.group for one in templates[: self.n_spans]]
-        self.group = np.argsort(of_span, kind="stable").astype(np.int32)
-        self.group_ptr = np.searchsorted(np.sort(of_span), np.arange(6)).astype(np.int32)
-        # Columns of `keys`: begins, ends, those of one position. Each is a sum over one part or more. After them stand
-        # those of the word before a position, for templates of all words.
+        groups = [one.group for one in of_spans]
+        self.group = np.argsort(groups, kind="stable").astype(np.int32)
+        self.group_ptr = np.searchsorted(np.sort(groups), np.arange(6)).astype(np.int32)
+
+    def _columns_of_keys(self, templates: list[SpanTemplate], seeds: NDArray[np.uint32]) -> None:
+        """Columns of `keys`: begins, ends, those of one position; each is a sum over one part or more.
+
+        After them stand those of the word before a position, for templates of all words.
+        """
+        n_hashed = self.n_spans + len(templates)
         self._of_all = [t for t, one in enumerate(templates) if one.sees_all]
         groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(n_hashed + len(self._of_all))]
         for t, one in enumerate(templates):

@@ -331,11 +331,7 @@ def as_bags(
     check_no_dates(y)
     is_table = getattr(y, "ndim", 1) == 2
     if is_sparse(y) or (is_table and (hasattr(y, "columns") or y.dtype.kind in "fb" or is_indicator(y))):
-        names = [plain(name) for name in getattr(y, "columns", range(y.shape[1]))]
-        rows = csr_array(y, dtype=np.float64)
-        ends = rows.indptr.tolist()
-        pairs = [(names[k], weight) for k, weight in zip(rows.indices.tolist(), rows.data.tolist(), strict=True)]
-        return names, [{k: v for k, v in pairs[a:b] if v != 0.0} for a, b in pairwise(ends)]
+        return bags_of_matrix(y)
     rows = y if hasattr(y, "__iter__") else np.asarray(y)
     if isinstance(rows, np.ndarray) and rows.ndim == 0:
         raise ValueError(f"y must hold the candidate labels of each example, got {y!r:.80}")
@@ -347,16 +343,23 @@ def as_bags(
     if None in found:
         raise ValueError("y holds a set of candidate labels with None in it; None alone: it may be any")
     marks = [label for label in found if is_unknown(label, unknown)]
-    if marks:
-        for i, bag in enumerate(bags):
-            if bag is not None and len(bag) > 1 and any(mark in bag for mark in marks):
-                raise ValueError(f"example {i} has {marks[0]!r} among its candidates; alone it means: not known")
-        others = [label for label in found if label not in marks]
-        alone = (bag[0] for bag in bags if isinstance(bag, list) and len(bag) == 1)
-        say_unknown(alone, unknown, others if is_new else None, "rows")
-        found = dict.fromkeys(others)
-        bags = [None if bag is not None and len(bag) == 1 and next(iter(bag)) in marks else bag for bag in bags]
-    return list(found), bags
+    if not marks:
+        return list(found), bags
+    for i, bag in enumerate(bags):
+        if bag is not None and len(bag) > 1 and any(mark in bag for mark in marks):
+            raise ValueError(f"example {i} has {marks[0]!r} among its candidates; alone it means: not known")
+    others = [label for label in found if label not in marks]
+    alone = (bag[0] for bag in bags if isinstance(bag, list) and len(bag) == 1)
+    say_unknown(alone, unknown, others if is_new else None, "rows")
+    return others, [None if bag is not None and len(bag) == 1 and next(iter(bag)) in marks else bag for bag in bags]
+
+
+def bags_of_matrix(y: Any) -> tuple[list[Hashable], list[dict[Hashable, float]]]:
+    """``(labels, bags)`` of a matrix with a column per label: the candidates of a row are those not 0, with weights."""
+    names = [plain(name) for name in getattr(y, "columns", range(y.shape[1]))]
+    rows = csr_array(y, dtype=np.float64)
+    pairs = [(names[k], weight) for k, weight in zip(rows.indices.tolist(), rows.data.tolist(), strict=True)]
+    return names, [{k: v for k, v in pairs[a:b] if v != 0.0} for a, b in pairwise(rows.indptr.tolist())]
 
 
 def is_indicator(y: AnyArray) -> bool:

@@ -55,20 +55,7 @@ def prepare(
     parameter, if another one is asked for.
     """
     if before is not None:
-        check_unchanged(params, before, SETTLED)
-        check_group_unchanged("grammar", TreebankGrammar, params, before, OF_GRAMMAR)
-        check_group_unchanged("features", SpanFeatures, params, before, OF_FEATURES)
-        before.set_columns(features_of(params).columns)
-        encoded = encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
-        own = before.terminals.own
-        if own.vectors:
-            tokens, numbers = _vectors(own, encoded)
-            for token, row in zip(tokens, later_vectors(numbers, own), strict=True):
-                token.numbers = row
-        if before.result is None or before.oracle.loss_name != params.loss:
-            oracle = before.oracle
-            before = before.as_prior(_oracle(params, before.terminals, oracle.grammar, encoded, oracle))
-        return before, Trees(encoded, weight=weight)
+        return _resumed(params, trees, before, weight)
     settings = grammar_of(params)
     terminals = Terminals.of_trees(params.terminals, trees, settings.min_count, features_of(params).columns)
     encoded = encode_trees(terminals, settings.v, trees)
@@ -77,6 +64,34 @@ def prepare(
         n = len(tree.leaves())
         if n > params.max_length:
             raise ValueError(f"tree {i}: {n} words are more than the cap max_length={params.max_length}")
+    oracle = _oracle(params, terminals, _grammar_of_trees(params, terminals, encoded), encoded)
+    model = GrammarModel(terminals, oracle, settings.v, seen=seen_words(params, trees))
+    return model, Trees(encoded, weight=weight)
+
+
+def _resumed(
+    params: Params, trees: Sequence[Tree], before: GrammarModel, weight: Weights | None
+) -> tuple[GrammarModel, Trees]:
+    """A model to resume, whose parameters are unchanged, and trees encoded for it."""
+    check_unchanged(params, before, SETTLED)
+    check_group_unchanged("grammar", TreebankGrammar, params, before, OF_GRAMMAR)
+    check_group_unchanged("features", SpanFeatures, params, before, OF_FEATURES)
+    before.set_columns(features_of(params).columns)
+    encoded = encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
+    own = before.terminals.own
+    if own.vectors:
+        tokens, numbers = _vectors(own, encoded)
+        for token, row in zip(tokens, later_vectors(numbers, own), strict=True):
+            token.numbers = row
+    if before.result is None or before.oracle.loss_name != params.loss:
+        oracle = before.oracle
+        before = before.as_prior(_oracle(params, before.terminals, oracle.grammar, encoded, oracle))
+    return before, Trees(encoded, weight=weight)
+
+
+def _grammar_of_trees(params: Params, terminals: Terminals, encoded: Sequence[Tree]) -> Grammar:
+    """The grammar read off encoded trees."""
+    settings = grammar_of(params)
     rules = dict.fromkeys(rule for tree in encoded for rule in known_or_all_rules(tree, settings.v))
     if terminals.finds_tags:
         unknown = "<unk" if terminals.kind == "words" else ""  # any tags that are given may be new
@@ -88,20 +103,17 @@ def prepare(
         raise ValueError(
             "no tree is known with its root, or no node with its children: there is no grammar to read off"
         )
-    longest = max(_longest_chain(tree) for tree in encoded)
     by_rule = sees_rules(make_templates(params, terminals))
     grammar = Grammar(
         rules,
         starts,
         h=int(not by_rule) if isinstance(settings.h, str) else settings.h,
-        max_unary=longest if settings.max_unary is None else settings.max_unary,
+        max_unary=max(map(_longest_chain, encoded)) if settings.max_unary is None else settings.max_unary,
         uncounted=EVALB_DELETED,
     )
     if settings.v == 1:
         check_categories(grammar)
-    oracle = _oracle(params, terminals, grammar, encoded)
-    model = GrammarModel(terminals, oracle, settings.v, seen=seen_words(params, trees))
-    return model, Trees(encoded, weight=weight)
+    return grammar
 
 
 def _tokens_of(tree: Tree) -> list[Token]:

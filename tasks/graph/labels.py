@@ -87,27 +87,7 @@ def encode_labels(
     """
     if labels is not None:
         unknown = mark_for(unknown, labels)
-    some: dict[frozenset[Hashable], int] = {}
-    if all(isinstance(own, np.ndarray) and own.dtype.kind in "biuU" for own in y) and y:
-        used, inverse = np.unique(np.concatenate(y), return_inverse=True)
-        distinct: list[Any] = used.tolist()
-    else:
-        flat = [own.tolist() if isinstance(own, np.ndarray) else own for own in y]
-        places: dict[Hashable, int] = {}
-        ids = []
-        for i, own in enumerate(flat):
-            for v, label in enumerate(own):
-                label = label.item() if isinstance(label, np.generic) else label
-                if isinstance(label, set):
-                    members = frozenset(_checked(member, i, v) for member in label)
-                    if not members or None in members:
-                        raise ValueError(f"graph {i}, node {v}: {label!r:.80} is no set of labels; None: it may be any")
-                    if len(members) > 1:
-                        ids.append(-1 - some.setdefault(members, 1 + len(some)))
-                        continue
-                    (label,) = members
-                ids.append(places.setdefault(_checked(label, i, v), len(places)))
-        distinct, inverse = list(places), np.array(ids, dtype=np.int64)
+    distinct, inverse, some = _distinct(y)
     named = list(dict.fromkeys(chain((label for label in distinct if label is not None), *some)))
     if any(is_unknown(member, unknown) for members in some for member in members):
         raise ValueError("y holds a set with -1, or another mark of labels that are not known; None: it may be any")
@@ -127,6 +107,29 @@ def encode_labels(
         sets[s] = [label in members for label in labels]
     label_ids = np.array([*table, *range(-1 - len(some), 0)], dtype=np.int32)[inverse]
     return labels, label_ids, sets
+
+
+def _distinct(y: list[Any]) -> tuple[list[Any], NDArray[np.int64], dict[frozenset[Hashable], int]]:
+    """The distinct labels; of each node the place of its label, or -1 - s for set s; the sets with their s, from 1."""
+    if y and all(isinstance(own, np.ndarray) and own.dtype.kind in "biuU" for own in y):
+        used, inverse = np.unique(np.concatenate(y), return_inverse=True)
+        return used.tolist(), inverse, {}
+    some: dict[frozenset[Hashable], int] = {}
+    places: dict[Hashable, int] = {}
+    ids = []
+    for i, own in enumerate(y):
+        for v, label in enumerate(own.tolist() if isinstance(own, np.ndarray) else own):
+            label = label.item() if isinstance(label, np.generic) else label
+            if isinstance(label, set):
+                members = frozenset(_checked(member, i, v) for member in label)
+                if not members or None in members:
+                    raise ValueError(f"graph {i}, node {v}: {label!r:.80} is no set of labels; None: it may be any")
+                if len(members) > 1:
+                    ids.append(-1 - some.setdefault(members, 1 + len(some)))
+                    continue
+                (label,) = members
+            ids.append(places.setdefault(_checked(label, i, v), len(places)))
+    return list(places), np.array(ids, dtype=np.int64), some
 
 
 def _first_other(y: list[Any], labels: Sequence[Hashable], unknown: object) -> str:

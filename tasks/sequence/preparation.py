@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,33 +86,53 @@ def prepare(
     if params.segments:
         check_segments(params)
         X = read(X)
-        if before is None:
-            return _new_model_of_segments(params, X, y, lengths, classes, weight)
-        return before, _segments_for_model(params, X, y, before, lengths, classes, weight)
     if before is None:
         return _new_model(params, X, y, lengths, classes, weight)
     return before, _for_model(params, X, y, before, lengths, classes, weight, held_out=held_out)
 
 
 class Known(NamedTuple):
-    """Labels as far as y tells them: see `encode_known`."""
+    """Labels as far as y tells them: see `encode_known`. For segments they are tags, with the form of the segments."""
 
     labels: Sequence[Hashable]
     label_ids: NDArray[np.int32]
     sets: LabelSets
+    segments: Segments | None = None
+    tags: Sequence[Sequence[KnownTag]] = ()
 
 
-class KnownSegments(NamedTuple):
-    """Tags of segments as far as y tells them, with the form of the segments."""
+def _known_labels(
+    params: LabelerParams,
+    y: LabelsLike | None,
+    tokens: Tokens | Columns,
+    classes: Iterable[Hashable] | None,
+    before: SequenceModel | None = None,
+) -> Known:
+    """Read labels of tokens, or tags of segments, off y: those of a model, or of y and `classes`."""
+    unknown, own = getattr(params, "unknown", AUTO), None if before is None else before.segments
+    if not params.segments:
+        if before is not None:
+            check_classes(classes, before.labels)
+        settled = None if classes is None else sort_labels(listed(classes))
+        return Known(*encode_known(y, tokens, settled if before is None else before.labels, unknown))
+    spans, form = given(y, tokens.lengths, params.constraints, own, unknown)
+    segments = Segments(form, NONE if own is None else own.phrases)
+    tags = segments.tags(spans, tokens.lengths, params.broken)
+    if before is None or own is None:
+        labels: Sequence[Hashable] = all_tags(tags, classes, segments.scheme)
+    else:
+        check_classes(None if classes is None else all_tags([], classes, own.scheme), before.labels)
+        labels = before.labels
+    return Known(*encode_known(tags, tokens, labels), segments, tags)
 
-    labels: Sequence[Hashable]
-    label_ids: NDArray[np.int32]
-    sets: LabelSets
-    segments: Segments
-    tags: Sequence[Sequence[KnownTag]]
 
-
-K = TypeVar("K", Known, KnownSegments)
+def _repaired(params: LabelerParams, known: Known, tokens: Tokens, *, is_open: bool) -> Known:
+    """Labels that obey the constraints, if they are to be repaired; tags of segments obey them as they are."""
+    if params.broken != "repair" or params.segments:
+        return known
+    check_all_known(known.sets)
+    labels, label_ids = repair(params.constraints, known.labels, known.label_ids, tokens.offsets, is_open=is_open)
+    return known._replace(labels=labels, label_ids=label_ids)
 
 
 def _for_model(
@@ -126,20 +147,19 @@ def _for_model(
     held_out: bool,
 ) -> LabeledSequences:
     """Labelled sequences for a model that is trained further, or labels them."""
-    check_classes(classes, before.labels)
+    if bool(params.segments) != (before.segments is not None):
+        raise unlike("segments", params.segments, before.segments is not None)
     has_kinds = before.encoder.has_kinds and not held_out
     X = before.encoder.columns_of(X, lengths, fit=False) if has_kinds else X
-    tokens = before.in_units(before.later(before.encoder.transform(X, lengths)))
-    labels, label_ids, sets = encode_known(y, tokens, before.labels, getattr(params, "unknown", AUTO))
-    if params.broken == "repair":
-        check_all_known(sets)
-        _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
+    tokens = before.later(before.encoder.transform(X, lengths))
+    if before.segments is not None:
+        tokens = before.segments.with_phrases(X, tokens)
+    tokens = before.in_units(tokens)
+    known = _repaired(params, _known_labels(params, y, tokens, classes, before), tokens, is_open=False)
     if has_kinds and len(tokens):
-        tokens = before.encoder.labelled(
-            cast(Columns, X), tokens, label_ids, _counted(tokens, label_ids < len(labels), weight)
-        )
-    check_unchanged(params, before, label_ids[label_ids < len(labels)])
-    return examples_of(tokens, label_ids, sets, weight)
+        tokens = before.encoder.labelled(cast(Columns, X), tokens, known.label_ids, _counted(tokens, known, weight))
+    check_unchanged(params, before, known.label_ids[known.label_ids < len(known.labels)])
+    return examples_of(tokens, known.label_ids, known.sets, weight)
 
 
 def _new_model(
@@ -150,90 +170,38 @@ def _new_model(
     classes: Iterable[Hashable] | None,
     weight: ArrayLike | None,
 ) -> tuple[SequenceModel, LabeledSequences]:
-    """A new model of labels, and its examples."""
-    settled = None if classes is None else sort_labels(listed(classes))
-
-    def known_of(tokens: Tokens | Columns) -> Known:
-        return Known(*encode_known(y, tokens, settled, getattr(params, "unknown", AUTO)))
-
+    """A new model of labels, or of the tags of segments, and its examples."""
+    known_of = partial(_known_labels, params, y, classes=classes)
     X, choice, known = _with_templates(params, X, known_of, lengths, weight)
     encoder = make_encoder(params, None if choice is None else choice.templates)
-    X = encoder.columns_of(X, lengths, fit=True) if encoder.kinds else X
+    has_kinds = bool(encoder.kinds) and not params.segments
+    X = encoder.columns_of(X, lengths, fit=True) if has_kinds else X
     tokens = encoder.fit_transform(X, lengths)
-    labels, label_ids, sets = known or known_of(tokens)
-    if isinstance(X, Columns):
-        warn_of_columns(X, labels, label_ids)
-    if params.broken == "repair":
-        check_all_known(sets)
-        labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
-    if encoder.kinds:
-        tokens = encoder.learn_kinds(
-            cast(Columns, X), tokens, label_ids, _counted(tokens, label_ids < len(labels), weight)
-        )
-    return _model_of(params, encoder, tokens, Known(labels, label_ids, sets), choice, weight)
-
-
-def _segments_for_model(
-    params: LabelerParams,
-    X: SequencesLike,
-    y: LabelsLike | None,
-    before: SequenceModel,
-    lengths: ArrayLike | None,
-    classes: Iterable[Hashable] | None,
-    weight: ArrayLike | None,
-) -> LabeledSequences:
-    """As `_for_model`, for whole segments."""
-    segments = before.segments
-    if segments is None:
-        raise unlike("segments", params.segments, False)
-    tokens = before.in_units(segments.with_phrases(X, before.later(before.encoder.transform(X, lengths))))
-    spans, form = given(y, tokens.lengths, params.constraints, segments, getattr(params, "unknown", AUTO))
-    tags = dataclasses.replace(segments, form=form).tags(spans, tokens.lengths, params.broken)
-    check_classes(None if classes is None else all_tags([], classes, segments.scheme), before.labels)
-    labels, label_ids, sets = encode_known(tags, tokens, before.labels)
-    check_unchanged(params, before, label_ids[label_ids < len(labels)])
-    return examples_of(tokens, label_ids, sets, weight)
-
-
-def _new_model_of_segments(
-    params: LabelerParams,
-    X: SequencesLike,
-    y: LabelsLike | None,
-    lengths: ArrayLike | None,
-    classes: Iterable[Hashable] | None,
-    weight: ArrayLike | None,
-) -> tuple[SequenceModel, LabeledSequences]:
-    """As `_new_model`, for whole segments."""
-
-    def known_of(tokens: Tokens | Columns) -> KnownSegments:
-        spans, form = given(y, tokens.lengths, params.constraints, unknown=getattr(params, "unknown", AUTO))
-        segments = Segments(form, NONE)
-        tags = segments.tags(spans, tokens.lengths, params.broken)
-        labels = all_tags(tags, classes, segments.scheme)
-        return KnownSegments(*encode_known(tags, tokens, labels), segments, tags)
-
-    X, choice, known = _with_templates(params, X, known_of, lengths, weight)
-    encoder = make_encoder(params, None if choice is None else choice.templates)
-    tokens = encoder.fit_transform(X, lengths)
-    if encoder.n_bigrams:
+    if params.segments and encoder.n_bigrams:
         raise ValueError(
             "templates that begin with 'B' and a feature need segments=False: phrases take their place "
             "('record-tokens' are 'records' without them)"
         )
     known = known or known_of(tokens)
-    segments, length = known.segments, length_of(params.segments) or usual_length(known.tags)
-    segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
-    tokens = dataclasses.replace(tokens, bigrams=phrases)
-    return _model_of(params, encoder, tokens, Known(*known[:3]), choice, weight, segments)
+    if isinstance(X, Columns) and not params.segments:
+        warn_of_columns(X, known.labels, known.label_ids)
+    known = _repaired(params, known, tokens, is_open=classes is None)
+    if has_kinds:
+        tokens = encoder.learn_kinds(cast(Columns, X), tokens, known.label_ids, _counted(tokens, known, weight))
+    if known.segments is not None:
+        length = length_of(params.segments) or usual_length(known.tags)
+        known.segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
+        tokens = dataclasses.replace(tokens, bigrams=phrases)
+    return _model_of(params, encoder, tokens, known, choice, weight)
 
 
 def _with_templates(
     params: LabelerParams,
     X: SequencesLike,
-    known_of: Callable[[Columns], K],
+    known_of: Callable[[Columns], Known],
     lengths: ArrayLike | None,
     weight: ArrayLike | None,
-) -> tuple[SequencesLike, TemplateChoice | None, K | None]:
+) -> tuple[SequencesLike, TemplateChoice | None, Known | None]:
     """Return ``(X, choice, known)``: X as columns if its tokens are words, the choice of templates, and what is known.
 
     Without a choice both are None.
@@ -254,10 +222,9 @@ def _model_of(
     known: Known,
     choice: TemplateChoice | None,
     weight: ArrayLike | None,
-    segments: Segments | None = None,
 ) -> tuple[SequenceModel, LabeledSequences]:
     """A new model of encoded tokens, and these as its examples, in their units."""
-    labels, label_ids, sets = known
+    labels, label_ids, sets, segments, _ = known
     seen, seen_ids = _of_weight(tokens, label_ids, weight)
     units = _units_of(encoder, seen)
     oracle = make_oracle(params, encoder, labels, seen_ids[seen_ids < len(labels)], segments=segments, units=units)
@@ -266,9 +233,9 @@ def _model_of(
     return model, examples_of(model.in_units(tokens), label_ids, sets, weight)
 
 
-def _counted(tokens: Tokens, is_known: NDArray[np.bool_], weight: ArrayLike | None) -> NDArray[np.bool_]:
+def _counted(tokens: Tokens, known: Known, weight: ArrayLike | None) -> NDArray[np.bool_]:
     """Tokens whose labels are known, of sequences of weight."""
-    weights = checked_sample_weight(weight, len(tokens))
+    weights, is_known = checked_sample_weight(weight, len(tokens)), known.label_ids < len(known.labels)
     return is_known if weights is None else is_known & np.repeat(weights > 0.0, tokens.lengths)
 
 

@@ -260,3 +260,21 @@ def test_weights_are_arrays_and_expansions_are_support_vectors():
         assert vectors.members[vectors.slots].max() < 12
         assert not hasattr(run, "weights")
         assert run.intercept.shape == ((2, 2) if solver == "Pairwise" else (2,))
+
+
+# Parameters that solvers of the dual have in common, and those that one of them lacks: a quadratic penalty leaves
+# Frank and Wolfe no corner to go to, and a likelihood has no slacks. To resume is for estimators, by `warm_start`.
+SHARED = ("C", "rescaling", "penalty", "max_iter", "tol", "random_state", "n_jobs", "checkpoint")
+LACKING = {"FrankWolfe": {"penalty"}} | dict.fromkeys(LIKELIHOODS, frozenset({"rescaling", "penalty"}))
+
+
+@pytest.mark.parametrize("name", ["LaRank", "CuttingPlane", "PassiveAggressive", *LACKING])
+def test_parameters_of_the_dual_are_there_or_refused_by_name(name):
+    kind = SOLVERS[name]
+    lacking = set(SHARED) - set(kind.parameter_names())
+    assert lacking == LACKING.get(name, set())
+    for parameter in (*lacking, "warm_start"):
+        with pytest.raises(TypeError, match=rf"{name}\.__init__\(\) got an unexpected keyword argument '{parameter}'"):
+            kind(**{parameter: "quadratic"})
+        with pytest.raises(ValueError, match=f"{name} has no parameter '{parameter}'"):
+            kind().set_params(**{parameter: "quadratic"})

@@ -110,6 +110,11 @@ class Graphs:
 
     def check(self) -> None:
         """Raise ValueError, naming graph and edge, unless the arrays fit one another and the graphs are simple."""
+        self._check_arrays()
+        self._check_edges()
+        self._check_weights()
+
+    def _check_arrays(self) -> None:
         n_nodes, n_edges = self.n_nodes, self.n_edges
         kinds = (
             ("node_bounds", self.node_bounds, np.int64, 1),
@@ -137,7 +142,9 @@ class Graphs:
             raise ValueError(
                 f"the graphs' edge_features have shape {self.edge_features.shape}, expected ({n_edges}, at least 1)"
             )
-        of = np.repeat(np.arange(len(self)), np.diff(self.edge_bounds))
+
+    def _check_edges(self) -> None:
+        of, sizes = np.repeat(np.arange(len(self)), np.diff(self.edge_bounds)), np.diff(self.node_bounds)
         low, high = self.edges.min(axis=1), self.edges.max(axis=1)
         for edge in np.flatnonzero((low < 0) | (high >= sizes[of]))[:1].tolist():
             graph, e = self.place_of_edge(edge)
@@ -150,7 +157,7 @@ class Graphs:
             graph, e = self.place_of_edge(edge)
             raise ValueError(f"graph {graph}: the features of edge {e} hold NaN or infinity")
         first = self.node_bounds[of]
-        key = (first + low) * (n_nodes + 1) + high
+        key = (first + low) * (self.n_nodes + 1) + high
         order = np.argsort(key, kind="stable")
         again = np.flatnonzero(key[order][1:] == key[order][:-1]) + 1
         if len(again):
@@ -158,10 +165,13 @@ class Graphs:
             graph, e = self.place_of_edge(edge)
             before = self.place_of_edge(int(order[np.searchsorted(key[order], key[edge])]))[1]
             raise ValueError(f"graph {graph}: edge {e} joins nodes {low[edge]} and {high[edge]}, as edge {before} does")
+
+    def _check_weights(self) -> None:
         weights = self.node_weights
-        if weights is not None:
-            if weights.shape != (n_nodes,) or weights.dtype != np.float64:
-                raise ValueError(f"the graphs' node_weights must be {n_nodes} numbers, float64")
-            for node in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))[:1].tolist():
-                graph, v = self.place_of_node(node)
-                raise ValueError(f"graph {graph}: the weight of node {v} must be finite and >= 0, got {weights[node]}")
+        if weights is None:
+            return
+        if weights.shape != (self.n_nodes,) or weights.dtype != np.float64:
+            raise ValueError(f"the graphs' node_weights must be {self.n_nodes} numbers, float64")
+        for node in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))[:1].tolist():
+            graph, v = self.place_of_node(node)
+            raise ValueError(f"graph {graph}: the weight of node {v} must be finite and >= 0, got {weights[node]}")

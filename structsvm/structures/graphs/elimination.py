@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +46,63 @@ class Elimination(NamedTuple):
     def width(self) -> int:
         """The largest separator: 1 for forests, a bound on the tree-width."""
         return int(np.diff(self.bounds).max(initial=0))
+
+
+class JunctionTrees(NamedTuple):
+    """The distinct junction trees of a set of graphs, one after the other.
+
+    Attributes
+    ----------
+    of_graph : int32 array of shape (n_graphs,)
+        The tree of each graph; -1: it has none.
+    nodes, entries : int64 arrays of shape (n_trees + 1,)
+        Where the nodes, and the entries of separators, of each tree begin.
+    order, bounds, separators, edges, slots : arrays
+        See `Elimination`. All but `bounds` end with a 0, so that each has a place in memory.
+    """
+
+    of_graph: NDArray[np.int32]
+    nodes: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    order: NDArray[np.int32]
+    bounds: NDArray[np.int64]
+    separators: NDArray[np.int32]
+    edges: NDArray[np.int32]
+    slots: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, plans: Sequence[Elimination | str]) -> Self:
+        """The trees of graphs by their plans; those of one object are one tree."""
+        distinct = {id(plan): plan for plan in plans if isinstance(plan, Elimination)}
+        index, trees = {key: k for k, key in enumerate(distinct)}, list(distinct.values())
+
+        def joined(name: str) -> NDArray[np.int32]:
+            return np.concatenate([*(getattr(tree, name) for tree in trees), np.zeros(1, dtype=np.int32)])
+
+        return cls(
+            np.array([index.get(id(plan), -1) for plan in plans], dtype=np.int32),
+            np.cumsum([0, *(len(tree.order) for tree in trees)], dtype=np.int64),
+            np.cumsum([0, *(len(tree.separators) for tree in trees)], dtype=np.int64),
+            joined("order"),
+            np.concatenate([np.zeros(0, dtype=np.int64), *(tree.bounds for tree in trees)]),
+            joined("separators"),
+            joined("edges"),
+            joined("slots"),
+        )
+
+    def sizes(self, n_labels: int, most: int) -> tuple[int, int, int]:
+        """Most nodes of a tree, entries of its messages, and entries of a clique's table; ValueError if they are more
+        than `most` bytes.
+        """
+        n_nodes = message_size = table = 0
+        for k, (first, last) in enumerate(pairwise(self.nodes.tolist())):
+            widths = np.diff(self.bounds[first + k : last + k + 1]).astype(np.float64)
+            size, widest = float((float(n_labels) ** widths).sum()), int(widths.max(initial=0))
+            if (2 * size + float(n_labels) ** (widest + 1)) * 8 > most:
+                raise ValueError(f"the tables of a graph of {len(widths)} nodes take more than {most} bytes")
+            n_nodes, message_size = max(n_nodes, last - first), max(message_size, int(size))
+            table = max(table, n_labels ** (widest + 1))
+        return n_nodes, message_size, table
 
 
 def eliminate(n_nodes: int, edges: NDArray[np.int32], widest: int) -> Elimination | None:

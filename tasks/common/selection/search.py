@@ -259,6 +259,8 @@ class Search:
         The training that runs.
     held : Held
         How the held-out examples were predicted at the best value.
+    rows : ndarray of int
+        Their indices.
     models : list of TaskModel
         Per split of the examples, the model at the best value.
     states : sequence of dict
@@ -274,6 +276,7 @@ class Search:
     whole: Search | None = None
     model: Any
     examples: Any
+    rows: Integers
 
     def __init__(
         self, model: TaskModel, examples: Examples, solver: Solver, values: Sequence[float] | None = None
@@ -410,8 +413,12 @@ class Search:
 
     def _scores(self, parts: Sequence[Part]) -> Held:
         """How the held-out examples of parts are predicted."""
-        held = joined([part.held_out_scores() for part in parts])
+        scores = [part.held_out_scores() for part in parts]
+        held = joined(scores)
         self.metric, self.n_held_out = held.metric, len(held.numerator)
+        self.rows = np.concatenate(
+            [part.held_out for part, own in zip(parts, scores, strict=True) if own.metric == held.metric]
+        )
         if self.repeats > 1:
             times = self.n_held_out // len(np.unique(np.concatenate([part.held_out for part in parts])))
             self.n_held_out //= times
