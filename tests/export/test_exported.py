@@ -192,6 +192,21 @@ def test_javascript_labels_as_python_does(exported, tmp_path, name):
     ]
 
 
+HALVES = r"""
+const tagger = await load(readFileSync(process.argv[2]));
+for (const x of [["\ud83d", "\ude00", "é", "a"], ["\ufffd", "\ufffd", "é", "a"]]) {
+  console.log(JSON.stringify([tagger.kbest(x, 3), [...tagger.probability(x)].map((row) => [...row])]));
+}
+"""
+
+
+def test_halves_of_pairs_in_neighbouring_words_stay_apart(exported):
+    """They are encoded in one call, where they must not become one letter."""
+    done = node(exported, HALVES, exported / "model.bin")
+    first, second = done.stdout.splitlines()
+    assert first == second, done.stderr
+
+
 REFUSALS = """
 const model = readFileSync(process.argv[2]);
 const tagger = await load(model.buffer.slice(model.byteOffset, model.byteOffset + model.length));
