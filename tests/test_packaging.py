@@ -492,7 +492,7 @@ def test_the_sdist_of_the_runtime_compiles_by_itself(checkout, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
         archive.extractall(tmp_path / "wheel")
-    for structure in ("sequences", "documents", "trees"):
+    for structure in ("sequences", "segments", "documents", "trees"):
         (library,) = (tmp_path / "wheel" / "structsvm_runtime").glob(f"_{structure}.*")
         assert ctypes.CDLL(str(library)).structsvm_predict
 
