@@ -1,4 +1,4 @@
-"""Names and weights of label-sequence models as JSON, for programs that decode by themselves: `docs/runtime/json.md`."""
+"""Names and weights of label-sequence models as JSON, for programs that decode themselves: `docs/runtime/json.md`."""
 
 from __future__ import annotations
 
