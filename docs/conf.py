@@ -174,10 +174,10 @@ def show_run(_app, name, source):
 
 def show_live(_app, _name, source):
     """In the place of ``<!-- shown here: EXPRESSION -->`` its value, as a notebook shows it."""
-    mark = re.search(r"^<!-- shown here: (.+?) -->$", source[0], flags=re.MULTILINE)
-    if mark is not None:
-        names, _ = run_program(source[0][: mark.start()] + f"```python\nshown = {mark[1]}\n```\n")
-        source[0] = source[0].replace(mark[0], f"```{{raw}} html\n{names['shown']._repr_html_()}\n```")
+    for mark in reversed([*re.finditer(r"^<!-- shown here: (.+?) -->$", source[0], flags=re.MULTILINE)]):
+        before, behind = source[0][: mark.start()], source[0][mark.end() :]
+        names, _ = run_program(before + f"```python\nshown = {mark[1]}\n```\n")
+        source[0] = f"{before}```{{raw}} html\n{names['shown']._repr_html_()}\n```{behind}"
 
 
 def run_program(text, drawing=None, stem=None):

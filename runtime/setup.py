@@ -43,6 +43,6 @@ setup(
             [os.path.join(RUNTIME, f"structsvm_{structure}.c")],
             extra_compile_args=OPTIONS,
         )
-        for structure in ("sequences", "documents", "trees")
+        for structure in ("sequences", "segments", "documents", "trees")
     ],
 )

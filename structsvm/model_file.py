@@ -223,13 +223,22 @@ def write_model(
     chunks = _encode(kind, meta, arrays, deflated)
     if hasattr(path, "write"):
         for chunk in chunks:
-            path.write(memoryview(chunk))
+            _write_all(path, memoryview(chunk))
         return
     try:
         with new_file(path) as file:
             file.writelines(chunks)
     except NotAFileError as error:
         raise ModelFileError(str(error)) from error
+
+
+def _write_all(stream: Any, left: memoryview) -> None:
+    """Write to a stream, of which one without a buffer, such as a socket's, may take a part at once."""
+    while len(left):
+        n = stream.write(left)
+        if n is None and isinstance(stream, io.RawIOBase):
+            raise BlockingIOError(f"{name_of(stream)} takes no more bytes: open it for blocking")
+        left = left[len(left) if n is None else n :]
 
 
 def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray], deflated: bool = False) -> list[Any]:

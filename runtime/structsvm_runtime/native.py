@@ -57,7 +57,7 @@ class _Head(ctypes.Structure):
 
 @cache
 def library(structure: str) -> Any:
-    """The library of a structure, "sequences", "documents" or "trees"; ImportError if it was not compiled."""
+    """The library of a structure, one of those of `setup.py`; ImportError if it was not compiled."""
     folder = Path(__file__).parent
     for suffix in (*EXTENSION_SUFFIXES, ".so", ".dylib", ".dll"):
         if (path := folder / f"_{structure}{suffix}").exists():

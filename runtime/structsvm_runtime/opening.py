@@ -7,12 +7,12 @@ from pathlib import Path
 
 from structsvm_runtime.classifier import Classifier
 from structsvm_runtime.parser import Parser
-from structsvm_runtime.tagger import Tagger
+from structsvm_runtime.tagger import SegmentTagger, Tagger
 
 __all__ = ["load"]
 
 KIND = slice(40, 44)  # bytes of a file: its first number after the heads of the file and of the first array
-KINDS: dict[int, type[Tagger | Classifier | Parser]] = {1: Tagger, 2: Classifier, 3: Parser}
+KINDS: dict[int, type[Tagger | Classifier | Parser]] = {1: Tagger, 2: Classifier, 3: Parser, 4: SegmentTagger}
 
 
 def load(source: str | os.PathLike[str] | bytes) -> Tagger | Classifier | Parser:

@@ -9,7 +9,7 @@ from typing import Any
 from structsvm_runtime.native import MOST_BYTES, SIZE, Model, as_array, check
 from structsvm_runtime.tokens import attributes, columns
 
-__all__ = ["Tagger"]
+__all__ = ["SegmentTagger", "Tagger"]
 
 Token = object
 
@@ -57,3 +57,9 @@ class Tagger(Model):
             texts += attributes(token, t)
             starts.append(len(texts))
         return as_array(texts), (ctypes.c_uint32 * len(starts))(*starts), len(tokens)
+
+
+class SegmentTagger(Tagger):
+    """A model of label sequences that scores whole segments."""
+
+    structure = "segments"

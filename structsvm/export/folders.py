@@ -20,7 +20,7 @@ __all__ = ["TARGETS", "compiled_wasm", "files_of", "write_files"]
 
 MODEL, SOURCE, HEADER, WASM = "model.bin", "structsvm_runtime.c", "structsvm_runtime.h", "structsvm.wasm"
 RUNTIME = Path(__file__).parent / "runtime"
-PARTS = ("structsvm_core.h", "structsvm_names.h")  # shared by some structures, or by all
+PARTS = ("structsvm_core.h", "structsvm_names.h", "structsvm_tokens.h")  # shared by some structures, or by all
 # The files of a folder beside the model.
 TARGETS = {"c": (SOURCE, HEADER), "wasm": (WASM, "structsvm.mjs", "structsvm.d.mts"), "page": (), "json": ()}
 FUNCTIONS = ("open", "predict", "kbest", "probability", "close")
@@ -32,7 +32,7 @@ def files_of(target: str, model: bytes, structure: str) -> dict[str, bytes]:
 
     Parameters
     ----------
-    structure : {"sequences", "documents", "trees"}
+    structure : {"sequences", "segments", "documents", "trees"}
         The source of the runtime.
 
     Raises

@@ -533,8 +533,8 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         Raises
         ------
         ValueError
-            For a model that the runtime does not support: of segments, numbers, hashed features, greedy inference,
-            rules that are no single automaton, regular expressions in templates, or labels that are not str.
+            For a model that the runtime does not support: of numbers, hashed features, greedy inference, segments in
+            IOB1, rules that are no single automaton, regular expressions in templates, or labels that are not str.
         ImportError
             For "wasm" and "page" without zig, which compiles the runtime.
 

@@ -461,7 +461,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             paths, scores = decoder.kbest(weights, place, k, mask)
             if not len(paths):
                 raise nothing_left(self.oracle, i, length)
-            if length > LONG:
+            if length > LONG and self.segments is None:  # scores of segments are float64
                 labellings = np.eye(len(self.labels), dtype=bool)
                 scores = np.array([decoder.log_sum(weights, place, labellings[path]) for path in paths])
                 order = np.argsort(-scores, kind="stable")

@@ -35,6 +35,7 @@ int main(int argc, char **argv) {
 def model_of(structure, folder):
     models = {
         "sequences": (runtime_models, "words"),
+        "segments": (runtime_models, "segments"),
         "documents": (document_models, "tfidf"),
         "trees": (parser_models, "own templates"),
     }

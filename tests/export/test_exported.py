@@ -5,13 +5,16 @@ import re
 import shutil
 import subprocess
 import tomllib
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 import runtime_models
 from click.testing import CliRunner
-from runtime_models import COMPILER, ROOT, X, fitted, sequences
+from runtime_models import COMPILER, ROOT, X, fitted, sequences, shown_labels
 
 import structsvm
 from structsvm.cli import main
@@ -150,16 +153,27 @@ def test_the_example_in_c(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory):
+def folder_of(tmp_path_factory):
+    """The folder of a model of sequences or segments, with their runtime as WebAssembly."""
     if NODE is None:
         pytest.skip("needs node")
     try:
         folders.zig()
     except ImportError as error:
         pytest.skip(str(error))
-    folder = tmp_path_factory.mktemp("wasm")
-    fitted("words").export(folder, to="wasm")
-    return folder
+
+    @cache
+    def exported(name):
+        folder = tmp_path_factory.mktemp("wasm")
+        fitted(name).export(folder, to="wasm")
+        return folder
+
+    return exported
+
+
+@pytest.fixture
+def exported(folder_of):
+    return folder_of("words")
 
 
 def node(folder, script, *arguments):
@@ -178,7 +192,8 @@ for (const x of JSON.parse(readFileSync(process.argv[3], "utf-8"))) {
 
 
 @pytest.mark.parametrize("name", runtime_models.MODELS)
-def test_javascript_labels_as_python_does(exported, tmp_path, name):
+def test_javascript_labels_as_python_does(folder_of, tmp_path, name):
+    exported = folder_of("segments" if name in runtime_models.SEGMENTS else "words")
     fitted(name).export(tmp_path)
     X = [x for x in sequences(name)[-12:] if "\ud800" not in x]  # JavaScript has no UTF-8 of it
     (tmp_path / "X.json").write_text(json.dumps(X), encoding="utf-8")
@@ -187,7 +202,7 @@ def test_javascript_labels_as_python_does(exported, tmp_path, name):
     found = [json.loads(line) for line in done.stdout.splitlines()]
     labels, best = fitted(name).predict(X), fitted(name).predict_kbest(X, 3)
     assert found == [
-        [list(y), [[list(labels), score] for labels, score in ranked], fitted(name).classes_.tolist()]
+        [list(y), [[list(labels), score] for labels, score in ranked], shown_labels(fitted(name))]
         for y, ranked in zip(labels, best, strict=True)
     ]
 
@@ -299,6 +314,27 @@ def test_the_example_in_node(exported):
     ]
 
 
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_the_example_in_a_browser(exported, tmp_path):
+    page = ROOT / "examples" / "runtime" / "tag.html"
+    assert page.read_text(encoding="utf-8").count("\n") <= 40
+    shutil.copytree(exported, tmp_path / "served")
+    shutil.copy(page, tmp_path / "served")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path / "served")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+        url = f"http://127.0.0.1:{server.server_port}/tag.html"
+        command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", url]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        server.shutdown()
+        thread.join()
+    words = ["San", "Diego", "is", "warm"]
+    wanted = " ".join(f"{word}/{label}" for word, label in zip(words, fitted("words").predict([words])[0], strict=True))
+    assert f'<p id="labels">{wanted}</p>' in done.stdout, done.stderr[-500:]
+
+
 def test_a_page_is_for_words():
     with pytest.raises(ValueError, match="a page labels words"):
         fitted("dicts").export("none", to="page")
@@ -316,6 +352,27 @@ def test_a_page_labels_in_a_browser_from_a_file(exported, tmp_path):
     found = re.findall(r'class="token[^"]*"[^>]*>([^<]*)<small[^>]*>(\S+) ', done.stdout)
     assert len(words) == 6
     assert found == list(zip(words, fitted("words").predict([words])[0], strict=True)), done.stderr[-500:]
+    rows = re.sub("[\u2068\u2069]", "", done.stdout.partition('<tbody id="why">')[2].partition("</tbody>")[0])
+    shown = re.findall(r"<td[^>]*>([^<]*): (\S+)</td><td[^>]*>([^<]*)</td>", rows)
+    assert shown == reasons(fitted("words"), words) and len(shown) > 1
+
+
+def reasons(model, words):
+    """The rows of the page that say how probable a label is without words that make it more so by .02."""
+    labels = model.predict([words])[0]
+    columns = [model.classes_.tolist().index(label) for label in labels]
+    each = range(len(words))
+    whole, *others = model.predict_marginals([words, *([*words[:i], "", *words[i + 1 :]] for i in each)])
+    rows = []
+    for t, column in enumerate(columns):
+        falls = sorted(((whole - others[i])[t, column], -i) for i in each)[::-1]
+        parts = [
+            f"{np.floor(100 * others[-i][t, column] + 0.5):.0f} % without “{words[-i]}”"
+            for fall, i in falls[:2]
+            if fall >= 0.02
+        ]
+        rows += [(words[t], labels[t], ", ".join(parts))] if parts else []
+    return rows
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
@@ -335,4 +392,4 @@ def test_a_framed_page_labels_in_a_browser_from_a_file(exported, tmp_path):
         [re.search(r"<textarea[^>]*>([^<]*)<", Framed.of(fitted("words")).page)[1].split()]
     )[0]
     assert len(labels) == 6
-    assert re.findall(r"(\S+) \d+ %", found) == list(labels), done.stderr[-500:]
+    assert re.findall(r"(\S+) \d+ %(?! without)", found) == list(labels), done.stderr[-500:]

@@ -53,6 +53,7 @@ class Called:
 
 MODELS = {
     "sequences": lambda: bytes_of(fitted("words")),
+    "segments": lambda: bytes_of(fitted("segments")),
     "documents": lambda: bytes_of(document_models.fitted("tfidf")),
     "trees": lambda: bytes_of(parser_models.fitted("two stages")),
 }

@@ -12,7 +12,18 @@ import numpy as np
 import parser_models
 import pytest
 import runtime_models
-from runtime_models import COMPILER, COUNTED, MODELS, ODD, arrays_of, bytes_of, fitted, sequences, sound
+from runtime_models import (
+    COMPILER,
+    COUNTED,
+    MODELS,
+    ODD,
+    arrays_of,
+    bytes_of,
+    columns_of_labels,
+    fitted,
+    sequences,
+    sound,
+)
 
 from structsvm.datasets import make_sequences
 from structsvm.export.letters import LetterTable
@@ -45,7 +56,7 @@ def test_labels_are_those_of_python(tagger_of, name):
 
 
 def test_some_models_have_automata():
-    assert sum(fitted(name).model_.oracle.language is not None for name in MODELS) == 3
+    assert sum(fitted(name).model_.oracle.language is not None for name in MODELS) == 4
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -61,7 +72,8 @@ def test_scores_of_the_k_best_are_those_of_python(tagger_of, name):
 def test_probabilities_are_those_of_python(tagger_of, name):
     model, tagger = fitted(name), tagger_of(name)
     X = sequences(name)
-    for x, rows in zip(X, model.predict_marginals(X), strict=True):
+    for x, tags in zip(X, model.predict_marginals(X), strict=True):
+        rows = tags @ columns_of_labels(model)
         np.testing.assert_allclose(np.reshape(tagger.probability(x), rows.shape), rows, atol=2e-5)
 
 
@@ -128,6 +140,7 @@ def test_damaged_files_are_refused(runtime, tmp_path):
     ("structure", "exported"),
     [
         ("sequences", lambda: bytes_of(fitted(SMALL))),
+        ("segments", lambda: bytes_of(fitted("segments"))),
         ("documents", lambda: bytes_of(document_models.fitted("tfidf"))),
         ("trees", lambda: bytes_of(parser_models.fitted("projective"))),
     ],
@@ -198,11 +211,11 @@ def test_wrong_input_is_named(runtime, tagger_of):
 
 def test_models_without_a_counterpart_are_refused(tmp_path):
     X, y = [["a", "b"]] * 3, [["x", "y"]] * 3
-    labels = ["B-x", "I-x"]
+    labels = ["O", "I-x"]
     for params, its, wanted in [
         ({"inference": "greedy"}, y, "greedy inference"),
         ({"features": TokenFeatures(hash_bits=8)}, y, r"hashed features \(hash_bits\)"),
-        ({"segments": True}, [labels] * 3, "segments"),
+        ({"segments": True, "constraints": "iob1"}, [labels] * 3, "segments in IOB1 or IOE1"),
         ({"templates": '*:%t[0,0,"^a"]'}, y, r"regular expressions \(%t"),
         ({}, [[0, 1]] * 3, "labels that are not str"),
     ]:

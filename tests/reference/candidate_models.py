@@ -80,33 +80,36 @@ def rows(name):
     return ROWS[name][0]()
 
 
+def fitted(name, n=None):
+    """A classifier, or a pipeline of one behind a vectorizer of n texts; odd columns are not warned of."""
+    return fitted_to(name, n)
+
+
 @cache
-def fitted(name):
-    """A classifier, or a pipeline of one behind a vectorizer; with what training says of odd columns left unsaid."""
+def fitted_to(name, n):
     if name in COMPACT:
-        return compacted(*COMPACT[name])
+        return compacted(*COMPACT[name], n)
     make, params = (TEXTS | ROWS)[name]
     model = AmbiguousClassifier(**{"C": 1.0, "max_iter": 4, "random_state": 0, "loss": "pairwise", **params})
     if name in TEXTS:
-        labels = document_models.Y.tolist()
-        return make_pipeline(make(), model).fit(document_models.X, bags_of(labels))
+        return make_pipeline(make(), model).fit(document_models.X[:n], bags_of(document_models.Y.tolist()[:n]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(rows(name), bags_of(labels_of(300)))
 
 
-def compacted(name, bits):
+def compacted(name, bits, n):
     """A compact copy of a model."""
     if name in ROWS:
         return fitted(name).compact(bits=bits, tolerance=0.1, data=(rows(name), labels_of(300)))
-    whole, labels = fitted(name), document_models.Y.tolist()
-    data = whole[0].transform(document_models.X), bags_of(labels)
+    whole, labels = fitted(name, n), document_models.Y.tolist()[:n]
+    data = whole[0].transform(document_models.X[:n]), bags_of(labels)
     return make_pipeline(whole[0], whole[1].compact(bits=bits, tolerance=0.1, data=data))
 
 
-def export(name, folder, to="c"):
+def export(name, folder, to="c", n=None):
     """Export a model, of texts with its vectorizer."""
-    model = fitted(name)
+    model = fitted(name, n)
     if name in TEXTS:
         model[-1].export(folder, to, pipeline=model)
     else:

@@ -46,14 +46,21 @@ COMPACT = {"tfidf, 8 bits": ("tfidf", 8), "lists, 8 bits": ("lists of weights", 
 MODELS |= {name: MODELS[whole] for name, (whole, _) in COMPACT.items()}
 
 
+def fitted(name, n=None):
+    """A model of the first n texts, and of odd ones."""
+    return fitted_to(name, n)
+
+
 @cache
-def fitted(name):
+def fitted_to(name, n):
     if name in COMPACT:
         whole, bits = COMPACT[name]
-        return fitted(whole).compact(bits=bits, tolerance=0.1, data=(X[::3], Y[::3]))
+        return fitted(whole, n).compact(bits=bits, tolerance=0.1, data=(X[:n:3], Y[:n:3]))
     make, params = MODELS[name]
     params = {"C": 1.0, "max_iter": 3, "random_state": 0, **params}
-    texts, labels = X + ODD, [*Y.tolist(), *Y.tolist()[: len(ODD)]]
+    texts, labels = X[:n] + ODD, [*Y.tolist()[:n], *Y.tolist()[: len(ODD)]]
+    if isinstance(params.get("attributes"), np.ndarray):
+        params["attributes"] = params["attributes"][: len(set(labels))]
     return TaxonomyClassifier(vectorizer=make(), **params).fit(texts, labels)
 
 

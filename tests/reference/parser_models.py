@@ -81,14 +81,19 @@ def sentences(n_sentences, crossing, seed=0):
     return X, Y
 
 
+def fitted(name, n=160):
+    """A parser of n sentences."""
+    return fitted_to(name, n)
+
+
 @cache
-def fitted(name):
+def fitted_to(name, n):
     if name in COMPACT:
         whole, bits = COMPACT[name]
-        return fitted(whole).compact(bits=bits)
+        return fitted(whole, n).compact(bits=bits)
     params, crossing = MODELS[name]
     params = {"C": 0.1, "random_state": 0, "max_iter": 3, "projective": crossing is not True, **params}
-    return DependencyParser(**params).fit(*sentences(160, crossing))
+    return DependencyParser(**params).fit(*sentences(n, crossing))
 
 
 @cache

@@ -16,8 +16,9 @@ from structsvm.tasks import SequenceLabeler, TokenFeatures
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "structsvm" / "export" / "runtime"
+STRUCTURES = ("sequences", "segments", "documents", "trees")
 # The sources of the runtime, by structure.
-SOURCES = {structure: RUNTIME / f"structsvm_{structure}.c" for structure in ("sequences", "documents", "trees")}
+SOURCES = {structure: RUNTIME / f"structsvm_{structure}.c" for structure in STRUCTURES}
 NODE = shutil.which("node")
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 C_OPTIONS = ("-std=c99", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
@@ -59,8 +60,13 @@ def opener(runtime, fitted):
 
 def bytes_of(model):
     """The model's file, as it is exported."""
+    return bytes_by(model.export)
+
+
+def bytes_by(export):
+    """The file that a function writes to a folder."""
     with tempfile.TemporaryDirectory() as folder:
-        model.export(folder)
+        export(folder)
         return (Path(folder) / "model.bin").read_bytes()
 
 
@@ -70,6 +76,10 @@ def dicts(sequences):
 
 def attributes(sequences):
     return [[[f"w={token[0]}", "bias", "bias"] for token in tokens] for tokens in sequences]
+
+
+def columns(sequences):
+    return [[(token[0], token[0][-1]) for token in tokens] for tokens in sequences]
 
 
 def words(sequences):
@@ -106,14 +116,40 @@ MODELS = {
     "wapiti": (words, {"templates": "*:a=%x[0,0]\nu:b=%X[-1,0]/%x[1,0]\n", "C": 0.1}),
     "sparse": (list, {"solver": "sparse_likelihood", "loss": "log", "C": 1.0, "templates": "rich"}),
 }  # fmt: skip
+# Models of whole segments, whose runtime is another source.
+SEGMENTS = {
+    "segments": (words, {"segments": True, "loss": "log"}),
+    "segments of columns": (columns, {"segments": 2, "C": 1.0, "templates": "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,1]\n"}),
+    "segments of dicts": (dicts, {"segments": 3, "loss": "log", "C": 1.0}),
+    "segments of attributes": (attributes, {"segments": True}),
+    "segments under rules": (words, {**SHORT, "segments": 3, "loss": "log"}),
+    "segments of odd words": (odd, {"segments": True, "templates": "record-tokens", "loss": "log", "C": 1.0}),
+}
+MODELS |= SEGMENTS
+
+
+def fitted(name, n=None):
+    """A model of the first n sequences."""
+    return fitted_to(name, n)
 
 
 @cache
-def fitted(name):
+def fitted_to(name, n):
     given, params = MODELS[name]
-    labels = Y if "constraints" in params else [[label.replace("I-", "J-") for label in tags] for tags in Y]
+    has_tags = not params.keys().isdisjoint(("constraints", "segments"))
+    labels = Y if has_tags else [[label.replace("I-", "J-") for label in tags] for tags in Y]
     params = {"max_iter": 3, "random_state": 0, "C": 0.1, **params}
-    return SequenceLabeler(**params).fit(given(X), labels)
+    return SequenceLabeler(**params).fit(given(X[:n]), labels[:n])
+
+
+def shown_labels(model):
+    """The labels that a model's outputs have: of segments in the scheme of training, `classes_` being their tags."""
+    return list(dict.fromkeys(model.model_.shown))
+
+
+def columns_of_labels(model):
+    """By which of them each of `classes_` is shown: array (n_classes, n_shown) of 0 and 1."""
+    return np.array([[label == own for label in shown_labels(model)] for own in model.model_.shown], dtype=float)
 
 
 def sequences(name):
@@ -149,7 +185,7 @@ def compiled(folder, **sources):
     `sources` are others than the runtime's, by structure.
     """
     package = folder / "structsvm_runtime"
-    left_out = shutil.ignore_patterns("_sequences*", "_documents*", "_trees*")
+    left_out = shutil.ignore_patterns(*(f"_{structure}*" for structure in STRUCTURES))
     shutil.copytree(ROOT / "runtime" / "structsvm_runtime", package, ignore=left_out)
     for structure, source in {**SOURCES, **sources}.items():
         files = [str(source), "-I", str(RUNTIME), "-o", str(package / f"_{structure}.so"), "-lm"]

@@ -77,9 +77,8 @@ export class Parser {
 }
 
 /**
- * Open the bytes of a model.bin: a Tagger for a model of sequences, a Classifier for one of texts or rows, a
- * Parser for one of trees. Throws if they are no
- * complete, sound model.
+ * Open the bytes of a model.bin: a Tagger for a model of sequences or segments, a Classifier for one of texts or rows, a
+ * Parser for one of trees. Throws if they are no complete, sound model.
  */
 export function load<Model extends Tagger | Classifier | Parser = Tagger>(
   model: ArrayBuffer | ArrayBufferView,

@@ -40,7 +40,7 @@ typedef struct { const void *data; uint32_t kind; } indices;
 typedef struct {
     uint32_t K, size_bits;
     const float *dense;                 /* (rows, K), or: */
-    const uint32_t *block_starts;       /* where each ROWS rows begin */
+    uint32_t *starts;                   /* where the rows begin whose heads are 8 bytes: allocated */
     indices heads, columns;             /* a row's head: its weights' number in `size_bits`, and above it the exponent */
     int32_t base;                       /* less `base`: a unit is 2 to it */
     uint64_t sizes;                     /* the `size_bits` of as many heads as 8 bytes hold */
@@ -61,8 +61,7 @@ typedef struct { void *data; uint64_t size; } room;
 static int grow(room *r, uint64_t size) {
     if (size <= r->size && r->data != NULL) return STRUCTSVM_OK;
     if (size > MOST_ROOM) return STRUCTSVM_SIZE;
-    if (size < 256) size = 256;
-    void *data = malloc((size_t)size);
+    void *data = malloc(size > 0 ? (size_t)size : 1);
     if (data == NULL) return STRUCTSVM_MEMORY;
     free(r->data);
     r->data = data;
@@ -75,7 +74,7 @@ static int grow(room *r, uint64_t size) {
 #define GROW(r, size) TRY(grow(&(r), (size)))
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
-typedef struct { const uint8_t *bytes; uint64_t size, at; int failed; } reader;
+typedef struct { const uint8_t *bytes; uint64_t size, at; int failed, is_full; } reader;    /* no memory is left */
 
 /* 256 numbers for each k: what a byte does to a checksum k bytes later. */
 static void crc_tables(uint32_t *table) {
@@ -168,7 +167,7 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t
     }
     uint64_t total = 0;
     const uint32_t *layout = take_n(r, U32, 2);
-    w->block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
+    const uint32_t *block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
     need(r, take_indices(r, &w->heads, 1 << 16) == n && w->heads.kind != U32);
     uint64_t n_entries = take_indices(r, &w->columns, K);
     read_values(r, &w->v, n_entries, form);
@@ -176,10 +175,14 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t
     if (r->failed) return;
     w->size_bits = layout[0], w->base = (int32_t)layout[1];
     w->sizes = size_of(w, NONE) * (w->heads.kind == U8 ? 0x0101010101010101u : 0x0001000100010001u);
-    for (uint64_t i = 0; !r->failed && i < n; total += size_of(w, index_at(&w->heads, i++)))
+    w->starts = malloc((n * w->heads.kind / 8 + 1) * sizeof *w->starts);
+    need(r, !(r->is_full = w->starts == NULL));
+    for (uint64_t i = 0; !r->failed && i < n; total += size_of(w, index_at(&w->heads, i++))) {
+        if (i * w->heads.kind % 8 == 0) w->starts[i * w->heads.kind / 8] = (uint32_t)total;
         /* 2^15 times 2^111 is finite. */
-        need(r, (i % ROWS != 0 || w->block_starts[i / ROWS] == total)
+        need(r, (i % ROWS != 0 || block_starts[i / ROWS] == total)
                     && w->base + (int32_t)(index_at(&w->heads, i) >> w->size_bits) <= 111);
+    }
     need(r, total == n_entries);
 }
 
@@ -220,7 +223,7 @@ static void release(model *m);
 
 int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     static const uint8_t magic[8] = {0x89, 'S', 'V', 'M', 'R', 'U', 'N', '\n'};
-    reader r = {bytes, size, 24, 0};
+    reader r = {bytes, size, 24, 0, 0};
     uint32_t head[4], table[8 * 256];
     *tagger = NULL;
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
@@ -232,6 +235,7 @@ int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     structsvm *made = calloc(1, sizeof(structsvm));
     if (made == NULL) return STRUCTSVM_MEMORY;
     int failed = read_model(&r, made);
+    if (r.is_full) failed = STRUCTSVM_MEMORY;
     if (failed < 0) structsvm_close(made);
     else *tagger = made;
     return failed < 0 ? failed : STRUCTSVM_OK;
@@ -321,18 +325,13 @@ static float value_at(const values *v, uint64_t at, float unit) {
     return v->floats != NULL ? v->floats[at] : (float)(v->bytes != NULL ? v->bytes[at] : v->shorts[at]) * unit;
 }
 
-/* Where the weights of a row begin: the sizes of those before it in its block are added up eight bytes at a time. */
+/* Where the weights of a row begin: the sizes of those before it in the 8 bytes with its head are added up at once. */
 static uint64_t start_of(const weights *w, uint32_t row) {
-    uint32_t is_wide = w->heads.kind == U16, shift = is_wide ? 16 : 8;
-    uint32_t first = row / ROWS * ROWS, n = (row - first) << is_wide;
-    uint64_t halves = 0x0000FFFF0000FFFF, mask = is_wide ? halves : 0x00FF00FF00FF00FF, sums = 0, x;
-    const uint8_t *at = (const uint8_t *)w->heads.data + (first << is_wide);
-    for (; n > 0; at += 8, n -= n < 8 ? n : 8) {
-        memcpy(&x, at, 8);
-        x &= w->sizes;
-        if (n < 8) x &= ((uint64_t)1 << 8 * n) - 1;
-        sums += (x & mask) + (x >> shift & mask);
-    }
-    if (!is_wide) sums = (sums & halves) + (sums >> 16 & halves);
-    return w->block_starts[row / ROWS] + (uint32_t)(sums + (sums >> 32));
+    uint32_t is_wide = w->heads.kind == U16, block = row >> (3 - is_wide), bits = (8u << is_wide) * (row - (block << (3 - is_wide)));
+    uint64_t halves = 0x0000FFFF0000FFFF, bytes = 0x00FF00FF00FF00FF, x;
+    memcpy(&x, (const uint8_t *)w->heads.data + 8 * (uint64_t)block, 8);
+    x &= w->sizes & (((uint64_t)1 << bits) - 1);
+    if (!is_wide) x = (x & bytes) + (x >> 8 & bytes);
+    x = (x & halves) + (x >> 16 & halves);
+    return w->starts[block] + (uint32_t)(x + (x >> 32));
 }

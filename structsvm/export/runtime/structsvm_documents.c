@@ -153,6 +153,7 @@ static int read_model(reader *r, structsvm *tagger) {
 static void release(model *m) {
     room *rooms[] = {&m->letters, &m->bytes, &m->units, &m->keys, &m->entries, &m->sums, &m->scores};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
+    free(m->W.starts);
 }
 
 /* ---- terms ------------------------------------------------------------------------------------------------------ */

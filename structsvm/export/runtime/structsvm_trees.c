@@ -33,8 +33,8 @@ typedef struct { int32_t side, word[ROLES], label[ROLES]; } part;
 typedef struct { int32_t head, label; float score; } choice;
 typedef struct { int64_t n; int32_t word[2]; const choice *to[2]; float gain; } move;
 typedef struct { uint64_t key; float value; } memo;
-/* A number that is not 0, and which key's it is. A row of weights: its head, and where it begins. */
-typedef struct { uint32_t key; float number; } spot;
+/* A key whose number is not 0, and the number's place. A row of weights: its head, and where it begins. */
+typedef struct { uint32_t key, place; } spot;
 typedef struct { uint64_t start; uint32_t head; } span;
 /* A set of trees by its best one: words below `settled` have its arcs, and word `settled` none of those that are refused. */
 typedef struct { double score; uint32_t settled, refused, is_taken; } tree_set;
@@ -102,7 +102,6 @@ static void read_numbers(reader *r, numbers *x, uint32_t bits) {
     if (n_words == 0) x->known = NULL;
 }
 
-static int is_some(const numbers *x, uint32_t i) { return x->known == NULL || (x->known[i >> 5] >> (i & 31) & 1); }
 static float number_at(const numbers *x, uint32_t i) {
     uint32_t at = i;
     if (x->known != NULL) at = x->starts[i / BLOCK] + x->before[i >> 5] + ones(x->known[i >> 5] & ((1u << (i & 31)) - 1));
@@ -110,14 +109,16 @@ static float number_at(const numbers *x, uint32_t i) {
 }
 
 /* The numbers of n keys, those that are not 0 found first, in the order of the package's kernels: in lanes up to `whole`. */
-static float sum_of(const numbers *x, const uint32_t *keys, uint32_t n, uint32_t whole, spot *spots) {
-    float sums[LANES + MOST_BETWEEN] = {0.0f}, total = 0.0f;
+static float sum_of(const numbers *x, const uint32_t *restrict keys, uint32_t n, uint32_t whole, spot *restrict spots) {
+    const uint32_t *known = x->known, shift = 32 - (uint32_t)x->bits;
+    float sums[LANES] = {0.0f}, total = 0.0f;
     uint32_t many = 0;
-    for (uint32_t t = 0; t < n; t++) spots[many].key = t, many += (uint32_t)is_some(x, keys[t] >> (32 - x->bits));
-    for (spot *s = spots; s < spots + many; s++) s->number = number_at(x, keys[s->key] >> (32 - x->bits));
-    for (const spot *s = spots; s < spots + many; s++)
-        sums[s->key < whole ? s->key % LANES : s->key - whole + LANES] += s->number;
-    for (uint32_t l = 0; l < LANES + n - whole; l++) total += sums[l];
+    for (uint32_t t = 0, i; t < n; t++)
+        i = keys[t] >> shift, spots[many] = (spot){t, i}, many += known == NULL ? 1 : known[i >> 5] >> (i & 31) & 1;
+    const spot *s = spots, *end = spots + many;
+    for (; s < end && s->key < whole; s++) sums[s->key % LANES] += number_at(x, s->place);
+    for (int l = 0; l < LANES; l++) total += sums[l];
+    for (; s < end; s++) total += number_at(x, s->place);
     return total;
 }
 
@@ -201,7 +202,7 @@ static void release(model *m) {
     room *rooms[] = {&m->letters, &m->bytes, &m->words, &m->rows, &m->table, &m->chart, &m->graph,
                      &m->search, &m->choices, &m->ranked, &m->sets, &m->refusals, &m->outputs, &m->sums, &m->tables};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-    free(m->memo);
+    free(m->memo), free(m->R.starts);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------ */
@@ -264,8 +265,7 @@ static int read_words(model *m, const structsvm_text *texts, uint32_t n) {
     if (n > m->most_words) return STRUCTSVM_SIZE;
     GROW(m->words, (((uint64_t)n + 1) * (N_CODES + 2 * (uint64_t)m->n_all) + m->n_arc) * sizeof(uint32_t));
     m->n = n, m->codes = m->words.data, m->head_keys = (uint32_t *)(m->codes + ((uint64_t)n + 1) * N_CODES);
-    m->below_keys = m->head_keys + ((uint64_t)n + 1) * m->n_all;
-    m->arc_keys = m->below_keys + ((uint64_t)n + 1) * m->n_all;
+    m->below_keys = m->head_keys + ((uint64_t)n + 1) * m->n_all, m->arc_keys = m->below_keys + ((uint64_t)n + 1) * m->n_all;
     for (uint32_t i = 0; i < n; i++) {
         int32_t *codes = m->codes + (uint64_t)i * N_CODES;
         TRY(read_word(m, texts + (uint64_t)i * N_GIVEN, codes));
@@ -280,8 +280,7 @@ static int read_words(model *m, const structsvm_text *texts, uint32_t n) {
 }
 
 static int32_t code_at(const model *m, int64_t i, int32_t column) {
-    if (i == 0) return ROOT;
-    return i < 0 || i > m->n ? OUTSIDE : m->codes[(i - 1) * N_CODES + column];
+    return i == 0 ? ROOT : i < 0 || i > m->n ? OUTSIDE : m->codes[(i - 1) * N_CODES + column];
 }
 
 /* The key of what a template sees of word i. */
@@ -309,9 +308,11 @@ static void add_templates(const model *m, uint32_t first, uint32_t n, int64_t h,
     }
     for (const span *s = m->spans; s < m->spans + n; s++) {
         float unit = power_of_2(w->base + (int)(s->head >> w->size_bits));
+        const uint8_t *columns = w->columns.data;
+        uint64_t e = s->start, end = e + size_of(w, s->head);
         for (uint32_t c = 0; w->dense != NULL && c < w->K; c++) row[c] += w->dense[s->start + c];
-        for (uint64_t e = s->start, end = e + size_of(w, s->head); e < end; e++)
-            row[index_at(&w->columns, e)] += value_at(&w->v, e, unit);
+        for (; w->columns.kind == U8 && w->v.bytes != NULL && e < end; e++) row[columns[e]] += (float)w->v.bytes[e] * unit;
+        for (; e < end; e++) row[index_at(&w->columns, e)] += value_at(&w->v, e, unit);
     }
 }
 

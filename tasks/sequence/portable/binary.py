@@ -16,6 +16,7 @@ from structsvm.features.columns import Vocabulary
 from structsvm.features.functions.places import PLACES
 from structsvm.features.functions.strings import KIND
 from structsvm.features.template_features import TemplateEncoder, TemplateVocabulary
+from structsvm.tasks.sequence.portable.segments import PhraseTables, add_segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from structsvm.arrays import Floats, Integers
+    from structsvm.export.weights import Form
     from structsvm.features.encoder import FeatureEncoder
     from structsvm.features.templates import TemplateLayout
     from structsvm.oracles.chain import LabelChain
@@ -50,14 +52,14 @@ def runtime_files(model: SequenceModel, to: str) -> dict[str, bytes]:
     ImportError
         If WebAssembly is asked for and cannot be compiled.
     """
-    data = runtime_bytes(model)
+    data, structure = runtime_bytes(model), "sequences" if model.segments is None else "segments"
     if to != "page":
-        return files_of(to, data, "sequences")
+        return files_of(to, data, structure)
     layout = model.encoder.layout
     if layout is None or layout.n_columns != 1:
         raise ValueError("a page labels words, and the tokens of this model are no single column of words")
     words = known_words(model)
-    return page_of(files_of("wasm", data, "sequences"), "Labels of words", " ".join(words))
+    return page_of(files_of("wasm", data, structure), "Labels of words", " ".join(words))
 
 
 def known_words(model: SequenceModel) -> list[str]:
@@ -81,13 +83,36 @@ def runtime_bytes(model: SequenceModel) -> bytes:
     """
     check_supported(model)
     model = model.narrowed_by_weights() if model.encoder.can_narrow else model
-    encoder, oracle, temperature = model.encoder, model.oracle, model.temperature
-    layout, nodes = encoder.layout, oracle.nodes
+    encoder, oracle, layout = model.encoder, model.oracle, model.encoder.layout
     weights = model.weights.reshape(oracle.n_rows, oracle.stride)[:, : oracle.n_labels]
     sets = [Templates.of(one) if isinstance(one, TemplateVocabulary) else None for one in encoder.vocabularies]
     rows = np.arange(oracle.n_token_features) if sets[0] is None else sets[0].rows()
-    chosen = [*rows, *range(oracle.first_bigram_row, oracle.n_rows)]
-    form, file = form_of(weights[chosen], oracle.n_labels), RuntimeFile()
+    phrases = None if model.segments is None else PhraseTables.of(model.segments.phrases, encoder)
+    others = np.arange(oracle.n_rows - oracle.first_bigram_row) if phrases is None else phrases.rows
+    chosen = weights[np.concatenate([rows, oracle.first_bigram_row + others])]
+    file = RuntimeFile()
+    if phrases is None:
+        form = form_of(chosen, oracle.n_labels)
+        add_chain(file, model, weights, form)
+    else:
+        chosen[len(rows) :, len(oracle.tags) :] = 0.0  # rows of phrases have a number per type
+        form = form_of(chosen, oracle.n_labels)
+        add_segments(file, model, weights, form, phrases)
+    for dtype, array in form.arrays:
+        file.add(dtype, array)
+    if layout is None:
+        add_attributes(file, encoder)
+    else:
+        add_columns(file, layout, sets, has_phrases=phrases is not None)
+    if phrases is not None:
+        phrases.add_to(file, has_letters=layout is not None)
+    return file.contents()
+
+
+def add_chain(file: RuntimeFile, model: SequenceModel, weights: Floats, form: Form) -> None:
+    """Add all before the weights of tokens: sizes, labels, scores of label pairs, an automaton."""
+    encoder, oracle, temperature = model.encoder, model.oracle, model.temperature
+    layout, nodes = encoder.layout, oracle.nodes
     is_scaled = temperature not in (None, 1.0)
     file.add("<u4", [
         1, oracle.n_labels, oracle.order, 0 if layout is None else layout.n_columns, encoder.n_features,
@@ -100,13 +125,6 @@ def runtime_bytes(model: SequenceModel) -> bytes:
         file.add("<f4", transitions_of(oracle, weights / np.float32(divisor)))
     if nodes is not None:
         add_nodes(file, nodes)
-    for dtype, array in form.arrays:
-        file.add(dtype, array)
-    if layout is None:
-        add_attributes(file, encoder)
-    else:
-        add_columns(file, layout, sets)
-    return file.contents()
 
 
 def check_supported(model: SequenceModel) -> None:
@@ -116,7 +134,7 @@ def check_supported(model: SequenceModel) -> None:
     functions = {item.function for one in sets for template in one.layout.templates for item in template.items}
     unknown = sorted(functions - set(NUMBERS) - set(PLACES))
     for holds, what in [
-        (model.segments is not None, "segments"),
+        (model.segments is not None and model.segments.depends_on_neighbours, "segments in IOB1 or IOE1"),
         (encoder.kind == "numeric", "rows of numbers"),
         (model.units is not None, "named features with numbers"),
         (encoder.hash_bits is not None, "hashed features (hash_bits)"),
@@ -178,11 +196,13 @@ def add_attributes(file: RuntimeFile, encoder: FeatureEncoder) -> None:
     file.add("<u4", [] if chosen is None else chosen)
 
 
-def add_columns(file: RuntimeFile, layout: TemplateLayout, sets: Sequence[Templates | None]) -> None:
+def add_columns(
+    file: RuntimeFile, layout: TemplateLayout, sets: Sequence[Templates | None], *, has_phrases: bool
+) -> None:
     """Functions of places, properties of letters, and the templates of tokens and of pairs of labels."""
     file.add("<u4", [[list(PLACES).index(function), column] for function, column in layout.placed])
     used = {function for one in sets if one is not None for function, _ in one.vocabulary.layout.sources}
-    needs_letters = bool(layout.placed) or not used <= set(PLAIN)
+    needs_letters = has_phrases or bool(layout.placed) or not used <= set(PLAIN)
     (LetterTable.of_python() if needs_letters else LetterTable.empty()).add_to(file)
     for one in sets:
         if one is not None:

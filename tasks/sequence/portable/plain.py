@@ -1,11 +1,14 @@
-"""Names and weights of label-sequence models as JSON, for programs that decode by themselves; see `docs/runtime.md`."""
+"""Names and weights of label-sequence models as JSON, for programs that decode themselves: `docs/runtime/json.md`."""
 
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from structsvm.tasks.sequence.segments import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,8 +16,10 @@ if TYPE_CHECKING:
     from structsvm.arrays import Floats
     from structsvm.oracles.chain import LabelChain
     from structsvm.tasks.sequence.model import SequenceModel
+    from structsvm.tasks.sequence.phrases import Phrases
 
 VERSION = 1
+FIRST = 0  # the place of the first token's tag among those of a type
 
 
 def json_files(model: SequenceModel) -> dict[str, bytes]:
@@ -23,10 +28,9 @@ def json_files(model: SequenceModel) -> dict[str, bytes]:
     Raises
     ------
     ValueError
-        For segments, rows of numbers, named features with numbers, and hashed features, which have no names.
+        For rows of numbers, named features with numbers, and hashed features, which have no names.
     """
     for holds, what in [
-        (model.segments is not None, "segments"),
         (model.encoder.kind == "numeric", "rows of numbers"),
         (model.units is not None, "named features with numbers"),
         (model.encoder.hash_bits is not None, "hashed features (hash_bits)"),
@@ -67,7 +71,29 @@ def contents(model: SequenceModel) -> dict[str, object]:
             "following": oracle.language.following.tolist(),
             "accepting": oracle.language.accepting.tolist(),
         }
+    if model.segments is not None:
+        found["segments"] = segments_of(model, model.segments.phrases, rows)
     return found
+
+
+def segments_of(model: SequenceModel, phrases: Phrases, rows: Floats) -> dict[str, object]:
+    """Parts of whole segments: weights of lengths and of phrases by type, and how users see tags."""
+    oracle = model.oracle
+    kinds = [part_of(model.labels[tags[FIRST]]).kind for tags in oracle.tags.tolist()]
+    own, at = rows[oracle.first_bigram_row :], 0
+    texts: list[dict[str, dict[str, float]]] = [{} for _ in phrases.sources]
+    for m, k in product(range(oracle.max_length - 1), range(len(texts))):
+        n = len(phrases.keys[k][m])
+        texts[k] |= by_name([phrases.name_of(at + i) for i in range(n)], own[at : at + n, : len(kinds)], kinds)
+        at += n
+    lengths = rows[oracle.first_bigram_row - oracle.max_length - 1 : oracle.first_bigram_row]
+    return {
+        "max_length": oracle.max_length,
+        "shown": [str(label) for label in model.shown],
+        "lengths": [dict(zip(kinds, map(number, row), strict=False)) for row in lengths],
+        "names": [list(source) for source in phrases.sources],
+        "phrases": texts,
+    }
 
 
 def by_name(names: Sequence[str], rows: Floats, labels: Sequence[object]) -> dict[str, dict[str, float]]:

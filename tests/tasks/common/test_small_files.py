@@ -70,6 +70,39 @@ def test_a_sum_of_losses_without_its_states_goes_on_as_one_model(tmp_path):
     assert np.abs(loaded.emission_ - before).max() < np.abs(before).max()
 
 
+class Wire(io.RawIOBase):
+    """A stream without `seek`, which takes and gives few bytes at once, as a socket may."""
+
+    def __init__(self):
+        self.contents = bytearray()
+
+    def writable(self):
+        return True
+
+    def readable(self):
+        return True
+
+    def write(self, data):
+        self.contents += data[:999]
+        return len(data[:999])
+
+    def readinto(self, room):
+        n = min(len(room), 999, len(self.contents))
+        room[:n] = self.contents[:n]
+        del self.contents[:n]
+        return n
+
+
+def test_a_stream_that_takes_no_bytes_is_named():
+    class Full(Wire):
+        def write(self, data):
+            return None if self.contents else super().write(data)
+
+    model = tasks.SequenceLabeler(C=1.0, random_state=0).fit([["a", "b"]], [["x", "y"]])
+    with pytest.raises(BlockingIOError, match="takes no more bytes: open it for blocking"):
+        model.save(Full())
+
+
 @each
 def test_files_are_bytes_and_streams_too(case, tmp_path):
     model = case.fit(**case.passes(1))
@@ -80,8 +113,11 @@ def test_files_are_bytes_and_streams_too(case, tmp_path):
     contents = stream.getvalue()
     assert contents == (tmp_path / "m").read_bytes()
     stream.seek(0)
+    wire = Wire()
+    model.save(wire)
+    assert wire.contents == contents
     with open(tmp_path / "m", "rb") as file:
-        for origin in (contents, memoryview(contents), stream, file):
+        for origin in (contents, bytearray(contents), memoryview(contents), stream, file, wire, str(tmp_path / "m")):
             assert case.predicted(structsvm.load(origin, **case.load)) == said
     assert case.predicted(structsvm.load(contents, mmap=True, **case.load)) == said
 

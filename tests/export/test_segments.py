@@ -1,0 +1,147 @@
+"""Whole segments in the runtime in C against Python: phrases, lengths, schemes, hostile tables of nodes."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from runtime_models import COMPILER, SEGMENTS, arrays_of, bytes_of, fitted, sequences, sound
+
+from structsvm.metrics._schemes import BIO, BIOES
+from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.phrases import MADE
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+N_OF_NODES = 15  # the arrays of a model's nodes
+
+
+@pytest.mark.parametrize("name", SEGMENTS)
+def test_the_models_have_what_they_are_tried_for(name):
+    model = fitted(name).model_
+    rows = model.weights.reshape(-1, model.oracle.stride)
+    assert np.count_nonzero(rows[model.oracle.first_bigram_row :]) > 3  # phrases
+    assert np.count_nonzero(rows[model.oracle.first_bigram_row - model.oracle.max_length - 1 :]) > 6
+    lengths = {stop - start for spans in fitted(name).predict_spans(sequences(name)) for start, stop, _ in spans}
+    assert max(lengths) > 1
+    assert (model.oracle.language is not None) == ("rules" in name)
+
+
+def test_segments_are_longer_than_those_with_weights_of_their_own(runtime):
+    words = [[f"w{k}" for k in range(n)] for n in (1, 5, 9)] * 4
+    labels = [["B-x", *["I-x"] * (len(x) - 1)] for x in words]
+    model = SequenceLabeler(segments=2, C=1.0, loss="log", random_state=0).fit(words, labels)
+    tagger = runtime.load(bytes_of(model))
+    assert model.model_.oracle.max_length == 2
+    for x in [*words[:3], [f"w{k % 9}" for k in range(40)]]:
+        assert tagger.predict(x) == model.predict([x])[0]
+        assert tagger.kbest(x, 5) == [(list(y), score) for y, score in model.predict_kbest([x], 5)[0]]
+    assert tagger.predict(words[2]) == labels[2]
+
+
+def test_all_labellings_of_a_few_tokens_are_ranked(runtime):
+    tagger, model = runtime.load(bytes_of(fitted("segments"))), fitted("segments")
+    x = sequences("segments")[0][:3]
+    found = tagger.kbest(x, 10_000)
+    assert found == [(list(y), score) for y, score in model.predict_kbest([x], 10_000)[0]]
+    assert len(found) == 13  # B, I and O, without I behind O
+
+
+@pytest.mark.parametrize("scheme", ["bio", "bioes", "io", "runs", "spans"])
+def test_labels_are_in_the_scheme_of_training(runtime, scheme):
+    X = [["San", "Diego", "is", "in", "California"], ["We", "saw", "Diego"], ["in", "San", "Diego"]] * 3
+    spans = [[(0, 2, "LOC"), (4, 5, "LOC")], [(2, 3, "PER")], [(1, 3, "LOC")]] * 3
+    bio = [["B-LOC", "I-LOC", "O", "O", "B-LOC"], ["O", "O", "B-PER"], ["O", "B-LOC", "I-LOC"]] * 3
+    bioes = [["B-LOC", "E-LOC", "O", "O", "S-LOC"], ["O", "O", "S-PER"], ["O", "B-LOC", "E-LOC"]] * 3
+    labels = {
+        "bio": bio,
+        "spans": spans,
+        "bioes": bioes,
+        "io": [[label.replace("B-", "I-") for label in y] for y in bio],
+        "runs": [[label[2:] or "other" for label in y] for y in bio],
+    }
+    constraints = "io" if scheme == "io" else None
+    model = SequenceLabeler(segments=True, C=1.0, loss="log", constraints=constraints, random_state=0)
+    model.fit(X, labels[scheme])
+    tagger = runtime.load(bytes_of(model))
+    found = [tagger.predict(x) for x in X]
+    assert model.predict(X) == labels[scheme]
+    assert found == (bio if scheme == "spans" else labels[scheme])
+    assert sorted(tagger.labels) == sorted(set(tagger.labels))
+    for x in X[:3]:
+        np.testing.assert_allclose(np.sum(tagger.probability(x), axis=1), 1.0, atol=1e-5)
+
+
+def test_features_in_lists_and_in_dicts_at_once_are_refused(tmp_path):
+    X = [[{"w": "a"}, {"w": "b"}], [["w=a"], ["w=b"]]] * 3
+    model = SequenceLabeler(segments=True, C=1.0, random_state=0).fit(X, [["B-x", "I-x"]] * 6)
+    with pytest.raises(ValueError, match="the feature 'w' both in lists and in dicts"):
+        model.export(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_compact_models(runtime):
+    X = sequences("segments")
+    for bits in (8, 16, 32):
+        model = fitted("segments").compact(bits=bits)
+        tagger = runtime.load(bytes_of(model))
+        assert [tagger.predict(x) for x in X] == [list(y) for y in model.predict(X)]
+        for x, best in zip(X[:20], model.predict_kbest(X[:20], 3), strict=True):
+            assert tagger.kbest(x, 3) == [(list(y), score) for y, score in best]
+
+
+@pytest.mark.parametrize("name", ["segments", "segments under rules"])
+def test_tables_of_nodes_beyond_their_bounds_are_refused(runtime, name):
+    """Each number of each table, one at a time: too large, or below -1."""
+    data = bytearray(bytes_of(fitted(name)))
+    arrays = arrays_of(data)
+    n_nodes = int(arrays[0][12])
+    of_nodes = [len(array) == n_nodes for array in arrays]
+    first = next(i for i in range(len(arrays)) if of_nodes[i] and of_nodes[i + 1] and of_nodes[i + N_OF_NODES])
+    runtime.load(bytes(data))
+    refused = 0
+    for k, array in enumerate(arrays[first : first + N_OF_NODES + 1]):
+        for place in range(0, len(array), 1 + len(array) // 9):
+            before = int(array[place])
+            for value in (1 << 30, 0xFFFFFFFE):
+                array[place] = value
+                if k == 1:  # whether a sequence may end there: any number but 0 says so
+                    runtime.load(sound(bytes(data)))
+                else:
+                    with pytest.raises(runtime.ModelError):
+                        runtime.load(sound(bytes(data)))
+                    refused += 1
+            array[place] = before
+    assert refused > 50
+
+
+def score_by(model, x, tags):
+    """The score of tags by the weights of a file, and what they are shown as; x is dicts of a word and its length."""
+    own, start = model["segments"], 0
+    number = [model["labels"].index(tag) for tag in tags]
+    total = model["first"][number[0]] + sum(model["transitions"][a][b] for a, b in pairwise(number))
+    for t, tag in enumerate(tags):
+        for name in (f"w:{x[t]['w']}", f"nested:length:{x[t]['nested']['length']}"):
+            total += model["features"].get(name, {}).get(tag, 0.0)
+        start = t if tag[0] in "BS" else start
+        if tag[0] in "ES":
+            segment = [token["w"] for token in x[start : t + 1]]
+            total += own["lengths"][min(len(segment), own["max_length"] + 1) - 1].get(tag[2:], 0.0)
+            for (where, made), phrases in zip(own["names"], own["phrases"], strict=True):
+                assert where == "w"
+                text = " ".join(map(MADE[made], segment))
+                total += phrases.get(text, {}).get(tag[2:], 0.0)
+    return total, [own["shown"][k] for k in number]
+
+
+def test_json_has_all_weights_of_segments(tmp_path):
+    fitted("segments of dicts").export(tmp_path, to="json")
+    model = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    assert len(model["segments"]["lengths"]) == model["segments"]["max_length"] + 1 == 4
+    assert sum(map(len, model["segments"]["phrases"])) > 3
+    for x, best in zip(sequences("segments of dicts")[:9], fitted("segments of dicts").predict_kbest(
+        sequences("segments of dicts")[:9], 4
+    ), strict=True):  # fmt: skip
+        for labels, score in best:
+            found, shown = score_by(model, x, BIOES.labels(BIO.chunks(labels), len(labels)))
+            assert found == pytest.approx(score, abs=1e-4)
+            assert shown == list(labels)
