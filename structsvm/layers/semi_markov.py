@@ -33,6 +33,7 @@ from structsvm.layers.structure import (
     possible,
     possible_truths,
     shares_of,
+    zeros_like,
 )
 from structsvm.parameters import checked_k, checked_threads
 
@@ -127,7 +128,7 @@ class SemiMarkov(Structure):
         return labels
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
-        counts, K = _zeros_like(scores), scores.parts[0].shape[3]
+        counts, K = zeros_like(scores), scores.parts[0].shape[3]
         found = np.array(_segments(y, K), np.int64).reshape(-1, 3)
         entries, tokens, lengths = found.T
         labels = y[entries, tokens]
@@ -165,7 +166,7 @@ class SemiMarkov(Structure):
             log_z[entry] = _log_sums(*_tables(scores, entry))[0]
         return log_z, ()
 
-    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where all of y is known."""
         if scores.truth is None:
             return super().sums_less(scores, y)
@@ -235,12 +236,6 @@ def _segments(y: Labels, K: int) -> list[tuple[int, int, int]]:
     last = np.append(entries[1:] != entries[:-1], True)[: len(entries)]
     ends = np.where(last, sizes[entries], np.append(tokens[1:], 0)[: len(entries)])
     return list(zip(entries.tolist(), tokens.tolist(), (ends - tokens).tolist(), strict=True))
-
-
-def _zeros_like(scores: Scores) -> list[Floats]:
-    """Arrays of zeros like the parts, each with all entries of the batch."""
-    n = len(scores.lengths)
-    return [np.zeros((n, *part.shape[1:]), part.dtype) for part in scores.parts]
 
 
 def _segments_of(scores: Scores) -> Segments:

@@ -139,7 +139,7 @@ class Spans(Structure):
             log_z[entry] = _log_sums(*_tables(scores, entry))[0]
         return log_z, ()
 
-    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where there are no rules and the trees are whole."""
         if len(scores.parts) > 1 or scores.truth is None:
             return super().sums_less(scores, y)
