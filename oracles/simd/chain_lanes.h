@@ -55,32 +55,43 @@ static __attribute__((noinline)) void lanes_product(const float *restrict M, int
 }
 
 /* row[q] = the numbers that the lanes have at q, of n. */
-ROWS_INLINE void lanes_from_rows(const float *const *from, int64_t n, rows_part *row) {
+static __attribute__((noinline)) void lanes_from_rows(const float *const *from, int64_t n, rows_part *row) {
     int64_t q = 0;
-    for (; q + SQUARE <= n; q += SQUARE)
+    for (; q + SQUARE <= n; q += SQUARE) {
+        ONE_BY_ONE
         for (int first = 0; first < PART; first += SQUARE) {
             lanes_square square[SQUARE];
             for (int l = 0; l < SQUARE; l++) memcpy(&square[l], from[first + l] + q, sizeof square[l]);
             lanes_turn(square);
             for (int j = 0; j < SQUARE; j++) memcpy((float *)(row + q + j) + first, &square[j], sizeof square[j]);
         }
+    }
     for (; q < n; q++)
         for (int l = 0; l < PART; l++) row[q][l] = from[l][q];
 }
 
+static __attribute__((noinline)) void lanes_copy_rest(const float *from, int64_t n, float *to) {
+    for (int64_t j = 0; j < n && j < SQUARE; j++) to[j] = from[j * PART];
+}
+
 /* The other way round, behind the first `at` numbers of the lanes that are `here`, a bit each. */
-ROWS_INLINE void lanes_to_rows(const rows_part *row, int64_t n, unsigned here, float *const *to, int64_t at) {
+static __attribute__((noinline)) void lanes_to_rows(const rows_part *row, int64_t n, unsigned here, float *const *to,
+                                                    int64_t at) {
     int64_t q = 0;
-    for (; q + SQUARE <= n; q += SQUARE)
+    for (; q + SQUARE <= n; q += SQUARE) {
+        ONE_BY_ONE
         for (int first = 0; first < PART; first += SQUARE) {
             lanes_square square[SQUARE];
             for (int j = 0; j < SQUARE; j++) memcpy(&square[j], (const float *)(row + q + j) + first, sizeof square[j]);
             lanes_turn(square);
+            ONE_BY_ONE
             for (int l = 0; l < SQUARE; l++)
                 if (here >> (first + l) & 1) memcpy(to[first + l] + at + q, &square[l], sizeof square[l]);
         }
-    for (int l = 0; l < PART; l++)
-        for (int64_t j = q; j < n && here >> l & 1; j++) to[l][at + j] = row[j][l];
+    }
+    ONE_BY_ONE
+    for (int l = 0; l < PART && q < n; l++)
+        if (here >> l & 1) lanes_copy_rest((const float *)(row + q) + l, n - q, to[l] + at + q);
 }
 
 /* Scores of token t, with those of the first and the last; -inf beyond K. */
@@ -192,10 +203,12 @@ static int lanes_pairs(const potentials *s, int64_t T, const float *table, const
                     total[k / BLOCK][k % BLOCK] += __builtin_convertvector(sum[k / BLOCK][k % BLOCK], lanes_double);
             }
             for (int i = 0; i < 2 && a + i < K; i++)
-                for (int j = 0; j < BLOCK && q + j < K; j++)
+                for (int j = 0; j < BLOCK && q + j < K; j++) {
+                    ONE_BY_ONE
                     for (int l = 0; l < PART; l++)
                         if (s[l].T > 0)
                             pairs[l][(a + i) * K + q + j] = (float)total[i][j][l] * table[lanes_pair(K, width, a + i, q + j)];
+                }
             if (stop_count(&done, T * 2) < 0) return -1;
         }
     return 0;
@@ -203,8 +216,8 @@ static int lanes_pairs(const potentials *s, int64_t T, const float *table, const
 
 /* The sums over tokens and entries are added to `totals`. So many tokens at a time that what is read of them again and
  * again stays in the second cache, and 2 BLOCK rows of them in the first: 4 % faster for 100 labels. */
-static int lanes_totals(const potentials *s, int64_t T, const float *table, const rows_part *alphas, const rows_part *w,
-                        double *totals) {
+static SMALL int lanes_totals(const potentials *s, int64_t T, const float *table, const rows_part *alphas, const rows_part *w,
+                              double *totals) {
     int64_t K = s->K, width = lanes_width(K), done = 0, tile = TILE / K;
     rows_part_bits there = lanes_longer(s, 0);
     tile = tile > POTENTIALS_PART ? POTENTIALS_PART : tile < 4 * BLOCK ? 4 * BLOCK : tile;
@@ -228,8 +241,8 @@ static int lanes_totals(const potentials *s, int64_t T, const float *table, cons
 }
 
 /* exp(A - max A) and its transpose, by `lanes_pair`; false where scores do not allow it. `row` has room for K numbers. */
-static int lanes_tables(const potentials *s, int64_t width, float *row, float *table, float *turned, float *top,
-                        int *masked) {
+static SMALL int lanes_tables(const potentials *s, int64_t width, float *row, float *table, float *turned, float *top,
+                              int *masked) {
     const float *A = s->A;
     int64_t K = s->K;
     float low = INFINITY;

@@ -104,9 +104,17 @@ static __attribute__((noinline, cold)) int numbers_within(const void *numbers, i
 }
 
 /* Add rows of n numbers, `step` apart, to totals. */
-static void numbers_add(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *restrict totals) {
-    for (; n_rows > 0; n_rows--, rows += step)
-        for (int64_t j = 0; j < n; j++) totals[j] += rows[j];
+static SMALL void numbers_add(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *restrict totals) {
+    for (; n_rows > 0; n_rows--, rows += step) {
+        int64_t j = 0;
+        for (; j + PART <= n; j += PART) {
+            lanes_double sum;
+            memcpy(&sum, totals + j, sizeof sum);
+            sum += __builtin_convertvector(*(const rows_part *)(rows + j), lanes_double);
+            memcpy(totals + j, &sum, sizeof sum);
+        }
+        for (; j < n; j++) totals[j] += rows[j];
+    }
 }
 
 #endif

@@ -59,8 +59,8 @@ cdef enum:
     LEAST_BESIDE = 3
 
 
-# Scratch of earlier calls, the last of which is taken first: the system takes as long to give pages anew as some batches
-# take to be computed.
+# Scratch of earlier calls, the last of which is taken first: the system takes as long to give pages anew as some
+# batches take to be computed.
 cdef enum:
     MOST_SPARE = 4
     SMALLEST_SPARE = 1 << 16
