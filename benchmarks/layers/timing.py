@@ -17,9 +17,14 @@ LEAST = 0.2  # seconds that a case is repeated, at least
 def answer(argument, program):
     """Print the wall milliseconds of each case, None for what the program does not have."""
     request = json.loads(argument)
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: request["threads"]])
+    bind(0, request["threads"])
     print(json.dumps([timed(case, program, request) for case in request["cases"]]))
+
+
+def bind(first, several):
+    """Bind the process to so many processors."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[first:][:several])
 
 
 def timed(case, program, request):

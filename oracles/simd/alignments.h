@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "drawn.h"
+#include "exponentials.h"
 
 #define ALIGNMENT_RANGE 690.0
 

@@ -15,8 +15,6 @@
 
 #include "cky_fronts.h"
 
-#define SMALL __attribute__((noinline, optimize("Os")))
-
 /* A way of the item at work: its best score less the item's best, and the items below. */
 static inline int cky_share(cky_fronts *f, const cky_chart *h, cky_visit *visit, double x, int64_t left, int64_t right, cky_entry way) {
     int32_t at;

@@ -46,6 +46,13 @@ typedef int32_t rows_part_bits __attribute__((vector_size(4 * PART)));
 #define EACH_PART
 #endif
 
+/* Before a loop that is not to be unrolled, for less code. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define ONE_BY_ONE _Pragma("GCC unroll 1")
+#else
+#define ONE_BY_ONE
+#endif
+
 ROWS_INLINE rows_part part_all(float x) { return x - (rows_part){0}; }
 
 /* f of all lanes, in each lane. */

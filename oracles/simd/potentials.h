@@ -45,7 +45,7 @@ typedef struct {
     int lanes;   /* entries that `beside` computes side by side, see chain_lanes.h; 1 where it is not there */
     int (*sums[2])(const potentials *s, double *log_z, void *nodes, void *pairs);
     int (*best[2])(const potentials *s, int32_t *states);
-    int (*beside)(const potentials *s, double *log_z, float *const *nodes, float *const *pairs);
+    int (*beside)(const potentials *s, double *log_z, float *const *nodes, float *const *pairs, double *totals);
     int (*within)(const void *numbers, int is_double, int64_t n, double most);
     void (*add)(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *totals);
 } potentials_kernels;
@@ -87,7 +87,8 @@ static void exponentials_float(const float *x, float top, int64_t n, float *out)
 /* Whether all of n doubles or floats are less than `most`, and more than it with the other sign. */
 static __attribute__((noinline, cold)) int numbers_within(const void *numbers, int is_double, int64_t n, double most) {
     const float *x = numbers, high = (float)most;
-    rows_part_bits good = (rows_part_bits)(part_all(0.0f) == part_all(0.0f));
+    const rows_part_bits size = (rows_part_bits){0} + 0x7fffffff, limit = (rows_part_bits)part_all(high);
+    rows_part_bits good = ~(rows_part_bits){0};   /* sizes are in the order of their bits, nan behind all of them */
     int64_t j = 0;
     if (is_double) {
         const double *wide = numbers;
@@ -95,17 +96,25 @@ static __attribute__((noinline, cold)) int numbers_within(const void *numbers, i
         return j == n;
     }
     for (; j + PART <= n; j += PART)
-        good &= (rows_part_bits)(*(const rows_part *)(x + j) < part_all(high)) & (rows_part_bits)(*(const rows_part *)(x + j) > part_all(-high));
+        good &= ((rows_part_bits)*(const rows_part *)(x + j) & size) - limit;
     for (int l = 0; l < PART; l++)
-        if (!good[l]) return 0;
+        if (good[l] >= 0) return 0;
     while (j < n && x[j] < high && x[j] > -high) j++;
     return j == n;
 }
 
 /* Add rows of n numbers, `step` apart, to totals. */
-static void numbers_add(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *restrict totals) {
-    for (; n_rows > 0; n_rows--, rows += step)
-        for (int64_t j = 0; j < n; j++) totals[j] += rows[j];
+static SMALL void numbers_add(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *restrict totals) {
+    for (; n_rows > 0; n_rows--, rows += step) {
+        int64_t j = 0;
+        for (; j + PART <= n; j += PART) {
+            lanes_double sum;
+            memcpy(&sum, totals + j, sizeof sum);
+            sum += __builtin_convertvector(*(const rows_part *)(rows + j), lanes_double);
+            memcpy(totals + j, &sum, sizeof sum);
+        }
+        for (; j < n; j++) totals[j] += rows[j];
+    }
 }
 
 #endif

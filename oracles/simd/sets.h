@@ -15,6 +15,9 @@
 
 #include "stop.h"
 
+/* For functions that leave the inner loops to others. */
+#define SMALL __attribute__((noinline, optimize("Os")))
+
 /* The kernels of a set (0 baseline, 1 avx2, 2 avx512), which will call `poll`. */
 #define KERNELS_OF(name) const name##_kernels *name##_kernels_of(int set, int (*poll)(int64_t work))
 

@@ -5,16 +5,15 @@ from structsvm.arrays import Floats
 
 class Batch:
     def __init__(
-        self,
-        pairs: Floats,
-        letters: list[NDArray[np.float64]],
-        alone: NDArray[np.float64],
-        ways: tuple[tuple[bool, bool], ...],
-        lengths: NDArray[np.int64],
-        ranges: NDArray[np.float64],
+        self, pairs: Floats, parts: tuple[Floats, ...], ways: tuple[tuple[bool, bool], ...], lengths: NDArray[np.int64]
     ) -> None: ...
     def sums(
-        self, first: int, last: int, totals: NDArray[np.float64], flows: list[NDArray[np.float64]] | None
+        self,
+        n_threads: int,
+        totals: NDArray[np.float64],
+        expected: list[Floats] | None,
+        y: NDArray[np.int32] | None = None,
+        known: NDArray[np.float64] | None = None,
     ) -> None: ...
     def best(self, first: int, last: int, totals: NDArray[np.float64], y: NDArray[np.int32]) -> None: ...
     def draws(self, first: int, last: int, generators: list[np.random.Generator], y: NDArray[np.int32]) -> int: ...

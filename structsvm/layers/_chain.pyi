@@ -13,6 +13,8 @@ class Batch:
         lengths: NDArray[np.int64],
         apart: bool = False,
     ) -> None: ...
+    @property
+    def adds(self) -> bool: ...
     def sums(
         self,
         n_threads: int,
@@ -22,6 +24,7 @@ class Batch:
         edges: tuple[Floats, Floats] | None = None,
         y: NDArray[np.int32] | None = None,
         known: NDArray[np.float64] | None = None,
+        added: bool = False,
     ) -> None: ...
     def best(self, first: int, last: int, states: NDArray[np.int32]) -> int: ...
     def reached(self, scores: NDArray[np.float64]) -> None: ...

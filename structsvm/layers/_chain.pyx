@@ -6,7 +6,7 @@ the batch alone, so that the bits do not depend on how it is split among threads
 
 from cython cimport floating
 from libc.math cimport INFINITY, exp, fabs
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -31,7 +31,7 @@ cdef extern from "potentials.h" nogil:
         int lanes
         int (*sums[2])(const potentials* s, double* log_z, void* nodes, void* pairs) except -1 nogil
         int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
-        int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs) except -1 nogil
+        int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs, double* totals) except -1 nogil
         int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
         void (*add)(const float* rows, int64_t n_rows, int64_t step, int64_t n, double* totals) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
@@ -52,12 +52,40 @@ cdef enum:
     LEAST_BESIDE = 3
 
 
+# Scratch of earlier calls, the last of which is taken first: the system takes as long to give pages anew as some
+# batches take to be computed.
+cdef enum:
+    MOST_SPARE = 4
+    SMALLEST_SPARE = 1 << 16
+    LARGEST_SPARE = 1 << 23
+
+cdef list SPARE = []
+
+
+cdef object spare_scratch(Py_ssize_t size):
+    while size >= SMALLEST_SPARE and SPARE:
+        try:
+            room = SPARE.pop()
+        except IndexError:      # by another thread, where Python has no lock for all of them
+            break
+        if len(<bytes> room) >= size:
+            return room
+    return scratch(NULL, size)
+
+
+cdef int keep_scratch(object room) except -1:
+    if SMALLEST_SPARE <= len(<bytes> room) <= LARGEST_SPARE and len(SPARE) < MOST_SPARE:
+        SPARE.append(room)
+    return 0
+
+
 cdef class _Room:
     """Scratch of a thread."""
 
     cdef object held, more
     cdef void* rows
     cdef void* tables
+    cdef void* pairs
     cdef double* totals
     cdef double* logs
     cdef Py_ssize_t longest
@@ -67,10 +95,11 @@ cdef class _Room:
         cdef Py_ssize_t n_rows = max(2 * longest * S, (2 * longest + 3) * wide * lanes)
         cdef Py_ssize_t n_tables = max(3 * S * K + 5 * S, 2 * wide * wide)
         self.longest = longest
-        self.held = scratch(NULL, 8 * S * K + (n_rows + n_tables) * batch.size)
+        self.held = spare_scratch(8 * S * K + (n_rows + n_tables + S * K) * batch.size)
         self.totals = <double*> scratch_data(self.held)
         self.rows = self.totals + S * K
         self.tables = <char*> self.rows + n_rows * batch.size
+        self.pairs = <char*> self.tables + n_tables * batch.size
 
     cdef int add_logs(self, Py_ssize_t S) except -1:
         self.more = scratch(NULL, 8 * (2 * self.longest + 3) * S)
@@ -78,10 +107,12 @@ cdef class _Room:
         return 0
 
 
-# The sums of a batch: where they go, labellings whose indicators are taken off, and each thread's _Room.
+# The sums of a batch: where they go, labellings whose indicators are taken off, and each thread's _Room. `totals` has
+# sums over each group's entries, of pairs and of first and last tokens, or is NULL.
 cdef struct chains_task:
     void* batch
     void** rooms
+    double* totals
     double* values
     char* nodes
     char* pairs
@@ -149,7 +180,12 @@ cdef class Batch:
         s.A = self.transitions + b * self.per_entry * self.size
         return s
 
-    def sums(self, int n_threads, log_z, nodes, pairs, edges=None, y=None, known=None):
+    @property
+    def adds(self):
+        """Whether `sums` can add up pairs and edges of all entries, as those side by side are."""
+        return self.together > 1 and self.n >= LEAST_BESIDE
+
+    def sums(self, int n_threads, log_z, nodes, pairs, edges=None, y=None, known=None, bint added=False):
         """Write log partitions and, unless `nodes` is None, marginals, which are of no use without any labelling.
 
         With y, labellings of a chain of order 1, all of which are known within the lengths, their scores are written,
@@ -162,10 +198,12 @@ cdef class Batch:
         edges : tuple of two arrays (B, S), optional
             They get the marginals of the first and the last token of each entry that has some.
         y : int32 array (B, T)
+        added : bool
+            Whether pairs (S, K) and both edges (S,) get the sums over all entries; only where `adds`.
         """
         cdef chains_task t
         cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0, slot
-        cdef int64_t n_groups = (self.n + self.together - 1) // self.together
+        cdef int64_t n_groups = (self.n + self.together - 1) // self.together, S = self.scores.S, K = self.scores.K
         cdef int64_t work = self.n * longest * (10 + self.scores.S * (self.scores.K + 20) // 24)
         memset(&t, 0, sizeof(t))
         t.batch, t.values = <void*> self, <double*> array_data(log_z)
@@ -183,30 +221,64 @@ cdef class Batch:
             room = _Room(self, longest)
             rooms.append(room)
             t.rooms[slot] = <void*> room
+        totals = spare_scratch(8 * n_groups * S * (K + 2)) if added else b""
+        if added:
+            t.totals = <double*> scratch_data(totals)
         each_part(sums_of_group, &t, n_groups, n_threads)
+        if added:
+            self.add_groups(&t, n_groups)
+        keep_scratch(totals)        # the rooms are taken first
+        for room in rooms:
+            keep_scratch((<_Room> room).held)
+
+    cdef void add_groups(self, const chains_task* t, int64_t n_groups) noexcept nogil:
+        cdef int64_t S = self.scores.S, n = S * self.scores.K, step = n + 2 * S, j, group
+        cdef double total
+        for j in range(step):
+            total = 0.0
+            for group in range(n_groups):
+                total += t.totals[group * step + j]
+            if j < n:
+                (<float*> t.pairs)[j] = <float> total
+            elif j < n + S:
+                (<float*> t.first)[j - n] = <float> total
+            else:
+                (<float*> t.last)[j - n - S] = <float> total
 
     cdef int sum_group(self, const chains_task* t, _Room room, Py_ssize_t group) except -1 nogil:
         cdef Py_ssize_t place = group * self.together, stop = min(place + self.together, self.n), b
+        cdef Py_ssize_t n_totals = self.scores.S * (self.scores.K + 2)
         cdef int lane, alone = (1 << (stop - place)) - 1
+        cdef double* totals = NULL
         if t.nodes != NULL:
             self.clear(t, place, stop)
+        if t.totals != NULL:
+            totals = t.totals + group * n_totals
+            memset(totals, 0, n_totals * sizeof(double))
         if stop - place >= LEAST_BESIDE:
-            alone &= self.beside(t, room, place, stop)
+            alone &= self.beside(t, room, place, stop, totals)
         for lane in range(<int> (stop - place)):
             b = self.at(place + lane)
             if alone >> lane & 1:
-                self.by_itself(t, room, b)
+                self.by_itself(t, room, b, totals)
             if t.labels != NULL:
-                self.less_known(t, b)
+                self.less_known(t, b, totals)
             if t.first != NULL and self.lengths[b]:
-                self.copy_edges(t, b)
+                self.copy_edges(t, b, totals)
         return 0
 
-    cdef void copy_edges(self, const chains_task* t, Py_ssize_t b) noexcept nogil:
-        cdef Py_ssize_t row = self.scores.S * self.size
+    cdef void copy_edges(self, const chains_task* t, Py_ssize_t b, double* totals) noexcept nogil:
+        cdef Py_ssize_t row = self.scores.S * self.size, q, S = self.scores.S
         cdef const char* nodes = t.nodes + b * self.width * self.size
-        memcpy(t.first + b * row, nodes, row)
-        memcpy(t.last + b * row, nodes + (self.lengths[b] - 1) * row, row)
+        cdef const char* last = nodes + (self.lengths[b] - 1) * row
+        if totals == NULL:
+            memcpy(t.first + b * row, nodes, row)
+            memcpy(t.last + b * row, last, row)
+            return
+        totals += S * self.scores.K
+        for q in range(S):
+            totals[q] += (<const float*> nodes)[q]
+            totals[S + q] += (<const float*> last)[q]
 
     cdef void clear(self, const chains_task* t, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
         """Write zeros behind the last tokens of a group's entries."""
@@ -216,12 +288,16 @@ cdef class Batch:
             tokens = self.lengths[b]
             used = tokens * self.scores.S
             memset(t.nodes + (b * self.width + used) * self.size, 0, (self.width - used) * self.size)
+            if t.totals != NULL:
+                continue
             used = t.step if tokens else 0
             if self.scores.apart:
                 used = max(tokens - 1, 0) * self.scores.S * self.scores.K
             memset(t.pairs + (b * t.step + used) * self.size, 0, (t.step - used) * self.size)
 
-    cdef int beside(self, const chains_task* t, _Room room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
+    cdef int beside(
+        self, const chains_task* t, _Room room, Py_ssize_t place, Py_ssize_t stop, double* totals
+    ) except -1 nogil:
         """The sums of a group; returns the lanes that are yet to be computed, a bit each."""
         cdef potentials s[MOST_LANES]
         cdef double values[MOST_LANES]
@@ -237,17 +313,20 @@ cdef class Batch:
                 s[lane].T = 0
             if t.nodes != NULL:
                 nodes[lane] = <float*> (t.nodes + b * self.width * self.size)
-                pairs[lane] = <float*> (t.pairs + b * t.step * self.size)
-        alone = KERNELS.beside(s, values, NULL if t.nodes == NULL else nodes, pairs)
+                pairs[lane] = <float*> (t.pairs + b * t.step * self.size) if totals == NULL else NULL
+        alone = KERNELS.beside(s, values, NULL if t.nodes == NULL else nodes, pairs, totals)
         for lane in range(<int> (stop - place)):
             t.values[self.at(place + lane)] = values[lane]
         return alone
 
-    cdef int by_itself(self, const chains_task* t, _Room room, Py_ssize_t b) except -1 nogil:
+    cdef int by_itself(self, const chains_task* t, _Room room, Py_ssize_t b, double* totals) except -1 nogil:
         """The sums of an entry, in logs where there is no other way."""
         cdef potentials s = self.entry(b)
         cdef void* nodes = NULL if t.nodes == NULL else t.nodes + b * self.width * self.size
         cdef void* pairs = NULL if t.nodes == NULL else t.pairs + b * t.step * self.size
+        cdef int64_t j
+        if totals != NULL:
+            pairs = room.pairs
         s.rows, s.tables, s.sums, s.logs = room.rows, room.tables, room.totals, room.logs
         if s.T == 0:
             t.values[b] = 0.0
@@ -256,15 +335,20 @@ cdef class Batch:
                 room.add_logs(self.scores.S)
             s.logs = room.logs
             self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs)
+        if totals != NULL and s.T > 1 and t.values[b] > -INFINITY:
+            for j in range(s.S * s.K):
+                totals[j] += (<const float*> pairs)[j]
         return 0
 
-    cdef void less_known(self, const chains_task* t, Py_ssize_t b) noexcept nogil:
+    cdef void less_known(self, const chains_task* t, Py_ssize_t b, double* totals) noexcept nogil:
         """Write the score of a labelling, and take its indicators off."""
         cdef potentials s = self.entry(b)
         cdef const int32_t* y = t.labels + b * (self.width // self.scores.S)
         cdef void* nodes = t.nodes + b * self.width * self.size
         cdef void* pairs = t.pairs + b * t.step * self.size
-        if self.is_double:
+        if totals != NULL:
+            t.known[b] = less_labels(&s, y, <float*> nodes, totals)
+        elif self.is_double:
             t.known[b] = less_labels(&s, y, <double*> nodes, <double*> pairs)
         else:
             t.known[b] = less_labels(&s, y, <float*> nodes, <float*> pairs)
@@ -375,6 +459,7 @@ cdef class Batch:
                         draw(&s, <const float*> s.rows, uniform + k, n_samples, weight, out)
                     out += longest
                     poll(s.T * (10 + s.S))
+        keep_scratch(room.held)
         return -1
 
 
@@ -515,7 +600,12 @@ cdef double weigh_before(
     return all
 
 
-cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, floating* pairs) noexcept nogil:
+ctypedef fused counts:
+    float
+    double
+
+
+cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, counts* pairs) noexcept nogil:
     """The score of a labelling; 1 is taken off the numbers of its labels and pairs."""
     cdef int64_t t, pair, K = s.K
     cdef const floating* E = <const floating*> s.E
@@ -581,15 +671,15 @@ def known_labels(y, lengths, int32_t n_labels, checked):
     cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
     cdef int32_t* out = <int32_t*> array_data(checked)
     cdef Py_ssize_t b, t, n = array_shape(y)[0], width = array_shape(y)[1]
-    cdef bint good = True
+    cdef uint32_t bad = 0, last = n_labels - 1     # the first bit of a label, or of `last` less it, is set
     for b in range(n):
         for t in range(sizes[b]):
             out[t] = label[t]
-            good &= (label[t] >= 0) & (label[t] < n_labels)
+            bad |= <uint32_t> label[t] | (last - <uint32_t> label[t])
         for t in range(sizes[b], width):
             out[t] = -1
         label, out = label + width, out + width
-    return good
+    return not bad >> 31
 
 
 # Numbers that a thread looks at, or adds up, at once.

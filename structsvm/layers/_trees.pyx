@@ -5,7 +5,7 @@ on the batch alone, so that the bits do not depend on how it is split among thre
 """
 
 from cython cimport floating
-from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 from libc.string cimport memset
 
 import numpy as np
@@ -263,17 +263,19 @@ def known_heads(heads, lengths, bint several, bint projective, checked):
     cdef Py_ssize_t b, word, n = array_shape(heads)[0], width = array_shape(heads)[1]
     room = scratch(NULL, 4 * width + 4)
     cdef int32_t* start = <int32_t*> scratch_data(room)
-    cdef bint known = True
+    cdef bint unknown = False
     with nogil:
         for b in range(n):
-            for word in range(width):
-                out[word] = head[word] if word < sizes[b] else -1
-                known = known and (word >= sizes[b] or 0 <= out[word] <= sizes[b])
-            if not known or fault_of(out, sizes[b], several, projective, start):
-                known = False
+            for word in range(sizes[b]):
+                out[word] = head[word]
+                unknown |= <uint32_t> head[word] > <uint32_t> sizes[b]
+            for word in range(sizes[b], width):
+                out[word] = -1
+            if unknown or fault_of(out, sizes[b], several, projective, start):
+                unknown = True
                 break
             head, out = head + width, out + width
-    return known
+    return not unknown
 
 
 cdef int fault_of(const int32_t* head, int64_t n, bint several, bint projective, int32_t* start) except -1 nogil:

@@ -9,14 +9,14 @@ once:
     Z(i, j) = sum of (P(i, j - 1) + open_z(j), X(i, j - 1) + open_z(j), Z(i, j - 1) + extend_z(j))
 
 where the sum is of logs, or a maximum. What stands before the first pair and behind the last one has a closed form
-(`_String`). The way back distributes a flow of 1 over the terms of each sum: by their shares it yields marginals, by
+(`enter_ends`). The way back distributes a flow of 1 over the terms of each sum: by their shares it yields marginals, by
 the greatest the best alignment, by a draw a sample.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -39,9 +39,10 @@ from structsvm.layers.structure import (
     as_parts,
     check_two_lengths,
     check_values,
-    expected,
     over_batch,
     possible,
+    possible_truths,
+    zeros_like,
 )
 from structsvm.oracles.enumeration.labellings import Allowed
 from structsvm.parameters import checked_threads
@@ -116,8 +117,12 @@ class Alignment(Places):
             raise ValueError(f"pairs must have shape (B, n, m). Got {pairs.shape}.")
         n = len(pairs)
         sizes = check_two_lengths(lengths, n, pairs.shape[1:], "letters of x and of z")
-        inside = [np.arange(pairs.shape[k + 1]) < sizes[:, k, None] for k in (0, 1)]
-        check_values("pairs", pairs, lambda: inside[0][:, :, None] & inside[1][:, None])
+
+        def inside(side: int) -> Bools:
+            found: Bools = np.arange(pairs.shape[side + 1]) < sizes[:, side, None]
+            return found
+
+        check_values("pairs", pairs, lambda: inside(0)[:, :, None] & inside(1)[:, None], n_threads=self.n_threads)
         checked = [pairs]
         for name in self.part_names[1:]:
             side = int(name.endswith("z"))
@@ -125,7 +130,7 @@ class Alignment(Places):
             part = present.get(name, np.zeros((), pairs.dtype))
             if part.shape not in wanted:
                 raise ValueError(f"{name} must be a number or have shape {wanted[1]} or {wanted[2]}. Got {part.shape}.")
-            counts = partial(inside.__getitem__, side) if part.ndim == 2 else None
+            counts = partial(inside, side) if part.ndim == 2 else None
             check_values(name, part, counts, is_batch=part.ndim == 2)
             checked.append(part.reshape(part.shape if part.ndim == 2 else (1, part.size)))
         hidden = [np.zeros((1, pairs.shape[1]), pairs.dtype)] * 2  # scores of letters of x in a gap, and outside
@@ -140,6 +145,7 @@ class Alignment(Places):
         whole, (narrow, is_narrow) = np.empty((n, longest), np.int32), as_narrow(found)
         outer = self.mode != "local", self.mode != "global"
         if is_narrow and known_alignments(narrow, scores.lengths, m, *outer, whole):
+            scores.truth = whole
             return whole
         inside = np.arange(longest) < scores.lengths[:, :1]
         good = (found >= 0) & (found < scores.lengths[:, 1:]) | (found >= m) & (found <= m + 1)
@@ -185,19 +191,6 @@ class Alignment(Places):
         pairs[entries, letters, partners] = True
         return _folded([pairs, *self._letters(y, scores, entries, partners)], scores.parts)
 
-    def less_agreeing(self, scores: Scores, y: Labels, marginals: Parts) -> Values:
-        """In place, at the true pairs alone, where all of y is known."""
-        if np.count_nonzero(y >= 0) < scores.lengths[:, 0].sum():
-            return super().less_agreeing(scores, y, marginals)
-        entries, letters, partners = self._paired(y, scores)
-        marginals[0][entries, letters, partners] -= 1
-        gaps = replace(scores, parts=scores.parts[1:])
-        counts = _folded(self._letters(y, scores, entries, partners), gaps.parts)
-        for expectation, count in zip(marginals[1:], counts, strict=True):
-            expectation -= count
-        pairs = np.bincount(entries, scores.parts[0][entries, letters, partners], len(y))
-        return possible(expected(gaps, counts) + pairs)
-
     def _paired(self, y: Labels, scores: Scores) -> tuple[Integers, Integers, Integers]:
         """Entries, letters of x and letters of z of the pairs."""
         entries, letters = np.nonzero((y >= 0) & (y < scores.parts[0].shape[2]))
@@ -223,21 +216,29 @@ class Alignment(Places):
         return 1 - 2 * right
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
-        strings, totals = _Strings(scores, self.mode), np.empty(len(scores.lengths))
-        batch, flows = strings.batch(), strings.no_flows() if marginals else None
-        over_batch(len(totals), self.n_threads, lambda first, last: batch.sums(first, last, totals, flows))
-        if flows is None:
-            return totals, ()
-        possible(totals)
-        return totals, _folded(strings.expected(flows), scores.parts)
+        totals, counts = np.empty(len(scores.lengths)), zeros_like(scores) if marginals else []
+        self._batch(scores).sums(self.n_threads, totals, counts if marginals else None)
+        return possible(totals) if marginals else totals, tuple(counts)
+
+    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
+        """In one go for each entry, where all of y is known."""
+        if scores.truth is None:
+            return super().sums_less(scores, y)
+        totals, known, counts = np.empty(len(y)), np.empty(len(y)), zeros_like(scores)
+        self._batch(scores).sums(self.n_threads, totals, counts, scores.truth, known)
+        return possible(totals), possible_truths(known), tuple(counts)
 
     def samples(self, scores: Scores, n_samples: int, generators: Generators) -> Labels:
-        n, batch = len(scores.lengths), _Strings(scores, self.mode).batch()
+        n, batch = len(scores.lengths), self._batch(scores)
         y = np.full((n, n_samples, scores.parts[0].shape[1]), -1, np.int32)
         for entry in over_batch(n, self.n_threads, lambda first, last: batch.draws(first, last, generators, y)):
             if entry >= 0:
                 raise NoOutput(entry)
         return y
+
+    def _batch(self, scores: Scores) -> Batch:
+        pairs, *others = scores.parts
+        return Batch(pairs, tuple(others), WAYS[self.mode], scores.lengths)
 
     # ---- places: the letters of x, whose values are partners, a gap, outside ----------------------------
 
@@ -257,7 +258,7 @@ class Alignment(Places):
         return replace(scores, parts=(masked[0], *others[1:], *masked[1:]), truth=None)
 
     def find(self, scores: Scores) -> tuple[Labels, Values]:
-        values, batch = np.empty(len(scores.lengths)), _Strings(scores, self.mode).batch()
+        values, batch = np.empty(len(scores.lengths)), self._batch(scores)
         y = np.full(scores.parts[0].shape[:2], -1, np.int32)
         over_batch(len(values), self.n_threads, lambda first, last: batch.best(first, last, values, y))
         return y, values
@@ -268,101 +269,6 @@ class Alignment(Places):
 
     def first_part(self, table: Values, scores: Scores) -> Values:
         return table[..., :-2]
-
-
-# ---- strings, and letters beyond the outer pairs ---------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _String:
-    """Scores of a string's letters (B, n), 0 beyond the lengths."""
-
-    opens: Values
-    extends: Values
-    outside: Values
-    lengths: NDArray[np.int64]
-
-    def lead(self, *, pays: bool) -> Values:
-        """Scores (B, n + 1) of the first letters, by their number: a gap, or outside."""
-        letters = np.concatenate([self.opens[:, :1], self.extends[:, 1:]], axis=1) if pays else self.outside
-        return np.concatenate([np.zeros((len(letters), 1)), np.cumsum(letters, axis=1)], axis=1)
-
-    def trail(self, *, pays: bool) -> Values:
-        """Scores (B, n + 1) of the letters from the one of this number on."""
-        more = self.extends if pays else self.outside
-        sums = np.concatenate([np.cumsum(more[:, ::-1], axis=1)[:, ::-1], np.zeros((len(more), 1))], axis=1)
-        if pays:
-            sums[:, :-1] = self.opens + sums[:, 1:]
-        return sums
-
-    def range(self) -> Values:
-        """How far from 0 the sums of an entry's letters are at most: (B,), without those that are masked."""
-        sizes = [np.where(np.isneginf(part), 0.0, np.abs(part)) for part in (self.opens, self.extends, self.outside)]
-        most = np.maximum(np.maximum(*sizes[:2]), sizes[2])
-        # One after the other: the order of `sum` would depend on the longest string of the batch.
-        return np.cumsum(most, axis=1)[:, -1] if most.shape[1] else np.zeros(len(most))
-
-    def counts(self, lead: Values, trail: Values, *, pays: bool) -> list[Values]:
-        """How often letters open, extend and are outside, by weights (B, n + 1) of `lead` and `trail`."""
-        after = np.cumsum(lead[:, ::-1], axis=1)[:, ::-1][:, 1:]
-        before, here = np.cumsum(trail, axis=1)[:, :-1], trail[:, :-1].copy()
-        inside = np.arange(self.opens.shape[1]) < self.lengths[:, None]
-        if not pays:
-            return [np.zeros_like(after), np.zeros_like(after), (after + before) * inside]
-        here[:, :1] += after[:, :1]
-        return [here * inside, (after + before - here) * inside, np.zeros_like(after)]
-
-
-class _Strings:
-    """The strings of a batch, as alignments.h has them."""
-
-    def __init__(self, scores: Scores, mode: str) -> None:
-        self.scores, self.ways = scores, WAYS[mode]
-        open_x, extend_x, open_z, extend_z, in_gap, outside = (part.astype(np.float64) for part in scores.parts[1:])
-        self.x = self._string(0, open_x + in_gap, extend_x + in_gap, outside)
-        self.z = self._string(1, open_z, extend_z, np.zeros(1))
-
-    def _string(self, side: int, *parts: Values) -> _String:
-        lengths, size = self.scores.lengths[:, side], self.scores.parts[0].shape[side + 1]
-        inside = np.arange(size) < lengths[:, None]
-        opens, extends, outside = (np.where(inside, part, 0.0) for part in parts)
-        return _String(opens, extends, outside, lengths)
-
-    def _sides(self) -> tuple[tuple[_String, list[bool]], ...]:
-        """Each string, and the ways in which its outer letters pay."""
-        return (self.x, [way[0] for way in self.ways]), (self.z, [way[1] for way in self.ways])
-
-    def batch(self) -> Batch:
-        letters, ends, alone = list[Values](), list[Values](), np.zeros(len(self.scores.lengths))
-        for string, ways in self._sides():
-            letters += [string.opens, string.extends]
-            ends.append(np.stack([string.lead(pays=pays) for pays in ways], axis=1))
-            ends.append(np.stack([string.trail(pays=pays) for pays in ways], axis=1))
-            alone += ends[-2][np.arange(len(alone)), 0, string.lengths]
-        ranges = self.x.range() + self.z.range()
-        return Batch(self.scores.parts[0], letters + ends, alone, self.ways, self.scores.lengths, ranges)
-
-    def no_flows(self) -> list[Values]:
-        """Zeros where `Batch.sums` writes what is expected."""
-        n, rows, columns = self.scores.parts[0].shape
-        letters = [np.zeros((n, size)) for size in (rows, rows, columns, columns)]
-        ends = [np.zeros((n, len(self.ways), size + 1)) for size in (rows, rows, columns, columns)]
-        return [np.zeros((n, rows, columns)), *letters, *ends, np.zeros(n)]
-
-    def expected(self, flows: list[Values]) -> list[Values]:
-        """Expected pairs and letters, in the order of the parts, also of letters beyond the outer pairs."""
-        pairs, *between = flows[:5]
-        found = list[Values]()
-        for k, (string, ways) in enumerate(self._sides()):
-            own, outside = between[2 * k : 2 * k + 2], np.zeros_like(string.opens)
-            leads, trails = flows[5 + 2 * k], flows[6 + 2 * k]
-            leads[np.arange(len(leads)), 0, string.lengths] += flows[-1]
-            for way, pays in enumerate(ways):
-                opens, extends, free = string.counts(leads[:, way], trails[:, way], pays=pays)
-                own, outside = [own[0] + opens, own[1] + extends], outside + free
-            found += [*own, outside]
-        open_x, extend_x, outside, open_z, extend_z, _ = found
-        return [pairs, open_x, extend_x, open_z, extend_z, open_x + extend_x, outside]
 
 
 def _opened(in_gap: Bools) -> tuple[Bools, Bools]:

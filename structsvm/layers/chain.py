@@ -34,6 +34,7 @@ from structsvm.layers.structure import (
     over_batch,
     possible_truths,
     without_output,
+    zeros_like,
 )
 from structsvm.metrics._schemes import TAGGED, scheme_for, scheme_name, scheme_of
 from structsvm.parameters import checked_k, checked_threads
@@ -155,7 +156,7 @@ class Chain(Structure):
                 raise ValueError(f"y at batch entry {entry} is no labelling of the language.")
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
-        counts = _zeros_like(scores)
+        counts = zeros_like(scores)
         for part, places in self._places(y, scores):
             table = counts[part]
             where = np.ravel_multi_index(places, table.shape)
@@ -194,15 +195,18 @@ class Chain(Structure):
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == scores.lengths.sum())
 
-    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where states are labels and all of y is known."""
         if self.order > 1 or scores.truth is None:
             return super().sums_less(scores, y)
-        n, K = len(y), _emissions(scores).shape[2]
-        log_z, known = np.empty(n), np.empty(n)
-        nodes, steps = (_per_entry(part, n) for part in scores.parts[:2])
-        start, end = np.zeros((2, n, K), nodes.dtype)
-        _batch(scores).sums(self.n_threads, log_z, nodes, steps, (start, end), scores.truth, known)
+        emissions, transitions, *edges = scores.parts
+        log_z, known, nodes, batch = np.empty(len(y)), np.empty(len(y)), np.empty_like(emissions), _batch(scores)
+        added = batch.adds and not per_entry
+        if added:
+            steps, start, end = np.empty_like(transitions), *map(np.empty_like, edges)
+        else:
+            steps, (start, end) = _per_entry(transitions, len(y)), np.zeros((2, len(y), nodes.shape[2]), nodes.dtype)
+        batch.sums(self.n_threads, log_z, nodes, steps, (start, end), scores.truth, known, added)
         for entry in without_output(log_z)[:1]:
             raise self._no_output(entry, scores)
         return log_z, possible_truths(known), (nodes, steps, start, end)
@@ -575,12 +579,6 @@ def _less_own(table: Floats, y: Labels) -> Floats:
 def _per_entry(part: Floats, n: int) -> Floats:
     """An array like a part, with each of the n entries' own, whose values are to be written."""
     return np.empty((n, *part.shape[1:]), part.dtype)
-
-
-def _zeros_like(scores: Scores) -> list[Floats]:
-    """Arrays of zeros like the parts, each with all entries of the batch."""
-    n = len(scores.lengths)
-    return [np.zeros((n, *part.shape[1:]), part.dtype) for part in scores.parts]
 
 
 def _edge(name: str, present: dict[str, Floats], emissions: Floats) -> Floats:

@@ -124,7 +124,7 @@ def log_loss(
     """
     scores = structure.check(parts, lengths)
     truth = structure.check_output(y, scores, partly=True)
-    log_z, known, marginals = structure.sums_less(scores, truth)
+    log_z, known, marginals = structure.sums_less(scores, truth, per_entry=per_entry)
     if structure.is_centred and are_huge(known):
         _compute_huge(structure, scores, truth, log_z, known)
     return above(log_z, known), scores.gradients(per_entry, marginals)
@@ -338,7 +338,7 @@ def _with_cost(
     truth = structure.check_output(y, scores)
     right = structure.indicators(truth, scores)
     first, indicator = scores.parts[0], right[0]
-    added = structure.costs(indicator) if cost is None else as_floats("cost", cost)
+    added = np.ascontiguousarray(structure.costs(indicator)) if cost is None else as_floats("cost", cost)
     if added.shape != first.shape or not within(added, GREATEST[first.dtype]):
         raise ValueError(
             f"cost must be finite and have the shape {first.shape} of the first part. Got {added.shape}, "

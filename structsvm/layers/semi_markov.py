@@ -32,6 +32,7 @@ from structsvm.layers.structure import (
     over_batch,
     possible,
     shares_of,
+    zeros_like,
 )
 from structsvm.parameters import checked_k, checked_threads
 
@@ -126,7 +127,7 @@ class SemiMarkov(Summed):
         return labels
 
     def indicators(self, y: Labels, scores: Scores) -> Parts:
-        counts, K = _zeros_like(scores), scores.parts[0].shape[3]
+        counts, K = zeros_like(scores), scores.parts[0].shape[3]
         found = np.array(_segments(y, K), np.int64).reshape(-1, 3)
         entries, tokens, lengths = found.T
         labels = y[entries, tokens]
@@ -223,12 +224,6 @@ def _segments(y: Labels, K: int) -> list[tuple[int, int, int]]:
     last = np.append(entries[1:] != entries[:-1], True)[: len(entries)]
     ends = np.where(last, sizes[entries], np.append(tokens[1:], 0)[: len(entries)])
     return list(zip(entries.tolist(), tokens.tolist(), (ends - tokens).tolist(), strict=True))
-
-
-def _zeros_like(scores: Scores) -> list[Floats]:
-    """Arrays of zeros like the parts, each with all entries of the batch."""
-    n = len(scores.lengths)
-    return [np.zeros((n, *part.shape[1:]), part.dtype) for part in scores.parts]
 
 
 def _segments_of(scores: Scores) -> Segments:

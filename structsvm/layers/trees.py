@@ -158,7 +158,7 @@ class _Trees(Places):
         self._check_sums(scores, log_z, marginals=marginals)
         return log_z, () if counts is None else (self._of_labels(counts, arcs, scores),)
 
-    def sums_less(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where there are no labels and all heads are known."""
         if scores.truth is None:
             return super().sums_less(scores, y)

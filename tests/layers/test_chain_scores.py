@@ -137,7 +137,7 @@ def test_a_label_lost_to_underflow_before_low_transitions_is_found_again(dtype, 
     np.testing.assert_allclose(Chain().marginals(emissions, transitions)[0][0, :, 1], 1.0)
 
 
-@pytest.mark.parametrize("n_labels", [1, 2, 9, 13])
+@pytest.mark.parametrize("n_labels", [1, 2, 9, 13, 34])
 def test_entries_side_by_side_do_not_depend_on_one_another(n_labels):
     rng, longest = np.random.default_rng(n_labels), 300
     lengths = np.array([longest, 0, 1, 2, longest, *rng.integers(1, longest, 16)])
@@ -162,6 +162,23 @@ def test_entries_side_by_side_do_not_depend_on_one_another(n_labels):
     for before, after, exact in zip(whole, changed, wide, strict=True):
         np.testing.assert_array_equal(np.delete(before, [0, 5], 0), np.delete(after, [0, 5], 0))
         np.testing.assert_allclose(after, exact, rtol=1e-4, atol=2e-4)
+    of_threads = [log_loss(Chain(n_threads=n), (hard, *shared), y, lengths) for n in (1, 3)]
+    for values, (nodes, *summed) in of_threads:
+        np.testing.assert_array_equal(values, changed[0])
+        np.testing.assert_array_equal(nodes, changed[1])
+        for total, exact, same in zip(summed, wide[2:], of_threads[0][1][1:], strict=True):
+            np.testing.assert_array_equal(total, same)
+            np.testing.assert_allclose(total, exact.sum(axis=0), rtol=1e-4, atol=2e-3)
+
+
+def test_scratch_of_a_batch_is_kept_for_the_next():
+    rng, y = np.random.default_rng(0), np.zeros((32, 128), np.int32)
+    parts = rng.normal(size=(32, 128, 60)).astype(np.float32), rng.normal(size=(60, 60)).astype(np.float32)
+    log_loss(Chain(n_threads=2), parts, y)
+    tracemalloc.start()
+    log_loss(Chain(n_threads=2), parts, y)
+    assert tracemalloc.get_traced_memory()[1] < 2 * parts[0].nbytes  # a gradient of the emissions, but no scratch
+    tracemalloc.stop()
 
 
 def test_equal_entries_have_samples_of_their_own():

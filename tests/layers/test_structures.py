@@ -418,7 +418,7 @@ def closed_alignments(parts):
 
 CASES |= {
     f"alignments, {mode}, {kind}": Row(
-        make=lambda mode=mode: Alignment(mode),
+        make=lambda mode=mode, **options: Alignment(mode, **options),
         draw=lambda rng, kind=kind: gap_parts(rng, kind),
         outputs=lambda parts, b, mode=mode: alignments(parts, b, mode),
         close=closed_alignments,
@@ -515,10 +515,10 @@ def mixed(case, rng):
 
 CHANGES = {"plain": lambda case, rng: None, "masked": mask, "spread": spread, "mixed": mixed}
 SUMS = [name for name, row in CASES.items() if row.has_sums]
-THREADS = [name for name in CASES if name.startswith(("chain", "segm", "brackets", "Proj", "Arbo"))]
+THREADS = [name for name in CASES if name.startswith(("chain", "segm", "brackets", "Proj", "Arbo", "align"))]
 
 # Parts that are missing cost nothing.
-ONLY_WRONG = [*(name for name in THREADS if not name.startswith("segm")), "orders"]
+ONLY_WRONG = [*(name for name in THREADS if not name.startswith(("segm", "align"))), "orders"]
 
 pytestmark = pytest.mark.filterwarnings("error")
 every_case = pytest.mark.parametrize("name", CASES)
@@ -773,6 +773,48 @@ def test_bad_numbers_are_named_by_entry_and_position(name, bad):
         best = case.call("argmax")
         assert np.isfinite(case.call("score", best)).all()
         assert np.isfinite(perturbed(case.structure, case.parts, best, case.lengths)[0]).all()
+
+
+def read_only(array):
+    array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+def strided(array):
+    wide = np.full([2 * size for size in array.shape], -7, array.dtype)
+    found = wide[(..., *[slice(None, None, 2)] * array.ndim)]
+    found[...] = array
+    return found
+
+
+KINDS = {
+    "read-only": read_only,
+    "by columns": lambda array: np.array(array, order="F"),
+    "strided": strided,
+    "of the other byte order": lambda array: array.astype(array.dtype.newbyteorder()),
+    "lists": lambda array: array.tolist(),
+}
+
+
+@every_case
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_of_any_kind_are_taken_and_left_as_they_are(name, kind):
+    case, change = Case(name), KINDS[kind]
+    given, y = [change(part) for part in case.parts], truth_of(case)
+    lengths = None if case.lengths is None else change(case.lengths)
+    before = repr(given)
+    for loss in (hinge, log_loss) if case.row.has_sums else (hinge,):
+        values, gradients = loss(case.structure, case.parts, y, case.lengths)
+        found = loss(case.structure, given, change(y), lengths)
+        np.testing.assert_array_equal(found[0], values)
+        for one, other in zip(found[1], gradients, strict=True):
+            np.testing.assert_array_equal(one, other)
+    for verb, options in {"argmax": {}, "kbest": {"k": 3}, "max_marginals": {}}.items():
+        wanted, same = case.call(verb, **options), getattr(case.structure, verb)(*given, lengths=lengths, **options)
+        for one, other in zip(*((a,) if verb != "kbest" else a for a in (wanted, same)), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert repr(given) == before
 
 
 @pytest.mark.parametrize("name", [name for name, row in CASES.items() if not row.always])

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from structsvm.layers import Alignment
-from structsvm.layers.alignment import MODES, _String
+from structsvm.layers import Alignment, log_loss
+from structsvm.layers.alignment import MODES
 from structsvm.layers.structure import NoOutput
 
 SAMPLES = 20_000
@@ -106,9 +106,17 @@ def test_ties_of_large_scores_are_shared():
     np.testing.assert_allclose(Alignment().marginals(np.full((1, 6, 6), 1e25))[0].sum(), 6.0)
 
 
-def test_the_range_of_scores_does_not_depend_on_the_longest_string():
-    letters = np.random.default_rng(0).normal(size=(100, 13))
-    padded = np.pad(letters, [(0, 0), (0, 20)])
-    lengths = np.full(100, 13)
-    short, long = (_String(part, part, part, lengths).range() for part in (letters, padded))
-    assert short.tolist() == long.tolist()
+def test_no_bit_depends_on_the_longest_string():
+    """Nor whether an entry is summed in logs, which its own letters decide."""
+    rng, lengths = np.random.default_rng(0), np.full((100, 2), 13)
+    pairs, letters = rng.normal(size=(100, 13, 13)), rng.normal(size=(4, 100, 13)) * rng.uniform(5, 15, (100, 1))
+    y = Alignment().argmax(pairs, *letters)
+    wider = np.pad(pairs, [(0, 0), (0, 20), (0, 20)]), *np.pad(letters, [(0, 0), (0, 0), (0, 20)])
+    padded = np.where(y == 13, 33, y)
+    padded = np.pad(padded, [(0, 0), (0, 20)], constant_values=-1)
+    short = log_loss(Alignment(), (pairs, *letters), y, lengths)
+    long = log_loss(Alignment(), wider, padded, lengths)
+    assert short[0].tolist() == long[0].tolist()
+    for own, same in zip(short[1], long[1], strict=True):
+        np.testing.assert_array_equal(own, same[tuple(slice(size) for size in own.shape)])
+        assert np.count_nonzero(same) == np.count_nonzero(own)
