@@ -23,7 +23,7 @@ from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.examples import E
 from structsvm.tasks.common.selection.choice import ChosenLeast, ChosenLoss, ChosenSum
 from structsvm.tasks.common.selection.pruning import least_weight
-from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_choice
+from structsvm.tasks.common.selection.search import ChoiceCheckpoint, Point, stored_choice
 from structsvm.tasks.common.solver import is_auto, is_log
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class Job(Generic[E]):
         Of weights: those that a narrower learner has.
     problem, weight, base
         See `Solver.start`.
-    point : (dict of ndarray, ndarray of int), optional
-        The training state, and its rows of the examples, that the choice of C leaves to start from.
+    points : dict of (dict of ndarray, ndarray of int)
+        By loss, the training state, and its rows of the examples, that the choice of C leaves to start from.
     run : Run
     before : TaskModel or None
         The learner before it was trained on other examples than its own.
@@ -96,7 +96,7 @@ class Job(Generic[E]):
     problem: Any = None
     weight: Weights | None = None
     base: Floats | KernelPoint | State | None = None
-    point: tuple[State, Integers] | None = None
+    points: dict[str, Point] = dataclasses.field(default_factory=dict)
     run: Any = None
     before: TaskModel[E] | None = None
     notes: Any = None
@@ -222,7 +222,7 @@ def search(job: Job, monitor: Monitor) -> None:
     model, solver = job.model, job.solver
     path, is_known = solver.checkpoint, False
     if path is not None and os.path.exists(path):
-        model.choice, is_known = stored_choice(path)
+        model.choice, job.points, is_known = stored_choice(path)
     if path is not None:
         check_new_file(path)
     if not is_known:
@@ -232,7 +232,7 @@ def search(job: Job, monitor: Monitor) -> None:
             if model.prunes and model.choice is not None:
                 least = ChosenLeast(least_weight(found.held_out))
                 model.choice = dataclasses.replace(model.choice, others=(*model.choice.others, least))
-            job.point = found.point(job.examples)
+            job.points = found.points(job.examples)
         except KeyboardInterrupt:
             part = found.part
             if part is None or part.run is None:
@@ -247,7 +247,8 @@ def search(job: Job, monitor: Monitor) -> None:
                 AdviceWarning,
             )
     if path is not None:
-        solver.set_params(checkpoint=ChoiceCheckpoint(path, model.choice))
+        points = job.points if chosen_sum(model) is not None else {}
+        solver.set_params(checkpoint=ChoiceCheckpoint(path, model.choice, without(points, model.loss)))
 
 
 def adopted(model: TaskModel, part: Part) -> Run:
@@ -274,9 +275,9 @@ def start(job: Job) -> None:
     if not job.continues:
         job.base = learner.prior(examples)
         job.run = learner.warm_run(job)
-        if job.point is not None:
+        if learner.loss in job.points and model.choice is not None:
             job.run = solver.start(job.problem, sample_weight=job.weight, base=job.base)
-            job.run.start_from(*job.point)
+            job.run.start_from(*job.points[learner.loss])
         return
     if job.passes is None:
         state = learner.state_for(job.problem)
@@ -296,6 +297,11 @@ def solve(job: Job, monitor: Monitor) -> None:
     """Run the solver; beyond its usual passes while they end far from the optimum, and warn if that does not help."""
     if job.run is not None and job.run.status == "interrupted":  # while it was made warm
         return
+    if job.passes is None and is_log(job.learner.loss) and chosen_sum(job.model) is not None:
+        if job.run is None:
+            job.run = job.solver.start(job.problem, sample_weight=job.weight, base=job.base)
+        if not job.run.needs_rounds:
+            job.run.least_gap = job.learner.gap_of_sum
     job.run = job.solver.solve(
         job.problem, sample_weight=job.weight, base=job.base, run=job.run, monitor=monitor, passes=job.passes
     )
@@ -324,6 +330,11 @@ def chosen_sum(model: TaskModel) -> ChosenSum | None:
     return None if model.choice is None else model.choice.get(ChosenSum)
 
 
+def without(points: dict[str, Point], loss: object) -> dict[str, Point]:
+    """The points of other losses than one."""
+    return {name: point for name, point in points.items() if name != loss}
+
+
 def other_part(job: Job, **settings: object) -> Job | None:
     """The training of the other part of a sum of losses, new or resumed, by a solver with these settings; or None.
 
@@ -343,7 +354,7 @@ def other_part(job: Job, **settings: object) -> Job | None:
         part.result = part.state = None
     solver = copy.copy(model.solver_of_loss(part.loss))
     solver.set_params(C=chosen.losses[part.loss][0], checkpoint=None, **settings)
-    return Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose)
+    return Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose, points=job.points)
 
 
 def finish(other: Job | None) -> None:

@@ -23,6 +23,7 @@ from structsvm.tasks.common.selection.search import (
     LOWEST_OF_LOG,
     Held,
     Part,
+    Point,
     Search,
     difference,
     joined,
@@ -111,9 +112,9 @@ class RivalSearch:
         """See `Search.held_out`."""
         return self.search.held_out
 
-    def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
-        """See `Search.point`."""
-        return self.search.point(examples)
+    def points(self, examples: Examples) -> dict[str, Point]:
+        """See `Search.points`."""
+        return self.search.points(examples)
 
     def choose(self, monitor: Monitor) -> Choice | None:
         """The usual choice, or the rival's if its score is better by more than `SURELY` standard errors."""
