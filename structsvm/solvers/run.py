@@ -363,7 +363,7 @@ CUTS: Table = counters(4) | AROUND | COST | {
     "cut_numbers": Array("f8", ("n_cuts", 3), within=(0.0, None)),
 }  # fmt: skip
 STATES["dual"] = CUTS
-# What a point of the dual consists of, beside the example of each cut.
+# The arrays of a point of the dual, beside the example of each cut.
 POINT = ("cut_bounds", "cut_words", "cut_numbers")
 
 
@@ -463,8 +463,19 @@ class DualRun(WeightRun):
         return {name: arrays[name] for name in ("cut_example", *POINT)}
 
     def start_from(self, point: dict[str, AnyArray], rows: NDArray[np.intp]) -> None:
-        """Start from the `point` of a run with the same C, on these rows of the examples, which ascend."""
-        cuts = {name: point[name] for name in POINT} | {"cut_example": rows[point["cut_example"]]}
+        """Start from the `point` of a run with the same C, on these rows of the examples.
+
+        Raises
+        ------
+        ValueError
+            If the rows do not ascend, are not of this problem, or the point is not of as many examples.
+        """
+        n, example = self.problem.n_samples, point["cut_example"]
+        if not (np.diff(rows, prepend=-1) > 0).all() or rows.max(initial=-1) >= n:
+            raise ValueError(f"the rows of a point must be ascending numbers of {n} examples")
+        if not (example.min(initial=0) >= 0 and example.max(initial=-1) < len(rows)):
+            raise ValueError(f"array 'cut_example' of a point of {len(rows)} examples has others")
+        cuts = {name: point[name] for name in POINT} | {"cut_example": rows[example]}
         self.set_state(self.get_state() | cuts)
 
     def close(self) -> None:

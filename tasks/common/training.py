@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -18,6 +19,7 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import resumed
 from structsvm.dual.parallel import beside, n_threads
 from structsvm.files.new_file import check_new_file
+from structsvm.model_file import unsound
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.examples import E
@@ -78,6 +80,8 @@ class Job(Generic[E]):
         See `Solver.start`.
     points : dict of (dict of ndarray, ndarray of int)
         By loss, the training state, and its rows of the examples, that the choice of C leaves to start from.
+    points_file : path-like, optional
+        The checkpoint that they come from.
     run : Run
     before : TaskModel or None
         The learner before it was trained on other examples than its own.
@@ -97,6 +101,7 @@ class Job(Generic[E]):
     weight: Weights | None = None
     base: Floats | KernelPoint | State | None = None
     points: dict[str, Point] = dataclasses.field(default_factory=dict)
+    points_file: str | os.PathLike[str] | None = None
     run: Any = None
     before: TaskModel[E] | None = None
     notes: Any = None
@@ -223,6 +228,7 @@ def search(job: Job, monitor: Monitor) -> None:
     path, is_known = solver.checkpoint, False
     if path is not None and os.path.exists(path):
         model.choice, job.points, is_known = stored_choice(path)
+        job.points_file = path
     if path is not None:
         check_new_file(path)
     if not is_known:
@@ -247,8 +253,9 @@ def search(job: Job, monitor: Monitor) -> None:
                 AdviceWarning,
             )
     if path is not None:
-        points = job.points if chosen_sum(model) is not None else {}
-        solver.set_params(checkpoint=ChoiceCheckpoint(path, model.choice, without(points, model.loss)))
+        chosen = chosen_sum(model)
+        others = {} if chosen is None else {loss: at for loss, at in job.points.items() if loss != chosen.loss}
+        solver.set_params(checkpoint=ChoiceCheckpoint(path, model.choice, others))
 
 
 def adopted(model: TaskModel, part: Part) -> Run:
@@ -275,9 +282,8 @@ def start(job: Job) -> None:
     if not job.continues:
         job.base = learner.prior(examples)
         job.run = learner.warm_run(job)
-        if learner.loss in job.points and model.choice is not None:
-            job.run = solver.start(job.problem, sample_weight=job.weight, base=job.base)
-            job.run.start_from(*job.points[learner.loss])
+        if job.points and learner.loss in job.points and model.choice is not None:
+            start_from(job, *job.points[learner.loss])
         return
     if job.passes is None:
         state = learner.state_for(job.problem)
@@ -293,11 +299,18 @@ def start(job: Job) -> None:
         job.problem, job.weight, job.base = learner.recentred(job.problem, job.weight, job.solver)
 
 
+def start_from(job: Job, point: State, rows: Integers) -> None:
+    """Start from a point of the choice of C; ModelFileError where one that a checkpoint stores is not sound."""
+    job.run = job.solver.start(job.problem, sample_weight=job.weight, base=job.base)
+    with nullcontext() if job.points_file is None else unsound(job.points_file, ChoiceCheckpoint.kind):
+        job.run.start_from(point, rows)
+
+
 def solve(job: Job, monitor: Monitor) -> None:
     """Run the solver; beyond its usual passes while they end far from the optimum, and warn if that does not help."""
     if job.run is not None and job.run.status == "interrupted":  # while it was made warm
         return
-    if job.passes is None and is_log(job.learner.loss) and chosen_sum(job.model) is not None:
+    if job.passes is None and chosen_sum(job.model) is not None and is_log(job.learner.loss):
         if job.run is None:
             job.run = job.solver.start(job.problem, sample_weight=job.weight, base=job.base)
         if not job.run.needs_rounds:
@@ -330,11 +343,6 @@ def chosen_sum(model: TaskModel) -> ChosenSum | None:
     return None if model.choice is None else model.choice.get(ChosenSum)
 
 
-def without(points: dict[str, Point], loss: object) -> dict[str, Point]:
-    """The points of other losses than one."""
-    return {name: point for name, point in points.items() if name != loss}
-
-
 def other_part(job: Job, **settings: object) -> Job | None:
     """The training of the other part of a sum of losses, new or resumed, by a solver with these settings; or None.
 
@@ -354,7 +362,8 @@ def other_part(job: Job, **settings: object) -> Job | None:
         part.result = part.state = None
     solver = copy.copy(model.solver_of_loss(part.loss))
     solver.set_params(C=chosen.losses[part.loss][0], checkpoint=None, **settings)
-    return Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose, points=job.points)
+    points = {"points": job.points, "points_file": job.points_file}
+    return Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose, **points)
 
 
 def finish(other: Job | None) -> None:

@@ -138,12 +138,9 @@ RECORD = Record({
 # no better: half a decade more or less hardly changes the score of the sum.
 LOWEST_ADDED = 1.0
 
-# The relative gap at which the likelihood of a sum is trained enough: at twice the usual one, and half of the passes, the
-# sum predicts as well, whichever data were tried.
+# The relative gap at which the likelihood of a sum is trained enough: with twice the usual one, and half of the passes,
+# sums predict as well on all data that were tried.
 GAP_OF_SUM = 0.1
-
-# The path to the C of a sum ends where a value surely gains no more than this, in F1 or accuracy, on one loss alone.
-LEAST_BETTER = 0.002
 
 # Fewer sequences than these, of which a fifth is held out, tell little of C.
 FEW_SEQUENCES = 1000
@@ -250,7 +247,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=self._has_fields)
         usual = super().search(examples, solver)
         for search in usual.searches if isinstance(usual, SumSearch) else ():
-            search.least_better = LEAST_BETTER
+            search.is_quick = True
             if not is_log(search.loss):
                 search.lowest, search.patience = LOWEST_ADDED, 1
         if not self._may_be_sparse(examples) or isinstance(usual, RivalSearch):

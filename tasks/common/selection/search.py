@@ -71,6 +71,9 @@ LEAST_GAIN, MOST_OF_MARGIN, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 # The next value of a likelihood is tried after so many passes at least, once one of them no longer changes the held-out
 # score by more than noise: larger values need more of them, and fewer would favour small ones.
 LEAST_PASSES = 3
+# Quick searches: the path ends where a value surely gains no more than LEAST_BETTER in F1 or accuracy, and a value
+# is left after LEAST_PASSES that is worse than the best by this share of the standard error of the difference.
+LEAST_BETTER, SURELY_WORSE = 0.002, 0.5
 
 
 # Prefix of the arrays of points in a checkpoint, and the name of their rows.
@@ -153,6 +156,7 @@ class Part:
     held_out: Integers
     races = False  # whether trainings are left early
     least_gap = LEAST_GAIN  # relative gap seen at which likelihoods are trained enough
+    best: Held | None = None  # scores of the best value, for trainings that are left if they are worse
     scores: list[Held]  # then: after each pass but the first ones, which end no training
 
     def __init__(self, model: TaskModel, examples: Examples, held_out: NDArray[np.bool_], solver: Solver) -> None:
@@ -186,6 +190,7 @@ class Part:
     def finish(self, solver: Solver, state: dict[str, NDArray[Any]], monitor: Monitor) -> None:
         """Train with the C of a state, from where it was left, until a pass gains little."""
         self.run, self.races = solver.start(self.problem, sample_weight=self.weight, base=self.base), False
+        self.best = None
         self.run.set_state(state)
         if self.run.gap_seen > self.least_gap:
             self._train(self.most_passes(solver, is_first=False), monitor)
@@ -204,8 +209,16 @@ class Part:
             may_be_steady = self.races and n_passes >= LEAST_PASSES - 1
             if is_enough or may_be_steady:
                 self.model.set_weights_from(self.run)
-            is_enough = is_enough or (may_be_steady and self._is_steady())
+            is_enough = is_enough or (may_be_steady and self._is_steady()) or self._is_worse(n_passes)
         return int(self.run.n_iter - first)
+
+    def _is_worse(self, n_passes: int) -> bool:
+        """Whether the first passes have predicted the held-out examples worse than the best value does."""
+        if self.best is None or n_passes != LEAST_PASSES:
+            return False
+        self.model.set_weights_from(self.run)
+        change, error = difference(self.best, self.held_out_scores())
+        return change <= -SURELY_WORSE * error
 
     def _is_steady(self) -> bool:
         """Whether the last pass has changed the score of the held-out examples by no more than its standard error.
@@ -265,8 +278,9 @@ class Search:
         Values that may be worse than the best so far before the path ends.
     leeway : float
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
-    least_better : float
-        The path ends with a value, beyond its second, that is surely better than the best before by no more than this.
+    is_quick : bool
+        Whether the path ends with a value, beyond its second, that surely gains little, and values that are worse than
+        the best are left early.
     turns : int
         Parts of many examples that are held out in turn.
     repeats : int
@@ -294,7 +308,7 @@ class Search:
     """
 
     lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
-    least_gap, least_better = LEAST_GAIN, -math.inf
+    least_gap, is_quick = LEAST_GAIN, False
     turns, repeats, enough = 1, 1, ENOUGH_EXAMPLES
     others: tuple[Chosen, ...] = ()
     states: Sequence[dict[str, NDArray[Any]]] = ()
@@ -310,7 +324,7 @@ class Search:
         self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
-        self.grows = model.grows and type(solver) is LaRank
+        self.grows = model.grows and type(solver) is LaRank and solver.deterministic
 
     @property
     def loss(self) -> str:
@@ -399,17 +413,17 @@ class Search:
         """Try values until `patience` of them follow the best."""
         try_value = partial(self.tried, self.parts, monitor=monitor)
         for best in walk(values, try_value, self.table, self.rank, self.patience, self._is_blank):
-            before = self.held if len(self.table) > 1 else self.last
+            is_enough = self.is_quick and len(self.table) > 2 and self._gains_little()
             if best is self.table[-1]:
                 self.keep()
             self.choice = self.choice_of(self._value_of(best))
-            if len(self.table) > 2 and self._gains_little(before):
+            if is_enough:
                 break
 
-    def _gains_little(self, before: Held) -> bool:
-        """Whether the last value is surely better than the best before by no more than `least_better`."""
-        change, error = difference(before, self.last)
-        return not is_loss(self.metric) and change + error <= self.least_better
+    def _gains_little(self) -> bool:
+        """Whether the last value surely gains no more than `LEAST_BETTER` over the best before."""
+        change, error = difference(self.held, self.last)
+        return change + error <= LEAST_BETTER and not is_loss(self.metric)
 
     def _value_of(self, best: Row) -> float:
         """The value to choose: of those that are hardly worse than the best, the least."""
@@ -430,6 +444,8 @@ class Search:
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
         self.held, self.models = self.last, [part.model.copy() for part in self.parts]
+        if self.is_quick and len(self.parts) == 1 and not is_loss(self.metric):
+            self.parts[0].best = self.held
         self.states = [part.run.get_state() for part in self.parts if part.races]
         if self.grows and all(part.problem.groups is None for part in self.parts):
             self.states = [part.run.point() for part in self.parts]
@@ -626,8 +642,8 @@ def total_variance(rows: DenseRows | SparseRows | Tokens) -> float:
     n, square, mean = max(len(rows.indptr) - 1, 1), 0.0, np.zeros(rows.n_features)
     for first in range(0, len(rows.indices), PIECE):
         indices = rows.indices[first : first + PIECE]
-        values = np.ones(len(indices)) if rows.values is None else rows.values[first : first + PIECE].astype(np.float64)
-        square += float(values @ values) / n
+        values = None if rows.values is None else rows.values[first : first + PIECE].astype(np.float64)
+        square += (float(len(indices)) if values is None else float(values @ values)) / n
         mean += np.bincount(indices, weights=values, minlength=rows.n_features) / n
     variance = square - float(mean @ mean)
     return variance if variance > 1e-9 * square else square

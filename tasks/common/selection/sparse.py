@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.dual._expectations import ExpectationState
 from structsvm.solvers.choosing import Row, is_loss
@@ -31,7 +30,6 @@ from structsvm.tasks.common.selection.search import (
 )
 
 if TYPE_CHECKING:
-    from structsvm.arrays import Integers
     from structsvm.progress import Monitor
     from structsvm.solvers import Solver
     from structsvm.tasks.common.examples import Examples
