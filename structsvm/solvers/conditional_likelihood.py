@@ -140,7 +140,7 @@ class LikelihoodRun(DualRun):
         super().follow(before)
         self.before = before.polished
 
-    def point(self) -> dict[str, AnyArray]:
+    def get_point(self) -> dict[str, AnyArray]:
         return self.get_state()
 
     def start_from(self, point: dict[str, AnyArray], rows: NDArray[np.intp]) -> None:

@@ -187,7 +187,7 @@ class Run:
         """The increase of the dual objective in the last pass, as a share of it."""
         return (self.dual - self.dual_before) / self.dual if self.dual > 0.0 else 0.0
 
-    def point(self) -> dict[str, AnyArray]:
+    def get_point(self) -> dict[str, AnyArray]:
         """The arrays of the state that `start_from` takes."""
         return self.get_state()
 
@@ -458,12 +458,12 @@ class DualRun(WeightRun):
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, np.maximum(self.rounds.violations(w), self.state.known_violations(w)))
 
-    def point(self) -> dict[str, AnyArray]:
+    def get_point(self) -> dict[str, AnyArray]:
         arrays = self.state.get_state()
         return {name: arrays[name] for name in ("cut_example", *POINT)}
 
     def start_from(self, point: dict[str, AnyArray], rows: NDArray[np.intp]) -> None:
-        """Start from the `point` of a run with the same C, on these rows of the examples.
+        """Start from the `get_point` of a run with the same C, on these rows of the examples.
 
         Raises
         ------

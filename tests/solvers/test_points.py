@@ -36,7 +36,7 @@ def test_a_point_of_a_part_is_one_of_the_whole(solver):
     part = trained(solver(C=0.5, random_state=0).start(problem_of(solver, ROWS)), 5)
     weights, dual = part.state.weights.copy(), part.state.settle()
     whole = solver(C=0.5, random_state=0).start(problem_of(solver, range(40)))
-    whole.start_from(part.point(), ROWS)
+    whole.start_from(part.get_point(), ROWS)
     np.testing.assert_allclose(whole.state.weights, weights, atol=1e-5)
     assert whole.state.dual == pytest.approx(dual, rel=1e-6) and whole.n_iter == 0
     afresh = solver(C=0.5, random_state=0).start(problem_of(solver, range(40)))
@@ -59,7 +59,7 @@ def test_a_point_of_a_part_is_one_of_the_whole(solver):
     ],
 )
 def test_a_point_of_other_examples_is_refused(rows, error):
-    point = trained(LaRank(C=0.5, random_state=0).start(problem_of(LaRank, ROWS)), 2).point()
+    point = trained(LaRank(C=0.5, random_state=0).start(problem_of(LaRank, ROWS)), 2).get_point()
     whole = LaRank(C=0.5, random_state=0).start(problem_of(LaRank, range(40)))
     with pytest.raises(ValueError, match=error):
         whole.start_from(point, rows)

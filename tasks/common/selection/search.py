@@ -448,7 +448,7 @@ class Search:
             self.parts[0].best = self.held
         self.states = [part.run.get_state() for part in self.parts if part.races]
         if self.grows and all(part.problem.groups is None for part in self.parts):
-            self.states = [part.run.point() for part in self.parts]
+            self.states = [part.run.get_point() for part in self.parts]
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         """Train parts further with a value, and score them."""
