@@ -564,6 +564,8 @@ class LossSearch:
                 return None
             first.release()
             wait()
+        for search in others:
+            search.release()
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         best = self.search = self._preferred(losses)
         self.held = best.held
