@@ -7,9 +7,11 @@
  *     P(a | q) = alpha[t-1][a] M[a][q] / R[t][q],    p[t-1][a] = alpha[t-1][a] sum_q M[a][q] v[q].
  * No transition may be further than CHAIN_RANGE below the greatest. Then R is at least exp(-CHAIN_RANGE), and the futures
  * of two labels differ by no more than that factor: a label whose share is lost to underflow, below exp(-87), has no
- * probability above exp(CHAIN_RANGE - 87) either. Labels q of a probability below CHAIN_TINY, less than what rounding takes
- * from the others, are passed over on the way back. Where weights are greater, where transitions are masked, and where the
- * true labelling is next to impossible, logarithms are taken (chain_expect.h). The entropy is, with x = E[t],
+ * probability above exp(CHAIN_RANGE - 87) either. A masked transition is a factor of 0. Behind it futures differ by any
+ * factor, so that no share of a label that can be reached may be below CHAIN_KEPT: then R is 0, or a normal number. Labels q
+ * of a probability below CHAIN_TINY, less than what rounding takes from the others, are passed over on the way back. Where
+ * weights are greater, where shares behind masks are less, and where the true labelling is next to impossible, logarithms
+ * are taken (chain_expect.h). The entropy is, with x = E[t],
  *     H = sum_t (log sum + <p[t], max x - x>) + <pairs, max A - A>,
  * of which only the logarithms may be below 0. These are sums of doubles; what they cancel leaves the rounding of floats,
  * up to CHAIN_ROUNDING of a token and of each part. That is taken off, so that no dual bound is too good: what is returned
@@ -23,6 +25,7 @@
 
 #define CHAIN_RANGE 40.0f
 #define CHAIN_TINY 1e-9f
+#define CHAIN_KEPT 1e-18f
 #define CHAIN_LEAST 1e-30   /* P(a | q) of true labels */
 #define CHAIN_ROUNDING (0.5 * FLT_EPSILON)
 
@@ -60,11 +63,16 @@ ROWS_INLINE void chain_gather(chain_wide *sum, const rows_v *x) {
 ROWS_INLINE double chain_total(const chain_wide *sum) { return ((*sum)[0] + (*sum)[1]) + ((*sum)[2] + (*sum)[3]); }
 
 /* M, and its transpose behind `stride` rows; false where transitions do not allow it. */
-static int chain_factors(const chain_scores *s, float *top) {
+static int chain_factors(const chain_scores *s, float *top, int *is_masked) {
     int64_t size = s->K * s->stride;
-    float *M = s->quick;
+    float *M = s->quick, low = rows_greatest(s->A, size, -1.0f);
     *top = rows_greatest(s->A, size, 1.0f);
-    if (!(*top + rows_greatest(s->A, size, -1.0f) <= CHAIN_RANGE)) return 0;
+    *is_masked = low == INFINITY;
+    if (*is_masked) {
+        low = -INFINITY;
+        for (int64_t j = 0; j < size; j++) low = -s->A[j] > low && s->A[j] > -INFINITY ? -s->A[j] : low;
+    }
+    if (!(*top + low <= CHAIN_RANGE)) return 0;
     for (int64_t j = 0; j < size; j += PART) *(rows_part *)(M + j) = part_exp(*(const rows_part *)(s->A + j) - *top);
     rows_transpose(M, s->K, s->stride, M + s->stride * s->stride);
     return 1;
@@ -117,6 +125,15 @@ ROWS_INLINE double chain_share(const chain_scores *s, const float *E, int64_t t,
     return sum;
 }
 
+/* Whether the share of a label that can be reached is too small to be kept behind a mask. */
+static int chain_loses(const chain_scores *s, const float *E, int64_t t, int64_t T, const float *R, const float *alpha) {
+    for (int64_t c = 0; c < s->stride; c += LANES)
+        if (rows_bits((*(const rows_v *)(alpha + c) < rows_all(CHAIN_KEPT)) & (*(const rows_v *)(R + c) > rows_all(0.0f))
+                      & (chain_score(s, E, t, T, c) > rows_all(-INFINITY))))
+            return 1;
+    return 0;
+}
+
 /* <p, max x - x> of token t, for x and the probabilities p of its labels. */
 ROWS_INLINE double chain_below(const chain_scores *s, const float *E, const float *p, int64_t t, int64_t T) {
     rows_v best = rows_all(-INFINITY);
@@ -159,7 +176,8 @@ static double chain_add_pairs(const chain_scores *s, float top, float *sums, flo
     for (int64_t j = 0; j < size; j += LANES) {
         *(rows_v *)(pairs + j) *= *(const rows_v *)(s->quick + j);
         *(rows_v *)(edges + j) += *(const rows_v *)(pairs + j);
-        rows_v part = *(const rows_v *)(pairs + j) * (rows_all(top) - *(const rows_v *)(s->A + j));
+        rows_v below_top = rows_all(top) - rows_max(*(const rows_v *)(s->A + j), rows_all(top - 2.0f * CHAIN_RANGE));
+        rows_v part = *(const rows_v *)(pairs + j) * below_top;
         chain_gather(&below, &part);
     }
     memset(sums, 0, size * sizeof(float));
@@ -175,7 +193,8 @@ static int chain_quick(const chain_scores *s, const float *E, const int32_t *gol
     float *now = work, *before = work + stride;
     chain_log z = {1.0, 0.0, 0}, p = {1.0, 0.0, 0};
     double best = 0.0, below = 0.0, labelled = 0.0, others = 0.0, logs, entropy;
-    if (!chain_factors(s, &shift)) return 1;
+    int is_masked;
+    if (!chain_factors(s, &shift, &is_masked)) return 1;
     for (int64_t j = 0; j < stride; j++) R[j] = 1.0f;
     for (int64_t t = 0; t < T; t++) {
         float *alpha = moments == NULL ? work + t % 2 * stride : moments + t * stride, *r = R + t * stride;
@@ -187,7 +206,7 @@ static int chain_quick(const chain_scores *s, const float *E, const int32_t *gol
             chain_multiply(&p, share < 1.0f ? share : 1.0f);
         }
         double sum = chain_share(s, E, t, T, r, alpha, &top);
-        if (!(sum >= FLT_MIN)) return 1;
+        if (!(sum >= FLT_MIN) || (is_masked && t < T - 1 && chain_loses(s, E, t, T, r, alpha))) return 1;
         chain_multiply(&z, sum);
         best += (double)top + (t > 0 ? shift : 0.0f);
         if (stop_count(&done, each) < 0) return -1;

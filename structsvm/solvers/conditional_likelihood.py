@@ -23,7 +23,7 @@ from structsvm.solvers.run import AROUND, LEAST_GAP, SLICE_SECONDS, DualRun
 from structsvm.stored_values import Array
 
 if TYPE_CHECKING:
-    from structsvm.arrays import CheckedArray
+    from structsvm.arrays import AnyArray, CheckedArray
 
 # The gap of outputs known in part at which training ends: their objective is not convex, and L-BFGS soon there.
 GAP_OF_MARGINAL = 0.01
@@ -140,9 +140,11 @@ class LikelihoodRun(DualRun):
         super().follow(before)
         self.before = before.polished
 
-    def start_from(self, state: dict[str, NDArray[Any]], rows: NDArray[np.intp]) -> None:
-        """Start from the state of a run, with the same C, on these rows of the examples."""
-        self.state.start_from(state, rows)
+    def get_point(self) -> dict[str, AnyArray]:
+        return self.get_state()
+
+    def start_from(self, point: dict[str, AnyArray], rows: NDArray[np.intp]) -> None:
+        self.state.start_from(point, rows)
 
     def minimise(self, tol: float, most: int, tick: Callable[[], object] = bool) -> bool:
         """Find better weights by L-BFGS; return whether the relative gap is at most `tol`, after `most` iterations.

@@ -28,6 +28,8 @@ from structsvm.result import History, Result, relative_gap
 from structsvm.stored_values import Array, Table, optional
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from structsvm.arrays import AnyArray, CheckedArray
 
 # Seconds between checks of the clock, signals and the monitor: often enough for Ctrl-C and a progress bar.
@@ -184,6 +186,10 @@ class Run:
     def gain(self) -> float:
         """The increase of the dual objective in the last pass, as a share of it."""
         return (self.dual - self.dual_before) / self.dual if self.dual > 0.0 else 0.0
+
+    def get_point(self) -> dict[str, AnyArray]:
+        """The arrays of the state that `start_from` takes."""
+        return self.get_state()
 
     def follow(self, before: Run) -> None:
         """Start from the point of a run with another C."""
@@ -357,6 +363,8 @@ CUTS: Table = counters(4) | AROUND | COST | {
     "cut_numbers": Array("f8", ("n_cuts", 3), within=(0.0, None)),
 }  # fmt: skip
 STATES["dual"] = CUTS
+# The arrays of a point of the dual, beside the example of each cut.
+POINT = ("cut_bounds", "cut_words", "cut_numbers")
 
 
 class DualRun(WeightRun):
@@ -449,6 +457,26 @@ class DualRun(WeightRun):
         """
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, np.maximum(self.rounds.violations(w), self.state.known_violations(w)))
+
+    def get_point(self) -> dict[str, AnyArray]:
+        arrays = self.state.get_state()
+        return {name: arrays[name] for name in ("cut_example", *POINT)}
+
+    def start_from(self, point: dict[str, AnyArray], rows: NDArray[np.intp]) -> None:
+        """Start from the `get_point` of a run with the same C, on these rows of the examples.
+
+        Raises
+        ------
+        ValueError
+            If the rows do not ascend, are not of this problem, or the point is not of as many examples.
+        """
+        n, example = self.problem.n_samples, point["cut_example"]
+        if not (np.diff(rows, prepend=-1) > 0).all() or rows.max(initial=-1) >= n:
+            raise ValueError(f"the rows of a point must be ascending numbers of {n} examples")
+        if not (example.min(initial=0) >= 0 and example.max(initial=-1) < len(rows)):
+            raise ValueError(f"array 'cut_example' of a point of {len(rows)} examples has others")
+        cuts = {name: point[name] for name in POINT} | {"cut_example": rows[example]}
+        self.set_state(self.get_state() | cuts)
 
     def close(self) -> None:
         self.rounds.close()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -18,12 +19,13 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import resumed
 from structsvm.dual.parallel import beside, n_threads
 from structsvm.files.new_file import check_new_file
+from structsvm.model_file import unsound
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.examples import E
 from structsvm.tasks.common.selection.choice import ChosenLeast, ChosenLoss, ChosenSum
 from structsvm.tasks.common.selection.pruning import least_weight
-from structsvm.tasks.common.selection.search import ChoiceCheckpoint, stored_choice
+from structsvm.tasks.common.selection.search import ChoiceCheckpoint, Point, stored_choice
 from structsvm.tasks.common.solver import is_auto, is_log
 
 if TYPE_CHECKING:
@@ -76,8 +78,10 @@ class Job(Generic[E]):
         Of weights: those that a narrower learner has.
     problem, weight, base
         See `Solver.start`.
-    point : (dict of ndarray, ndarray of int), optional
-        The training state, and its rows of the examples, that the choice of C leaves to start from.
+    points : dict of (dict of ndarray, ndarray of int)
+        By loss, the training state, and its rows of the examples, that the choice of C leaves to start from.
+    points_file : path-like, optional
+        The checkpoint that they come from.
     run : Run
     before : TaskModel or None
         The learner before it was trained on other examples than its own.
@@ -96,7 +100,8 @@ class Job(Generic[E]):
     problem: Any = None
     weight: Weights | None = None
     base: Floats | KernelPoint | State | None = None
-    point: tuple[State, Integers] | None = None
+    points: dict[str, Point] = dataclasses.field(default_factory=dict)
+    points_file: str | os.PathLike[str] | None = None
     run: Any = None
     before: TaskModel[E] | None = None
     notes: Any = None
@@ -222,7 +227,8 @@ def search(job: Job, monitor: Monitor) -> None:
     model, solver = job.model, job.solver
     path, is_known = solver.checkpoint, False
     if path is not None and os.path.exists(path):
-        model.choice, is_known = stored_choice(path)
+        model.choice, job.points, is_known = stored_choice(path)
+        job.points_file = path
     if path is not None:
         check_new_file(path)
     if not is_known:
@@ -232,7 +238,7 @@ def search(job: Job, monitor: Monitor) -> None:
             if model.prunes and model.choice is not None:
                 least = ChosenLeast(least_weight(found.held_out))
                 model.choice = dataclasses.replace(model.choice, others=(*model.choice.others, least))
-            job.point = found.point(job.examples)
+            job.points = found.points(job.examples)
         except KeyboardInterrupt:
             part = found.part
             if part is None or part.run is None:
@@ -247,7 +253,9 @@ def search(job: Job, monitor: Monitor) -> None:
                 AdviceWarning,
             )
     if path is not None:
-        solver.set_params(checkpoint=ChoiceCheckpoint(path, model.choice))
+        chosen = chosen_sum(model)
+        others = {} if chosen is None else {loss: at for loss, at in job.points.items() if loss != chosen.loss}
+        solver.set_params(checkpoint=ChoiceCheckpoint(path, model.choice, others))
 
 
 def adopted(model: TaskModel, part: Part) -> Run:
@@ -274,9 +282,8 @@ def start(job: Job) -> None:
     if not job.continues:
         job.base = learner.prior(examples)
         job.run = learner.warm_run(job)
-        if job.point is not None:
-            job.run = solver.start(job.problem, sample_weight=job.weight, base=job.base)
-            job.run.start_from(*job.point)
+        if job.points and learner.loss in job.points and model.choice is not None:
+            start_from(job, *job.points[learner.loss])
         return
     if job.passes is None:
         state = learner.state_for(job.problem)
@@ -292,10 +299,22 @@ def start(job: Job) -> None:
         job.problem, job.weight, job.base = learner.recentred(job.problem, job.weight, job.solver)
 
 
+def start_from(job: Job, point: State, rows: Integers) -> None:
+    """Start from a point of the choice of C; ModelFileError where one that a checkpoint stores is not sound."""
+    job.run = job.solver.start(job.problem, sample_weight=job.weight, base=job.base)
+    with nullcontext() if job.points_file is None else unsound(job.points_file, ChoiceCheckpoint.kind):
+        job.run.start_from(point, rows)
+
+
 def solve(job: Job, monitor: Monitor) -> None:
     """Run the solver; beyond its usual passes while they end far from the optimum, and warn if that does not help."""
     if job.run is not None and job.run.status == "interrupted":  # while it was made warm
         return
+    if job.passes is None and chosen_sum(job.model) is not None and is_log(job.learner.loss):
+        if job.run is None:
+            job.run = job.solver.start(job.problem, sample_weight=job.weight, base=job.base)
+        if not job.run.needs_rounds:
+            job.run.least_gap = job.learner.gap_of_sum
     job.run = job.solver.solve(
         job.problem, sample_weight=job.weight, base=job.base, run=job.run, monitor=monitor, passes=job.passes
     )
@@ -343,7 +362,8 @@ def other_part(job: Job, **settings: object) -> Job | None:
         part.result = part.state = None
     solver = copy.copy(model.solver_of_loss(part.loss))
     solver.set_params(C=chosen.losses[part.loss][0], checkpoint=None, **settings)
-    return Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose)
+    points = {"points": job.points, "points_file": job.points_file}
+    return Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose, **points)
 
 
 def finish(other: Job | None) -> None:

@@ -140,6 +140,33 @@ def test_paths_that_a_scaled_sum_would_lose(masked):
     assert log_sum == pytest.approx(0.0 if masked else 60.0 * (T - 1) - 1000.0, abs=1e-3)
 
 
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_a_share_that_is_lost_behind_a_mask_decides_later(n):
+    """Label 0 is ahead by 60 a token, then label 1 by 80, and neither may follow the other."""
+    oracle = ViterbiOracle(2, 2, allowed_transitions=np.eye(2, dtype=bool))
+    w = np.zeros((oracle.n_rows, oracle.stride))
+    w[0, 0], w[1, 1] = 60.0, 80.0
+    x = np.repeat(np.eye(2), n, axis=0)
+    log_sum, labels, transitions = oracle.chain([x]).expect(w.ravel(), 0)
+    assert log_sum == pytest.approx(80.0 * n, rel=1e-6)
+    assert labels[:, 1] == pytest.approx(1.0, abs=1e-6)
+    assert transitions[:2, :2] == pytest.approx(np.diag([0.0, 2.0 * n - 1.0]), abs=1e-5)
+
+
+def test_masked_chains_are_summed_without_logarithms():
+    """Sums in logarithms, which `log_sum` takes, round otherwise."""
+    rng, differ = np.random.default_rng(0), []
+    inside = np.array([[True, True, False], [True, True, True], [True, True, True]])  # I does not follow O
+    for masks in ({}, {"allowed_transitions": inside, "allowed_first": inside[0]}):
+        oracle = ViterbiOracle(3, 3, **masks)
+        chain = oracle.chain([rng.normal(size=(30, 3)) for _ in range(10)])
+        w = rng.normal(size=oracle.n_features)
+        sums = np.array([[chain.expect(w, i)[0], chain.log_sum(w, i)] for i in range(10)])
+        np.testing.assert_allclose(sums[:, 0], sums[:, 1], rtol=1e-5)
+        differ.append((sums[:, 0] != sums[:, 1]).any())
+    assert differ == [True, True]
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_long_sequence(order):
     """100,000 tokens: the sum by a matrix product in float64, and the counts of transitions by the label marginals."""

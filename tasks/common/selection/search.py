@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from structsvm.checkpoint import CheckpointWriter
 from structsvm.dual.parallel import beside, n_threads
 from structsvm.features.dense import DenseRows, column_moments
-from structsvm.model_file import read_header, unsound
+from structsvm.model_file import read_model, under, unsound
 from structsvm.parameters import seed_from
 from structsvm.progress import Monitor
 from structsvm.solvers.choosing import Row, is_loss, rank, walk
@@ -71,6 +71,15 @@ LEAST_GAIN, MOST_OF_MARGIN, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 # The next value of a likelihood is tried after so many passes at least, once one of them no longer changes the held-out
 # score by more than noise: larger values need more of them, and fewer would favour small ones.
 LEAST_PASSES = 3
+# Quick searches: the path ends where a value surely gains no more than LEAST_BETTER in F1 or accuracy, and a value
+# is left after LEAST_PASSES that is worse than the best by this share of the standard error of the difference.
+LEAST_BETTER, SURELY_WORSE = 0.002, 0.5
+
+
+# Prefix of the arrays of points in a checkpoint, and the name of their rows.
+POINTS, ROWS = "points.", "rows"
+# A training state, or what of it a run starts from, and the rows of the examples that it is of.
+Point = tuple[dict[str, NDArray[Any]], NDArray[np.intp]]
 
 
 class Held(NamedTuple):
@@ -85,22 +94,34 @@ class Held(NamedTuple):
 
 
 class ChoiceCheckpoint(CheckpointWriter):
-    """The checkpoint of a training whose C was chosen, or that had too few examples for that (None)."""
+    """The checkpoint of a training whose C was chosen, or that had too few examples for that (None).
 
-    def __init__(self, checkpoint: str | os.PathLike[str], choice: Choice | None) -> None:
+    `points` are those that the trainings of other losses start from.
+    """
+
+    def __init__(self, checkpoint: str | os.PathLike[str], choice: Choice | None, points: Mapping[str, Point]) -> None:
         super().__init__(checkpoint)
         self.choice = choice
+        self.arrays = {f"{POINTS}{loss}.{ROWS}": rows for loss, (_, rows) in points.items()}
+        for loss, (point, _) in points.items():
+            self.arrays |= {f"{POINTS}{loss}.{name}": array for name, array in point.items()}
 
     def contents(self, run: Run, **about: object) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        return super().contents(run, choice=None if self.choice is None else self.choice.to_json(), **about)
+        choice = None if self.choice is None else self.choice.to_json()
+        meta, arrays = super().contents(run, choice=choice, **about)
+        return meta, arrays | self.arrays
 
 
-def stored_choice(path: str | os.PathLike[str]) -> tuple[Choice | None, bool]:
-    """The `Choice` that a checkpoint stores, and whether it is that of a `ChoiceCheckpoint`."""
-    header = read_header(path, kind=ChoiceCheckpoint.kind).meta
+def stored_choice(path: str | os.PathLike[str]) -> tuple[Choice | None, dict[str, Point], bool]:
+    """The `Choice` that a checkpoint stores, with its points, and whether it is that of a `ChoiceCheckpoint`."""
+    file = read_model(path, kind=ChoiceCheckpoint.kind)
     with unsound(path, ChoiceCheckpoint.kind):
-        choice = header.get("choice")
-        return None if choice is None else Choice.from_json(choice), "choice" in header
+        choice = file.meta.get("choice")
+        arrays = file.under(POINTS)
+        losses = {name.partition(".")[0] for name in arrays}
+        points = {loss: under(arrays, f"{loss}.") for loss in losses}
+        found = {loss: (point, point.pop(ROWS)) for loss, point in points.items()}
+        return None if choice is None else Choice.from_json(choice), found, "choice" in file.meta
 
 
 class PatientRun:
@@ -134,6 +155,8 @@ class Part:
     rows: Integers
     held_out: Integers
     races = False  # whether trainings are left early
+    least_gap = LEAST_GAIN  # relative gap seen at which likelihoods are trained enough
+    best: Held | None = None  # scores of the best value, for trainings that are left if they are worse
     scores: list[Held]  # then: after each pass but the first ones, which end no training
 
     def __init__(self, model: TaskModel, examples: Examples, held_out: NDArray[np.bool_], solver: Solver) -> None:
@@ -167,8 +190,9 @@ class Part:
     def finish(self, solver: Solver, state: dict[str, NDArray[Any]], monitor: Monitor) -> None:
         """Train with the C of a state, from where it was left, until a pass gains little."""
         self.run, self.races = solver.start(self.problem, sample_weight=self.weight, base=self.base), False
+        self.best = None
         self.run.set_state(state)
-        if self.run.gap_seen > LEAST_GAIN:
+        if self.run.gap_seen > self.least_gap:
             self._train(self.most_passes(solver, is_first=False), monitor)
         self.model.set_weights_from(self.run)
 
@@ -185,8 +209,16 @@ class Part:
             may_be_steady = self.races and n_passes >= LEAST_PASSES - 1
             if is_enough or may_be_steady:
                 self.model.set_weights_from(self.run)
-            is_enough = is_enough or (may_be_steady and self._is_steady())
+            is_enough = is_enough or (may_be_steady and self._is_steady()) or self._is_worse(n_passes)
         return int(self.run.n_iter - first)
+
+    def _is_worse(self, n_passes: int) -> bool:
+        """Whether the first passes have predicted the held-out examples worse than the best value does."""
+        if self.best is None or n_passes != LEAST_PASSES:
+            return False
+        self.model.set_weights_from(self.run)
+        change, error = difference(self.best, self.held_out_scores())
+        return change <= -SURELY_WORSE * error
 
     def _is_steady(self) -> bool:
         """Whether the last pass has changed the score of the held-out examples by no more than its standard error.
@@ -212,8 +244,9 @@ class Part:
             self.run.certify()
             return self.run.remaining <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
-        is_likelihood = solver.rescaling is None
-        return (self.run.gap_seen if is_likelihood else self.run.gain) <= LEAST_GAIN or n_passes >= most
+        if solver.rescaling is None:
+            return self.run.gap_seen <= self.least_gap or n_passes >= most
+        return self.run.gain <= LEAST_GAIN or n_passes >= most
 
     def held_out_scores(self) -> Held:
         metric, a, b = self.model.choice_scores(self.others)
@@ -245,6 +278,9 @@ class Search:
         Values that may be worse than the best so far before the path ends.
     leeway : float
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
+    is_quick : bool
+        Whether the path ends with a value, beyond its second, that surely gains little, and values that are worse than
+        the best are left early.
     turns : int
         Parts of many examples that are held out in turn.
     repeats : int
@@ -255,6 +291,8 @@ class Search:
         What is chosen with the best value.
     gap : float
         Relative gap to which likelihoods are trained at least.
+    least_gap : float
+        Relative gap, as passes see it, to which likelihoods are trained at most.
     part : Part or None
         The training that runs.
     held : Held
@@ -263,13 +301,16 @@ class Search:
         Their indices.
     models : list of TaskModel
         Per split of the examples, the model at the best value.
+    grows : bool
+        Whether training on all examples starts from the point that a part of them has reached.
     states : sequence of dict
-        Per split, the state of the training with the best value, if it was left early.
+        Per split, the state of the training with the best value, if it was left early, or the point that grows.
     whole : Search or None
         The search of whole examples that these are parts of, by their groups: they are held out as the whole ones are.
     """
 
     lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
+    least_gap, is_quick = LEAST_GAIN, False
     turns, repeats, enough = 1, 1, ENOUGH_EXAMPLES
     others: tuple[Chosen, ...] = ()
     states: Sequence[dict[str, NDArray[Any]]] = ()
@@ -286,6 +327,7 @@ class Search:
         self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
+        self.grows = model.grows and type(solver) is LaRank and solver.deterministic
 
     @property
     def loss(self) -> str:
@@ -315,9 +357,11 @@ class Search:
     def choose_on(self, held_out: list[NDArray[np.bool_]], monitor: Monitor) -> Choice:
         """The choice by these splits of the examples."""
         self.parts = [Part(self.model, self.examples, rows, self.solver) for rows in held_out]
+        for part in self.parts:
+            part.least_gap = self.least_gap
         self.table: list[Row] = []
         self._explore(monitor)
-        if self.states:
+        if self.parts[0].races:
             self._finish(monitor)
         return self.choice
 
@@ -357,12 +401,9 @@ class Search:
         """Per split, the model at the best value and the examples that it was not trained on."""
         return [(model, part.others) for model, part in zip(self.models, self.parts, strict=True)]
 
-    def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
-        """The training state that was reached with the best value, and the rows of these examples that it is of.
-
-        None: there is none, or it is of other examples.
-        """
-        return (self.states[0], self.parts[0].rows) if self.states and examples is self.examples else None
+    def points(self, examples: Examples) -> dict[str, Point]:
+        """By loss, the point that was reached with the best value; nothing where it is of other examples than these."""
+        return {self.loss: (self.states[0], self.parts[0].rows)} if self.states and examples is self.examples else {}
 
     def _values(self, first: float, step: int) -> Iterator[float]:
         """The round values of a path: more for a log loss, as the metric says once a value was tried."""
@@ -375,9 +416,17 @@ class Search:
         """Try values until `patience` of them follow the best."""
         try_value = partial(self.tried, self.parts, monitor=monitor)
         for best in walk(values, try_value, self.table, self.rank, self.patience, self._is_blank):
+            is_enough = self.is_quick and len(self.table) > 2 and self._gains_little()
             if best is self.table[-1]:
                 self.keep()
             self.choice = self.choice_of(self._value_of(best))
+            if is_enough:
+                break
+
+    def _gains_little(self) -> bool:
+        """Whether the last value surely gains no more than `LEAST_BETTER` over the best before."""
+        change, error = difference(self.held, self.last)
+        return change + error <= LEAST_BETTER and not is_loss(self.metric)
 
     def _value_of(self, best: Row) -> float:
         """The value to choose: of those that are hardly worse than the best, the least."""
@@ -398,7 +447,11 @@ class Search:
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
         self.held, self.models = self.last, [part.model.copy() for part in self.parts]
+        if self.is_quick and len(self.parts) == 1 and not is_loss(self.metric):
+            self.parts[0].best = self.held
         self.states = [part.run.get_state() for part in self.parts if part.races]
+        if self.grows and all(part.problem.groups is None for part in self.parts):
+            self.states = [part.run.get_point() for part in self.parts]
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         """Train parts further with a value, and score them."""
@@ -499,9 +552,10 @@ class LossSearch:
         """See `Search.held_out`; of the chosen loss."""
         return self.search.held_out
 
-    def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
-        """See `Search.point`; of the loss that training continues with."""
-        return self.search.point(examples)
+    def points(self, examples: Examples) -> dict[str, Point]:
+        """See `Search.points`."""
+        found = [search.points(examples) for search in self.searches]
+        return {loss: point for points in found for loss, point in points.items()}
 
     def choose(self, monitor: Monitor) -> Choice | None:
         first, *others = self.searches
@@ -517,6 +571,8 @@ class LossSearch:
                 return None
             first.release()
             wait()
+        for search in others:
+            search.release()
         losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
         best = self.search = self._preferred(losses)
         self.held = best.held
@@ -595,8 +651,8 @@ def total_variance(rows: DenseRows | SparseRows | Tokens) -> float:
     n, square, mean = max(len(rows.indptr) - 1, 1), 0.0, np.zeros(rows.n_features)
     for first in range(0, len(rows.indices), PIECE):
         indices = rows.indices[first : first + PIECE]
-        values = np.ones(len(indices)) if rows.values is None else rows.values[first : first + PIECE].astype(np.float64)
-        square += float(values @ values) / n
+        values = None if rows.values is None else rows.values[first : first + PIECE].astype(np.float64)
+        square += (float(len(indices)) if values is None else float(values @ values)) / n
         mean += np.bincount(indices, weights=values, minlength=rows.n_features) / n
     variance = square - float(mean @ mean)
     return variance if variance > 1e-9 * square else square

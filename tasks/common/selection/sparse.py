@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.dual._expectations import ExpectationState
 from structsvm.solvers.choosing import Row, is_loss
@@ -23,6 +22,7 @@ from structsvm.tasks.common.selection.search import (
     LOWEST_OF_LOG,
     Held,
     Part,
+    Point,
     Search,
     difference,
     joined,
@@ -30,7 +30,6 @@ from structsvm.tasks.common.selection.search import (
 )
 
 if TYPE_CHECKING:
-    from structsvm.arrays import Integers
     from structsvm.progress import Monitor
     from structsvm.solvers import Solver
     from structsvm.tasks.common.examples import Examples
@@ -111,9 +110,9 @@ class RivalSearch:
         """See `Search.held_out`."""
         return self.search.held_out
 
-    def point(self, examples: Examples) -> tuple[dict[str, NDArray[Any]], Integers] | None:
-        """See `Search.point`."""
-        return self.search.point(examples)
+    def points(self, examples: Examples) -> dict[str, Point]:
+        """See `Search.points`."""
+        return self.search.points(examples)
 
     def choose(self, monitor: Monitor) -> Choice | None:
         """The usual choice, or the rival's if its score is better by more than `SURELY` standard errors."""

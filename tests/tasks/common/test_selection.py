@@ -61,7 +61,7 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
         ends = [(one.result_.dual, one.result_.primal) for one in (fixed, model)]
         assert max(dual for dual, _ in ends) <= min(primal for _, primal in ends)
         assert model.result_.n_iter < fixed.result_.n_iter
-    assert not starts_there or "log" in (table.get("loss"), case.params.get("loss"))
+    assert starts_there <= (model.model_.grows or "log" in (table.get("loss"), case.params.get("loss")))
     assert starts_there or "sum" in table or case.predicted(fixed) == case.predicted(model)
     assert fixed.C_ == model.C_
     with pytest.raises(AttributeError, match="C was given"):
@@ -301,11 +301,10 @@ def test_losses_of_sequences_are_added():
     assert table["losses"].keys() == table["scales"].keys() == model.results_.keys() == {"log", "hamming"}
     assert table["loss"] == model.loss_ == "log" and table["losses"]["log"][0] == model.C_
     assert model.temperature_ == 1.0 and model.results_["log"] is model.result_
-    margin = case.fit(loss="hamming", C=table["losses"]["hamming"][0])
-    assert margin.result_.dual == model.results_["hamming"].dual
-    likelihood = case.fit(loss="log", C=table["losses"]["log"][0], tol=1e-4)
-    assert model.results_["log"].dual <= likelihood.result_.primal and likelihood.result_.dual <= model.result_.primal
-    parts = {"log": likelihood, "hamming": margin}
+    parts = {loss: case.fit(loss=loss, C=row[0], tol=1e-4) for loss, row in table["losses"].items()}
+    for loss, part in parts.items():  # each starts where the choice has ended: another way to the same optimum
+        assert model.results_[loss].dual <= part.result_.primal and part.result_.dual <= model.results_[loss].primal
+    assert model.results_["log"].relative_gap <= 0.1
     for name in ("emission_", "transition_"):
         total = sum(table["scales"][loss] * getattr(part, name) for loss, part in parts.items())
         np.testing.assert_allclose(getattr(model, name), total, atol=0.1 * np.abs(total).max())  # gaps of 1 and .01 %

@@ -1,0 +1,66 @@
+"""Runs that start from the point that a run on a part of the examples has reached."""
+
+import numpy as np
+import pytest
+
+from structsvm import LaRank
+from structsvm.datasets import make_sequences
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import ConditionalLikelihood
+
+X, y = make_sequences(40, n_labels=4, n_words=30, mean_length=6.0, random_state=0)
+WORDS = sorted({word for x in X for word in x})
+ROWS = np.arange(40)[np.arange(40) % 5 > 0]
+
+
+def rows_of(x):
+    return np.array([[float(word == other) for other in WORDS] for word in x])
+
+
+def problem_of(solver, rows):
+    labels = sorted({label for labels in y for label in labels})
+    oracle = ViterbiOracle(len(labels), len(WORDS), loss="log" if solver is ConditionalLikelihood else "hamming")
+    known = [[labels.index(label) for label in y[i]] for i in rows]
+    return oracle.bind([rows_of(X[i]) for i in rows], known, **solver().formulation())
+
+
+def trained(run, passes):
+    for _ in range(passes):
+        while not run.advance():
+            pass
+    return run
+
+
+@pytest.mark.parametrize("solver", [LaRank, ConditionalLikelihood])
+def test_a_point_of_a_part_is_one_of_the_whole(solver):
+    part = trained(solver(C=0.5, random_state=0).start(problem_of(solver, ROWS)), 5)
+    weights, dual = part.state.weights.copy(), part.state.settle()
+    whole = solver(C=0.5, random_state=0).start(problem_of(solver, range(40)))
+    whole.start_from(part.get_point(), ROWS)
+    np.testing.assert_allclose(whole.state.weights, weights, atol=1e-5)
+    assert whole.state.dual == pytest.approx(dual, rel=1e-6) and whole.n_iter == 0
+    afresh = solver(C=0.5, random_state=0).start(problem_of(solver, range(40)))
+    for run in (whole, afresh):
+        trained(run, 1)
+    assert whole.dual > max(dual, afresh.dual)
+    for run in (whole, afresh):
+        trained(run, 60)
+        run.certify()
+    assert whole.remaining < 0.02 and whole.dual <= afresh.primal and afresh.dual <= whole.primal
+
+
+@pytest.mark.parametrize(
+    ("rows", "error"),
+    [
+        (np.append(ROWS[:-1], 40), "ascending numbers of 40 examples"),
+        (ROWS[::-1].copy(), "ascending numbers of 40 examples"),
+        (ROWS - 2, "ascending numbers of 40 examples"),
+        (ROWS[:3], "a point of 3 examples has others"),
+    ],
+)
+def test_a_point_of_other_examples_is_refused(rows, error):
+    point = trained(LaRank(C=0.5, random_state=0).start(problem_of(LaRank, ROWS)), 2).get_point()
+    whole = LaRank(C=0.5, random_state=0).start(problem_of(LaRank, range(40)))
+    with pytest.raises(ValueError, match=error):
+        whole.start_from(point, rows)
+    assert whole.state.n_cuts == 0
