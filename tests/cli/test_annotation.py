@@ -179,4 +179,4 @@ def test_clients_in_java_ask_for_http_2_first(tmp_path):
                 answer = connection.getresponse()
                 assert answer.status == 200 and json.load(answer)["text"] == text
         process.send_signal(signal.SIGINT)
-        assert process.stderr.read() == "Ctrl-C ends\n"
+        assert process.stderr.read() == "Ctrl-C ends\ninterrupted\n"
