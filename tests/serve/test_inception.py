@@ -169,6 +169,15 @@ def test_what_could_not_be_stored_is_learnt_the_next_time(entities, classes, tmp
     assert client.get("/versions").json() == {"versions": ["structsvm-1"]}
 
 
+def test_a_request_has_all_documents_of_a_project(entities, classes, tmp_path):
+    """Twenty of the size that INCEpTION's developers publish are 50 MB."""
+    kept = kept_of("train", "spans of words")
+    client = server_of(kept, entities, classes, str(tmp_path / "learnt.model"))
+    assert send(client, "train", changed(kept, {"more": "x" * 50_000_000})).status_code == 204
+    found = client.post("/inception/train", content=b"{}", headers={"content-length": str(2**28 + 1)})
+    assert found.status_code == 413 and "at most 268435456 bytes" in found.json()["error"]
+
+
 def types_with(*layers):
     """A type system of INCEpTION's names: tokens, sentences, and layers with a label and what marks predictions."""
     types = cassis.TypeSystem()
