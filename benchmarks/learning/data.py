@@ -140,19 +140,22 @@ def growing(n, rate=1.25):
     return [*counts, n]
 
 
-def asked(task, seed, counts, answer=None, consolidates=True, **query):
-    """Yield ``(n_labels, score)`` after so many answers, rising numbers, which `query` asks for.
+def asked(task, seed, counts, answer=None, consolidates=True, portion=1, **query):
+    """Yield ``(n_labels, score)`` after so many answers, rising numbers, which `query` asks for, some at a time.
 
     The model is consolidated for each score, as a user would who looks at it, and goes on from there.
     """
     estimator = task.estimator(seed)
     pool = Pool(estimator, task.X)
     n_labels = n = 0
+    waiting = []
     for count in counts:
         while n < count:
-            options = query if n >= FIRST else {"strategy": "random"}
-            (i,) = estimator.query(pool, random_state=seed + n, **options)
-            pool.discard(i)
+            if not waiting:
+                k, options = (portion, query) if n >= FIRST else (1, {"strategy": "random"})
+                waiting = estimator.query(pool, k, random_state=seed + n, **options).tolist()
+                pool.discard(waiting)
+            i = waiting.pop(0)
             known, size = (task.y[i], size_of(task.y[i])) if answer is None else answer(estimator, task.X[i], task.y[i])
             estimator.teach(task.X[i], known)
             n, n_labels = n + 1, n_labels + size

@@ -16,7 +16,8 @@ WAYS = {
     "span": {"strategy": "span"},
     "risk": {"strategy": "risk"},
     "entropy per word": {"strategy": "entropy", "cost": 1.0},
-    "margin, diverse": {"strategy": "margin", "diversity": 0.3},
+    "margin, ten at a time": {"strategy": "margin", "portion": 10},
+    "margin, ten unlike ones": {"strategy": "margin", "portion": 10, "diversity": 0.3},
 }
 COLUMNS = {
     "task": ("task", ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from structsvm.features.text.words import word_spans
-from structsvm.metrics._schemes import Runs, scheme_of
+from structsvm.metrics._schemes import Runs, Scheme, scheme_of
 from structsvm.opening import load_estimator
 from structsvm.serve.chances import span_chances
 
@@ -108,6 +109,8 @@ class TextModel:
         self.is_sequence = type(estimator).__name__ == "SequenceLabeler"
         self.has_chances = estimator.temperature_ is not None
         self.n_learnt = 0
+        # How often each example came that a tool sends again.
+        self._resent: Counter[str] = Counter()
         self.lock = threading.Lock()
         if not self.is_sequence and not hasattr(estimator, "vectorizer_"):
             raise ValueError(f"{path}: its documents are rows of numbers; texts need a model with a vectorizer")
@@ -151,6 +154,28 @@ class TextModel:
         with self.lock:
             return self._predict_words([text], [places])[0]
 
+    def predict_each_word(self, text: str, places: Sequence[tuple[int, int]]) -> Prediction:
+        """The labelled words of a text, each a span of its own, with the probability that the word has this label."""
+        with self.lock:
+            estimator = self._labeler
+            words = [text[a:b] for a, b in places]
+            if not words:
+                return Prediction(text, None)
+            scheme, classes = self._scheme()
+            kinds = [_kind(scheme, label) for label in estimator.predict([words])[0]]
+            of_classes = np.array([_kind(scheme, label) for label in classes])
+            chances: list[float | None] = [None] * len(kinds)
+            if self.has_chances:
+                rows = estimator.predict_marginals([words])[0]
+                chances = [rounded(row[of_classes == kind].sum()) for row, kind in zip(rows, kinds, strict=True)]
+            spans = [Span(a, b, kind, p) for (a, b), kind, p in zip(places, kinds, chances, strict=True) if kind]
+            return Prediction(text, None, tuple(spans))
+
+    def _scheme(self) -> tuple[Scheme, list[str]]:
+        """The scheme of the model's labels, and the labels."""
+        classes = [str(label) for label in self.estimator.classes_.tolist()]
+        return scheme_of(classes) or Runs(), classes
+
     def _predict_words(self, texts: Sequence[str], places: Sequence[Sequence[tuple[int, int]]]) -> list[Prediction]:
         X = [[text[a:b] for a, b in own] for text, own in zip(texts, places, strict=True)]
         rows = [k for k, words in enumerate(X) if words]
@@ -190,18 +215,25 @@ class TextModel:
 
     # ---- learning -------------------------------------------------------------------------------
 
-    def teach_labels(self, answers: Sequence[tuple[str, str]]) -> Learnt:
+    def teach_labels(self, answers: Sequence[tuple[str, str]], *, is_resent: bool = False) -> Learnt:
         """Learn labels of texts, all or none, and store the model. Raises as `teach_spans`."""
         self._check_learns(is_sequence=False)
         with self.lock:
             names = {str(name): name for name in self.estimator.classes_.tolist()}
             self._check_known([label for _, label in answers], names)
-            return self._learn([text for text, _ in answers], [names[label] for _, label in answers])
+            X, y = [text for text, _ in answers], [names[label] for _, label in answers]
+            return self._learn(X, y, is_resent=is_resent)
 
-    def teach_spans(self, answers: Sequence[Marked]) -> Learnt:
+    def teach_spans(self, answers: Sequence[Marked], *, is_resent: bool = False) -> Learnt:
         """Learn the spans of texts, all or none, and store the model; a span that cuts a word has it whole.
 
         A text without words teaches nothing, and is not counted.
+
+        Parameters
+        ----------
+        answers : sequence of Marked
+        is_resent : bool
+            Whether earlier ones come again each time, as from INCEpTION: only those are learnt that are new.
 
         Raises
         ------
@@ -212,8 +244,7 @@ class TextModel:
         """
         self._check_learns(is_sequence=True)
         with self.lock:
-            classes = [str(label) for label in self.estimator.classes_.tolist()]
-            scheme = scheme_of(classes) or Runs()
+            scheme, classes = self._scheme()
             parts = [scheme.part(label) for label in classes]
             known = {part.kind for part in parts if part is not None}
             X: list[list[str]] = []
@@ -226,10 +257,13 @@ class TextModel:
                     # A model whose training words all had labels cannot say that a word has none: it may have any.
                     tags = scheme.labels(chunks, len(places))
                     y.append([tag if tag in classes or tag != OUTSIDE else None for tag in tags])
-            return self._learn(X, y)
+            return self._learn(X, y, is_resent=is_resent)
 
-    def _learn(self, X: Sequence[object], y: Sequence[object]) -> Learnt:
+    def _learn(self, X: Sequence[object], y: Sequence[object], *, is_resent: bool) -> Learnt:
         """Train a copy and store it; it takes the model's place once it is stored."""
+        keys = Counter(map(repr, zip(X, y, strict=True))) if is_resent else Counter()
+        if is_resent:
+            X, y = self._new(X, y)
         if X:
             estimator = copy.deepcopy(self.estimator)
             estimator.partial_fit(X, y)
@@ -237,7 +271,17 @@ class TextModel:
                 estimator.save(self.learns_to)
             self.estimator = estimator
             self.n_learnt += len(X)
+            self._resent |= keys
         return Learnt(len(X), self.version)
+
+    def _new(self, X: Sequence[object], y: Sequence[object]) -> tuple[list[object], list[object]]:
+        """The examples that were not sent before, or not as often."""
+        left, found = Counter(self._resent), []
+        for pair in zip(X, y, strict=True):
+            left[repr(pair)] -= 1
+            if left[repr(pair)] < 0:
+                found.append(pair)
+        return [x for x, _ in found], [own for _, own in found]
 
     def _check_learns(self, *, is_sequence: bool) -> None:
         if self.learns_to is None:
@@ -250,6 +294,12 @@ class TextModel:
         unknown = sorted(set(labels) - names)
         if unknown:
             raise ValueError(f"the model does not know the labels {', '.join(unknown):.200}: train it with them first")
+
+
+def _kind(scheme: Scheme, label: str) -> str:
+    """The type that a label names; none outside."""
+    part = scheme.part(label)
+    return "" if part is None else part.kind
 
 
 def rounded(p: float) -> float:

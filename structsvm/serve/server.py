@@ -17,8 +17,8 @@ from structsvm.serve.guard import Guard
 from structsvm.serve.models import TextModel
 from structsvm.serve.values import MAX_TEXTS, Object, a_list, a_text, an_object
 
-# Documents of annotation tools are larger than answers of a page.
-MAX_BODY = 2**25
+# Documents of annotation tools are larger than answers of a page: INCEpTION sends all of a project, each word a line.
+MAX_BODY = 2**28
 
 Handler = Callable[[TextModel, Object], object]
 

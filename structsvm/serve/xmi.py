@@ -64,10 +64,12 @@ class Document:
         """Where the sentences begin and end; the whole text if there are none."""
         return self.places(f"{SEGMENTATION}Sentence") or [(0, len(self.text))]
 
-    def spans(self, layer: str, feature: str) -> list[Span]:
-        """The annotations of a layer that have a label."""
+    def spans(self, layer: str, feature: str, *, without: str = "") -> list[Span]:
+        """The annotations of a layer that have a label, without those of which another feature is true."""
         return [
-            Span(*self._place(element), label) for element in self._of(layer) if (label := element.get(feature, ""))
+            Span(*self._place(element), label)
+            for element in self._of(layer)
+            if (label := element.get(feature, "")) and element.get(without) != "true"
         ]
 
     def add(self, layer: str, feature: str, added: Sequence[tuple[Span, Mapping[str, str]]]) -> None:

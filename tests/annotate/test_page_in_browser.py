@@ -221,6 +221,9 @@ def test_texts_are_never_markup(open_browser, tmp_path):
         # In a text from right to left the left arrow goes on.
         page.press(Keys.ARROW_LEFT, "2")
         assert page.shown[1][1] == f"{HEBREW.split()[1]}, b"
+        # A label and its percentage keep their order there.
+        chip = "return getComputedStyle(words[1], '::before').unicodeBidi"
+        assert page.browser.execute_script(chip) == "plaintext"
         assert page.browser.title == "odd.txt · structsvm"
         page.press(Keys.ENTER)
         until(lambda: "All texts are labelled" in page.text("text"))

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 
 import pytest
 from command_line import COMMAND, run
@@ -158,3 +159,24 @@ def test_serves_until_it_is_told_to_end(tmp_path):
         process.send_signal(signal.SIGINT)
         process.wait(30)
         assert "Traceback" not in process.stderr.read()
+
+
+def test_clients_in_java_ask_for_http_2_first(tmp_path):
+    """Headers of java.net.http.HttpClient, by which INCEpTION sends its requests; also where httptools is installed."""
+    structsvm.tasks.SequenceLabeler(C=1.0, random_state=0).fit([["a", "b"]], [["x", "y"]]).save(tmp_path / "a.model")
+    java = {
+        "Connection": "Upgrade, HTTP2-Settings",
+        "HTTP2-Settings": "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA",
+        "Upgrade": "h2c",
+        "User-Agent": "Java-http-client/17.0.15",
+        "Content-Type": "application/json",
+    }
+    with started(tmp_path, "serve", "a.model") as process:
+        host = process.stdout.readline().strip().removeprefix("http://")
+        with closing(HTTPConnection(host, timeout=60)) as connection:
+            for text in ("a", "a b"):
+                connection.request("POST", "/predict", json.dumps({"text": text}), java)
+                answer = connection.getresponse()
+                assert answer.status == 200 and json.load(answer)["text"] == text
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == "Ctrl-C ends\ninterrupted\n"

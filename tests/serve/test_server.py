@@ -21,11 +21,10 @@ from structsvm.tasks import GrammarParser, SequenceLabeler, TaxonomyClassifier
 pytest.importorskip("starlette")
 pytest.importorskip("httpx2")
 
-from sklearn.feature_extraction.text import TfidfVectorizer
 from starlette.testclient import TestClient
 
 from structsvm.serve import inception, label_studio
-from structsvm.serve.inception import features_of
+from structsvm.serve.inception import features_of, layers_of
 from structsvm.serve.models import Learnt, Prediction, Span, TextModel, in_words
 from structsvm.serve.server import app_for
 from structsvm.serve.values import utf16_offsets
@@ -36,7 +35,6 @@ ADDRESS = "http://127.0.0.1:9090"
 TEXT = "9702 Oak Ct Fort Bell WA 96481"
 EXCHANGE = json.loads(Path(__file__).with_name("label_studio_exchange.json").read_text())
 DOCCANO = json.loads(Path(__file__).with_name("doccano_exchange.json").read_text())
-CLASSES = ["red car", "small dog", "blue car", "big dog", "old car", "old dog"]
 TASK = {
     "label_config": '<View><Choices name="kind" toName="t"><Choice value="car"/></Choices>'
     '<Text name="t" value="$text"/></View>'
@@ -48,29 +46,6 @@ def addresses(tmp_path_factory):
     X, y = make_addresses(150, typos=0, ambiguity=0, random_state=0)
     path = str(tmp_path_factory.mktemp("models") / "address.model")
     SequenceLabeler(C=1.0, loss="log", random_state=0).fit(X, y).save(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def entities(tmp_path_factory):
-    """A model of labels in a scheme, with words outside."""
-    X = [
-        ["Ann", "met", "Bob"],
-        ["Bob", "saw", "New", "York"],
-        ["She", "likes", "New", "York", "."],
-        ["Ann", "slept", "."],
-    ] * 3
-    y = [["B-P", "O", "B-P"], ["B-P", "O", "B-L", "I-L"], ["O", "O", "B-L", "I-L", "O"], ["B-P", "O", "O"]] * 3
-    path = str(tmp_path_factory.mktemp("models") / "entities.model")
-    SequenceLabeler(C=10.0, loss="log", constraints="bio", random_state=0).fit(X, y).save(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("models") / "classes.model")
-    labels = [text.split()[1] for text in CLASSES]
-    TaxonomyClassifier(C=10.0, loss="log", vectorizer=TfidfVectorizer(), random_state=0).fit(CLASSES, labels).save(path)
     return path
 
 
@@ -451,9 +426,7 @@ def test_doccanos_mapping_template(addresses):
 
 
 # ---- INCEpTION ----------------------------------------------------------------------------------
-# These requests are written for the tests, not recorded: INCEpTION itself, a server in Java, was not run. Their form is
-# that of the requests which its developers publish beside their reference server (inception-external-recommender,
-# examples/requests), and of the documents of their library, dkpro-cassis, which makes and reads those of the last test.
+# Documents written by hand, also such as INCEpTION never sends. Requests as its client makes them: test_inception.py.
 
 SEGMENTATION = "http:///de/tudarmstadt/ukp/dkpro/core/api/segmentation/type.ecore"
 NER = "http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore"
@@ -514,9 +487,12 @@ def test_inception_predicts(entities):
 def test_features_of_a_type_are_those_above_it_too():
     one, two = types_of("a", layer="x.Upper"), types_of("b", layer="x.Lower", above="x.Upper")
     types = one.replace("</types>", two.split("<types>")[1].split("</types>")[0] + "</types>")
-    assert features_of(types, "x.Lower") == {"a", "b"} and features_of(types, "x.Upper") == {"a"}
+    found = inception.types_of(types)
+    assert layers_of(found, "x.Upper") == ["x.Upper", "x.Lower"] and layers_of(found, "x.Lower") == ["x.Lower"]
+    assert features_of(found, "x.Lower") == {"a", "b"} and features_of(found, "x.Upper") == {"a"}
     # Types above each other do not go on for ever.
-    assert features_of(types_of("a", layer="x.Own", above="x.Own"), "x.Own") == {"a"}
+    around = inception.types_of(types_of("a", layer="x.Own", above="x.Own"))
+    assert features_of(around, "x.Own") == {"a"} and layers_of(around, "x.Own") == ["x.Own"]
 
 
 def test_inception_labels_sentences(classes):
@@ -633,8 +609,8 @@ class Same:
     def predict_words(self, text, places):
         return Prediction(text, None, (Span(*places[0], "P"),))
 
-    def teach_spans(self, answers):
-        assert all(len(in_words(spans, places)) == 1 for _, spans, places in answers)
+    def teach_spans(self, answers, *, is_resent):
+        assert is_resent and all(len(in_words(spans, places)) == 1 for _, spans, places in answers)
 
 
 @pytest.mark.parametrize("do", [inception.predict, inception.train])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,5 +43,14 @@ def run(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
             raise OSError(f"cannot serve on {host}, port {port}: {error.strerror or error}") from None
         number = listening.getsockname()[1]
         started(f"http://{f'[{host}]' if family == socket.AF_INET6 else host}:{number}")
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", ws="none")
+        # Clients in Java ask for HTTP/2 first (Upgrade: h2c) and take HTTP/1.1. Of uvicorn's two parsers h11 reads the
+        # body of such a request; httptools, which is preferred where it is installed, loses it.
+        config = uvicorn.Config(app, http="h11", log_level="warning", access_log=False, lifespan="off", ws="none")
+        logging.getLogger("uvicorn.error").addFilter(_is_no_upgrade)
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _is_no_upgrade(record: logging.LogRecord) -> bool:
+    """Whether a message says more than that another protocol is not spoken here, and which package would add it."""
+    message = record.getMessage()
+    return not message.startswith(("Unsupported upgrade request", "No supported WebSocket library"))
