@@ -288,9 +288,16 @@ class HybridTrees(Oracle):
         return found
 
     def __reduce__(self) -> Any:
-        options: Any = {"columns": self.columns, "shared": self.may_share, "by_name": self.by_name}
+        options: Any = {"columns": self.columns, "shared": self.may_share, "by_name": self.by_name, "spelt": self.spelt}
         make = partial(HybridTrees, inside=self.inside, loss=self.loss_name, **options)
         return make, (self.units, self.lexicon, [*self.attributes], [*self.borders], self.depth)
+
+    def with_spelt(self, spelt: Mapping[str, tuple[float, float]]) -> HybridTrees:
+        """The same trees, charts included, with other counts of leaves that sentences spell out."""
+        other = HybridTrees.__new__(type(self))
+        vars(other).update(vars(self))
+        other.spelt = dict(spelt)
+        return other
 
     # ---- sentences and forests ------------------------------------------------------------------
 
@@ -369,11 +376,13 @@ class HybridTrees(Oracle):
         if copies:
             return self._forest(frozenset(leaves), copies)
         key = frozenset(leaves)
-        if key not in self._free:
+        forest = self._free.get(key)  # once: another thread may clear them
+        if forest is None:
+            forest = self._forest(key)
             if len(self._free) >= self._most_kept:
                 self._free.clear()
-            self._free[key] = self._forest(key)
-        return self._free[key]
+            self._free[key] = forest
+        return forest
 
     def _forest(self, leaves: frozenset[int], copies: Sequence[Copy] = ()) -> Forest:
         units = self.units

@@ -539,19 +539,19 @@ class SampleModel(GroupModel[LabeledRows]):
         self.bound = other.bound
 
     def held_out_scores(self, examples: LabeledRows) -> Held:
-        """The metric that the loss is of, as a ratio of sums over rows."""
+        """The metric that the loss is of, as a ratio of sums over rows, each as often as its weight says."""
         y, scores = examples.label_ids > 0, self.scores_of(examples.rows)
+        weight = np.ones(len(y)) if examples.weight is None else examples.weight
         if self.loss == "error":
             return Held("accuracy", 1.0 * ((scores > 0.0) == y), np.ones(len(y)))
         if self.loss == "f1" and not self.has_threshold:
             return Held("F1", 2.0 * (y & (scores > 0.0)), 1.0 * y + (scores > 0.0))
         if self.loss == "roc_area":
-            below = np.sort(scores[~y])
-            counts = np.searchsorted(below, scores) + np.searchsorted(below, scores, side="right")
-            return Held("ROC area", y * counts / (2.0 * max(len(below), 1)), 1.0 * y)
-        k = self.n_found(len(y)) or int(y.sum())
-        found = np.zeros(len(y))
-        found[np.argsort(-scores, kind="stable")[:k]] = 1.0
+            order = np.argsort(scores[~y], kind="stable")
+            below, n_below = scores[~y][order], np.append(0.0, np.cumsum(weight[~y][order]))
+            counts = n_below[np.searchsorted(below, scores)] + n_below[np.searchsorted(below, scores, side="right")]
+            return Held("ROC area", y * counts / (2.0 * max(n_below[-1], 1.0)), 1.0 * y)
+        found = shares_found(scores, weight, self.n_found(int(weight.sum())) or weight[y].sum())
         # F1 where as many are found as are positive: its best threshold, for all parts, comes with the best C.
         name = {"prec_at_k": "precision at k", "prbep": "break-even point", "f1": "F1"}[self.loss]
         return Held(name, found * y, found)
@@ -589,6 +589,15 @@ class SampleModel(GroupModel[LabeledRows]):
         if model.bound not in {model.loss, *(["roc_area"] if model.loss in STEEP else [])}:
             raise ValueError(f"the hinge of {model.bound!r:.80} with the loss {model.loss!r}")
         return model
+
+
+def shares_found(scores: Floats, weight: Weights, k: float) -> Floats:
+    """The share of each row's copies, its weight, that are among the k of highest scores: array (n_rows,)."""
+    order = np.argsort(-scores, kind="stable")
+    own = weight[order]
+    found = np.zeros(len(scores))
+    found[order] = np.clip(k - (np.cumsum(own) - own), 0.0, own) / np.maximum(own, 1.0)
+    return found
 
 
 def checked_grades(grades: Floats, loss: str) -> Floats:

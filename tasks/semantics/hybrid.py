@@ -251,7 +251,12 @@ class HybridModel(BagModel, method=Hybrid.name):
                 tree = parse_meaning(text)
             except ValueError as error:
                 raise ValueError(f"the lexicon, for {phrase!r:.80}: {error}") from None
-            found[tuple(map(Folded if self.settings.lowercase else str, phrase.split()))] = tree
+            words = tuple(map(Folded if self.settings.lowercase else str, phrase.split()))
+            if found.setdefault(words, tree) != tree:
+                raise ValueError(
+                    f"the lexicon says {format_meaning(found[words]):.80} and {text!r:.80} for {phrase!r:.80}, which "
+                    "are the same words to it"
+                )
         return found
 
     def _check_grammar(self, bags: Iterable[Sequence[Meaning]]) -> None:
@@ -270,7 +275,7 @@ class HybridModel(BagModel, method=Hybrid.name):
         new = hybrid_trees(tokens, bags, self.grammar, meanings, *options)
         self.meanings = meanings
         if same(old, new):
-            old.spelt = new.spelt
+            self.hybrid = old.with_spelt(new.spelt)
         else:
             self.weights = carried(old, self.weights, new, first_weights(new, tokens, bags))
             self.hybrid = new

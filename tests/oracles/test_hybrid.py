@@ -277,7 +277,32 @@ def test_joint_features_and_the_loss_inside_inference(trees, loss):
         scores = np.array([w[y.features[0]] @ y.features[1] for y in (*parses, best)])
         assert best.score == pytest.approx(max((scores[:-1] + losses)[same | (losses > 0.0)]))
         assert scores[-1] + hybrid.loss(y_true, best) == pytest.approx(best.score)
-    check_oracle(hybrid, [words] * 2, parses[:2])
+    # Where a unit comes twice, another arrangement may have no loss, and other features.
+    alone = [y for y in parses if all(hybrid.loss(y, z) > 0.0 or spelt_out(z) == spelt_out(y) for z in parses)]
+    check_oracle(hybrid, [words] * 2, alone[:2])
+
+
+class Cleared(dict):
+    """Forests that another thread clears whenever they have been looked at."""
+
+    def __contains__(self, key):
+        found = super().__contains__(key)
+        self.clear()
+        return found
+
+    def get(self, key, default=None):
+        found = super().get(key, default)
+        self.clear()
+        return found
+
+
+def test_forests_that_another_thread_clears_are_made_again():
+    hybrid = trees_of(TREES[0], ["p", "x"])
+    hybrid._free = Cleared()
+    leaves = hybrid.lexicon.called(["p"])
+    first = hybrid.free(leaves)
+    assert hybrid.free(leaves) is first and hybrid.free(leaves) is not first
+    np.testing.assert_array_equal(hybrid.free(leaves).fill, first.fill)
 
 
 def test_the_loss_counts_units_in_their_places_and_words_of_others():
@@ -395,7 +420,7 @@ def test_longer_sentences(trees, n, seed):
     up, down = (hybrid.log_sum(words, w + sign * 1e-5 * step) for sign in (1, -1))
     assert (up - down) / 2e-5 == pytest.approx(expectation @ step, abs=1e-5)
     best = hybrid.argmax(words, w)
-    assert best.score <= hybrid.log_sum(words, w, [best.meaning]) <= value + 1e-9
+    assert best.score - 1e-9 <= hybrid.log_sum(words, w, [best.meaning]) <= value + 1e-9
     assert hybrid.complete(words, [best.meaning], w).score == pytest.approx(best.score)
 
 

@@ -1,5 +1,6 @@
 """Leaves that sentences spell out are names of one kind: others are copied, however often those were met."""
 
+import pickle
 import re
 
 import pytest
@@ -100,12 +101,24 @@ def test_kinds_are_opened_by_all_sentences_so_far(tmp_path):
     parser.partial_fit(X[:14], y[:14])
     assert "tag('town',_)" not in parser.units_
     parser.save(tmp_path / "model")
-    loaded = structsvm.load(tmp_path / "model")
-    assert loaded.model_.hybrid.spelt == parser.model_.hybrid.spelt == {
+    loaded, copied = structsvm.load(tmp_path / "model"), pickle.loads(pickle.dumps(parser))
+    assert loaded.model_.hybrid.spelt == copied.model_.hybrid.spelt == parser.model_.hybrid.spelt == {
         "tag('kind',_)": (0.0, 29.0), "tag('town',_)": (14.0, 29.0)
     }  # fmt: skip
-    for model in (parser, loaded):
+    for model in (parser, loaded, copied):
         assert "tag('town',_)" in model.partial_fit(X[14:], y[14:]).units_
+
+
+def test_a_batch_changes_no_counts_of_the_model_before():
+    """A training that fails leaves that model as it was, and its sentences may come again."""
+    X, y = questions(TOWNS)
+    parser = SemanticParser(max_iter=2, random_state=0).fit(X, y)
+    before, counts = parser.model_, dict(parser.model_.hybrid.spelt)
+    grown = before.copy()
+    grown.bind(grown.read(X, y), parser._make_solver())
+    assert grown.hybrid.layout is before.hybrid.layout  # no new unit, no new word
+    assert before.hybrid.spelt == counts
+    assert grown.hybrid.spelt == {kind: tuple(2.0 * n for n in pair) for kind, pair in counts.items()}
 
 
 @pytest.mark.parametrize("counts", ["3", [1.0], [1.0, -1.0], ["inf", 1.0], ["many", 1.0]])

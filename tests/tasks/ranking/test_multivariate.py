@@ -1,6 +1,7 @@
 """MultivariateClassifier: against machines of rows, by all losses, choices, files, bad input."""
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -295,3 +296,17 @@ def test_f1_has_the_threshold_of_held_out_rows(share, monkeypatch):
     assert own.threshold != 0.0
     assert not made("f1", C=1.0).fit(*train)._fitted().threshold
     assert made("error").fit(*train)._fitted().choice.get(ChosenThreshold) is None
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_held_out_rows_count_as_often_as_their_weights_say(loss):
+    """The score by which C is chosen: of rows with weights, that of as many copies."""
+    weight = np.random.default_rng(3).integers(1, 5, len(X))
+    copies = np.repeat(np.arange(len(X)), weight)
+    estimator = made(loss, C=0.1).fit(X, y, weight)
+    model, once = estimator.model_, estimator._prepare(X, y, weight, None)[1]
+    often = replace(once, rows=once.rows.take(copies), label_ids=once.label_ids[copies], weight=None)
+    found, wanted = model.held_out_scores(once), model.held_out_scores(often)
+    assert found.metric == wanted.metric
+    assert weight @ found.numerator == pytest.approx(wanted.numerator.sum())
+    assert weight @ found.denominator == pytest.approx(wanted.denominator.sum())

@@ -39,6 +39,24 @@ def test_few_rows_of_a_class(kind):
     assert np.std(found["curve"]) < np.std(found["cut"])
 
 
+def test_few_rows_count_beside_their_curve():
+    """A class that begins at a score, as columns of zeros and ones make it: the curve alone finds too many others."""
+    rng = np.random.default_rng(0)
+
+    def stepped(n):
+        scores = rng.normal(size=n)
+        return scores, (scores > 1.5) & (rng.uniform(size=n) < 0.5)
+
+    scores, positive = stepped(40_000)
+    gains = []
+    for _ in range(12):
+        rows, own = stepped(1000)
+        ones = np.ones(len(rows))
+        cuts = threshold_of_f1(rows, own, ones), best_cut(rows, chances(rows, own, ones), ones)
+        gains.append(f1(positive, scores > cuts[0]) - f1(positive, scores > cuts[1]))
+    assert np.mean(gains) > 0.0 and np.min(gains) > -0.02
+
+
 def test_many_rows_decide_themselves():
     """With a class of two parts the chances are no such curve."""
     rng = np.random.default_rng(1)

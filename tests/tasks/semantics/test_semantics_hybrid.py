@@ -611,6 +611,7 @@ def test_a_lexicon_of_the_user(tmp_path):
         ({"": "name(a)"}, "the lexicon must be from phrases to texts of names, got '': 'name"),
         ({"a": ("name", "a")}, "the lexicon must be from phrases to texts of names"),
         ({"a": "f("}, "the lexicon, for 'a': the end, with 1 brackets open"),
+        ({"A b": "name(x)", "a b!": "name(y)"}, r"the lexicon says name\(x\) and 'name\(y\)' for 'a b!', which are"),
         ({"x": "town(z)"}, r"the lexicon says town\(z\) for 'x', which is like no name in the meanings"),
     ):
         with pytest.raises(ValueError, match=said):
