@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
+from structsvm.risk.losses import Counts, wrong
 from structsvm.risk.outputs import kind_of, known_classes, listed, predicts_classes
 from structsvm.risk.strangeness import numbers, sound, true_heads, true_members, true_nodes, true_rows
-from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, names_alone, nodes, spans, table_of
+from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, is_among, names_alone, nodes, spans, table_of
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
 from structsvm.tasks.sequence.chances import INSIDE, OPEN, parts_by
@@ -248,11 +249,25 @@ KINDS = {
 }
 
 
-def parts_of(estimator: Estimator) -> Parts:
-    """The parts of an estimator's outputs; TypeError where these have none, or no probabilities."""
+def known_parts(estimator: Estimator) -> Parts:
+    """The parts of an estimator's outputs; TypeError where these have none."""
     parts = KINDS.get(kind_of(estimator) or "", CLASSES)
     if parts is CLASSES and not predicts_classes(estimator):
-        raise TypeError(f"outputs of {type(estimator).__name__} have no parts with probabilities")
+        raise TypeError(f"outputs of {type(estimator).__name__} have no parts that are right or wrong")
+    return parts
+
+
+def wrong_share(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.float64]:
+    """Per output, the share of its parts that are not true; 0 for one without parts."""
+    parts = known_parts(estimator)
+    true, found = (parts.true(estimator, X, own) for own in (y, predicted))
+    n_right = np.bincount(found.output[is_among(found, true)], minlength=len(found))
+    return wrong(Counts(n_right, found.sizes, true.sizes, 0))
+
+
+def parts_of(estimator: Estimator) -> Parts:
+    """The parts of an estimator's outputs; TypeError where these have none, or no probabilities."""
+    parts = known_parts(estimator)
     if parts is not CLASSES and not estimator.model_.can_sum:
         raise TypeError(estimator.model_.no_sums("a promise about parts"))
     if not has_probabilities(estimator) or not (parts is not CLASSES or hasattr(estimator, "predict_proba")):
