@@ -14,7 +14,7 @@ from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import selective_threshold
 from structsvm.risk.losses import checked
 from structsvm.risk.outputs import confidence, each, n_inputs, right_of, unwrapped
-from structsvm.risk.parts import wrong_share
+from structsvm.risk.parts import have_chances, known_parts, mean_chance, wrong_share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -79,7 +79,7 @@ class RiskController(Promise):
     confidence : callable or "auto", default="auto"
         ``confidence(estimator, X)`` returns a number per input, the greater the surer. "auto": the probability of the
         output where the estimator has one, otherwise how far its score is above the next one's; of a set of labels
-        the least certain label's.
+        the least certain label's; with ``loss="parts"`` the mean probability of the parts where these have one.
     loss : {"wrong", "parts"} or callable, default="wrong"
         "wrong": 1 unless the output is the true one. "parts": the share of its parts that are not true (brackets of a
         tree, entities and other spans, arcs, labels of nodes and of sets, nodes of a taxonomy; see `LossController`), 0
@@ -170,7 +170,7 @@ class RiskController(Promise):
     def _sure(self, estimator: Estimator, X: Inputs, predicted: Outputs) -> Floats:
         """The confidence of each output; ValueError unless these are numbers, one per input."""
         own = self.confidence
-        found: ArrayLike = confidence(estimator, X, predicted) if own == "auto" else own(estimator, X)
+        found: ArrayLike = self._of_itself(estimator, X, predicted) if own == "auto" else own(estimator, X)
         sure = np.asarray(found, dtype=np.float64)
         if sure.shape != (n_inputs(X),) or np.isnan(sure).any():
             raise ValueError(
@@ -178,6 +178,12 @@ class RiskController(Promise):
                 + " with nan" * bool(np.isnan(sure).any())
             )
         return sure
+
+    def _of_itself(self, estimator: Estimator, X: Inputs, predicted: Outputs) -> Floats:
+        """How sure the estimator itself is of each output, or of its parts."""
+        if self.loss == "parts" and have_chances(estimator, known_parts(estimator)):
+            return mean_chance(estimator, X, predicted)
+        return confidence(estimator, X, predicted)
 
     def _losses(self, estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> Floats:
         """The loss of each output; ValueError unless from 0 to 1."""

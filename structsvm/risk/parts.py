@@ -18,7 +18,18 @@ from structsvm.metrics._counts import AUTO, is_unknown, mark_for
 from structsvm.risk.losses import Counts, wrong
 from structsvm.risk.outputs import kind_of, known_classes, listed, predicts_classes
 from structsvm.risk.strangeness import numbers, sound, true_heads, true_members, true_nodes, true_rows
-from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, is_among, names_alone, nodes, spans, table_of
+from structsvm.risk.tables import (
+    UNSEEN,
+    Form,
+    PartTable,
+    arcs,
+    is_among,
+    names_alone,
+    nodes,
+    places_in,
+    spans,
+    table_of,
+)
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
 from structsvm.tasks.sequence.chances import INSIDE, OPEN, parts_by
@@ -265,12 +276,27 @@ def wrong_share(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs)
     return wrong(Counts(n_right, found.sizes, true.sizes, 0))
 
 
+def have_chances(estimator: Estimator, parts: Parts) -> bool:
+    """Whether the parts have probabilities."""
+    sums = hasattr(estimator, "predict_proba") if parts is CLASSES else estimator.model_.can_sum
+    return sums and has_probabilities(estimator)
+
+
+def mean_chance(estimator: Estimator, X: Inputs, predicted: Outputs) -> NDArray[np.float64]:
+    """Per output, the mean probability of its parts, which is the expected share of right ones; 1 for one without."""
+    parts = parts_of(estimator)
+    likely, found = parts.likely(estimator, X), parts.true(estimator, X, predicted)
+    chance = np.append(likely.chance, 0.0)[places_in(likely, found)]
+    total = np.bincount(found.output, chance, len(found))
+    return np.where(found.sizes > 0, total / found.sizes.clip(1), 1.0)
+
+
 def parts_of(estimator: Estimator) -> Parts:
     """The parts of an estimator's outputs; TypeError where these have none, or no probabilities."""
     parts = known_parts(estimator)
     if parts is not CLASSES and not estimator.model_.can_sum:
         raise TypeError(estimator.model_.no_sums("a promise about parts"))
-    if not has_probabilities(estimator) or not (parts is not CLASSES or hasattr(estimator, "predict_proba")):
+    if not have_chances(estimator, parts):
         raise TypeError(
             f"{type(estimator).__name__} has scores without probabilities: train with loss='log' or probability=True, "
             "or call its calibrate"

@@ -339,15 +339,23 @@ PARTS = [*NAMES, "grammar", "dependency", "multilabel, tree", "lasvm"]
 @pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning", "ignore::structsvm.AdviceWarning")
 @pytest.mark.parametrize("name", [name for name in PARTS if name in TABLE])
 def test_answers_with_few_wrong_parts(name):
-    """The loss of an answer is the share of its parts that no true output has, for all estimators with parts."""
+    """An answer's loss is the share of its parts that are not true, its confidence their mean probability."""
     case = TABLE[name]
     model, y = case.fit(), case.X if case.y is None else case.y
     X = case.questions
     careful = RiskController(model, alpha=0.6, delta=0.3, loss="parts").calibrate(X, y)
     outputs, true_of = model.predict(X), known_parts(model).true
-    parts = (true_of(model, X, own).frozen() for own in (y, outputs))
-    losses = np.array([by_sets("wrong", *pair) for pair in zip(*parts, strict=True)])
-    passed = np.array([answer is not None for answer in careful.predict(X)])
+    truth, found = (true_of(model, X, own).frozen() for own in (y, outputs))
+    losses = np.array([by_sets("wrong", *pair) for pair in zip(truth, found, strict=True)])
+    passed, sure = np.array([answer is not None for answer in careful.predict(X)]), careful.predict_confidence(X)
+    if model.temperature_ is None:
+        assert sure.tolist() == model.predict_confidence(X).tolist()
+    else:
+        chances = parts_of(model).likely(model, X)
+        means = [
+            np.mean([own.get(part, 0.0) for part in some] or 1.0) for own, some in zip(chances, found, strict=True)
+        ]
+        assert sure == pytest.approx(means)
     assert careful.coverage_ == passed.mean() and careful.curve_.risk[-1] == pytest.approx(losses.mean())
     assert careful.risk_ == pytest.approx(losses[passed].mean()) if passed.any() else np.isnan(careful.risk_)
 
