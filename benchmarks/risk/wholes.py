@@ -157,7 +157,7 @@ def row_of(own, alpha, n_splits):
         within.append(low <= inside <= high)
         sizes.append(sum(int((own.every[i] <= most).sum()) for i in later) / own.n_units[later].sum())
     row = {"data": own.data, "what": own.what, "alpha": 100.0 * (1.0 - alpha), "true": own.true}
-    row |= {"never": 100.0 * np.isinf(own.worst).mean(), "refused": 100.0 * (1.0 - len(covered) / n_splits)}
+    row |= {"never": 100.0 * (own.worst == np.inf).mean(), "refused": 100.0 * (1.0 - len(covered) / n_splits)}
     if covered:
         row |= {"covered": 100.0 * np.mean(covered), "within": 100.0 * np.mean(within), "size": np.mean(sizes)}
     return row
