@@ -13,7 +13,7 @@ import sys
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -321,7 +321,14 @@ def predict(
 @ENCODING
 @of_columns
 def calibrate(
-    model: Any, input: Any, risk: float, delta: float, loss: str, output: str | None, quiet: bool, **given: Any
+    model: Any,
+    input: Any,
+    risk: float,
+    delta: float,
+    loss: Literal["wrong", "parts"],
+    output: str | None,
+    quiet: bool,
+    **given: Any,
 ) -> None:
     """Find where MODEL is sure enough, on true outputs in INPUT that it was not trained on.
 

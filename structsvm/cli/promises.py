@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 import numpy as np
@@ -218,7 +218,7 @@ WRONG = {"wrong": "these wrong", "parts": "the parts of these wrong, as a mean o
 PROMISED = {"wrong": "later answers", "parts": "the parts of later answers"}
 
 
-def calibrated(path: str, input: str, output: str, alpha: float, delta: float, loss: str = "wrong") -> str:
+def calibrated(path: str, input: str, output: str, alpha: float, delta: float, loss: Literal["wrong", "parts"]) -> str:
     """Write a model with the promise that at most a share `alpha` of its answers is wrong; returns what was found."""
     import structsvm
 

@@ -288,7 +288,7 @@ def mean_chance(estimator: Estimator, X: Inputs, predicted: Outputs) -> NDArray[
     likely, found = parts.likely(estimator, X), parts.true(estimator, X, predicted)
     chance = np.append(likely.chance, 0.0)[places_in(likely, found)]
     total = np.bincount(found.output, chance, len(found))
-    return np.where(found.sizes > 0, total / found.sizes.clip(1), 1.0)
+    return np.asarray(np.where(found.sizes > 0, total / found.sizes.clip(1), 1.0), dtype=np.float64)
 
 
 def parts_of(estimator: Estimator) -> Parts:

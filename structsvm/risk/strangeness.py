@@ -156,7 +156,7 @@ def true_nodes(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
     """The label of each node, in the order of the graph's nodes."""
     known = labels(estimator)
     pairs = zip(y, estimator.predict(X), strict=True)
-    of_each = (cast("list[Hashable]", by_each_node(true, found, i)[0]) for i, (true, found) in enumerate(pairs))
+    of_each = (by_each_node(true, found, i)[0] for i, (true, found) in enumerate(pairs))
     return numbers(known, of_each, mark_for(getattr(estimator, "unknown", AUTO), known), "graph")
 
 
