@@ -39,6 +39,7 @@ from structsvm.tasks.sequence.segments import part_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats
     from structsvm.metrics._schemes import Part
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
     from structsvm.structures.taxonomy import Taxonomy
@@ -268,7 +269,7 @@ def known_parts(estimator: Estimator) -> Parts:
     return parts
 
 
-def wrong_share(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.float64]:
+def wrong_share(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> Floats:
     """Per output, the share of its parts that are not true; 0 for one without parts."""
     parts = known_parts(estimator)
     true, found = (parts.true(estimator, X, own) for own in (y, predicted))
@@ -282,13 +283,13 @@ def have_chances(estimator: Estimator, parts: Parts) -> bool:
     return sums and has_probabilities(estimator)
 
 
-def mean_chance(estimator: Estimator, X: Inputs, predicted: Outputs) -> NDArray[np.float64]:
+def mean_chance(estimator: Estimator, X: Inputs, predicted: Outputs) -> Floats:
     """Per output, the mean probability of its parts, which is the expected share of right ones; 1 for one without."""
     parts = parts_of(estimator)
     likely, found = parts.likely(estimator, X), parts.true(estimator, X, predicted)
     chance = np.append(likely.chance, 0.0)[places_in(likely, found)]
     total = np.bincount(found.output, chance, len(found))
-    return np.asarray(np.where(found.sizes > 0, total / found.sizes.clip(1), 1.0), dtype=np.float64)
+    return np.where(found.sizes > 0, total / found.sizes.clip(1), 1.0)
 
 
 def parts_of(estimator: Estimator) -> Parts:
