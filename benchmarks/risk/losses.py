@@ -20,6 +20,7 @@ COLUMNS = {
     "loss": ("loss", ""),
     "alpha": ("promise: loss at most %", "g"),
     "way": ("by", ""),
+    "refused": ("splits that calibrate refuses %", ".1f"),
     "mean": ("loss %", ".2f"),
     "broken": ("splits above the promise %", ".1f"),
     "found": ("parts found of an output", ".2f"),
@@ -29,7 +30,8 @@ ABOUT = """
 Half of the pool is held out, the other half is what comes later; over all splits. Parts are entities, fields, brackets
 of trees, labels of sets and nodes of a taxonomy. Conformal risk control promises the mean over splits; learn then test
 that the loss of a split is above with a probability of 10 % at most, counted here on a later half, which strays around
-the true loss. The threshold 0.5 promises nothing.
+the true loss. The threshold 0.5 promises nothing. A split is refused, and not counted, where no threshold keeps the
+promise: the parser gives too many true brackets no probability.
 """
 
 
@@ -78,14 +80,14 @@ def row_of(losses, sizes, alpha, way, order, n_splits):
     for _ in range(n_splits):
         shuffled, held = rng.permutation(n), np.zeros(n)
         held[shuffled[: n // 2]] = 1.0
-        later, step = shuffled[n // 2 :], max(WAYS[way](losses, held, alpha, order), 0)
+        later, step = shuffled[n // 2 :], WAYS[way](losses, held, alpha, order)
+        if step < 0:
+            continue
         step = losses.n_steps - 1 - step if order < 0 else step
         means.append(losses.at(step)[later].mean())
         found.append(sizes.at(step)[later].mean())
-    return {
-        "alpha": 100.0 * alpha,
-        "way": way,
-        "mean": 100.0 * np.mean(means),
-        "broken": 100.0 * np.mean(np.array(means) > alpha),
-        "found": np.mean(found),
-    }
+    row = {"alpha": 100.0 * alpha, "way": way, "refused": 100.0 * (1.0 - len(means) / n_splits)}
+    if means:
+        row |= {"mean": 100.0 * np.mean(means), "broken": 100.0 * np.mean(np.array(means) > alpha)}
+        row["found"] = np.mean(found)
+    return row

@@ -13,7 +13,7 @@ import sys
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -309,21 +309,37 @@ def predict(
 @INPUT
 @click.option("--risk", type=SHARE, default=0.01, show_default=True, help="Greatest share of wrong answers.")
 @click.option("--delta", type=SHARE, default=0.05, show_default=True, help="Probability that more of them are wrong.")
+@click.option(
+    "--loss",
+    type=click.Choice(["wrong", "parts"]),
+    default="wrong",
+    show_default=True,
+    help="Count wrong answers, or in each answer the share of wrong parts: brackets, entities, arcs, labels.",
+)
 @click.option("-o", "--output", type=Output(replaces="model"), help="File to write to.  [default: MODEL]")
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @ENCODING
 @of_columns
-def calibrate(model: Any, input: Any, risk: float, delta: float, output: str | None, quiet: bool, **given: Any) -> None:
+def calibrate(
+    model: Any,
+    input: Any,
+    risk: float,
+    delta: float,
+    loss: Literal["wrong", "parts"],
+    output: str | None,
+    quiet: bool,
+    **given: Any,
+) -> None:
     """Find where MODEL is sure enough, on true outputs in INPUT that it was not trained on.
 
-    predict --abstain then answers only there: at most a share --risk of its answers is wrong.
+    predict --abstain then answers only there: at most a share --risk of its answers is wrong, or of their parts.
     """
     task, _ = opened(model)
     check_columns(task, given)
     from structsvm.cli.promises import calibrated
 
     with naming(input), brief_warnings(quiet):
-        click.echo(calibrated(model, input, output or model, risk, delta))
+        click.echo(calibrated(model, input, output or model, risk, delta, loss))
 
 
 @main.command()

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.risk import RiskController
+from structsvm.risk.base import Promise
 from structsvm.risk.files import KEY, with_promise
+from structsvm.risk.parts import known_parts
 
 # The text for an output that is not given.
 NOTHING = "_"
@@ -203,22 +205,38 @@ def reader_of(path: str, estimator: Any) -> Callable[[Any, str], Examples]:
     return READERS[kind]
 
 
-def calibrated(path: str, input: str, output: str, alpha: float, delta: float) -> str:
+def check_parts(path: str, estimator: Any) -> None:
+    """UsageError for a model whose outputs have no parts."""
+    try:
+        known_parts(estimator)
+    except TypeError as error:
+        raise click.UsageError(f"{path}: {error}") from None
+
+
+# Texts of a risk by the name of its loss.
+WRONG = {"wrong": "these wrong", "parts": "the parts of these wrong, as a mean over answers"}
+PROMISED = {"wrong": "later answers", "parts": "the parts of later answers"}
+
+
+def calibrated(path: str, input: str, output: str, alpha: float, delta: float, loss: Literal["wrong", "parts"]) -> str:
     """Write a model with the promise that at most a share `alpha` of its answers is wrong; returns what was found."""
     import structsvm
 
     estimator = structsvm.load(path)
     estimator = getattr(estimator, "estimator_", estimator)
-    examples = reader_of(path, estimator)(estimator, input)
+    read = reader_of(path, estimator)
+    if loss == "parts":
+        check_parts(path, estimator)
+    examples = read(estimator, input)
     if examples.y is None:
         raise ValueError(f"{input}: has no true outputs to calibrate on, or not all of them")
     examples.check()
-    careful = RiskController(estimator, alpha=alpha, delta=delta).calibrate(examples.X, examples.y)
+    careful = RiskController(estimator, alpha=alpha, delta=delta, loss=loss).calibrate(examples.X, examples.y)
     with_promise(path, output, careful)
-    wrong = f", {100.0 * careful.risk_:.3g} % of these wrong" if careful.coverage_ else ""
+    wrong = f", {100.0 * careful.risk_:.3g} % of {WRONG[loss]}" if careful.coverage_ else ""
     return (
         f"{careful.n_calibration_} held-out outputs: {100.0 * careful.coverage_:.1f} % are answered{wrong}\n"
-        f"of later answers at most {100.0 * alpha:g} % are wrong, with probability {1.0 - delta:g}"
+        f"of {PROMISED[loss]} at most {100.0 * alpha:g} % are wrong, with probability {1.0 - delta:g}"
     )
 
 
@@ -234,8 +252,9 @@ def selective(path: str, input: str, abstain_below: float | None = None) -> Iter
         return
     careful = structsvm.load(path)
     if not isinstance(careful, RiskController):
-        raise click.UsageError(
-            f"--abstain needs a model with a promise, {KEY!r} in its file: structsvm calibrate {path} FILE --risk 0.01"
-        )
+        needs = f"a model with a promise, {KEY!r} in its file"
+        if isinstance(careful, Promise):
+            needs = f"the promise of a RiskController, and this is {type(careful).__name__}, for programs in Python"
+        raise click.UsageError(f"--abstain needs {needs}: structsvm calibrate {path} FILE --risk 0.01")
     examples = reader_of(path, careful.estimator_)(careful.estimator_, input)
     yield from examples.text(careful.predict(examples.X))

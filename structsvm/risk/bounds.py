@@ -206,7 +206,7 @@ def controlled_step(total: Floats, n: float, alpha: float) -> int:
     ----------
     total : ndarray of shape (n_steps,)
         Sums of losses from 0 to 1, by steps from the safest on, which no output of these has settled; with weights (see
-        `conformal_quantile`), of losses times weights, the largest of which is 1.
+        `conformal_quantile`), of losses times weights, where 1 is the most that a weight can be.
     n : float
         The number of outputs; with weights their sum.
     alpha : float
@@ -228,8 +228,8 @@ def certified_step(total: Floats, n: int, alpha: float, delta: float, *, binary:
     Parameters
     ----------
     total : ndarray of shape (n_steps,)
-        Sums of losses from 0 to 1; with weights, the largest of which is 1, of ``weight (loss - alpha) + alpha``, whose
-        mean is at most alpha where the weighted mean of the losses is.
+        Sums of losses from 0 to 1; with weights, which are 1 at most, of ``weight (loss - alpha) + alpha``, whose mean
+        is at most alpha where the weighted mean of the losses is.
     n : int
         The number of outputs.
     alpha, delta : float

@@ -14,6 +14,7 @@ from structsvm.risk.base import SHARE, Promise
 from structsvm.risk.bounds import selective_threshold
 from structsvm.risk.losses import checked
 from structsvm.risk.outputs import confidence, each, n_inputs, right_of, unwrapped
+from structsvm.risk.parts import have_chances, known_parts, mean_chance, wrong_share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -72,15 +73,17 @@ class RiskController(Promise):
         One of `structsvm.tasks` that has probabilities or scores of outputs, a scikit-learn classifier, or a pipeline
         that ends in one. `calibrate` takes it fitted; `fit` trains a clone.
     alpha : float, default=0.01
-        The greatest share of wrong answers, or with `loss` the greatest mean loss of answers.
+        The greatest share of wrong answers, or the greatest mean loss of answers with another `loss`.
     delta : float, default=0.05
         The probability that the held-out outputs mislead, and more of the answers are wrong.
     confidence : callable or "auto", default="auto"
         ``confidence(estimator, X)`` returns a number per input, the greater the surer. "auto": the probability of the
         output where the estimator has one, otherwise how far its score is above the next one's; of a set of labels
-        the least certain label's.
-    loss : callable or "wrong", default="wrong"
-        ``loss(true, predicted)`` of one output returns a number from 0 to 1. "wrong": 1 unless both are the same.
+        the least certain label's; with ``loss="parts"`` the mean probability of the parts where these have one.
+    loss : {"wrong", "parts"} or callable, default="wrong"
+        "wrong": 1 unless the output is the true one. "parts": the share of its parts that are not true (brackets of a
+        tree, entities and other spans, arcs, labels of nodes and of sets, nodes of a taxonomy; see `LossController`), 0
+        for an output without parts. Or ``loss(true, predicted)`` of one output, a number from 0 to 1.
     held_out : float, default=0.3
         The share of the examples of `fit` that are held out.
     random_state : int, RandomState or None, default=None
@@ -121,7 +124,9 @@ class RiskController(Promise):
     confidence: Literal["auto"] | Callable[[Estimator, Inputs], ArrayLike] = parameter(
         Options("auto"), CALLABLE, default="auto"
     )
-    loss: Literal["wrong"] | Callable[[object, object], float] = parameter(Options("wrong"), CALLABLE, default="wrong")
+    loss: Literal["wrong", "parts"] | Callable[[object, object], float] = parameter(
+        Options("wrong", "parts"), CALLABLE, default="wrong"
+    )
     held_out: float = parameter(SHARE, default=0.3)
     random_state: int | np.random.RandomState | None = parameter(*RANDOM_STATE, default=None)
     _constraints: ClassVar[Constraints]
@@ -165,7 +170,7 @@ class RiskController(Promise):
     def _sure(self, estimator: Estimator, X: Inputs, predicted: Outputs) -> Floats:
         """The confidence of each output; ValueError unless these are numbers, one per input."""
         own = self.confidence
-        found: ArrayLike = confidence(estimator, X, predicted) if own == "auto" else own(estimator, X)
+        found: ArrayLike = self._of_itself(estimator, X, predicted) if own == "auto" else own(estimator, X)
         sure = np.asarray(found, dtype=np.float64)
         if sure.shape != (n_inputs(X),) or np.isnan(sure).any():
             raise ValueError(
@@ -174,10 +179,18 @@ class RiskController(Promise):
             )
         return sure
 
+    def _of_itself(self, estimator: Estimator, X: Inputs, predicted: Outputs) -> Floats:
+        """How sure the estimator itself is of each output, or of its parts."""
+        if self.loss == "parts" and have_chances(estimator, known_parts(estimator)):
+            return mean_chance(estimator, X, predicted)
+        return confidence(estimator, X, predicted)
+
     def _losses(self, estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> Floats:
         """The loss of each output; ValueError unless from 0 to 1."""
         if self.loss == "wrong":
             return 1.0 - right_of(estimator)(estimator, X, y, predicted)
+        if self.loss == "parts":
+            return wrong_share(estimator, X, y, predicted)
         own, pairs = self.loss, list(zip(each(y), each(predicted), strict=True))
         return checked((own(true, found) for true, found in pairs), range(len(pairs)))
 

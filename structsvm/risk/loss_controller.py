@@ -172,7 +172,8 @@ class LossController(Promise):
     def _step(self, losses: LossCurves, weight: Floats | None) -> int:
         """The last step from the safe end on that keeps the promise; ValueError if none does."""
         is_all, n = self._safe == "all", len(losses)
-        own = np.ones(n) if weight is None else weight / weight.max()
+        # As parts of the largest of all held-out outputs, also where these are half of them.
+        own = np.ones(n) if weight is None else weight
         if self.delta is None:
             total, counted = losses.raised(from_last=is_all).sums(own), float(own.sum())
             last = controlled_step(total[:: -1 if is_all else 1], counted, self.alpha)

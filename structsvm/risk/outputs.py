@@ -139,9 +139,17 @@ def tuples(output: object) -> list[tuple[object, ...]]:
     return [tuple(part) for part in cast("Iterable[Iterable[object]]", output)]
 
 
+def by_each_node(true: object, found: object, i: int) -> tuple[list[object], list[object]]:
+    """Both labellings of graph i in the order of its nodes; None for those that a dict of true labels leaves out."""
+    own, other = by_node(true, found, i)
+    if isinstance(true, dict) and isinstance(found, dict):
+        return [true.get(node) for node in found], list(found.values())
+    return own, other
+
+
 def right_graphs(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> NDArray[np.bool_]:
     """Whether the labels of all nodes are right, per graph."""
-    pairs = [by_node(true, found, i) for i, (true, found) in enumerate(zip(y, predicted, strict=True))]
+    pairs = [by_each_node(true, found, i) for i, (true, found) in enumerate(zip(y, predicted, strict=True))]
     return of_units([true for true, _ in pairs], [found for _, found in pairs], estimator, "graph")
 
 

@@ -15,9 +15,21 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
+from structsvm.risk.losses import Counts, wrong
 from structsvm.risk.outputs import kind_of, known_classes, listed, predicts_classes
 from structsvm.risk.strangeness import numbers, sound, true_heads, true_members, true_nodes, true_rows
-from structsvm.risk.tables import UNSEEN, Form, PartTable, arcs, names_alone, nodes, spans, table_of
+from structsvm.risk.tables import (
+    UNSEEN,
+    Form,
+    PartTable,
+    arcs,
+    is_among,
+    names_alone,
+    nodes,
+    places_in,
+    spans,
+    table_of,
+)
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.grammar.trees import check_whole, trees_of
 from structsvm.tasks.sequence.chances import INSIDE, OPEN, parts_by
@@ -27,6 +39,7 @@ from structsvm.tasks.sequence.segments import part_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from structsvm.arrays import Floats
     from structsvm.metrics._schemes import Part
     from structsvm.risk.wrapped import Estimator, Inputs, Outputs
     from structsvm.structures.taxonomy import Taxonomy
@@ -248,14 +261,43 @@ KINDS = {
 }
 
 
-def parts_of(estimator: Estimator) -> Parts:
-    """The parts of an estimator's outputs; TypeError where these have none, or no probabilities."""
+def known_parts(estimator: Estimator) -> Parts:
+    """The parts of an estimator's outputs; TypeError where these have none."""
     parts = KINDS.get(kind_of(estimator) or "", CLASSES)
     if parts is CLASSES and not predicts_classes(estimator):
-        raise TypeError(f"outputs of {type(estimator).__name__} have no parts with probabilities")
+        raise TypeError(f"outputs of {type(estimator).__name__} have no parts that are right or wrong")
+    return parts
+
+
+def wrong_share(estimator: Estimator, X: Inputs, y: Outputs, predicted: Outputs) -> Floats:
+    """Per output, the share of its parts that are not true; 0 for one without parts."""
+    parts = known_parts(estimator)
+    true, found = (parts.true(estimator, X, own) for own in (y, predicted))
+    n_right = np.bincount(found.output[is_among(found, true)], minlength=len(found))
+    return wrong(Counts(n_right, found.sizes, true.sizes, 0))
+
+
+def have_chances(estimator: Estimator, parts: Parts) -> bool:
+    """Whether the parts have probabilities."""
+    sums = hasattr(estimator, "predict_proba") if parts is CLASSES else estimator.model_.can_sum
+    return sums and has_probabilities(estimator)
+
+
+def mean_chance(estimator: Estimator, X: Inputs, predicted: Outputs) -> Floats:
+    """Per output, the mean probability of its parts, which is the expected share of right ones; 1 for one without."""
+    parts = parts_of(estimator)
+    likely, found = parts.likely(estimator, X), parts.true(estimator, X, predicted)
+    chance = np.append(likely.chance, 0.0)[places_in(likely, found)]
+    total = np.bincount(found.output, chance, len(found))
+    return np.where(found.sizes > 0, total / found.sizes.clip(1), 1.0)
+
+
+def parts_of(estimator: Estimator) -> Parts:
+    """The parts of an estimator's outputs; TypeError where these have none, or no probabilities."""
+    parts = known_parts(estimator)
     if parts is not CLASSES and not estimator.model_.can_sum:
         raise TypeError(estimator.model_.no_sums("a promise about parts"))
-    if not has_probabilities(estimator) or not (parts is not CLASSES or hasattr(estimator, "predict_proba")):
+    if not have_chances(estimator, parts):
         raise TypeError(
             f"{type(estimator).__name__} has scores without probabilities: train with loss='log' or probability=True, "
             "or call its calibrate"

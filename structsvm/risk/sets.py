@@ -162,7 +162,8 @@ class ConformalSets(Promise):
         X, y, sample_weight
             See `RiskController.calibrate`.
         groups : array-like of shape (n_inputs,), optional
-            A group per input: the promise is kept within each. `predict` needs them too.
+            A group per input: the promise is kept within each, where no later weight is above the largest of its
+            group. `predict` needs them too.
 
         Returns
         -------

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 
 from structsvm.metrics._counts import AUTO, is_unknown, mark_for
-from structsvm.metrics._graphs import by_node
-from structsvm.risk.outputs import kind_of, known_arcs, known_classes, predicts_classes
+from structsvm.risk.outputs import by_each_node, kind_of, known_arcs, known_classes, predicts_classes
 from structsvm.risk.tables import UNSEEN
 from structsvm.tasks.common.inspection.confidence import has_probabilities
 from structsvm.tasks.multilabel.sets import read_sets, without_unseen
@@ -154,10 +153,10 @@ def true_tokens(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
 
 
 def true_nodes(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
-    """The label of each node."""
+    """The label of each node, in the order of the graph's nodes."""
     known = labels(estimator)
     pairs = zip(y, estimator.predict(X), strict=True)
-    of_each = (by_node(true, found, i)[0] for i, (true, found) in enumerate(pairs))
+    of_each = (by_each_node(true, found, i)[0] for i, (true, found) in enumerate(pairs))
     return numbers(known, of_each, mark_for(getattr(estimator, "unknown", AUTO), known), "graph")
 
 

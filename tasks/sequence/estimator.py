@@ -438,6 +438,7 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         lengths: ArrayLike | None = None,
         probabilities: bool = False,
         least: float | None = None,
+        constraints: ConstraintsLike = None,
     ) -> list[list[Any]]:
         """Return the spans ``(start, stop, label)`` of each sequence.
 
@@ -450,12 +451,15 @@ class SequenceLabeler(SequenceLabelerParameters, LearningLoop, StructureEstimato
         that have at least this probability, by place. The lower, the more true spans are found, and the more of the
         spans are wrong; those of more than one half never overlap.
         `structsvm.risk.LossController` finds the number that keeps either share.
+
+        `constraints` are those of `predict`: spans and probabilities are those of the labellings that keep them.
         """
         if least is not None:
             check_least(least, "SequenceLabeler.predict_spans")
             if not probabilities:
                 raise ValueError("least is a probability: it needs probabilities=True")
-        return self._fitted().predict_spans(X, lengths=lengths, probabilities=probabilities, least=least)
+        model = self._under(constraints)
+        return model.predict_spans(X, lengths=lengths, probabilities=probabilities, least=least)
 
     def probability_of(
         self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None

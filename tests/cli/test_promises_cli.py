@@ -10,7 +10,7 @@ import structsvm
 from structsvm.cli import TASKS
 from structsvm.datasets import make_sequences, write_columns
 from structsvm.model_file import read_model
-from structsvm.risk import RiskController
+from structsvm.risk import ConformalSets, RiskController
 
 DATA = {
     "sequence": "the D B\ndog N I\n\na D B\ncat N I\n\n" * 10,
@@ -162,6 +162,35 @@ def test_what_is_not_answered(tmp_path):
         (tmp_path / "bare.txt").write_text(bare + "\n")
         _, err = run(tmp_path, "calibrate", "m", "bare.txt", "--risk", "0.4", status=1)
         assert "bare.txt: has no true outputs to calibrate on" in err
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["grammar", "sequence", "dependency", "taxonomy", "multiclass"])
+def test_few_wrong_parts(tmp_path, name):
+    (tmp_path / "d").write_text(DATA[name])
+    run(tmp_path, "train", name, "d", "-m", "m", "-q", "-C", "1")
+    out, _ = run(tmp_path, "calibrate", "m", "d", "--risk", "0.5", "--delta", "0.3", "--loss", "parts", "-q")
+    assert "of the parts of later answers at most 50 % are wrong, with probability 0.7" in out
+    careful = structsvm.load(tmp_path / "m")
+    assert careful.loss == "parts" and careful.coverage_ == 1.0
+    assert "% of the parts of these wrong, as a mean over answers" in out
+    assert run(tmp_path, "predict", "m", "d", "--abstain", "-q") == run(tmp_path, "predict", "m", "d", "-q")
+
+
+def test_promises_that_files_of_others_have(tmp_path):
+    """Outputs without parts, and a promise that a program in Python has made."""
+    (tmp_path / "d").write_text(DATA["alignment"])
+    run(tmp_path, "train", "alignment", "d", "-m", "m", "-q", "-C", "1")
+    _, err = run(tmp_path, "calibrate", "m", "d", "--risk", "0.5", "--loss", "parts", status=2)
+    assert "m: outputs of SequenceAligner have no parts that are right or wrong" in err
+    (tmp_path / "d").write_text(DATA["multiclass"])
+    run(tmp_path, "train", "multiclass", "d", "-m", "m", "-q", "-C", "1")
+    model = structsvm.load(tmp_path / "m")
+    sets = ConformalSets(model)
+    sets.restore({"quantile_": 0.5, "n_calibration_": 9}, model)
+    sets.save(tmp_path / "sets")
+    _, err = run(tmp_path, "predict", "sets", "d", "--abstain", status=2)
+    assert "--abstain needs the promise of a RiskController, and this is ConformalSets, for programs in Python" in err
 
 
 def test_tasks_without_promises(tmp_path):

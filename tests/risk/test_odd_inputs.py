@@ -127,6 +127,17 @@ def test_outputs_of_weight_0_are_left_out(tagger, loss, by_label):
         LossController(tagger, **params).calibrate(X, Y, np.eye(200)[3])
 
 
+def test_the_largest_weight_may_be_of_either_half(tagger):
+    """Later outputs may have the largest weight of all: the half that tests does not count as more without it."""
+    shown = np.random.RandomState(0).permutation(200)[:100]
+    weight = np.full(200, 0.05)
+    careful = LossController(tagger, loss="wrong", alpha=0.1, by_label=True, random_state=0)
+    careful.calibrate(X, Y, weight)
+    weight[shown[0]] = 1.0
+    with pytest.raises(ValueError, match=r"which count as 5 under their weights"):
+        careful.calibrate(X, Y, weight)
+
+
 def test_answers_count_no_outputs_of_weight_0(tagger):
     weight = np.where(np.arange(200) < 140, 0.0, 1.0)
     careful = RiskController(tagger, alpha=0.5, delta=0.2).calibrate(X, Y, weight)

@@ -17,11 +17,11 @@ import structsvm
 from structsvm import ConvergenceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.metrics import path_loss
-from structsvm.risk import ConformalSets, ConformalSpans, LossController
-from structsvm.risk.bounds import p_values
+from structsvm.risk import ConformalSets, ConformalSpans, LossController, RiskController
+from structsvm.risk.bounds import conformal_rank, p_values
 from structsvm.risk.curves import curves_of, own_curves_of
 from structsvm.risk.losses import LOSSES
-from structsvm.risk.parts import parts_of, true_paths
+from structsvm.risk.parts import known_parts, parts_of, true_paths
 from structsvm.risk.steps import GRID, first_of_grid, grid, path_by_label
 from structsvm.risk.tables import UNSEEN, PartTable, joined, names_alone, nodes, places_in
 from structsvm.structures.taxonomy import Taxonomy
@@ -117,8 +117,8 @@ def test_places_in_the_grid_are_exact():
 
 
 def plain_step(losses, safe, alpha, delta, weight):
-    """The step of a table of losses (n_outputs, n_steps), as the papers have it; -1: none."""
-    own = np.ones(len(losses)) if weight is None else weight / weight.max()
+    """The step of a table of losses (n_outputs, n_steps), as the papers have it; -1: none. No weight is above 1."""
+    own = np.ones(len(losses)) if weight is None else weight
     if safe == "all":
         losses = losses[:, ::-1]
     if delta is None:
@@ -333,6 +333,43 @@ def test_all_kinds_of_outputs(name):
         assert risk == pytest.approx(found.risk_)
 
 
+PARTS = [*NAMES, "grammar", "dependency", "multilabel, tree", "lasvm"]
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning", "ignore::structsvm.AdviceWarning")
+@pytest.mark.parametrize("name", [name for name in PARTS if name in TABLE])
+def test_answers_with_few_wrong_parts(name):
+    """An answer's loss is the share of its parts that are not true, its confidence their mean probability."""
+    case = TABLE[name]
+    model, y = case.fit(), case.X if case.y is None else case.y
+    X = case.questions
+    careful = RiskController(model, alpha=0.6, delta=0.3, loss="parts").calibrate(X, y)
+    outputs, true_of = model.predict(X), known_parts(model).true
+    truth, found = (true_of(model, X, own).frozen() for own in (y, outputs))
+    losses = np.array([by_sets("wrong", *pair) for pair in zip(truth, found, strict=True)])
+    passed, sure = np.array([answer is not None for answer in careful.predict(X)]), careful.predict_confidence(X)
+    if model.temperature_ is None:
+        assert sure.tolist() == model.predict_confidence(X).tolist()
+    else:
+        chances = parts_of(model).likely(model, X)
+        means = [
+            np.mean([own.get(part, 0.0) for part in some] or 1.0) for own, some in zip(chances, found, strict=True)
+        ]
+        assert sure == pytest.approx(means)
+    assert careful.coverage_ == passed.mean() and careful.curve_.risk[-1] == pytest.approx(losses.mean())
+    assert careful.risk_ == pytest.approx(losses[passed].mean()) if passed.any() else np.isnan(careful.risk_)
+
+
+def test_wrong_parts_of_given_outputs():
+    found = SequenceLabeler(loss="log", C=1.0, random_state=0).fit([["a", "b", "c"]] * 3, [["B-X", "O", "B-Y"]] * 3)
+    truth = [["B-X", "O", "B-Y"], ["B-X", "I-X", "B-Y"], ["O", "O", "O"]]
+    careful = RiskController(found, alpha=0.9, delta=0.9, loss="parts").calibrate([["a", "b", "c"]] * 3, truth)
+    assert careful.curve_.risk.tolist() == pytest.approx([(0.0 + 0.5 + 1.0) / 3])
+    orders = TABLE["ordering"]
+    with pytest.raises(TypeError, match="outputs of ItemOrderer have no parts that are right or wrong"):
+        RiskController(orders.fit(), alpha=0.6, delta=0.3, loss="parts").calibrate(orders.X, orders.y)
+
+
 # ---- what is refused ------------------------------------------------------------------------------
 
 
@@ -472,7 +509,8 @@ def test_few_splits_break_a_promise_with_delta(tagger, params):
     assert np.mean(answered) > 0.5
 
 
-def test_spans_of_whole_outputs_are_covered(tagger):
+@pytest.mark.parametrize("alpha", [0.02, 0.2, 0.5])
+def test_spans_of_whole_outputs_are_covered(tagger, alpha):
     """The share of later outputs with all true spans follows a beta distribution with mean 1 - alpha."""
     rng, found, every = np.random.default_rng(2), [], Table(tagger, X[100:], Y[100:])
     worst = np.array(
@@ -483,11 +521,12 @@ def test_spans_of_whole_outputs_are_covered(tagger):
     )
     for _ in range(40):
         held, later = splits(1200, 200, rng)
-        promise = ConformalSpans(tagger, alpha=0.2).calibrate([X[i] for i in held], [Y[i] for i in held])
+        promise = ConformalSpans(tagger, alpha=alpha).calibrate([X[i] for i in held], [Y[i] for i in held])
         found.append((worst[later - 100] <= promise.quantile_).mean())
     assert promise.score([X[i] for i in later], [Y[i] for i in later]) == pytest.approx(found[-1])
-    low, high = beta.ppf([0.0005, 0.9995], 161, 40)
-    assert 0.8 - 0.02 <= np.mean(found) <= 0.8 + 0.03
+    k = conformal_rank(200, alpha)
+    low, high = beta.ppf([0.0005, 0.9995], k, 201 - k)
+    assert 1.0 - alpha - 0.02 <= np.mean(found) <= 1.0 - alpha + 0.03
     assert np.mean([(own < low - 0.03) | (own > high + 0.03) for own in found]) == 0.0
 
 

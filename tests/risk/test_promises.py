@@ -3,6 +3,7 @@
 import pickle
 import warnings
 
+import networkx as nx
 import numpy as np
 import pytest
 from cases import TABLE
@@ -21,6 +22,7 @@ from structsvm.risk import ConformalOutputs, ConformalSets, ConformalSpans, Loss
 from structsvm.tasks import (
     DependencyParser,
     GrammarParser,
+    GraphLabeler,
     ItemOrderer,
     MultilabelClassifier,
     SequenceLabeler,
@@ -334,6 +336,34 @@ def test_a_subtree_is_a_subtree():
     assert flat.predict_masks(X).sum() < sets.predict_masks(X).sum()
     with pytest.raises(ValueError, match="subtree=True is for a TaxonomyClassifier"):
         ConformalSets(LogisticRegression().fit(X, ids), subtree=True).calibrate(X, ids)
+
+
+def test_labels_of_nodes_by_name():
+    """True labels are those of the nodes that they name, in whatever order; one that is left out is not known."""
+    rng, graphs, y = np.random.default_rng(0), [], []
+    for _ in range(60):
+        graph = nx.path_graph(4)
+        own = rng.integers(0, 2, 4)
+        for node, label in enumerate(own.tolist()):
+            graph.nodes[node]["features"] = [1.0, label + rng.normal()]
+        graphs.append(graph)
+        y.append(dict(enumerate(own.tolist())))
+    model = GraphLabeler(loss="log", C=1.0, random_state=0).fit(graphs[:20], y[:20])
+    turned = [dict(reversed(own.items())) for own in y]
+    for made in (
+        lambda: ConformalSets(model, alpha=0.2, cover="unit"),
+        lambda: LossController(model, loss="missed", alpha=0.3),
+        lambda: RiskController(model, alpha=0.5, delta=0.2, loss="parts"),
+    ):
+        one, other = (made().calibrate(graphs[20:], own[20:]) for own in (y, turned))
+        assert vars(one).get("quantile_", vars(one).get("threshold_")) == vars(other).get(
+            "quantile_", vars(other).get("threshold_")
+        )
+        assert one.score(graphs[20:], y[20:]) == other.score(graphs[20:], turned[20:])
+        with pytest.raises(ValueError, match=r"y: graph 1 is not known, or in part: leave it out"):
+            made().calibrate(graphs[20:], [y[20], {0: 1, 1: 0, 3: 1}, *y[22:]])
+    with pytest.raises(ValueError, match=r"y: graph 1 is not known, or in part: leave it out"):
+        RiskController(model, alpha=0.5, delta=0.2).calibrate(graphs[20:], [y[20], {0: 1, 1: 0, 3: 1}, *y[22:]])
 
 
 def test_sets_for_each_class_and_group():

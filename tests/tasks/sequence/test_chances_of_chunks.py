@@ -8,7 +8,7 @@ import pytest
 
 from structsvm.datasets import make_sequences
 from structsvm.metrics import scheme_of
-from structsvm.structures.languages import max_length
+from structsvm.structures.languages import at_most_once, max_length
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.sequence import likely
 from structsvm.tasks.sequence.likely import is_markov
@@ -86,6 +86,29 @@ def test_both_ways_to_probable_chunks(case):
         assert {span[:3]: span[3] for span in own} == pytest.approx(slow, abs=2e-5)
         n += len(own)
     assert n > 100
+
+
+@pytest.mark.parametrize("params", [{}, {"order": 2}, {"segments": 2}], ids=["order 1", "order 2", "segments"])
+@pytest.mark.parametrize("constraints", [at_most_once("X"), "bio", ["bio", max_length("Y", 1)]], ids=str)
+def test_chances_under_the_constraints_of_a_prediction(constraints, params):
+    known = SCHEMES["bio"]
+    y = [scheme_of(known).repaired([known[RNG.integers(0, len(known))] for _ in x]) for x in WORDS]
+    model = SequenceLabeler(loss="log", C=0.3, random_state=0, **params).fit(WORDS, y)
+    short, chunks = [x[:4] for x in WORDS[:4]], scheme_of(known).chunks
+    every = model.predict_kbest(short, 5**4, probabilities=True, constraints=constraints)
+    assert model.predict_spans(short) == model.predict_spans(short, constraints=None)
+    best = model.predict_spans(short, probabilities=True, constraints=constraints)
+    likely = model.predict_spans(short, probabilities=True, least=0.01, constraints=constraints)
+    for own, some, all_of in zip(best, likely, every, strict=True):
+        chances = Counter()
+        for labels, p in all_of:
+            chances.update(dict.fromkeys(chunks(labels), p))
+        assert sum(p for _, p in all_of) == pytest.approx(1.0, abs=1e-4)
+        assert [span[:3] for span in own] == chunks(all_of[0][0])
+        assert {span[:3]: span[3] for span in [*own, *some]} == pytest.approx(
+            {span[:3]: chances[span[:3]] for span in [*own, *some]}, abs=1e-5
+        )
+        assert {span for span, p in chances.items() if p > 0.01 + 1e-4} <= {span[:3] for span in some}
 
 
 def test_what_has_no_sums():
