@@ -58,6 +58,7 @@ html_title = "structsvm"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+html_show_search_summary = False  # it loads every page that is found
 html_copy_source = False
 
 # Pages are read on the repository's site too: links go from file to file, headings have the anchors that it gives them.

@@ -3,6 +3,7 @@
 import gc
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -36,3 +37,12 @@ def pytest_collection_finish():
     """Collected objects live to the end: each full collection of garbage would walk through all of them."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Each reason of the expected failures on a line, with their number: pytest's own summary has a line per test."""
+    expected = terminalreporter.stats.get("xfailed", ())
+    if expected:
+        terminalreporter.section("expected failures", sep="-")
+    for reason, count in Counter(report.wasxfail for report in expected).most_common():
+        terminalreporter.write_line(f"{count} x {reason}")

@@ -11,7 +11,7 @@ from structsvm import datasets
 from structsvm.datasets import fetch_conll2000, make_sequences
 
 FOLDER = Path(__file__).parents[1] / "examples"
-SLOW = {"chunking_conll2000.py"}
+SLOW = {"chunking_conll2000.py", "neural_tagger.py"}
 DRAWN = (
     "align_sequences", "align_words", "ask_a_pool", "batch_training", "classify_taxonomy", "label_graphs",
     "label_segments", "label_sequences", "label_sets", "new_oracle", "parse_dependencies", "parse_treebank",

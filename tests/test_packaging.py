@@ -164,6 +164,16 @@ def test_what_else_states_version_and_dependencies():
     assert project["build-system"]["requires"] == []  # or these would be installed before anything is said
 
 
+@in_checkout
+def test_what_runs_the_demo_has_what_its_picture_needs():
+    recipe = (ROOT / "build-aux" / "recipe.yaml").read_text(encoding="utf-8")
+    (needed,) = re.findall(r"- requirements:\n      run: \[(.+)\]\n(?:.*\n)*?      - structsvm demo ", recipe)
+    assert "matplotlib-base" in needed.split(", ")
+    workflow = (ROOT / ".github" / "workflows" / "wheels.yml").read_text(encoding="utf-8")
+    (extras,) = re.findall(r"'structured-svm\[(.+)\]'\n(?:.*\n)*?.* structsvm demo ", workflow)
+    assert "plot" in extras.split(",")
+
+
 def test_command_line_entry_point():
     (entry,) = importlib.metadata.entry_points(group="console_scripts", name="structsvm")
     assert callable(entry.load())

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import click
 
-from structsvm import __version__
+import structsvm  # no names of it: another project's file may stand in its place, which the import of tasks says
 from structsvm.cli.annotation.annotate import annotate
 from structsvm.cli.annotation.serve import serve
 from structsvm.cli.output import (
@@ -104,7 +104,7 @@ class Friendly(Suggesting):
 
 
 @click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="structsvm")
+@click.version_option(structsvm.__version__, prog_name="structsvm")
 def main() -> None:
     """Structural support vector machines: train, predict, evaluate, inspect."""
 

@@ -35,12 +35,23 @@ def campaign(*args, code=None):
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=1200, check=False)
 
 
+@pytest.mark.slow
 def test_nothing_is_lost():
-    done = campaign()
+    n_trials, n_trainings = trials_of(campaign())
+    assert n_trials == n_trainings >= 42
+
+
+def test_nothing_of_two_trainings_is_lost():
+    assert trials_of(campaign("--count", 4, "--only", "tracking", "--only", "larank")) == [4, 2]
+
+
+def trials_of(done):
+    """Numbers of trials and of trainings of a campaign without failures."""
     assert done.returncode == 0, done.stdout + done.stderr
-    n_trials, n_trainings = map(int, re.match(r"(\d+) trials of (\d+) trainings: ", done.stdout).groups())
-    assert n_trials == n_trainings >= 42 and done.stdout.endswith(" 0 failures\n")
+    numbers = re.match(r"(\d+) trials of (\d+) trainings: ", done.stdout).groups()
+    assert done.stdout.endswith(" 0 failures\n")
     assert done.stdout.count("\n") == 1 and done.stderr == ""
+    return [*map(int, numbers)]
 
 
 def test_files_that_are_written_in_place_are_found():

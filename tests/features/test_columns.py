@@ -395,7 +395,7 @@ def test_pieces_of_compressed_files_are_unfolded_as_they_come(compress, tmp_path
 
 
 def test_pieces_hold_no_more_than_they_need(monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK", 1 << 16)
+    monkeypatch.setattr(sources, "BLOCK", 1 << 14)
     handed = 0
 
     class Endless(io.RawIOBase):
@@ -414,10 +414,10 @@ def test_pieces_hold_no_more_than_they_need(monkeypatch):
     tracemalloc.start()
     for _ in range(50):
         used += pieces.parse(next(walk)).n_tokens
-        assert handed < 4.5 * used + 3 * (1 << 16)
+        assert handed < 4.5 * used + 3 * (1 << 14)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 30 * (1 << 16)
+    assert peak < 30 * (1 << 14)
 
 
 @pytest.mark.parametrize("n", [None, 2])

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -113,6 +114,7 @@ def test_bad_parameters(kwargs):
         FeatureEncoder(**kwargs)
 
 
+@cache
 def fitted_encoders():
     rows = [[("The", "D"), ("dog", "N")], [("dogs", "N")]]
     return [

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
@@ -38,9 +39,16 @@ ENVIRONMENT = {
 FEW = 12  # sequences, texts or sentences of which small models are made
 
 
-def compiled(folder, structure):
+@cache
+def programs():
+    """The folder of the programs, one per structure; it goes with the process."""
+    return tempfile.TemporaryDirectory()
+
+
+@cache
+def compiled(structure):
     """The program, or None if the compiler has no sanitizers."""
-    program = folder / "runtime_mutants"
+    program = Path(programs().name) / structure
     source = f'-DSOURCE="{SOURCES[structure]}"'
     files = [str(FOLDER / "runtime_mutants.c"), source, "-I", str(RUNTIME), "-lm", "-o", str(program)]
     done = subprocess.run([COMPILER, *OPTIONS, *SANITIZERS, *files], capture_output=True, text=True, check=False)
@@ -117,7 +125,7 @@ def heads_of(data):
 
 def run(folder, kind, seed, count, *n):
     """Numbers of mutants, of those opened, of what these gave, and of those refused; None without sanitizers."""
-    program = compiled(folder, KINDS[kind][0])
+    program = compiled(KINDS[kind][0])
     if program is None:
         return None
     command = [str(program), str(seed), str(count), *exported(folder, kind, *n)]
@@ -145,7 +153,7 @@ def test_no_mutant_is_read_or_used_beyond_its_bytes(kind, n, tmp_path):
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 @pytest.mark.parametrize("name", ["records", "functions"])
 def test_letters_whose_lower_case_takes_four_times_their_bytes(name, tmp_path):
-    program = compiled(tmp_path, "sequences")
+    program = compiled("sequences")
     if program is None:
         pytest.skip("the compiler has no sanitizers")
     fitted(name).export(tmp_path)

@@ -458,6 +458,9 @@ CASES["orders"] = Row(
 )
 
 
+RANKED = {}  # outputs and scores of potentials, which most tests ask for
+
+
 class Case:
     """Potentials of a structure, and all outputs of each entry in the order of their scores."""
 
@@ -468,12 +471,16 @@ class Case:
         self.parts = self.row.draw(rng)
         change(self, rng)
         self.parts = tuple(part.astype(dtype) for part in self.parts)
-        self.outputs, self.scores = [], []
-        for b in range(4):
-            found = sorted(self.row.outputs(self.parts, b), key=lambda pair: -pair[1])
-            found = [(y, score) for y, score in found if score > -np.inf]
-            self.outputs.append(np.array([y for y, _ in found]))
-            self.scores.append(np.array([score for _, score in found], np.float64))
+        key = (name, dtype, change)
+        if key not in RANKED:
+            RANKED[key] = tuple(zip(*map(self.ranked, range(4)), strict=True))
+        self.outputs, self.scores = RANKED[key]
+
+    def ranked(self, b):
+        """All outputs of an entry and their scores, the best first."""
+        found = sorted(self.row.outputs(self.parts, b), key=lambda pair: -pair[1])
+        found = [(y, score) for y, score in found if score > -np.inf]
+        return np.array([y for y, _ in found]), np.array([score for _, score in found], np.float64)
 
     def call(self, verb, *first, **options):
         return getattr(self.structure, verb)(*first, *self.parts, lengths=self.lengths, **options)

@@ -145,7 +145,7 @@ class TestManyShards:
         assert fitted(n_jobs=2).result_.dual == duals[0]
 
     def test_the_loss_is_the_margin(self, folder):
-        model = SequenceLabeler(max_iter=200, random_state=0, **of_labeler("vocabulary"))
+        model = SequenceLabeler(random_state=0, **of_labeler("vocabulary"))
         model.fit(SequenceShards.open(folder / "vocabulary-many"))
         assert model.loss_ == "hamming" and list(model.results_) == ["hamming"]
         assert model.C_ > 0.0 and model.temperature_ > 0.0

@@ -60,9 +60,9 @@ def anew_pool(estimator, X):
 def test_it_ranks_as_if_all_were_read(kind):
     X, estimator = labeler(kind)
     estimator.fit(X[:40], TAGS[:40])
-    rest, answers = X[40:], TAGS[40:]
+    rest, answers = X[40:200], TAGS[40:200]
     pool = Pool(estimator, rest)
-    for _ in range(12):
+    for _ in range(8):
         first, *_ = found = estimator.query(pool, 5).tolist()
         assert found == anew(estimator, rest, pool, 5)
         value = estimator._reader_of(estimator.model_, estimator._pool_inputs(rest)).read
