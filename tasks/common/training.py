@@ -362,8 +362,9 @@ def other_part(job: Job, **settings: object) -> Job | None:
         part.result = part.state = None
     solver = copy.copy(model.solver_of_loss(part.loss))
     solver.set_params(C=chosen.losses[part.loss][0], checkpoint=None, **settings)
-    points = {"points": job.points, "points_file": job.points_file}
-    return Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose, **points)
+    other = Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose)
+    other.points, other.points_file = job.points, job.points_file
+    return other
 
 
 def finish(other: Job | None) -> None:

@@ -79,7 +79,7 @@ LEAST_BETTER, SURELY_WORSE = 0.002, 0.5
 # Prefix of the arrays of points in a checkpoint, and the name of their rows.
 POINTS, ROWS = "points.", "rows"
 # A training state, or what of it a run starts from, and the rows of the examples that it is of.
-Point = tuple[dict[str, NDArray[Any]], NDArray[np.intp]]
+Point = tuple[dict[str, NDArray[Any]], NDArray[np.integer[Any]]]
 
 
 class Held(NamedTuple):
