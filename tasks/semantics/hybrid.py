@@ -241,7 +241,7 @@ class HybridModel(BagModel, method=Hybrid.name):
 
     def _phrases(self) -> dict[tuple[str, ...], Meaning]:
         """The lexicon: from the words of phrases to leaves; ValueError, naming the phrase, for anything else."""
-        found = {}
+        found: dict[tuple[str, ...], Meaning] = {}
         for phrase, text in (self.settings.lexicon or {}).items():
             if not (isinstance(phrase, str) and isinstance(text, str) and phrase.split()):
                 raise ValueError(
