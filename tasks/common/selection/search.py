@@ -218,7 +218,7 @@ class Part:
             return False
         self.model.set_weights_from(self.run)
         change, error = difference(self.best, self.held_out_scores())
-        return change <= -SURELY_WORSE * error
+        return change < 0.0 and change <= -SURELY_WORSE * error
 
     def _is_steady(self) -> bool:
         """Whether the last pass has changed the score of the held-out examples by no more than its standard error.
@@ -280,7 +280,7 @@ class Search:
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
     is_quick : bool
         Whether the path ends with a value, beyond its second, that surely gains little, and values that are worse than
-        the best are left early.
+        the best are left early: of many independent examples.
     turns : int
         Parts of many examples that are held out in turn.
     repeats : int
@@ -426,7 +426,7 @@ class Search:
     def _gains_little(self) -> bool:
         """Whether the last value surely gains no more than `LEAST_BETTER` over the best before."""
         change, error = difference(self.held, self.last)
-        return change + error <= LEAST_BETTER and not is_loss(self.metric)
+        return change + error <= LEAST_BETTER and not is_loss(self.metric) and not self._is_blank(self.table[-1])
 
     def _value_of(self, best: Row) -> float:
         """The value to choose: of those that are hardly worse than the best, the least."""

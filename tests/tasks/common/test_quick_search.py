@@ -11,6 +11,7 @@ from structsvm.datasets import make_sequences
 from structsvm.model_file import read_model, write_model
 from structsvm.solvers.choosing import Row
 from structsvm.tasks.common.selection import search as selection
+from structsvm.tasks.common.selection import sums
 from structsvm.tasks.common.selection.choice import ChosenSum
 from structsvm.tasks.common.selection.search import Held, Part, Search
 
@@ -47,6 +48,7 @@ class Path(Search):
         ((2000, 2001, 2800, 3500, 3600), 5, 10.0),  # the second value does not say that all are alike
         ((2000, 2800, 2900, 3000, 3001), 5, 10.0),
         ((2000, 2800, 2700), 3, 0.3),  # patience
+        ((0, 0, 0, 1000, 1001), 5, 10.0),  # nothing that is right says nothing
     ],
 )
 def test_a_path_ends_with_a_value_that_surely_gains_little(scores, n_tried, chosen):
@@ -62,7 +64,8 @@ def test_other_paths_do_not():
 
 
 @pytest.mark.parametrize(
-    ("now", "n_passes", "is_worse"), [(2900, 3, True), (2900, 2, False), (2900, 4, False), (3001, 3, False)]
+    ("now", "n_passes", "is_worse"),
+    [(2900, 3, True), (2900, 2, False), (2900, 4, False), (3000, 3, False), (3001, 3, False)],
 )
 def test_a_value_is_left_after_three_passes_that_predict_worse(now, n_passes, is_worse):
     part = Part.__new__(Part)
@@ -166,3 +169,28 @@ def test_a_forged_point_is_refused(name, change, monkeypatch, tmp_path):
     write_model(tmp_path / "c", file.kind, file.meta, arrays)
     with pytest.raises(ModelFileError, match="c: not a sound checkpoint model"):
         labeler(checkpoint=tmp_path / "c").fit(X, y)
+
+
+@pytest.mark.parametrize(("n", "are_quick"), [(999, False), (1000, True)])
+def test_searches_of_few_examples_are_not_quick(monkeypatch, n, are_quick):
+    """Their search ranks values in its own way, and takes no time."""
+
+    class Asked(Exception):
+        pass
+
+    def choose(search, monitor):
+        assert [own.is_quick for own in search.searches] == [are_quick] * 2
+        raise Asked
+
+    monkeypatch.setattr(sums.SumSearch, "choose", choose)
+    with pytest.raises(Asked):
+        labeler().fit([[["x"], ["y"]]] * n, [["a", "b"]] * n)
+
+
+def test_a_sum_that_continues_as_one_model_is_trained_as_one():
+    more = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=1)
+    model = labeler(warm_start=True).fit(X, y)
+    assert list(model.results_) == ["log", "hamming"]
+    model.fit(*more)
+    assert list(model.results_) == ["log"]
+    assert model.result_.gap <= 0.05 * model.result_.primal
