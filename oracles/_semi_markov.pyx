@@ -121,6 +121,7 @@ cdef class SegmentChain(LabelLattice):
     cdef int32_t[::1] from_head         # and at which node
     cdef float[::1] S                   # scores of the segments that end at a token, by length and type
     cdef double[::1] p                  # probabilities of R, V and G
+    cdef double[::1] marginals          # of the labels of each token
     cdef double[::1] edges              # expected counts
     cdef double[::1] C                  # transitions from `ends` to `begins`, a row per end
     cdef double[::1] exp_C              # their exponentials
@@ -145,7 +146,7 @@ cdef class SegmentChain(LabelLattice):
         self.R, self.V = np.empty(longest * self.N), np.empty(longest * self.N)
         self.G = np.empty(longest * max(self.n_open, 1))
         self.from_node = self.from_length = self.from_start = self.from_head = np.empty(0, dtype=np.int32)
-        self.p = self.edges = self.exp_C = self.counts = np.empty(0)
+        self.p = self.marginals = self.edges = self.exp_C = self.counts = np.empty(0)
         self.C, self.column = np.empty(len(self.ends) * len(self.begins)), np.empty(len(self.begins))
         self.best_of = np.empty(len(self.begins), dtype=np.int32)
         self.tops, self.totals = np.empty(self.n_last + self.n_open + 1), np.empty(self.n_last + self.n_open + 1)
@@ -540,8 +541,9 @@ cdef class SegmentChain(LabelLattice):
         cdef double loss
         if self.p.shape[0] == 0:
             with gil:
-                self.check_chart(36 * self.N + 24 * self.n_open + 4 * self.n_last)
+                self.check_chart(36 * self.N + 24 * self.n_open + 4 * self.n_last + 8 * self.stride)
                 self.p = np.empty(self.longest * (2 * self.N + self.n_open))
+                self.marginals = np.empty(self.longest * self.stride)
                 self.edges = np.empty(self.n_edges * self.stride)
                 self.exp_C, self.counts = np.empty(self.C.shape[0]), np.empty(self.C.shape[0])
         self.exponentials()
@@ -621,11 +623,14 @@ cdef class SegmentChain(LabelLattice):
         cdef double* v = r + T * N
         cdef double* q = v + T * N
         cdef double* edges = &self.edges[0]
+        # A token may be inside of many segments of little probability each: a sum of floats would lose them.
+        cdef double* marginals = &self.marginals[0]
         cdef float* phrases = moments + (T + self.n_edges) * stride
         cdef double mean = 0.0, x, y, p, run, last, inside
         cdef int64_t done           # tokens of the segments that end at t
         memset(r, 0, T * (2 * N + n) * sizeof(double))
         memset(edges, 0, self.n_edges * stride * sizeof(double))
+        memset(marginals, 0, T * stride * sizeof(double))
         memset(moments, 0, rows * stride * sizeof(float))
         if self.n_bigrams > 0:
             first = self.pair_indptr[self.offsets[i]]
@@ -649,7 +654,7 @@ cdef class SegmentChain(LabelLattice):
                         q[(t - 1) * n + k] += p
                         edges[I * stride + L] += p
                         edges[(K + 2 + M) * stride + c] += p
-                        moments[t * stride + L] += <float>p
+                        marginals[t * stride + L] += p
                         mean += p * (last + self.S[M * stride + c])
                 # The segments that end here, and with m = M the first part of one that is not ended.
                 for m in range(2, min(M, t + 1) + 1):
@@ -670,11 +675,11 @@ cdef class SegmentChain(LabelLattice):
                         p = v[z] * exp(y)
                         mean += p * x
                         r[j * N + f] += p
-                        moments[j * stride + F] += <float>p
+                        marginals[j * stride + F] += p
                         done += m
                         for u in range(j + 1, t):
-                            moments[u * stride + I] += <float>p
-                        moments[t * stride + L] += <float>p
+                            marginals[u * stride + I] += p
+                        marginals[t * stride + L] += p
                         edges[F * stride + (L if m == 2 else I)] += p
                         if m > 2:
                             edges[I * stride + I] += (m - 3) * p
@@ -691,7 +696,7 @@ cdef class SegmentChain(LabelLattice):
                         p = q[t * n + z] * exp(y)
                         mean += p * (inside + E[t * stride + I])
                         q[(t - 1) * n + k] += p
-                        moments[t * stride + I] += <float>p
+                        marginals[t * stride + I] += p
                         edges[I * stride + I] += p
                 j = t - M + 1
                 for k in range(self.heads_of[c], self.heads_of[c + 1] if j >= 0 else 0):
@@ -705,10 +710,10 @@ cdef class SegmentChain(LabelLattice):
                         p = q[t * n + z] * exp(y)
                         mean += p * x
                         r[j * N + f] += p
-                        moments[j * stride + F] += <float>p
+                        marginals[j * stride + F] += p
                         done += M
                         for u in range(j + 1, t + 1):
-                            moments[u * stride + I] += <float>p
+                            marginals[u * stride + I] += p
                         edges[F * stride + I] += p
                         edges[I * stride + I] += (M - 2) * p
             for k in range(self.singles.shape[0]):
@@ -716,7 +721,7 @@ cdef class SegmentChain(LabelLattice):
                 p, a = v[z], self.label_of[self.singles[k]]
                 if p > 0.0:
                     r[z] += p
-                    moments[t * stride + a] += <float>p
+                    marginals[t * stride + a] += p
                     mean += p * E[t * stride + a]
                     c = self.type_of[a]
                     if c >= 0:
@@ -735,6 +740,8 @@ cdef class SegmentChain(LabelLattice):
                 edges[self.ends[j] * stride + self.begins[k]] = self.counts[j * self.begins.shape[0] + k]
                 mean += self.counts[j * self.begins.shape[0] + k] * self.C[j * self.begins.shape[0] + k]
             mean += p * A[K * stride + self.begins[k]]
+        for e in range(T * stride):
+            moments[e] = <float>marginals[e]
         for e in range(self.n_edges * stride):
             moments[T * stride + e] = <float>edges[e]
         return mean
