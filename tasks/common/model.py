@@ -156,7 +156,7 @@ class TaskModel(ABC, Generic[E]):
     narrows: ClassVar[bool] = False  # whether the oracle can score those features alone that a batch has
     needs_state: ClassVar[bool] = False  # whether a stream continues, or its attributes are read, from its state alone
     prunes: ClassVar[bool] = False  # whether weights that no output feels become 0, where C is chosen
-    grows: ClassVar[bool] = False  # whether LaRank goes on from where the choice of C has left the best one's training
+    grows: ClassVar[bool] = False  # whether LaRank goes on, in a sum, from where the choice of C has left it
     gap_of_sum: ClassVar[float] = LEAST_GAP  # at which the likelihood of a sum of losses is trained enough
     estimator: str
     record: ClassVar[Record]

@@ -57,7 +57,6 @@ static uint32_t string_in(const strings *s, const uint8_t *bytes, uint32_t size)
     return NONE;
 }
 
-/* ---- sorting ---------------------------------------------------------------------------------------------------- */
 /* Insert each number among those at a distance from it; distances fall to 1. Fastest for the few keys of a token. */
 static void sort(uint64_t *x, uint64_t n) {
     uint64_t gap = 1;
@@ -70,7 +69,6 @@ static void sort(uint64_t *x, uint64_t n) {
         }
 }
 
-/* ---- weights ---------------------------------------------------------------------------------------------------- */
 /* a * b + c, rounded once. The product is exact in float64; a sum that is not is rounded to odd, so that rounding it
  * again gives what rounding the exact sum would. */
 static float fused_by_doubles(float a, float b, float c) {
@@ -96,19 +94,6 @@ static void add_dense(const float *given, uint32_t n, float value, float divisor
     for (uint32_t c = 0; value != 1.0f && c < n; c++) to[c] = fused(value, given[c] / divisor, to[c]);
 }
 
-/* x / divisor, from 1 / divisor: a quotient of float32 is farther from what lies between two of them than float64 errs. */
-static float quotient(float x, double inverse) { return (float)((double)x * inverse); }
-
-/* to += the weights from e to end, divided by the temperature, of columns below 256: returns the end. */
-static inline uint64_t add_usual(const weights *w, uint64_t e, uint64_t end, float unit, double inverse, float *to) {
-    const uint8_t *columns = w->columns.data;
-    const values *v = &w->v;
-    for (; v->floats != NULL && e < end; e++) to[columns[e]] += quotient(v->floats[e], inverse);
-    for (; v->bytes != NULL && e < end; e++) to[columns[e]] += quotient((float)v->bytes[e] * unit, inverse);
-    for (; v->shorts != NULL && e < end; e++) to[columns[e]] += quotient((float)v->shorts[e] * unit, inverse);
-    return e;
-}
-
 /* to += value * the weights of n rows that follow one another, divided by the temperature; without a product for 1. */
 static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, float divisor, float *to, uint64_t stride) {
     if (w->dense != NULL) {
@@ -117,13 +102,16 @@ static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, fl
         return;
     }
     uint64_t e = start_of(w, row), end;
-    double inverse = 1.0 / (double)divisor;
+    double inverse = 1.0 / (double)divisor; /* x times it rounds to x / divisor, for normal numbers */
     for (uint32_t i = 0; i < n; i++, row++, to += stride) {
         uint32_t head = index_at(&w->heads, row);
         end = e + size_of(w, head);
         float unit = w->v.floats != NULL ? 1.0f : power_of_2(w->base + (int)(head >> w->size_bits));
-        if (value == 1.0f && w->columns.kind == U8)     /* the usual case; for 1, no product */
-            e = divisor == 1.0f ? add_usual(w, e, end, unit, 1.0, to) : add_usual(w, e, end, unit, inverse, to);
+        if (value == 1.0f && w->columns.kind == U8) {   /* the usual case */
+            const uint8_t *columns = w->columns.data;
+            for (; divisor == 1.0f && e < end; e++) to[columns[e]] += value_at(&w->v, e, unit);
+            for (; e < end; e++) to[columns[e]] += (float)(value_at(&w->v, e, unit) * inverse);
+        }
         for (; e < end; e++) {
             uint32_t c = index_at(&w->columns, e);
             float x = value_at(&w->v, e, unit);

@@ -301,8 +301,8 @@ class Search:
         Their indices.
     models : list of TaskModel
         Per split of the examples, the model at the best value.
-    grows : bool
-        Whether training on all examples starts from the point that a part of them has reached.
+    may_grow, grows : bool
+        Whether training on all examples may start, and starts, from the point that a part of them has reached.
     states : sequence of dict
         Per split, the state of the training with the best value, if it was left early, or the point that grows.
     whole : Search or None
@@ -310,7 +310,7 @@ class Search:
     """
 
     lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
-    least_gap, is_quick = LEAST_GAIN, False
+    least_gap, is_quick, grows = LEAST_GAIN, False, False
     turns, repeats, enough = 1, 1, ENOUGH_EXAMPLES
     others: tuple[Chosen, ...] = ()
     states: Sequence[dict[str, NDArray[Any]]] = ()
@@ -327,7 +327,7 @@ class Search:
         self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
-        self.grows = model.grows and type(solver) is LaRank and solver.deterministic
+        self.may_grow = model.grows and type(solver) is LaRank and solver.deterministic
 
     @property
     def loss(self) -> str:

@@ -38,6 +38,7 @@ class SumSearch(LossSearch):
     def __init__(self, searches: Sequence[Search], n_jobs: int | None = None) -> None:
         super().__init__(searches, n_jobs)
         for search in searches:
+            search.grows = search.may_grow
             if search.examples.groups is not None and self.search.examples.groups is None:
                 search.whole = self.search
             if is_log(search.model.loss):
