@@ -7,12 +7,14 @@ refused, and where there are tokens, each request must have one.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import ipaddress
 import re
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -56,6 +58,9 @@ class Guard:
         Paths that need no token: they contain nothing but the program.
     max_body : int
         Bytes of a request, at most.
+    larger : dict of str to int
+        Bytes of requests of paths that may have more. One that has more is read and answered alone; others like it
+        wait, since each may need much memory.
     names : sequence of str
         Further names by which the server may be called.
     """
@@ -68,10 +73,12 @@ class Guard:
         tokens: Mapping[str, str] | None = None,
         public: Sequence[str] = (),
         max_body: int = MAX_BODY,
+        larger: Mapping[str, int] | None = None,
         names: Sequence[str] = (),
     ) -> None:
         self.app, self.host, self.tokens = app, host, dict(tokens or {})
         self.public, self.max_body, self.names = public, max_body, names
+        self.larger, self._one_large = dict(larger or {}), asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -79,16 +86,18 @@ class Guard:
             await self.app(scope, receive, send)
             return
         send = _with_headers(send)
-        try:
-            headers = Headers(scope=scope)
-            self._check_host(headers)
-            self._check_origin(headers)
-            scope.setdefault("state", {})["by"] = self._name_of(scope, headers)
-            body = await self._body(headers, receive)
-        except Refused as error:
-            await JSONResponse({"error": str(error)}, error.status)(scope, receive, send)
-            return
-        await self.app(scope, _replay(body, receive), send)
+        async with AsyncExitStack() as held:
+            try:
+                headers = Headers(scope=scope)
+                self._check_host(headers)
+                self._check_origin(headers)
+                scope.setdefault("state", {})["by"] = self._name_of(scope, headers)
+                most = self.larger.get(scope["path"], self.max_body)
+                body = await self._body(headers, receive, most, held)
+            except Refused as error:
+                await JSONResponse({"error": str(error)}, error.status)(scope, receive, send)
+                return
+            await self.app(scope, _replay(body, receive), send)
 
     def _check_host(self, headers: Headers) -> None:
         host = headers.get("host", "")
@@ -121,18 +130,21 @@ class Guard:
                 return name
         raise Refused(401, "the token is missing or wrong: open the address that the command printed")
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+    async def _body(self, headers: Headers, receive: Receive, most: int, held: AsyncExitStack) -> bytes:
         length = headers.get("content-length", "0")
-        if not re.fullmatch("[0-9]{1,18}", length) or int(length) > self.max_body:
-            raise Refused(413, f"a request has at most {self.max_body} bytes")
-        body = bytearray()
+        if not re.fullmatch("[0-9]{1,18}", length) or int(length) > most:
+            raise Refused(413, f"a request has at most {most} bytes")
+        body, is_held = bytearray(), False
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 return bytes(body)
             body += message.get("body", b"")
-            if len(body) > self.max_body:
-                raise Refused(413, f"a request has at most {self.max_body} bytes")
+            if len(body) > most:
+                raise Refused(413, f"a request has at most {most} bytes")
+            if len(body) > self.max_body and not is_held:
+                await held.enter_async_context(self._one_large)
+                is_held = True
             if not message.get("more_body"):
                 return bytes(body)
 

@@ -7,6 +7,7 @@ sentence by sentence; classifiers of texts label its sentences.
 
 from __future__ import annotations
 
+import reprlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from structsvm.features.text.words import word_spans
 from structsvm.serve.models import Marked, Span, TextModel
-from structsvm.serve.values import Object, a_list, a_text, an_element, an_object
+from structsvm.serve.values import Object, a_list, a_text, an_element, an_object, an_optional_text
 from structsvm.serve.xmi import Document, checked_feature
 
 PREDICTED = "inception_internal_predicted"
@@ -55,7 +56,7 @@ def types_of(text: str) -> dict[str, Type]:
 
 
 def _types_in(request: Object) -> dict[str, Type]:
-    return types_of(a_text(request.get("typeSystem", ""), "typeSystem"))
+    return types_of(an_optional_text(request.get("typeSystem"), "typeSystem"))
 
 
 def features_of(types: Mapping[str, Type], layer: str) -> set[str]:
@@ -120,20 +121,26 @@ def train(model: TextModel, request: Object) -> None:
     """Learn the documents of ``POST /inception/train``, all or none: each sentence that has an annotation.
 
     In a document that is being annotated, a sentence without one may just not have been looked at. INCEpTION sends
-    all documents each time; only what is new in them is learnt.
+    all documents each time; only what differs from what a user's documents had the last time is learnt.
     """
     layer, feature, anchoring = _target(request)
     _check_anchoring(model, anchoring)
     layers = layers_of(_types_in(request), layer)
+    project = reprlib.repr(an_object(request.get("metadata"), "metadata").get("projectId"))
     marked: list[Marked] = []
+    senders: list[str] = []
     for value in a_list(request.get("documents"), "documents"):
-        document = Document(a_text(an_object(value, "documents").get("xmi"), "documents.xmi"))
-        found = [span for layer in layers for span in document.spans(layer, feature, without=PREDICTED)]
+        own = an_object(value, "documents")
+        document = Document(a_text(own.get("xmi"), "documents.xmi"))
+        found = [span for name in layers for span in document.spans(name, feature, without=PREDICTED)]
         marked += _marked(document, found)
+        # Two users who disagree do not undo each other's answers at each request.
+        sender = repr((project, layer, feature, an_optional_text(own.get("userId"), "documents.userId")))
+        senders += [sender] * (len(marked) - len(senders))
     if model.is_sequence:
-        model.teach_spans(marked, is_resent=True)
+        model.teach_spans(marked, senders=senders)
     else:
-        model.teach_labels([(text, _only_label(text, spans)) for text, spans, _ in marked], is_resent=True)
+        model.teach_labels([(text, _only_label(text, spans)) for text, spans, _ in marked], senders=senders)
 
 
 def _only_label(text: str, spans: Sequence[Span]) -> str:
@@ -163,5 +170,5 @@ def _target(request: Object) -> tuple[str, str, str]:
     feature = checked_feature(a_text(metadata.get("feature"), "metadata.feature"))
     if feature == PREDICTED:
         raise ValueError(f"feature: {PREDICTED} marks predictions, and is no label")
-    anchoring = a_text(metadata.get("anchoringMode", ""), "metadata.anchoringMode")
+    anchoring = an_optional_text(metadata.get("anchoringMode"), "metadata.anchoringMode")
     return a_text(metadata.get("layer"), "metadata.layer"), feature, anchoring

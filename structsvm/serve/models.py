@@ -109,8 +109,8 @@ class TextModel:
         self.is_sequence = type(estimator).__name__ == "SequenceLabeler"
         self.has_chances = estimator.temperature_ is not None
         self.n_learnt = 0
-        # How often each example came that a tool sends again.
-        self._resent: Counter[str] = Counter()
+        # The labels of each text of a tool that sends all again, as they came last: by sender and text.
+        self._resent: dict[tuple[str, str], Counter[str]] = {}
         self.lock = threading.Lock()
         if not self.is_sequence and not hasattr(estimator, "vectorizer_"):
             raise ValueError(f"{path}: its documents are rows of numbers; texts need a model with a vectorizer")
@@ -215,16 +215,16 @@ class TextModel:
 
     # ---- learning -------------------------------------------------------------------------------
 
-    def teach_labels(self, answers: Sequence[tuple[str, str]], *, is_resent: bool = False) -> Learnt:
+    def teach_labels(self, answers: Sequence[tuple[str, str]], *, senders: Sequence[str] | None = None) -> Learnt:
         """Learn labels of texts, all or none, and store the model. Raises as `teach_spans`."""
         self._check_learns(is_sequence=False)
         with self.lock:
             names = {str(name): name for name in self.estimator.classes_.tolist()}
             self._check_known([label for _, label in answers], names)
             X, y = [text for text, _ in answers], [names[label] for _, label in answers]
-            return self._learn(X, y, is_resent=is_resent)
+            return self._learn(X, y, senders)
 
-    def teach_spans(self, answers: Sequence[Marked], *, is_resent: bool = False) -> Learnt:
+    def teach_spans(self, answers: Sequence[Marked], *, senders: Sequence[str] | None = None) -> Learnt:
         """Learn the spans of texts, all or none, and store the model; a span that cuts a word has it whole.
 
         A text without words teaches nothing, and is not counted.
@@ -232,8 +232,9 @@ class TextModel:
         Parameters
         ----------
         answers : sequence of Marked
-        is_resent : bool
-            Whether earlier ones come again each time, as from INCEpTION: only those are learnt that are new.
+        senders : sequence of str, optional
+            Whose answer each is, where earlier ones come again each time, as from INCEpTION. Only those are learnt that
+            differ from the last that this sender had for the text.
 
         Raises
         ------
@@ -249,6 +250,8 @@ class TextModel:
             known = {part.kind for part in parts if part is not None}
             X: list[list[str]] = []
             y: list[list[str | None]] = []
+            if senders is not None:
+                senders = [sender for sender, answer in zip(senders, answers, strict=True) if answer.places]
             for text, spans, places in answers:
                 self._check_known([span.label for span in spans], known)
                 chunks = in_words(spans, places)
@@ -257,13 +260,13 @@ class TextModel:
                     # A model whose training words all had labels cannot say that a word has none: it may have any.
                     tags = scheme.labels(chunks, len(places))
                     y.append([tag if tag in classes or tag != OUTSIDE else None for tag in tags])
-            return self._learn(X, y, is_resent=is_resent)
+            return self._learn(X, y, senders)
 
-    def _learn(self, X: Sequence[object], y: Sequence[object], *, is_resent: bool) -> Learnt:
+    def _learn(self, X: Sequence[object], y: Sequence[object], senders: Sequence[str] | None) -> Learnt:
         """Train a copy and store it; it takes the model's place once it is stored."""
-        keys = Counter(map(repr, zip(X, y, strict=True))) if is_resent else Counter()
-        if is_resent:
-            X, y = self._new(X, y)
+        sent: dict[tuple[str, str], Counter[str]] = {}
+        if senders is not None:
+            X, y, sent = self._new(X, y, senders)
         if X:
             estimator = copy.deepcopy(self.estimator)
             estimator.partial_fit(X, y)
@@ -271,17 +274,22 @@ class TextModel:
                 estimator.save(self.learns_to)
             self.estimator = estimator
             self.n_learnt += len(X)
-            self._resent |= keys
+        self._resent |= sent
         return Learnt(len(X), self.version)
 
-    def _new(self, X: Sequence[object], y: Sequence[object]) -> tuple[list[object], list[object]]:
-        """The examples that were not sent before, or not as often."""
-        left, found = Counter(self._resent), []
-        for pair in zip(X, y, strict=True):
-            left[repr(pair)] -= 1
-            if left[repr(pair)] < 0:
-                found.append(pair)
-        return [x for x, _ in found], [own for _, own in found]
+    def _new(
+        self, X: Sequence[object], y: Sequence[object], senders: Sequence[str]
+    ) -> tuple[list[object], list[object], dict[tuple[str, str], Counter[str]]]:
+        """The examples that their sender's last request did not have, or not as often; and the labels of all texts."""
+        sent: dict[tuple[str, str], Counter[str]] = {}
+        found = []
+        for x, own, sender in zip(X, y, senders, strict=True):
+            key, label = (sender, repr(x)), repr(own)
+            labels = sent.setdefault(key, Counter())
+            labels[label] += 1
+            if labels[label] > self._resent.get(key, Counter())[label]:
+                found.append((x, own))
+        return [x for x, _ in found], [own for _, own in found], sent
 
     def _check_learns(self, *, is_sequence: bool) -> None:
         if self.learns_to is None:

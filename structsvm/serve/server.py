@@ -18,7 +18,10 @@ from structsvm.serve.models import TextModel
 from structsvm.serve.values import MAX_TEXTS, Object, a_list, a_text, an_object
 
 # Documents of annotation tools are larger than answers of a page: INCEpTION sends all of a project, each word a line.
-MAX_BODY = 2**28
+MAX_BODY = 2**25
+LARGER = {"/inception/train": 2**28}
+# Texts of a larger one, and its bytes between texts: many small values take up to 24 times their size.
+MAX_PARTS = 2**20
 
 Handler = Callable[[TextModel, Object], object]
 
@@ -39,7 +42,9 @@ def app_for(
         Further names by which the server is called, of a container say.
     """
     tokens = {} if token is None else {token: "client"}
-    guard = Middleware(Guard, host=host, tokens=tokens, public=["/health"], max_body=MAX_BODY, names=names)
+    guard = Middleware(
+        Guard, host=host, tokens=tokens, public=["/health"], max_body=MAX_BODY, larger=LARGER, names=names
+    )
     posts: Mapping[str, Handler] = {
         "/predict": predict,
         "/setup": label_studio.setup,
@@ -75,7 +80,16 @@ def _endpoint(model: TextModel, handler: Handler) -> Callable[[Request], Awaitab
     return endpoint
 
 
+def _check_parts(body: bytes) -> None:
+    """Raise ValueError for a large body that is anything but a few long texts."""
+    bare = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    if bare.count(b'"') > MAX_PARTS or sum(map(len, bare.split(b'"')[::2])) > MAX_PARTS:
+        raise ValueError(f"a request of more than {MAX_BODY} bytes has more than {MAX_PARTS} parts")
+
+
 def _object(body: bytes) -> Object:
+    if len(body) > MAX_BODY:
+        _check_parts(body)
     try:
         return an_object(parse_json(body) if body else {}, "a request")
     except RecursionError:

@@ -25,9 +25,9 @@ pytest.importorskip("cassis")
 import cassis
 from starlette.testclient import TestClient
 
-from structsvm.serve import inception
+from structsvm.serve import inception, values
 from structsvm.serve.models import Prediction, Span, TextModel
-from structsvm.serve.server import app_for
+from structsvm.serve.server import _object, app_for
 
 EXCHANGE = json.loads(Path(__file__).with_name("inception_exchange.json").read_text())
 OF_PREDICTIONS = [kept for kept in EXCHANGE if kept["path"] == "predict"]
@@ -160,6 +160,54 @@ def test_training_takes_what_is_labelled(name, learnt, entities, classes, tmp_pa
     assert taught == learnt * 2 and client.get("/versions").json() == {"versions": ["structsvm-2"]}
 
 
+def marked_as(kept, *values, user="eve"):
+    """Documents of a user, each the first of a request with another label."""
+    first = json.loads(kept["body"])["documents"][0]
+    xmi = first["xmi"]
+    assert xmi.count('value="P"') == 1
+    return {"documents": [{"xmi": xmi.replace('value="P"', f'value="{value}"'), "userId": user} for value in values]}
+
+
+@pytest.mark.parametrize(
+    ("requests", "n_learnt"),
+    [
+        # Changed, and changed back.
+        ((["P"], ["P"], ["L"], ["L"], ["P"]), [1, 1, 2, 2, 3]),
+        # The same sentence twice, of which one is changed, and changed back.
+        ((["P", "L"], ["L", "P"], ["L", "L"], ["P", "L"]), [2, 2, 3, 4]),
+        # One taken away, and made anew.
+        ((["P", "L"], ["L"], ["P", "L"]), [2, 2, 3]),
+    ],
+)
+def test_what_a_user_changed_is_learnt(requests, n_learnt, entities, classes, tmp_path):
+    kept = kept_of("train", "spans of words")
+    client = server_of(kept, entities, classes, str(tmp_path / "learnt.model"))
+    for labels, n in zip(requests, n_learnt, strict=True):
+        assert send(client, "train", changed(kept, marked_as(kept, *labels))).status_code == 204
+        assert client.get("/versions").json() == {"versions": [f"structsvm-{n}"]}
+
+
+def test_two_users_who_disagree(entities, classes, tmp_path):
+    kept = kept_of("train", "spans of words")
+    client = server_of(kept, entities, classes, str(tmp_path / "learnt.model"))
+    for value, user, n in (("P", "eve", 1), ("L", "bob", 2), ("P", "eve", 2), ("L", "bob", 2), ("P", "bob", 3)):
+        assert send(client, "train", changed(kept, marked_as(kept, value, user=user))).status_code == 204
+        assert client.get("/versions").json() == {"versions": [f"structsvm-{n}"]}
+
+
+@pytest.mark.parametrize("path", ["predict", "train"])
+def test_null_is_as_good_as_nothing(path, entities, classes, tmp_path):
+    kept = kept_of(path, "spans of words")
+    client = server_of(kept, entities, classes, str(tmp_path / "learnt.model"))
+    body = json.loads(changed(kept, {"typeSystem": None}, anchoringMode=None))
+    answers = [send(client, path, json.dumps(body))]
+    del body["typeSystem"], body["metadata"]["anchoringMode"]
+    answers.append(send(client, path, json.dumps(body)))
+    assert answers[0].status_code == answers[1].status_code < 300 and answers[0].text == answers[1].text
+    found = send(client, path, json.dumps(body | {"typeSystem": []}))
+    assert found.status_code == 400 and found.json()["error"] == "typeSystem must be a text"
+
+
 def test_what_could_not_be_stored_is_learnt_the_next_time(entities, classes, tmp_path):
     kept, folder = kept_of("train", "spans of words"), tmp_path / "models"
     client = server_of(kept, entities, classes, str(folder / "learnt.model"))
@@ -174,8 +222,34 @@ def test_a_request_has_all_documents_of_a_project(entities, classes, tmp_path):
     kept = kept_of("train", "spans of words")
     client = server_of(kept, entities, classes, str(tmp_path / "learnt.model"))
     assert send(client, "train", changed(kept, {"more": "x" * 50_000_000})).status_code == 204
-    found = client.post("/inception/train", content=b"{}", headers={"content-length": str(2**28 + 1)})
-    assert found.status_code == 413 and "at most 268435456 bytes" in found.json()["error"]
+    for path, most in (("inception/train", 2**28), ("inception/predict", 2**25), ("train", 2**25), ("predict", 2**25)):
+        found = client.post(f"/{path}", content=b"{}", headers={"content-length": str(most + 1)})
+        assert found.status_code == 413 and found.json()["error"] == f"a request has at most {most} bytes"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_read"),
+    [
+        (b"[" + b"[]," * 400_000 + b"0]", False),
+        (b"[" + b'"",' * 600_000 + b"0]", False),
+        (rb'"' + rb"\"\\[]" * 600_000 + b'"', True),
+    ],
+    ids=["lists", "texts", "one text"],
+)
+def test_large_requests_are_a_few_long_texts(more, is_read):
+    body = b'{"a": "' + b"x" * 2**25 + b'", "more": ' + more + b"}"
+    if is_read:
+        assert set(_object(body)) == {"a", "more"}
+        return
+    with pytest.raises(ValueError, match="has more than 1048576 parts"):
+        _object(body)
+
+
+def test_a_document_is_bounded(monkeypatch):
+    monkeypatch.setattr(values, "MAX_XML", 10)
+    assert values.an_element("<a></a>   ", "xmi").tag == "a"
+    with pytest.raises(ValueError, match="xmi: XML of 11 characters, and at most 10"):
+        values.an_element("<a></a>    ", "xmi")
 
 
 def types_with(*layers):
@@ -217,8 +291,8 @@ class EachWord:
 
     predict_each_word = predict_words
 
-    def teach_spans(self, answers, *, is_resent):
-        assert is_resent
+    def teach_spans(self, answers, *, senders):
+        assert len(senders) == len(answers)
         self.taught += [(text[span.start : span.end], span.label) for text, spans, _ in answers for span in spans]
 
 

@@ -1,5 +1,6 @@
 """Predictions over HTTP, and the protocols of annotation tools."""
 
+import asyncio
 import base64
 import json
 import re
@@ -24,10 +25,11 @@ pytest.importorskip("httpx2")
 from starlette.testclient import TestClient
 
 from structsvm.serve import inception, label_studio
+from structsvm.serve.guard import Guard
 from structsvm.serve.inception import features_of, layers_of
 from structsvm.serve.models import Learnt, Prediction, Span, TextModel, in_words
 from structsvm.serve.server import app_for
-from structsvm.serve.values import utf16_offsets
+from structsvm.serve.values import an_element, utf16_offsets
 from structsvm.serve.xmi import Document
 from structsvm.structures.trees import parse_tree
 
@@ -577,6 +579,61 @@ def test_deep_xml_is_refused(entities):
     assert found.status_code == 400 and found.json()["error"] == "xmi: XML nested deeper than 100 levels"
 
 
+def test_deep_xml_is_refused_while_it_is_read():
+    assert an_element("<a>" * 100 + "</a>" * 100, "xmi").tag == "a"
+    assert len(an_element("<a>" + "<b></b>" * 500 + "</a>", "xmi")) == 500
+    with pytest.raises(ValueError, match="xmi: XML nested deeper than 100 levels"):
+        an_element("<a>" * 101 + "</b>", "xmi")
+    with pytest.raises(ValueError, match="xmi: no XML"):
+        an_element("<a>" * 100 + "</b>", "xmi")
+
+
+def test_places_take_four_bytes_a_character():
+    units = utf16_offsets("a\U0001f600" * 50_000)
+    assert units[:4].tolist() == [0, 1, 3, 4] and units[-1] == 150_000 and len(units) == 100_001
+    assert sys.getsizeof(units) < 5 * len(units)
+
+
+def test_large_requests_are_read_one_after_another():
+    n_open, most_open, answered = 0, 0, []
+
+    async def inner(scope, receive, send):
+        nonlocal n_open, most_open
+        n_open += 1
+        most_open = max(n_open, most_open)
+        answered.append(len((await receive())["body"]))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        n_open -= 1
+
+    async def ask(guard, path, *parts):
+        waiting, sent = list(parts), []
+
+        async def receive():
+            await asyncio.sleep(0)
+            return {"type": "http.request", "body": b"x" * waiting.pop(0), "more_body": bool(waiting)}
+
+        async def send(message):
+            sent.append(message.get("status"))
+
+        headers = [(b"host", b"127.0.0.1")]
+        scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
+        await guard(scope, receive, send)
+        return sent[0] if sent else None
+
+    async def ask_all(*asked):
+        guard = Guard(inner, max_body=10, larger={"/large": 100})
+        return await asyncio.gather(*(ask(guard, *own) for own in asked))
+
+    assert asyncio.run(ask_all(*[("/large", 8, 8, 8)] * 3)) == [None] * 3
+    assert answered == [24] * 3 and most_open == 1
+    # A refused one lets the next in, and small ones do not wait.
+    assert asyncio.run(ask_all(("/large", 50, 60), ("/large", 11), ("/small", 11))) == [413, None, 413]
+    most_open = 0
+    assert asyncio.run(ask_all(("/large", 11), ("/large", 10), ("/small", 10))) == [None] * 3
+    assert most_open == 3
+
+
 def n_lines(work):
     """How many lines of Python run."""
     n = 0
@@ -609,8 +666,8 @@ class Same:
     def predict_words(self, text, places):
         return Prediction(text, None, (Span(*places[0], "P"),))
 
-    def teach_spans(self, answers, *, is_resent):
-        assert is_resent and all(len(in_words(spans, places)) == 1 for _, spans, places in answers)
+    def teach_spans(self, answers, *, senders):
+        assert len(senders) == len(answers) and all(len(in_words(spans, places)) == 1 for _, spans, places in answers)
 
 
 @pytest.mark.parametrize("do", [inception.predict, inception.train])
