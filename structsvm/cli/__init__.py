@@ -307,14 +307,20 @@ def predict(
 @main.command()
 @MODEL
 @INPUT
-@click.option("--risk", type=SHARE, default=0.01, show_default=True, help="Greatest share of wrong answers.")
+@click.option(
+    "--risk",
+    type=SHARE,
+    default=0.01,
+    show_default=True,
+    help="Greatest share of wrong answers, or mean of --loss parts.",
+)
 @click.option("--delta", type=SHARE, default=0.05, show_default=True, help="Probability that more of them are wrong.")
 @click.option(
     "--loss",
     type=click.Choice(["wrong", "parts"]),
     default="wrong",
     show_default=True,
-    help="Count wrong answers, or in each answer the share of wrong parts: brackets, entities, arcs, labels.",
+    help="Count wrong answers, or the share of wrong parts (brackets, entities, arcs, labels) as a mean over answers.",
 )
 @click.option("-o", "--output", type=Output(replaces="model"), help="File to write to.  [default: MODEL]")
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
@@ -332,7 +338,8 @@ def calibrate(
 ) -> None:
     """Find where MODEL is sure enough, on true outputs in INPUT that it was not trained on.
 
-    predict --abstain then answers only there: at most a share --risk of its answers is wrong, or of their parts.
+    predict --abstain then answers only there. With probability 1 - --delta at most a share --risk of its answers is
+    wrong; with --loss parts the share of wrong parts in an answer is at most --risk as a mean over answers.
     """
     task, _ = opened(model)
     check_columns(task, given)

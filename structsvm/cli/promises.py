@@ -213,13 +213,15 @@ def check_parts(path: str, estimator: Any) -> None:
         raise click.UsageError(f"{path}: {error}") from None
 
 
-# Texts of a risk by the name of its loss.
+# Texts of a risk, found and promised, by the name of its loss.
 WRONG = {"wrong": "these wrong", "parts": "the parts of these wrong, as a mean over answers"}
-PROMISED = {"wrong": "later answers", "parts": "the parts of later answers"}
+PROMISED = {"wrong": "at most {:g} % are wrong", "parts": "the share of wrong parts is at most {:g} % as a mean"}
 
 
 def calibrated(path: str, input: str, output: str, alpha: float, delta: float, loss: Literal["wrong", "parts"]) -> str:
-    """Write a model with the promise that at most a share `alpha` of its answers is wrong; returns what was found."""
+    """Write a model with the promise that at most a share `alpha` of its answers is wrong, or of the parts of an answer
+    as a mean over answers; returns what was found.
+    """
     import structsvm
 
     estimator = structsvm.load(path)
@@ -236,7 +238,7 @@ def calibrated(path: str, input: str, output: str, alpha: float, delta: float, l
     wrong = f", {100.0 * careful.risk_:.3g} % of {WRONG[loss]}" if careful.coverage_ else ""
     return (
         f"{careful.n_calibration_} held-out outputs: {100.0 * careful.coverage_:.1f} % are answered{wrong}\n"
-        f"of {PROMISED[loss]} at most {100.0 * alpha:g} % are wrong, with probability {1.0 - delta:g}"
+        f"of later answers {PROMISED[loss].format(100.0 * alpha)}, with probability {1.0 - delta:g}"
     )
 
 

@@ -65,7 +65,9 @@ class RiskController(Promise):
     On outputs that the estimator has not seen, `calibrate` finds the lowest confidence above which, with probability
     ``1 - delta``, at most a share `alpha` of later outputs is wrong: whatever the estimator is, and for finitely many
     outputs. Assumed is that later outputs are drawn as these were. Wrong is an output that differs from the true one
-    anywhere: a sentence with one wrong label is a wrong sentence.
+    anywhere: a sentence with one wrong label is a wrong sentence. With ``loss="parts"`` it is the share of wrong parts
+    in an answer that is at most `alpha` as a mean over later answers, with probability ``1 - delta``; of the parts of
+    all answers together more may be wrong, where answers with many parts are wrong more often.
 
     Parameters
     ----------

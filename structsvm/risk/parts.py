@@ -75,7 +75,7 @@ def true_chunks(estimator: Estimator, X: Inputs, y: Outputs) -> PartTable:
     labels = [list(cast("Iterable[Hashable]", own)) for own in y]
     mark, part = mark_for(getattr(estimator, "unknown", AUTO), model.labels), parts_of_labels(estimator)
     if model.segments is not None:
-        labels, mark = [list(own) for own in model.as_tags(y, y, X, None)[0]], None
+        labels, mark = [list(own) for own in model.true_tags(y, X, None)], None
     check_lengths(labels, model.lengths_of(X))
     flat = list(chain.from_iterable(labels))
     try:

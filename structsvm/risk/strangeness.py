@@ -119,7 +119,7 @@ def numbers(known: Sequence[Hashable], of_each: Iterable[Sequence[Hashable]], un
     """Pairs of the label of each unit; ValueError for one that is unknown."""
     at, found = {label: k for k, label in enumerate(known)}, []
     for i, own in enumerate(of_each):
-        if any(is_unknown(label, unknown) or isinstance(label, (set, frozenset)) for label in own):
+        if any(is_unknown(label, unknown) or isinstance(label, (set, frozenset, list, dict)) for label in own):
             raise ValueError(f"y: {what} {i} is not known, or in part: leave it out")
         found.append(in_order([at.get(label, UNSEEN) for label in own]))
     return found
@@ -144,10 +144,10 @@ def true_members(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
 
 
 def true_tokens(estimator: Estimator, X: Inputs, y: Outputs) -> Pairs:
-    """The label of each token; of spans, the tags that they have."""
+    """The label of each token; of segments, the tags that they have."""
     model = estimator.model_
-    if model.has_spans:
-        y = model.as_tags(y, y, X, None)[0]
+    if model.segments is not None:
+        return numbers(model.labels, model.true_tags(y, X, None), None, "sequence")
     of_each = (list(cast("Iterable[Hashable]", own)) for own in y)
     return numbers(model.labels, of_each, mark_for(getattr(estimator, "unknown", AUTO), model.labels), "sequence")
 

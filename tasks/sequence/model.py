@@ -96,7 +96,7 @@ from structsvm.tasks.sequence.parameters import (
     solver_for,
 )
 from structsvm.tasks.sequence.phrases import Phrases, sources_from
-from structsvm.tasks.sequence.segments import BY_TEXT, MOST_TOKENS, SHORTEST, SPANS, Segments, given, part_of
+from structsvm.tasks.sequence.segments import BY_TEXT, MOST_TOKENS, SHORTEST, SPANS, Segments, given, labels_of, part_of
 from structsvm.tasks.sequence.selection.records import criterion_of, whole
 
 if TYPE_CHECKING:
@@ -568,11 +568,15 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def as_tags(
         self, y: LabelsLike, predicted: list[list[Span]], X: SequencesLike, lengths: ArrayLike | None
     ) -> tuple[Sequence[Sequence[KnownTag]], Sequence[Sequence[KnownTag]]]:
-        """True and predicted segments in tags."""
+        """True segments and predicted spans in tags."""
+        true = self.true_tags(y, X, lengths)
+        return true, [labels_of(own, len(tags), i) for i, (own, tags) in enumerate(zip(predicted, true, strict=True))]
+
+    def true_tags(self, y: LabelsLike, X: SequencesLike, lengths: ArrayLike | None) -> Sequence[Sequence[KnownTag]]:
+        """Segments that users give, as labels or spans, in tags."""
         n = self.encoder.transform(read(X), lengths).lengths
-        forms = given(y, n, before=self.segments, unknown=self.unknown), (predicted, SPANS)
-        tags = [Segments(form, NONE).tags(some, n, "repair") for some, form in forms]
-        return tags[0], tags[1]
+        known, form = given(y, n, before=self.segments, unknown=self.unknown)
+        return Segments(form, NONE).tags(known, n, "repair")
 
     def incomplete(self, problem: Any) -> BoundProblem:
         return problem.incomplete

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import TABLE
 from scipy.stats import beta
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -17,6 +18,7 @@ import structsvm
 from structsvm import ConvergenceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.metrics import path_loss
+from structsvm.metrics._schemes import BIO, BIOES
 from structsvm.risk import ConformalSets, ConformalSpans, LossController, RiskController
 from structsvm.risk.bounds import conformal_rank, p_values
 from structsvm.risk.curves import curves_of, own_curves_of
@@ -358,6 +360,56 @@ def test_answers_with_few_wrong_parts(name):
         assert sure == pytest.approx(means)
     assert careful.coverage_ == passed.mean() and careful.curve_.risk[-1] == pytest.approx(losses.mean())
     assert careful.risk_ == pytest.approx(losses[passed].mean()) if passed.any() else np.isnan(careful.risk_)
+
+
+SPANS = [BIO.chunks(labels) for labels in Y]
+LABELS = {
+    "bio": [BIO.labels(spans, len(x)) for x, spans in zip(X, SPANS, strict=True)],
+    "bioes": [BIOES.labels(spans, len(x)) for x, spans in zip(X, SPANS, strict=True)],
+}
+SEGMENTS = SequenceLabeler(segments=True, loss="log", C=1.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def of_spans():
+    return clone(SEGMENTS).fit(X[:100], SPANS[:100])
+
+
+@pytest.mark.parametrize("form", ["bio", "bioes", "spans"])
+def test_segments_in_every_form(of_spans, form):
+    """Promises are those of spans, whatever the labels look like in which a model of segments was trained."""
+    y = LABELS.get(form, SPANS)
+    model = clone(SEGMENTS).fit(X[:100], y[:100])
+    truth = [set(spans) for spans in SPANS[100:300]]
+    found = [set(spans) for spans in model.predict_spans(X[100:300])]
+    losses = [by_sets("wrong", *pair) for pair in zip(truth, found, strict=True)]
+    for promise in (
+        RiskController(model, loss="parts", alpha=0.4, delta=0.1),
+        LossController(model, loss="missed", alpha=0.4),
+        LossController(model, loss="wrong", alpha=0.3, delta=0.1),
+        ConformalSpans(model, alpha=0.3),
+        ConformalSets(model, alpha=0.2),
+        ConformalSets(model, alpha=0.2, cover="unit"),
+    ):
+        promise.calibrate(X[100:300], y[100:300])
+        same = clone(promise).set_params(estimator=of_spans).calibrate(X[100:300], SPANS[100:300])
+        assert promise.score(X[300:500], y[300:500]) == same.score(X[300:500], SPANS[300:500]) < 1.0
+        if isinstance(promise, RiskController):
+            assert promise.curve_.risk[-1] == pytest.approx(np.mean(losses)) and promise.coverage_ > 0.0
+            assert promise.threshold_ == same.threshold_ and promise.risk_ == same.risk_
+        else:
+            assert promise.predict(X[300:350]) == same.predict(X[300:350])
+
+
+@pytest.mark.parametrize("mark", [None, "?"])
+@pytest.mark.parametrize("form", ["bio", "bioes"])
+def test_segments_known_in_part_are_refused(form, mark):
+    y = LABELS[form]
+    model = clone(SEGMENTS).set_params(unknown=mark).fit(X[:100], y[:100])
+    bad = [*y[100:110], [*y[110][:-1], mark], *y[111:200]]
+    for promise in (RiskController(model, loss="parts"), LossController(model), ConformalSets(model)):
+        with pytest.raises(ValueError, match="y: sequence 10 is not known, or in part: leave it out"):
+            promise.calibrate(X[100:200], bad)
 
 
 def test_wrong_parts_of_given_outputs():
