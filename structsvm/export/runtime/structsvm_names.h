@@ -96,8 +96,7 @@ static void add_dense(const float *given, uint32_t n, float value, float divisor
     for (uint32_t c = 0; value != 1.0f && c < n; c++) to[c] = fused(value, given[c] / divisor, to[c]);
 }
 
-/* x / divisor, from 1 / divisor: a quotient that is a normal float32 is farther from what lies between two of them than
- * float64 errs. A subnormal one may differ from the division's in its last bit. */
+/* x / divisor, from 1 / divisor: a normal quotient is farther from a tie than float64 errs; a subnormal one may differ. */
 static float quotient(float x, double inverse) { return (float)((double)x * inverse); }
 
 /* to += the weights from e to end, divided by the temperature, of columns below 256: returns the end. */
