@@ -238,6 +238,8 @@ def _write_all(stream: Any, left: memoryview) -> None:
         n = stream.write(left)
         if n is None and isinstance(stream, io.RawIOBase):
             raise BlockingIOError(f"{name_of(stream)} takes no more bytes: open it for blocking")
+        if n is not None and (isinstance(n, bool) or not 0 < n <= len(left)):
+            raise OSError(f"{name_of(stream)}: write returned {n!r} for {len(left)} bytes")
         left = left[len(left) if n is None else n :]
 
 

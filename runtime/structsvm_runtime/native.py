@@ -20,7 +20,10 @@ ERRORS: dict[int, tuple[type[Exception], str]] = {
     MEMORY: (MemoryError, "no memory"),
     INPUT: (
         ValueError,
-        "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training",
+        (
+            "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training,"
+            " several texts of one feature of a segment's token"
+        ),
     ),
     UTF8: (ValueError, "a text that is not UTF-8"),
     NOTHING: (ValueError, "the model's constraints leave no labelling, or its scores overflow"),

@@ -1,17 +1,18 @@
 """Whole segments in the runtime in C against Python: phrases, lengths, schemes, hostile tables of nodes."""
 
 import json
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
 from runtime_models import COMPILER, SEGMENTS, arrays_of, bytes_of, fitted, sequences, sound
 
 from structsvm.metrics._schemes import BIO, BIOES
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.sequence.phrases import MADE
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+NUMBERS = count()  # makes rare words
 N_OF_NODES = 15  # the arrays of a model's nodes
 
 
@@ -71,10 +72,87 @@ def test_labels_are_in_the_scheme_of_training(runtime, scheme):
         np.testing.assert_allclose(np.sum(tagger.probability(x), axis=1), 1.0, atol=1e-5)
 
 
+WORDS = [["san", "diego", "is", "in", "new", "york"], ["we", "saw", "diego"], ["in", "san", "diego"]] * 4
+LABELS = [["B-L", "I-L", "O", "O", "B-L", "I-L"], ["O", "O", "B-P"], ["O", "B-L", "I-L"]] * 4
+
+
+def with_tokens(token, **params):
+    """A model of the words as tokens that a function makes of them, and these."""
+    X = [[token(word) for word in words] for words in WORDS]
+    model = SequenceLabeler(segments=True, C=1.0, loss="log", random_state=0, **params)
+    return model.fit(X, LABELS), X
+
+
+@pytest.mark.parametrize(
+    ("token", "params"),
+    [
+        (lambda word: [f"w={word}", f"w:suffix={word[-1]}"], {}),
+        (lambda word: {"w": word, "w=0.5": 1.0}, {}),
+        (lambda word: {"w": word, "w/length": str(len(word))}, {}),
+        (lambda word: {"w": f"{word}{next(NUMBERS)}q", "same": "s"}, {"features": TokenFeatures(min_count=2)}),
+        (lambda word: [f"w={word}{next(NUMBERS)}q", "same"], {"features": TokenFeatures(min_count=2)}),
+    ],
+    ids=["lists with both marks", "dicts with both marks", "dicts", "rare words in dicts", "rare words in lists"],
+)
+@pytest.mark.parametrize("is_read", [False, True], ids=["fitted", "read"])
+def test_the_texts_of_a_feature_are_told_from_others(runtime, token, params, is_read, tmp_path):
+    model, X = with_tokens(token, **params)
+    if is_read:
+        model.save(tmp_path / "model")
+        model = SequenceLabeler.load(tmp_path / "model")
+    tagger = runtime.load(bytes_of(model))
+    assert model.model_.segments.phrases.sources[0][0] == "w"
+    for x in X[:3]:
+        assert tagger.kbest(x, 5) == [(list(y), score) for y, score in model.predict_kbest([x], 5)[0]]
+
+
+@pytest.mark.parametrize(
+    ("token", "other"),
+    [
+        (lambda word: {"w": word, "w:cap": "no"}, "'w:cap:'"),
+        (lambda word: {"w": word, "w:length": 1.0}, "'w:length'"),
+        (lambda word: {"w": word if word != "san" else [word]}, "'w'"),
+        (lambda word: {"w": word if word != "san" else {word: 1.0}}, "'w'"),
+    ],
+    ids=["key with a text", "key with a number", "list", "dict"],
+)
+def test_other_attributes_that_begin_as_the_text_of_a_feature_are_refused(token, other, tmp_path):
+    model, _ = with_tokens(token)
+    with pytest.raises(ValueError, match=f"each attribute that begins with 'w:' as its text, and {other} gave such"):
+        model.export(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("token", [{"w": "san", "w:a": True}, {"w": ["in", "san"]}, {"w": "san", "w:b": "c"}])
+def test_a_token_with_several_texts_is_refused(runtime, token):
+    model, X = with_tokens(lambda word: {"w": word})
+    tagger = runtime.load(bytes_of(model))
+    for own in (tagger.predict, tagger.probability, lambda x: tagger.kbest(x, 2)):
+        with pytest.raises(ValueError, match="several texts of one feature of a segment's token"):
+            own([X[0][1], token])
+    assert tagger.predict(X[0]) == model.predict(X[:1])[0]
+
+
+def test_a_key_that_may_be_the_text_of_a_list_is_refused(tmp_path):
+    model, _ = with_tokens(lambda word: {"w": word, "w=other": 1.0})  # "other" has a shape that words have
+    with pytest.raises(ValueError, match="both 'w=' and 'w:' begin features that may be its text"):
+        model.export(tmp_path / "none")
+
+
+def test_a_feature_without_any_text_left_is_refused(tmp_path):
+    params = {"features": TokenFeatures(min_count=2)}
+    model, _ = with_tokens(lambda word: [f"w={word}{next(NUMBERS)}q", f"w:{next(NUMBERS)}-", "same"], **params)
+    with pytest.raises(ValueError, match="both 'w=' and 'w:' begin features"):
+        model.export(tmp_path / "none")
+    model.model_.encoder.seen = None  # as of sequences that are read once
+    with pytest.raises(ValueError, match="neither 'w=' nor 'w:' begin features"):
+        model.export(tmp_path / "none")
+
+
 def test_features_in_lists_and_in_dicts_at_once_are_refused(tmp_path):
     X = [[{"w": "a"}, {"w": "b"}], [["w=a"], ["w=b"]]] * 3
     model = SequenceLabeler(segments=True, C=1.0, random_state=0).fit(X, [["B-x", "I-x"]] * 6)
-    with pytest.raises(ValueError, match="the feature 'w' both in lists and in dicts"):
+    with pytest.raises(ValueError, match="both 'w=' and 'w:' begin features"):
         model.export(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 

@@ -3,7 +3,9 @@
 const MESSAGES = {
   [-1]: "not a complete, sound model of the runtime",
   [-2]: "no memory",
-  [-3]: "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training",
+  [-3]:
+    "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training, " +
+    "several texts of one feature of a segment's token",
   [-4]: "a text that is not UTF-8",
   [-5]: "the model's constraints leave no labelling, or its scores overflow",
   [-6]: "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",

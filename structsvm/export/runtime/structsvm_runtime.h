@@ -37,7 +37,7 @@ enum {
     STRUCTSVM_MEMORY = -2,      /* no memory; the tagger stays as it was */
     STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, a row of
                                  * another size, k = 0, k best labels of several texts, a word without a form, a sentence
-                                 * none of whose words has a column that the parser's words of training had */
+                                 * without a column of training, several texts ("w:a", "w:b") of a segment's token */
     STRUCTSVM_UTF8 = -4,        /* a text that is not UTF-8 */
     STRUCTSVM_NOTHING = -5,     /* constraints leave no labelling of this length, or scores overflow */
     STRUCTSVM_SIZE = -6,        /* a sequence or text, or k, that would need more than 2^31 bytes; a sentence of more words

@@ -82,12 +82,12 @@ def runtime_bytes(model: SequenceModel) -> bytes:
         For a model that the runtime does not support; the message names what it has.
     """
     check_supported(model)
+    phrases = None if model.segments is None else PhraseTables.of(model.segments.phrases, model.encoder)
     model = model.narrowed_by_weights() if model.encoder.can_narrow else model
     encoder, oracle, layout = model.encoder, model.oracle, model.encoder.layout
     weights = model.weights.reshape(oracle.n_rows, oracle.stride)[:, : oracle.n_labels]
     sets = [Templates.of(one) if isinstance(one, TemplateVocabulary) else None for one in encoder.vocabularies]
     rows = np.arange(oracle.n_token_features) if sets[0] is None else sets[0].rows()
-    phrases = None if model.segments is None else PhraseTables.of(model.segments.phrases, encoder)
     others = np.arange(oracle.n_rows - oracle.first_bigram_row) if phrases is None else phrases.rows
     chosen = weights[np.concatenate([rows, oracle.first_bigram_row + others])]
     file = RuntimeFile()

@@ -10,7 +10,7 @@ import numpy as np
 from structsvm.export.binary import PairTable, StringTable
 from structsvm.export.letters import LetterTable
 from structsvm.export.texts import table_of
-from structsvm.tasks.sequence.phrases import KINDS
+from structsvm.tasks.sequence.phrases import KINDS, MADE
 
 if TYPE_CHECKING:
     from typing import Self
@@ -56,7 +56,7 @@ class PhraseTables(NamedTuple):
         Raises
         ------
         ValueError
-            If a name is in no place where the runtime looks for it.
+            If the runtime cannot tell which attributes have a name.
         """
         names = [table_of(own) for own in phrases.names]
         runs = [_runs(table, keys) for table, keys in zip(names, phrases.keys, strict=True)]
@@ -65,7 +65,9 @@ class PhraseTables(NamedTuple):
             rows.append(first + np.argsort(own[m].place))
             first += len(own[m].place)
         places = [where if isinstance(where, int) else 0 for where, _ in phrases.sources]
-        beginnings = [b"" if isinstance(where, int) else _beginning(where, encoder) for where, _ in phrases.sources]
+        beginnings = [
+            b"" if isinstance(where, int) else _beginning(where, phrases, encoder) for where, _ in phrases.sources
+        ]
         made = [KINDS.index(form) for _, form in phrases.sources]
         return cls(places, made, beginnings, names, runs, np.concatenate(rows))
 
@@ -93,14 +95,36 @@ def _runs(names: StringTable, keys: list[Integers]) -> list[PairTable]:
     return found
 
 
-def _beginning(name: str, encoder: FeatureEncoder) -> bytes:
-    """The beginning of attributes that have the text of a feature."""
-    found = [mark for mark in MARKS if any(own.startswith(name + mark) for own in encoder.feature_names)]
-    if len(found) != 1:
+def _beginning(name: str, phrases: Phrases, encoder: FeatureEncoder) -> bytes:
+    """The beginning of attributes that have the text of a feature: that of those which make the names of phrases.
+
+    Where no such feature is left, as none of words that are all rare, the columns of the training tokens tell.
+    """
+    own = [k for k, (where, _) in enumerate(phrases.sources) if where == name]
+    seen = {} if encoder.seen is None else encoder.seen.columns
+    marks = [mark for mark in MARKS if _makes_names(name + mark, own, phrases, encoder)]
+    marks = marks or [mark for mark in MARKS if name + mark in seen]
+    if len(marks) != 1:
+        found = f"both {name + '='!r} and {name + ':'!r}" if marks else f"neither {name + '='!r} nor {name + ':'!r}"
         raise ValueError(
-            f"a SequenceLabeler whose segments have the feature {name!r} both in lists and in dicts cannot be exported"
+            f"a SequenceLabeler whose segments have the feature {name!r} cannot be exported where {found} begin "
+            "features that may be its text, in lists or in dicts: the runtime needs one of the two"
         )
-    return (name + found[0]).encode("utf-8", "surrogatepass")
+    beginning = name + marks[0]
+    others = [other for other in seen if other.startswith(beginning) and other != beginning]
+    others += [name] * (marks[0] == ":" and name in seen)
+    if others:
+        raise ValueError(
+            f"a SequenceLabeler whose segments have the feature {name!r} cannot be exported: the runtime takes each "
+            f"attribute that begins with {beginning!r} as its text, and {others[0]!r} gave such ones that are not"
+        )
+    return beginning.encode("utf-8", "surrogatepass")
+
+
+def _makes_names(beginning: str, own: list[int], phrases: Phrases, encoder: FeatureEncoder) -> bool:
+    """Whether what is behind the beginning of a feature makes a name of phrases."""
+    texts = [text.removeprefix(beginning) for text in encoder.feature_names if text.startswith(beginning)]
+    return any(MADE[phrases.sources[k][1]](text) in phrases.numbers[k] for k in own for text in texts)
 
 
 def add_segments(file: RuntimeFile, model: SequenceModel, weights: Floats, form: Form, phrases: PhraseTables) -> None:

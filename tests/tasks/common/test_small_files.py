@@ -103,6 +103,19 @@ def test_a_stream_that_takes_no_bytes_is_named():
         model.save(Full())
 
 
+@pytest.mark.parametrize("n", [0, -1, True, False, 10**9])
+def test_a_stream_that_says_an_impossible_number_of_bytes_is_refused(n):
+    class Wrong(Wire):
+        def write(self, data):
+            assert not self.contents, "it was asked again"
+            self.contents += data
+            return n
+
+    model = tasks.SequenceLabeler(C=1.0, random_state=0).fit([["a", "b"]], [["x", "y"]])
+    with pytest.raises(OSError, match=rf"<stream>: write returned {n} for \d+ bytes"):
+        model.save(Wrong())
+
+
 @each
 def test_files_are_bytes_and_streams_too(case, tmp_path):
     model = case.fit(**case.passes(1))
