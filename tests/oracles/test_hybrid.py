@@ -749,7 +749,8 @@ def log_orders(hybrid, nodes):
     for k, (name, depth, _) in enumerate(nodes):
         if name not in hybrid.lists:
             continue
-        below = [*itertools.takewhile(lambda node: node[1] > depth, nodes[k + 1 :])]
+        end = next((t for t in range(k + 1, len(nodes)) if nodes[t][1] <= depth), len(nodes))
+        below = nodes[k + 1 : end]
         starts = [t for t, node in enumerate(below) if node[1] == depth + 1]
         parts = [below[a:b] for a, b in itertools.pairwise([*starts, len(below)])]
         total += math.lgamma(1 + sum(not any(words for *_, words in part) for part in parts))

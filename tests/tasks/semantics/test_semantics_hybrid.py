@@ -965,9 +965,12 @@ def test_slots_of_lists_share_features(tmp_path):
     assert len(grown.units.slots) - grown.layout.n_slots == len(hybrid.units.slots) - hybrid.layout.n_slots + 4
 
 
+CITIES = ["rome", "oslo", "bonn", "lima", "cairo"]
+
+
 def test_a_list_that_has_a_form_with_a_constant_is_learnt():
     X, y = [], []
-    for a, b in itertools.permutations("rome oslo bonn lima cairo".split(), 2):
+    for a, b in itertools.permutations(CITIES, 2):
         X += [f"flights from {a} to {b}", f"flights to {b} from {a}", f"cheap flights to {b} from {a}"]
         y += [f"q(and(from({a}),to({b})))", f"q(and(to({b}),from({a})))", f"q(and(cheap(f),to({b}),from({a})))"]
         X.append(f"flights from {a} cheap")
@@ -977,7 +980,7 @@ def test_a_list_that_has_a_form_with_a_constant_is_learnt():
 
 def test_probabilities_of_equal_arguments_do_not_depend_on_k():
     X, y = [], []
-    for a, b, c in itertools.permutations("rome oslo bonn lima cairo".split(), 3):
+    for a, b, c in itertools.permutations(CITIES, 3):
         X += [f"flights from {a} to {b} via {c}", f"flights to {b} from {a}", f"flights via {c} to {b}"]
         y += [f"q(and(from({a}),to({b}),via({c})))", f"q(and(to({b}),from({a})))", f"q(and(via({c}),to({b})))"]
     model = SemanticParser(random_state=0).fit(X[::2], y[::2])
