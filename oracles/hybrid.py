@@ -20,10 +20,11 @@ which is found by all numbers (m, c, words) that parts of the best derivations m
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import pairwise, takewhile
+from itertools import pairwise, product, takewhile
+from math import lgamma
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -207,7 +208,7 @@ class HybridTrees(Oracle):
         self.arity = np.array([unit.n_slots for unit in units.units], dtype=np.int64)
         self._with_slots = np.flatnonzero(self.arity)
         self.lists = units.lists if shared else set[str]()
-        self._is_list = np.array([shared and units.is_list(u) for u in range(len(units.units))], dtype=bool)
+        self._is_list = np.array([shared and self._has_one_row(u) for u in range(len(units.units))], dtype=bool)
         self._kinds = np.array(units.kinds, dtype=np.int64)
         self._row: list[int] = rows.tolist()
         self._inner, self._leaves = self._fillings()
@@ -219,6 +220,10 @@ class HybridTrees(Oracle):
         self.bytes_of_forest = 1000 + 20 * len(self._inner)
         self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}
+
+    def _has_one_row(self, unit: int) -> bool:
+        """Whether a unit is a list whose slots share their features, as they must where arguments change places."""
+        return self.units.is_list(unit) and len({self.slot_rows[slot] for slot in self.units.slots_of(unit)}) == 1
 
     def _fillings(self) -> tuple[NDArray[np.int64], dict[int, NDArray[np.int64]]]:
         """Rows ``(slot, unit, pair)`` of all that may fill a slot: of units with slots, and of each leaf."""
@@ -421,26 +426,31 @@ class HybridTrees(Oracle):
         copies: Sequence[Copy] = (),
         priors: dict[Meaning, float] | None = None,
         hidden: Container[int] = (),
+        *,
+        is_summed: bool = True,
     ) -> Forest:
         """The forest of some meanings, whose common parts are there once; KeyError if one has a unit that is not known.
 
         A name may be said by a copy, too; those of `hidden` by nothing else. `priors` are added to the scores of the
-        meanings.
+        meanings. Where m arguments of a list are equal, m! ways to fill its slots are one derivation: the meaning's
+        prior is less by log m!, unless the forest is not `is_summed`.
         """
         units = self.units
         nodes: list[int] = []
         slots: list[Any] = []
-        place: dict[Meaning, list[int]] = {}
+        # From a part to its nodes, by the log of how often they have each derivation.
+        place: dict[Meaning, dict[float, list[int]]] = {}
+        number_of = ListNumbers(self.lists)
         spans: dict[int, tuple[int, int]] = {}
         copied: dict[Meaning, list[Copy]] = defaultdict(list)
         for copy in copies:
             copied[copy.tree].append(copy)
         roots, prior_of, unknown = [], [], []
 
-        def filling(slot: int, part: Meaning) -> list[tuple[int, int]]:
+        def filling(slot: int, filled: Iterable[int]) -> list[tuple[int, int]]:
             may = units.takes.get(slot, ())
             found = []
-            for node in place[part]:
+            for node in filled:
                 unit = nodes[node] if node not in spans else self._examples[nodes[node]]
                 if unit in may:
                     found.append((node, self.pair(slot, unit)))
@@ -456,30 +466,35 @@ class HybridTrees(Oracle):
                 ways = [way for way in units.splits(node) if way[0] not in hidden]
                 if not ways and not own_copies:
                     unknown.append(units.split(node)[0])
-                    place[node] = []
+                    place[node] = {}
                     continue
                 if not is_done:
                     waiting += [(node, True), *[(part, False) for _, parts in ways for part in parts]]
                     continue
                 ways = [way for way in ways if all(place[part] for part in way[1])]
-                place[node] = list(range(len(nodes), len(nodes) + len(ways) + len(own_copies)))
+                found = place[node] = defaultdict(list)
                 for number, parts in ways:
-                    nodes.append(number)
-                    own = zip(units.slots_of(number), parts, strict=True)
-                    slots.append([(self.slot_rows[slot], filling(slot, part)) for slot, part in own])
+                    own = log_repeated(map(number_of, parts)) if is_summed and self._is_list[number] else 0.0
+                    # One node for each choice of how often the parts have each derivation: nearly always one.
+                    for chosen in product(*[place[part].items() for part in parts]):
+                        found[sum([own, *[log for log, _ in chosen]])].append(len(nodes))
+                        nodes.append(number)
+                        pairs = zip(units.slots_of(number), chosen, strict=True)
+                        slots.append([(self.slot_rows[slot], filling(slot, filled)) for slot, (_, filled) in pairs])
                 for copy in own_copies:
+                    found[0.0].append(len(nodes))
                     spans[len(nodes)] = copy.begin, copy.end
                     nodes.append(copy.kind)
                     slots.append([])
             if not place[tree]:
                 raise KeyError(unknown[0])
-            found = filling(ROOT, tree)
-            roots += found
-            if priors is not None:
-                prior_of += [priors[tree]] * len(found)
+            for log, filled in place[tree].items():
+                fitting = filling(ROOT, filled)
+                roots += fitting
+                prior_of += [(0.0 if priors is None else priors[tree]) - log] * len(fitting)
         kinds = [number if k in spans else units.kinds[number] for k, number in enumerate(nodes)]
         lists = [Order.ANY_ORDER if k not in spans and self._is_list[u] else Order.PLAIN for k, u in enumerate(nodes)]
-        return Forest(nodes, kinds, slots, roots, spans, None if priors is None else prior_of, lists)
+        return Forest(nodes, kinds, slots, roots, spans, prior_of, lists)
 
     def meant(self, words: Sequence[str]) -> Forest:
         """The forest of all that a sentence may mean."""
@@ -538,7 +553,7 @@ class HybridTrees(Oracle):
         if isinstance(known, Parse):
             return known
         encoded, copies, _, hidden = self._read_sentence(x)
-        forest = self.known(known, copies, known if isinstance(known, dict) else None, hidden)
+        forest = self.known(known, copies, known if isinstance(known, dict) else None, hidden, is_summed=False)
         found = next(self._search(encoded, forest, copies, w), None)
         if found is None:
             raise ValueError("none of its meanings has a derivation over the sentence, or scores overflow")
@@ -894,6 +909,30 @@ class HybridTrees(Oracle):
                 waiting += reversed(below)
 
 
+class ListNumbers:
+    """Numbers of meanings: equal for those that differ in the order of the arguments of lists."""
+
+    def __init__(self, names: Container[str]) -> None:
+        self.names = names
+        self._number: dict[Any, int] = {}
+        self._met: dict[Meaning, int] = {}
+
+    def __call__(self, tree: Meaning) -> int:
+        found = self._met.get(tree)
+        if found is None:
+            key: Any = tree
+            if not isinstance(tree, str):
+                parts = [*map(self, tree[1:])]
+                key = tree[0], *(sorted(parts) if tree[0] in self.names else parts)
+            found = self._met[tree] = self._number.setdefault(key, len(self._number))
+        return found
+
+
+def log_repeated(numbers: Iterable[int]) -> float:
+    """The sum of log m! over the numbers that are there m times."""
+    return sum(lgamma(m + 1) for m in Counter(numbers).values())
+
+
 def is_text(found: tuple[Derivation, Any, Any]) -> bool:
     """Whether its meaning is no deeper than text may be."""
     return all(depth < MAX_DEPTH for _, depth, _ in found[0].nodes)
@@ -911,7 +950,7 @@ def rows_of_slots(units: MeaningUnits, *, by_name: bool = False) -> list[int]:
     """Rows of features of slots: of relations of one name with several numbers of arguments, one for all of theirs.
 
     Where constants belong to a relation, as in ``call(filter,_1,_2)``, its name says too little: each slot has its own
-    row, unless `by_name`.
+    row, unless `by_name`. Those of a list share one, as any argument may fill any.
     """
     arities: dict[str, set[int]] = defaultdict(set)
     is_plain = [by_name or unit.label == unit.name for unit in units.units]
@@ -920,7 +959,8 @@ def rows_of_slots(units: MeaningUnits, *, by_name: bool = False) -> list[int]:
             arities[unit.name].add(len(unit.places or ()))
     rows: dict[Any, int] = {}
     owners = [(units.units[u].name, u, s) for u, s in units.slots]
-    may_share = [is_plain[u] and len(arities[name]) > 1 for name, u, _ in owners]
+    is_list = [not by_name and units.is_list(u) for u in range(len(units.units))]
+    may_share = [is_list[u] or (is_plain[u] and len(arities[name]) > 1) for name, u, _ in owners]
     return [rows.setdefault(o[0] if share else o[1:], len(rows)) for o, share in zip(owners, may_share, strict=True)]
 
 

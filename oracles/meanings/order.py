@@ -2,28 +2,24 @@
 
 Two arguments a and b stand so by the log of how often relations like theirs do, and by the log of how often arguments
 of the list stand as the words do that say them: the two are added up, as if each were all that is known.
-
-Lists whose arguments are distinct in training have distinct arguments: a city that a sentence names twice fills one.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from math import log
 
 from structsvm.oracles.meanings.lexicon import Lexicon
-from structsvm.structures.meanings import Meaning, head, in_one_order, ordered_pairs
+from structsvm.structures.meanings import Meaning, head, ordered_pairs
 
 # Added to what is counted.
 SMOOTHING = 0.5
-# A list has distinct arguments if this many were met, and no more than one in `RARELY` of them has equal ones.
-FEWEST_LISTS, RARELY = 20, 200
 
 
 class ListOrder:
-    """Writes the arguments of lists in the order of training, equal ones once where training has distinct ones.
+    """Writes the arguments of lists in the order of training.
 
     Parameters
     ----------
@@ -46,36 +42,15 @@ class ListOrder:
         self.names = names
         self.odds = {name: log((n + SMOOTHING) / (others + SMOOTHING)) for name, (n, others) in follows.items()}
         self.n_before: Counter[tuple[str, tuple[str, ...], tuple[str, ...]]] = Counter()
-        n_lists, n_equal = Counter[str](), Counter[str]()
-        sizes: dict[str, set[int]] = defaultdict(set)
         for name, *parts in chain.from_iterable(lists_in(tree, names) for tree in trees):
             self.n_before.update((str(name), *pair) for pair in ordered_pairs([*map(head, parts)]))
-            n_lists[str(name)] += 1
-            n_equal[str(name)] += len(self._distinct(parts)) < len(parts)
-            sizes[str(name)].add(len(parts))
-        # From lists of distinct arguments to the numbers of them that there may be.
-        self.distinct = {
-            name: sizes[name] for name, n in n_lists.items() if n >= max(FEWEST_LISTS, RARELY * n_equal[name])
-        }
 
     def sorted(self, tree: Meaning) -> Meaning:
         """The same meaning with the arguments of lists in order; they come in the order of their words."""
         if isinstance(tree, str):
             return tree
         name, *parts = tree[0], *map(self.sorted, tree[1:])
-        return name, *(self._placed(name, self._once(name, parts)) if name in self.names else parts)
-
-    def _once(self, name: str, parts: list[Meaning]) -> list[Meaning]:
-        """Arguments of a list without repetitions, where there may be so many."""
-        once = self._distinct(parts)
-        return once if len(once) in self.distinct.get(name, ()) else parts
-
-    def _distinct(self, parts: Iterable[Meaning]) -> list[Meaning]:
-        """The first of equal arguments, lists in any order within them."""
-        first: dict[Meaning, Meaning] = {}
-        for part in parts:
-            first.setdefault(in_one_order(part, self.names), part)
-        return [*first.values()]
+        return name, *(self._placed(name, parts) if name in self.names else parts)
 
     def _placed(self, name: str, parts: Sequence[Meaning]) -> list[Meaning]:
         """Arguments of a list, one after the other where it fits best between those before it."""

@@ -731,3 +731,54 @@ def test_phrases_of_a_lexicon():
     for text in ("other('a')", "f(k('a'))", "bare"):
         with pytest.raises(ValueError, match=r"the lexicon says .* for 'x', which is like no name in the meanings"):
             Lexicon(units, {}, [], (), {("x",): parse_meaning(text)})
+
+
+# Arguments in any order: equal ones in slots of their own, and in one; and a form with a constant.
+REPEATED = [*LISTS[:3], parse_meaning("and(f(a),f(b))")]
+SHARING = [*REPEATED, parse_meaning("k(and(f(a),f(a)))"), parse_meaning("k(h())")]
+CONSTANT = [
+    parse_meaning(text)
+    for a, b in itertools.permutations("abcde", 2)
+    for text in (f"and(f({a}),g({b}))", f"and(g({b}),f({a}))", f"and(c(x),g({b}),f({a}))", f"and(f({a}),c(x))")
+]
+
+
+def log_orders(hybrid, nodes):
+    """The log of in how many orders a derivation's lists have arguments without words, which have none."""
+    total = 0.0
+    for k, (name, depth, _) in enumerate(nodes):
+        if name not in hybrid.lists:
+            continue
+        end = next((t for t in range(k + 1, len(nodes)) if nodes[t][1] <= depth), len(nodes))
+        below = nodes[k + 1 : end]
+        starts = [t for t, node in enumerate(below) if node[1] == depth + 1]
+        parts = [below[a:b] for a, b in itertools.pairwise([*starts, len(below)])]
+        total += math.lgamma(1 + sum(not any(words for *_, words in part) for part in parts))
+    return total
+
+
+@pytest.mark.parametrize(("trees", "words"), [(REPEATED, "x y x"), (SHARING, "x y x")])
+def test_sums_have_each_derivation_of_a_list_once(trees, words):
+    words = words.split()
+    hybrid = trees_of(trees, words)
+    w = np.random.default_rng(0).normal(size=hybrid.n_features)
+    scores, meanings = defaultdict(list), {}
+    for derivation in hybrid.derivations(words, w):
+        meaning = in_one_order(derivation.meaning, hybrid.lists)
+        scores[meaning].append(derivation.score - log_orders(hybrid, derivation.nodes))
+        meanings[meaning] = derivation.meaning
+    for meaning, own in scores.items():
+        for order in (meaning, meanings[meaning]):
+            assert hybrid.log_sum(words, w, [order]) == pytest.approx(np.logaddexp.reduce(own), abs=1e-9)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_meaning_is_no_more_than_all_where_a_list_has_a_form_with_a_constant(by_name):
+    hybrid = trees_of(CONSTANT, ["x", "y"], by_name=by_name)
+    assert hybrid.lists == {"and"} and {"and", "and(c(x),_1,_2)"} <= {unit.label for unit in hybrid.units.units}
+    for seed in range(20):
+        w = np.random.default_rng(seed).normal(size=hybrid.n_features)
+        for meaning in CONSTANT[:3]:
+            assert hybrid.log_sum(["x", "y"], w, [meaning]) < hybrid.log_sum(["x", "y"], w)
+        # All that is found is no more than all there is.
+        assert sum(p for _, p in hybrid.kbest(["x", "y"], w, 100)) < 1.0 + 1e-9

@@ -963,3 +963,28 @@ def test_slots_of_lists_share_features(tmp_path):
     parser.partial_fit(["d a"], ["run(or(c,d,a))"])
     grown = parser.model_.hybrid
     assert len(grown.units.slots) - grown.layout.n_slots == len(hybrid.units.slots) - hybrid.layout.n_slots + 4
+
+
+CITIES = ["rome", "oslo", "bonn", "lima", "cairo"]
+
+
+def test_a_list_that_has_a_form_with_a_constant_is_learnt():
+    X, y = [], []
+    for a, b in itertools.permutations(CITIES, 2):
+        X += [f"flights from {a} to {b}", f"flights to {b} from {a}", f"cheap flights to {b} from {a}"]
+        y += [f"q(and(from({a}),to({b})))", f"q(and(to({b}),from({a})))", f"q(and(cheap(f),to({b}),from({a})))"]
+        X.append(f"flights from {a} cheap")
+        y.append(f"q(and(from({a}),cheap(f)))")
+    assert SemanticParser(random_state=0).fit(X, y).score(X, y) == 1.0
+
+
+def test_probabilities_of_equal_arguments_do_not_depend_on_k():
+    X, y = [], []
+    for a, b, c in itertools.permutations(CITIES, 3):
+        X += [f"flights from {a} to {b} via {c}", f"flights to {b} from {a}", f"flights via {c} to {b}"]
+        y += [f"q(and(from({a}),to({b}),via({c})))", f"q(and(to({b}),from({a})))", f"q(and(via({c}),to({b})))"]
+    model = SemanticParser(random_state=0).fit(X[::2], y[::2])
+    for x in ("flights from rome from rome to oslo", "flights to oslo via rome via rome"):
+        [few], [many] = model.predict_kbest([x], k=3), model.predict_kbest([x], k=10)
+        assert few == many[:3] and len(many) == 10 and sum(p for _, p in many) < 1.0
+        assert any(meaning.count("(rome)") > 1 for meaning, _ in many)
