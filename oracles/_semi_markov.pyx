@@ -121,7 +121,7 @@ cdef class SegmentChain(LabelLattice):
     cdef int32_t[::1] from_head         # and at which node
     cdef float[::1] S                   # scores of the segments that end at a token, by length and type
     cdef double[::1] p                  # probabilities of R, V and G
-    cdef double[::1] marginals          # of the labels of each token
+    cdef double[::1] marginals          # probabilities of the labels of each token
     cdef double[::1] edges              # expected counts
     cdef double[::1] C                  # transitions from `ends` to `begins`, a row per end
     cdef double[::1] exp_C              # their exponentials

@@ -394,9 +394,25 @@ cdef class ExpectationState(WeightState):
         return 0
 
     def start_from(self, state, rows):
-        """Start from the moments in the state of a run, with the same C, on the examples of ascending rows."""
+        """Start from the moments in the state of a run, with the same C, on the examples of ascending rows.
+
+        Raises ValueError, and changes nothing, for other rows, and for arrays that cannot be of such a run.
+        """
+        if not ((np.diff(rows, prepend=-1) > 0).all() and rows.max(initial=-1) < self.n_samples):
+            raise ValueError(f"the rows of a point must be ascending numbers of {self.n_samples} examples")
         included = np.zeros(self.n_samples, dtype=bool)
         included[rows] = True
-        np.asarray(self.moments)[np.repeat(included, np.diff(self.offsets))] = state["moments"]
+        included = np.repeat(included, np.diff(self.offsets))
+        shapes = {"moments": (np.count_nonzero(included),), "entropy": (len(rows),)}
+        for name, shape in shapes.items():
+            array = state[name]
+            if array.shape != shape or array.dtype.kind != "f":
+                raise ValueError(f"array {name!r} of a point of {len(rows)} examples has shape {array.shape} and dtype "
+                                 f"{array.dtype}, expected floats of shape {shape}")
+            if not np.isfinite(array).all():
+                raise ValueError(f"array {name!r} of a point has numbers that are not finite")
+        if (state["entropy"] < 0.0).any() and "marginals" not in self.problem.offers:
+            raise ValueError("array 'entropy' of a point has numbers below 0")
+        np.asarray(self.moments)[included] = state["moments"]
         np.asarray(self.entropy)[rows] = state["entropy"]
         self.settle()

@@ -190,7 +190,7 @@ def test_charts_count_all_that_they_allocate(monkeypatch):
     nodes, x, w = oracle.segment_tables, [np.ones((50, 1))], np.zeros(oracle.n_features)
     N, n_open, n_last = len(nodes.labels), len(nodes.on), len(nodes.last)
     of_best = 50 * (2 * 8 * N + 8 * n_open + 4 * N + 4 * n_last + 2 * 4 * n_open)
-    of_sums = of_best + 50 * 8 * (2 * N + n_open)
+    of_sums = of_best + 50 * 8 * (2 * N + n_open + oracle.stride)
     monkeypatch.setattr("structsvm.oracles._semi_markov.MAX_CHART_BYTES", of_best - 1)
     with pytest.raises(ValueError, match=f"needs a chart of {of_best} bytes"):
         oracle.chain(x)

@@ -49,15 +49,44 @@ def test_a_point_of_a_part_is_one_of_the_whole(solver):
     assert whole.remaining < 0.02 and whole.dual <= afresh.primal and afresh.dual <= whole.primal
 
 
+OTHER_ROWS = [
+    (np.append(ROWS[:-1], 40), "ascending numbers of 40 examples"),
+    (ROWS[::-1].copy(), "ascending numbers of 40 examples"),
+    (ROWS - 2, "ascending numbers of 40 examples"),
+    (ROWS[:3], "a point of 3 examples has others"),
+]
+
+
+@pytest.mark.parametrize(("rows", "error"), OTHER_ROWS)
+def test_distributions_of_other_examples_are_refused(rows, error):
+    point = trained(ConditionalLikelihood(random_state=0).start(problem_of(ConditionalLikelihood, ROWS)), 2).get_point()
+    whole = ConditionalLikelihood(random_state=0).start(problem_of(ConditionalLikelihood, range(40)))
+    with pytest.raises(ValueError, match=error.replace("has others", "has shape")):
+        whole.start_from(point, rows)
+    assert not whole.get_state()["moments"].any()
+
+
 @pytest.mark.parametrize(
-    ("rows", "error"),
+    ("name", "change", "error"),
     [
-        (np.append(ROWS[:-1], 40), "ascending numbers of 40 examples"),
-        (ROWS[::-1].copy(), "ascending numbers of 40 examples"),
-        (ROWS - 2, "ascending numbers of 40 examples"),
-        (ROWS[:3], "a point of 3 examples has others"),
+        ("moments", lambda a: a[:-1], "array 'moments' of a point of .* has shape"),
+        ("moments", lambda a: a[:1], "array 'moments' of a point of .* has shape"),
+        ("moments", lambda a: a * np.nan, "array 'moments' of a point has numbers that are not finite"),
+        ("moments", lambda a: a.astype(int), "expected floats of shape"),
+        ("entropy", lambda a: a[:1], "array 'entropy' of a point of .* has shape"),
+        ("entropy", lambda a: a + np.inf, "array 'entropy' of a point has numbers that are not finite"),
+        ("entropy", lambda a: a - 100.0, "array 'entropy' of a point has numbers below 0"),
     ],
 )
+def test_damaged_distributions_are_refused(name, change, error):
+    point = trained(ConditionalLikelihood(random_state=0).start(problem_of(ConditionalLikelihood, ROWS)), 2).get_point()
+    whole = ConditionalLikelihood(random_state=0).start(problem_of(ConditionalLikelihood, range(40)))
+    with pytest.raises(ValueError, match=error):
+        whole.start_from(point | {name: change(point[name])}, ROWS)
+    assert not whole.get_state()["moments"].any() and not whole.state.weights.any()
+
+
+@pytest.mark.parametrize(("rows", "error"), OTHER_ROWS)
 def test_a_point_of_other_examples_is_refused(rows, error):
     point = trained(LaRank(C=0.5, random_state=0).start(problem_of(LaRank, ROWS)), 2).get_point()
     whole = LaRank(C=0.5, random_state=0).start(problem_of(LaRank, range(40)))

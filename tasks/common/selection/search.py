@@ -114,10 +114,11 @@ class ChoiceCheckpoint(CheckpointWriter):
 
 def stored_choice(path: str | os.PathLike[str]) -> tuple[Choice | None, dict[str, Point], bool]:
     """The `Choice` that a checkpoint stores, with its points, and whether it is that of a `ChoiceCheckpoint`."""
-    file = read_model(path, kind=ChoiceCheckpoint.kind)
+    # A map, of which only the points are copied: most of the file are weights and moments that the run reads itself.
+    file = read_model(path, kind=ChoiceCheckpoint.kind, mmap=True, verify=True)
     with unsound(path, ChoiceCheckpoint.kind):
         choice = file.meta.get("choice")
-        arrays = file.under(POINTS)
+        arrays = {name: np.array(array) for name, array in file.under(POINTS).items()}
         losses = {name.partition(".")[0] for name in arrays}
         points = {loss: under(arrays, f"{loss}.") for loss in losses}
         found = {loss: (point, point.pop(ROWS)) for loss, point in points.items()}

@@ -140,6 +140,9 @@ def test_a_checkpoint_stores_the_point_of_the_other_loss(monkeypatch, tmp_path):
     assert names == {
         f"points.hamming.{name}" for name in ("rows", "cut_example", "cut_bounds", "cut_words", "cut_numbers")
     }
+    _, points, _ = selection.stored_choice(tmp_path / "c")
+    point, rows = points["hamming"]
+    assert all(array.flags.owndata for array in (rows, *point.values()))  # all else of the file is let go
     whole, model = labeler().fit(X, y), labeler(checkpoint=tmp_path / "c").fit(X, y)
     np.testing.assert_array_equal(model.emission_, whole.emission_)
     assert model.results_["hamming"].dual == whole.results_["hamming"].dual

@@ -9,6 +9,7 @@ from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.metrics import Scheme, chunk_f1
+from structsvm.oracles.semi_markov import SemiMarkovOracle
 from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.sequence.phrases import FEWEST_SEEN, Phrases, shape
 from structsvm.tasks.sequence.segments import labels_of
@@ -27,6 +28,43 @@ def in_bio(labels):
 
 def made(**params):
     return SequenceLabeler(**ONCE | params)
+
+
+# --- long segments --------------------------------------------------------------------------------
+
+
+def long_segments(*spans):
+    """Two sequences of few words, with the labels of these spans, (type, tokens)."""
+    tags = [f"{'I' if k else 'B'}-{kind}" for kind, size in spans for k in range(size)]
+    return [[f"w{i % 7}" for i in range(len(tags))]] * 2, [tags] * 2
+
+
+@pytest.mark.parametrize(
+    ("longest", "spans"),
+    [
+        (100, [("x", 300)]),
+        (200, [("x", 300)]),
+        (250, [("x", 300)]),
+        (300, [("x", 300)]),
+        (100, [("x", 50), ("y", 80)]),
+        (230, [("x", 10), ("x", 230), ("x", 10)]),
+    ],
+)
+def test_the_dual_of_long_segments_is_a_lower_bound(longest, spans):
+    """A token is inside of up to 22,500 segments, most of them less likely than floats add to 1."""
+    x, y = long_segments(*spans)
+    model = SequenceLabeler(segments=longest, C=1.0, loss="log", random_state=0).fit(x, y)
+    better = SequenceLabeler(segments=longest, C=1.0, loss="log", tol=0.01, random_state=0).fit(x, y)
+    assert model.result_.relative_gap <= 0.05 and better.result_.relative_gap <= 0.01
+    assert max(model.result_.dual, better.result_.dual) <= min(model.result_.primal, better.result_.primal)
+
+
+def test_marginals_of_long_segments_sum_to_1():
+    oracle = SemiMarkovOracle(4, 1, [[0, 1, 2, 3]], max_length=300)
+    w = np.zeros(oracle.n_features, dtype=np.float32).reshape(-1, oracle.stride)
+    w[0, 1] = 1.0
+    marginals = oracle.chain([np.ones((300, 1))]).expect(w.ravel(), 0)[1]
+    np.testing.assert_allclose(np.asarray(marginals)[:, :4].sum(axis=1), 1.0, rtol=0.0, atol=5e-7)
 
 
 # --- forms ----------------------------------------------------------------------------------------
