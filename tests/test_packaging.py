@@ -105,7 +105,7 @@ def install(folder, names=("structsvm._problem",)):
 
 
 def said(code, folder):
-    """What Python without other packages prints, with a folder first in its path."""
+    """Words that Python without other packages prints, with a folder first in its path; else its errors."""
     code = f"import sys, importlib.util\nfind = importlib.util.find_spec\nsys.path.insert(0, {str(folder)!r})\n{code}"
     run = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
     return run.stdout.split() if run.returncode == 0 else run.stderr
