@@ -93,6 +93,7 @@ if TYPE_CHECKING:
 else:  # out of the sight of type checkers, for which it would make any name an Any
 
     def __getattr__(name):
+        joined.install()  # again, if what stood in sys.meta_path at the first import was for a time
         if name in _HOMES:
             return getattr(importlib.import_module(_HOMES[name]), name)
         if name in _MODULES:

@@ -29,7 +29,7 @@ from structsvm._problem import Problem
 from structsvm.dual._dual import DualState
 from structsvm.dual._schedules import FixedSchedule, SubgradientSchedule
 from structsvm.dual._weights import WeightState
-from structsvm.execution.joined import SHARED, joined
+from structsvm.execution.joined import FINDER, LIST, SHARED, joined
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -37,6 +37,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"structsvm": "structsvm", "oracles": "structsvm/oracles", "tasks": "structsvm/tasks"}
 CYTHONS_OWN = "structsvm._shared"  # code that all compiled modules share, in the file that has them all
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 # Bytes: 1.66 million compiled, 1.50 million of Python, .15 million of the runtime in C, pages and stubs, .12 million of
 # names and hashes. What Cython writes for CPython 3.12 and later compiles to 2 % more.
 MAX_WHEEL = 3_423_000 if sys.version_info < (3, 12) else 3_515_000
@@ -70,6 +71,7 @@ def test_no_stray_top_level_package():
 
 
 def test_one_file_holds_the_compiled_modules():
+    assert importlib.util.find_spec(LIST).origin.endswith(".py")
     sources = {
         f"{package}/{path.relative_to(ROOT / folder).with_suffix('').as_posix()}".replace("/", ".")
         for folder, package in PACKAGES.items()
@@ -86,6 +88,77 @@ def test_what_the_file_lacks_is_not_found(name):
     assert importlib.util.find_spec(name) is None
     with pytest.raises(ModuleNotFoundError, match=name):
         importlib.import_module(name)
+
+
+FIRST = ("__init__.py", "_distribution.py", "execution/__init__.py", "execution/joined.py")
+
+
+def install(folder, names=("structsvm._problem",)):
+    """Put there what is imported first, and a file that stands for the compiled modules."""
+    for name in FIRST:
+        target = folder / "structsvm" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(folder_of("structsvm") / name, target)
+    (folder / "structsvm" / f"_shared{SUFFIX}").touch()
+    (folder / "structsvm" / "_compiled.py").write_text(f"NAMES = {names!r}\n", encoding="utf-8")
+    return folder
+
+
+def said(code, folder):
+    """Words that Python without other packages prints, with a folder first in its path; else its errors."""
+    code = f"import sys, importlib.util\nfind = importlib.util.find_spec\nsys.path.insert(0, {str(folder)!r})\n{code}"
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+    return run.stdout.split() if run.returncode == 0 else run.stderr
+
+
+def test_modules_of_an_older_import_are_not_mixed_with_a_new_one(tmp_path):
+    old, new = install(tmp_path / "old"), install(tmp_path / "new", ("structsvm._problem", "structsvm._state"))
+    code = (
+        "import structsvm\nfirst = structsvm\nprint(find('structsvm._problem').origin, find('structsvm._state'))\n"
+        "for name in [name for name in sys.modules if name.startswith('structsvm')]: del sys.modules[name]\n"
+        f"sys.path[0] = {str(new)!r}\nimport structsvm\n"
+        "for name in ('_problem', '_state'): print(find(f'structsvm.{name}').origin)\n"
+        "getattr(first, 'Absent', 0)\nprint(find('structsvm._problem').origin)\n"
+        "print(sum(type(finder).__name__ == 'Finder' for finder in sys.meta_path))\n"
+    )
+    before, after = (str(folder / "structsvm" / f"_shared{SUFFIX}") for folder in (old, new))
+    assert said(code, old) == [before, "None", after, after, after, "1"]
+
+
+def test_a_file_of_an_older_version_does_not_win(tmp_path):
+    stale = install(tmp_path) / "structsvm" / f"_problem{SUFFIX}"
+    stale.touch()
+    code = "print(find('structsvm._problem').origin)"
+    assert said(code, tmp_path) == [str(stale.with_name(f"_shared{SUFFIX}"))]
+
+
+@pytest.mark.parametrize("lost", ["_compiled.py", f"_shared{SUFFIX}", None])
+def test_an_incomplete_installation_says_so(tmp_path, lost):
+    install(tmp_path, ("structsvm._problem",) if lost else ())
+    if lost:
+        (tmp_path / "structsvm" / lost).unlink()
+    for code in ("import structsvm._problem", "import structsvm\nfind('structsvm._optional')"):
+        end = said(code, tmp_path).splitlines()[-1]
+        assert end.startswith(
+            "ImportError: structsvm is installed incompletely; install it anew. It has no structsvm._"
+        )
+        assert (lost or "_compiled.py").partition(".")[0] in end
+    assert said("import structsvm\nprint(find('structsvm.absent'))", tmp_path) == ["None"]
+
+
+def test_a_list_without_names_is_not_one(tmp_path):
+    (install(tmp_path) / "structsvm" / "_compiled.py").write_text("", encoding="utf-8")
+    assert "install it anew. It has no structsvm._compiled" in said("import structsvm._problem", tmp_path)
+
+
+def test_the_finder_comes_back():
+    """Where sys.meta_path was another one for a while, in which the package was imported first."""
+    with mock.patch.object(sys, "meta_path", [finder for finder in sys.meta_path if finder is not FINDER]):
+        assert FINDER not in sys.meta_path
+        structsvm.load  # noqa: B018
+        assert sys.meta_path[0] is FINDER
+        structsvm.load  # noqa: B018
+        assert sys.meta_path.count(FINDER) == 1
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -157,20 +157,20 @@ class SemiMarkov(Summed):
         possible(values)
         return y
 
-    def batch(self, scores: Scores) -> Segments:
+    def _batch(self, scores: Scores) -> Segments:
         return _segments_of(scores)
 
-    def log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
+    def _log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
         return _log_sums(*_tables(scores, entry))
 
-    def expect(
+    def _expect(
         self, scores: Scores, log_z: Values, truth: Labels | None = None, known: Values | None = None
     ) -> tuple[Floats, ...]:
         parts, (n, K) = np.empty_like(scores.parts[0]), (len(log_z), scores.parts[0].shape[3])
-        batch, steps, (start, end) = self.batch(scores), np.zeros((n, K, K)), np.zeros((2, n, K))
+        batch, steps, (start, end) = self._batch(scores), np.zeros((n, K, K)), np.zeros((2, n, K))
         wide = batch.sums(self.n_threads, log_z, parts, steps, (start, end), truth, known)
         for entry in wide:
-            log_z[entry], *found = self.log_sums(scores, entry)
+            log_z[entry], *found = self._log_sums(scores, entry)
             parts[entry] = 0
             parts[entry, : len(found[0])], steps[entry] = found
         batch.finish_wide(wide)

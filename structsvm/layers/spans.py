@@ -131,21 +131,21 @@ class Spans(Summed):
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == np.maximum(2 * scores.lengths - 1, 0).sum())
 
-    def batch(self, scores: Scores) -> Brackets:
+    def _batch(self, scores: Scores) -> Brackets:
         return _brackets(scores)
 
-    def log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
+    def _log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
         return _log_sums(*_tables(scores, entry))
 
-    def expect(
+    def _expect(
         self, scores: Scores, log_z: Values, truth: Labels | None = None, known: Values | None = None
     ) -> tuple[Floats, ...]:
         spans, *shared = scores.parts
         parts, rules = np.empty_like(spans), np.zeros((len(log_z), *(shared[0].shape[1:] if shared else (1, 1, 1))))
-        batch = self.batch(scores)
+        batch = self._batch(scores)
         wide = batch.sums(self.n_threads, log_z, parts, rules, None, truth, known)
         for entry in wide:
-            log_z[entry], *found = self.log_sums(scores, entry)
+            log_z[entry], *found = self._log_sums(scores, entry)
             parts[entry], size = 0, len(found[0])
             parts[entry, :size, :size], rules[entry] = found
         batch.finish_wide(wide)

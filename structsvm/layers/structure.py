@@ -233,25 +233,25 @@ class Summed(Structure):
     n_threads: int
 
     @abstractmethod
-    def batch(self, scores: Scores) -> Entries:
+    def _batch(self, scores: Scores) -> Entries:
         """The potentials for compiled code."""
 
     @abstractmethod
-    def expect(
+    def _expect(
         self, scores: Scores, log_z: Values, truth: Labels | None = None, known: Values | None = None
     ) -> tuple[Floats, ...]:
         """Write log partitions; the expected parts, less those of known outputs, whose scores are written."""
 
     @abstractmethod
-    def log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
+    def _log_sums(self, scores: Scores, entry: int) -> tuple[float, Values, Values]:
         """Log partition of an entry and its expected parts, by sums of logs."""
 
     def sums(self, scores: Scores, *, marginals: bool = True) -> tuple[Values, Parts]:
         log_z = np.empty(len(scores.lengths))
         if marginals:
-            return log_z, self.expect(scores, log_z)
-        for entry in self.batch(scores).sums(self.n_threads, log_z, None, None):
-            log_z[entry] = self.log_sums(scores, entry)[0]
+            return log_z, self._expect(scores, log_z)
+        for entry in self._batch(scores).sums(self.n_threads, log_z, None, None):
+            log_z[entry] = self._log_sums(scores, entry)[0]
         return log_z, ()
 
     def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
@@ -259,7 +259,7 @@ class Summed(Structure):
         if scores.truth is None:
             return super().sums_less(scores, y)
         log_z, known = np.empty(len(y)), np.empty(len(y))
-        counts = self.expect(scores, log_z, scores.truth, known)
+        counts = self._expect(scores, log_z, scores.truth, known)
         return log_z, possible_truths(known), counts
 
 

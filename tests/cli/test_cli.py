@@ -614,6 +614,12 @@ assert not heavy, heavy
     assert done.returncode == 0, done.stderr
 
 
+def test_the_command_line_starts_without_what_a_server_needs():
+    code = "import structsvm.cli, sys; sys.exit(str({'logging', 'asyncio', 'http'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip() == "set()"
+
+
 @pytest.mark.filterwarnings("default::structsvm.AdviceWarning")
 @pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 def test_conll2000_reaches_the_thesis(tmp_path):

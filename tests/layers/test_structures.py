@@ -34,6 +34,7 @@ from structsvm.layers import (
     softmax_margin,
     sparsemap,
 )
+from structsvm.layers.structure import Structure
 
 LENGTHS = np.array([4, 0, 1, 3])
 LOSSES = {
@@ -885,3 +886,9 @@ def test_the_best_output_with_a_part_is_the_first_of_the_k_best_that_has_it(stru
     found = np.take_along_axis(values.reshape(2, 200, *[1] * (best.ndim - 1)), first[:, None], axis=1)[:, 0]
     np.testing.assert_allclose(found[has.any(axis=1)], best[has.any(axis=1)], rtol=1e-12)
     assert has.any(axis=1).sum() > 40
+
+
+@pytest.mark.parametrize("structure", [Chain, SemiMarkov, Spans])
+def test_what_computes_sums_is_not_public(structure):
+    public = {name for name in dir(structure) if not name.startswith("_")}
+    assert public - set(dir(Structure)) == {"part_names"}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
 
 LOOPBACK = "127.0.0.1"
 
@@ -31,6 +33,8 @@ def run(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
     OSError
         If the port is taken, or the address is not of this machine.
     """
+    import logging
+
     import uvicorn
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

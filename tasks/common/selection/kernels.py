@@ -69,8 +69,7 @@ class KernelPart(Part):
 
     def __init__(self, search: KernelSearch, kernel: Kernel, train: Integers, test: Integers, near: Any = None) -> None:
         examples = search.examples
-        self.kernel, self.X, self.run, self.base = kernel, precise(kernel, examples.rows), None, None
-        self.rows, self.held_out = train, test
+        self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, examples.rows), train, None, None
         self.model = search.model.copy()
         self.model.machine.kernel = kernel
         self.model.machine.column_scale = None  # the search's rows are in their units

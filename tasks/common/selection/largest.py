@@ -11,9 +11,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from structsvm.tasks.common.selection.search import LONGEST, Held, Search, difference, round_values
+from structsvm.tasks.common.selection.search import LONGEST, Search, difference, round_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from structsvm.solvers.choosing import Row
     from structsvm.tasks.common.model import TaskModel
     from structsvm.tasks.common.selection.choice import Choice
-    from structsvm.tasks.common.selection.search import Part
+    from structsvm.tasks.common.selection.search import Held, Part
 
 # Where the path begins, in units of where it begins with many examples; and how many values it has
 # unless scores still rise.
@@ -72,16 +70,8 @@ class LargestSearch(Search):
 
     def rank(self, row: Row) -> tuple[float, float]:
         """The key that sorts rows: first those as good as the best, the largest C first; then the others."""
-        change, error = difference(self._by_group(self.helds[self._best()]), self._by_group(self.helds[row.C]))
+        change, error = difference(self.helds[self._best()], self.helds[row.C])
         return (0.0, -row.C) if change >= -error else (1.0, row.C)
-
-    def _by_group(self, held: Held) -> Held:
-        """Scores per group of held-out examples, as records of one document: its examples are not independent."""
-        groups = self.examples.groups
-        if groups is None:
-            return held
-        own = np.unique(groups[self.rows], return_inverse=True)[1]
-        return Held(held.metric, *(np.bincount(own, weights=sums).astype(np.float64) for sums in held[1:]))
 
     def _best(self) -> float:
         """The value with the best score."""

@@ -298,8 +298,6 @@ class Search:
         The training that runs.
     held : Held
         How the held-out examples were predicted at the best value.
-    rows : ndarray of int
-        Their indices.
     models : list of TaskModel
         Per split of the examples, the model at the best value.
     may_grow, grows : bool
@@ -318,7 +316,6 @@ class Search:
     whole: Search | None = None
     model: Any
     examples: Any
-    rows: Integers
 
     def __init__(
         self, model: TaskModel, examples: Examples, solver: Solver, values: Sequence[float] | None = None
@@ -467,12 +464,8 @@ class Search:
 
     def _scores(self, parts: Sequence[Part]) -> Held:
         """How the held-out examples of parts are predicted."""
-        scores = [part.held_out_scores() for part in parts]
-        held = joined(scores)
+        held = joined([part.held_out_scores() for part in parts])
         self.metric, self.n_held_out = held.metric, len(held.numerator)
-        self.rows = np.concatenate(
-            [part.held_out for part, own in zip(parts, scores, strict=True) if own.metric == held.metric]
-        )
         if self.repeats > 1:
             times = self.n_held_out // len(np.unique(np.concatenate([part.held_out for part in parts])))
             self.n_held_out //= times

@@ -549,10 +549,9 @@ def test_of_values_that_score_the_same_the_one_with_the_least_log_loss_is_chosen
     assert search.choice_of(3.0).C == 1.0  # in a tie the least
 
 
-def of_few(rights, groups=None):
+def of_few(rights):
     """A search that has tried values, by which of eight held-out sequences are right."""
     search = LargestSearch.__new__(LargestSearch)
-    search.examples, search.rows = SimpleNamespace(groups=groups), np.arange(8)
     search.metric, search.n_held_out, search.values = "records", 8, None
     helds = {C: Held("records", np.array(of), np.ones(8)) for C, of in rights.items()}
     search.helds, search.kept = helds, {C: ([f"model {C:g}"], [{}]) for C in helds}
@@ -566,13 +565,6 @@ def test_of_values_that_few_examples_cannot_tell_apart_the_largest_is_chosen():
     assert search.choice_of(10.0).C == 10.0
     assert (search.held, search.models) == (search.helds[10.0], ["model 10"])
     assert search.kept.keys() == {3.0, 10.0, 30.0}  # values below the best are no longer needed
-
-
-def test_records_of_one_document_are_not_independent():
-    rights = {3.0: [1] * 8, 10.0: [0] * 3 + [1] * 5}
-    for groups, best in ((None, 3.0), (np.arange(8), 3.0), (np.array([4, 4, 4, 1, 1, 1, 1, 1]), 10.0)):
-        search = of_few(rights, groups)
-        assert best == min(search.table, key=search.rank).C
 
 
 def test_models_of_values_that_may_yet_be_chosen_are_kept_on_the_way_down():
@@ -590,7 +582,6 @@ def test_few_sequences_have_a_path_of_their_own(monkeypatch):
     monkeypatch.setattr(LargestSearch, "_first", watched)
     few = case.fit()
     table = few.validation_["C"]
-    assert len(searches[0].rows) == len(searches[0].held.numerator)
     assert searches and len(table) <= largest.MOST and few.C_ == min(searches[0].table, key=searches[0].rank).C
     monkeypatch.setattr("structsvm.tasks.sequence.model.FEW_SEQUENCES", 0)
     searches.clear()
