@@ -615,7 +615,7 @@ def installed():
 
 @in_checkout
 def test_wheel_holds_the_package_and_nothing_else(checkout, installed):
-    wanted = {CYTHONS_OWN.replace(".", "/") + suffix for suffix in (sysconfig.get_config_var("EXT_SUFFIX"), ".txt")}
+    wanted = {SHARED.replace(".", "/") + SUFFIX, LIST.replace(".", "/") + ".py"}
     for folder, package in PACKAGES.items():
         for name in files_of(checkout / folder):
             shipped = (".py", ".pyi", ".pxd", "py.typed", ".html", ".css", ".js")
