@@ -71,9 +71,9 @@ LEAST_GAIN, MOST_OF_MARGIN, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 # The next value of a likelihood is tried after so many passes at least, once one of them no longer changes the held-out
 # score by more than noise: larger values need more of them, and fewer would favour small ones.
 LEAST_PASSES = 3
-# Quick searches: the path ends where a value surely gains no more than LEAST_BETTER in F1 or accuracy, and a value
-# is left after LEAST_PASSES that is worse than the best by this share of the standard error of the difference.
-LEAST_BETTER, SURELY_WORSE = 0.002, 0.5
+# Quick searches leave a value after LEAST_PASSES that is worse than the best by this share of the standard error of the
+# difference.
+SURELY_WORSE = 0.5
 
 
 # Prefix of the arrays of points in a checkpoint, and the name of their rows.
@@ -280,8 +280,7 @@ class Search:
     leeway : float
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
     is_quick : bool
-        Whether the path ends with a value, beyond its second, that surely gains little, and values that are worse than
-        the best are left early: of many independent examples.
+        Whether values that are worse than the best are left early: of many independent examples.
     turns : int
         Parts of many examples that are held out in turn.
     repeats : int
@@ -414,17 +413,9 @@ class Search:
         """Try values until `patience` of them follow the best."""
         try_value = partial(self.tried, self.parts, monitor=monitor)
         for best in walk(values, try_value, self.table, self.rank, self.patience, self._is_blank):
-            is_enough = self.is_quick and len(self.table) > 2 and self._gains_little()
             if best is self.table[-1]:
                 self.keep()
             self.choice = self.choice_of(self._value_of(best))
-            if is_enough:
-                break
-
-    def _gains_little(self) -> bool:
-        """Whether the last value surely gains no more than `LEAST_BETTER` over the best before."""
-        change, error = difference(self.held, self.last)
-        return change + error <= LEAST_BETTER and not is_loss(self.metric) and not self._is_blank(self.table[-1])
 
     def _value_of(self, best: Row) -> float:
         """The value to choose: of those that are hardly worse than the best, the least."""

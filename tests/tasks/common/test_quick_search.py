@@ -44,14 +44,12 @@ class Path(Search):
 @pytest.mark.parametrize(
     ("scores", "n_tried", "chosen"),
     [
-        ((2000, 2800, 2801, 3500), 3, 1.0),  # one more token of 4,000: surely less than .2 points
-        ((2000, 2001, 2800, 3500, 3600), 5, 10.0),  # the second value does not say that all are alike
-        ((2000, 2800, 2900, 3000, 3001), 5, 10.0),
+        ((2000, 2800, 2801, 3500, 3501), 5, 10.0),  # little is gained, and then more
         ((2000, 2800, 2700), 3, 0.3),  # patience
         ((0, 0, 0, 1000, 1001), 5, 10.0),  # nothing that is right says nothing
     ],
 )
-def test_a_path_ends_with_a_value_that_surely_gains_little(scores, n_tried, chosen):
+def test_a_path_ends_with_values_that_are_worse(scores, n_tried, chosen):
     path = Path(scores)
     assert len(path.table) == n_tried and chosen == path.choice.C
     assert path.parts[0].best is path.held
@@ -60,7 +58,6 @@ def test_a_path_ends_with_a_value_that_surely_gains_little(scores, n_tried, chos
 def test_other_paths_do_not():
     slow = Path((2000, 2800, 2801, 2802, 2803), is_quick=False)
     assert len(slow.table) == 5 and slow.parts[0].best is None
-    assert len(Path((2000, 1900, 1899, 1898, 1897), "log loss").table) == 5  # less is better, in other units
 
 
 @pytest.mark.parametrize(
