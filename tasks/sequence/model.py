@@ -247,7 +247,6 @@ class SequenceModel(TaskModel[LabeledSequences]):
         self.criterion = criterion_of(self.params.get("C"), examples, may_be_records=self._has_fields)
         usual = super().search(examples, solver)
         for search in usual.searches if isinstance(usual, SumSearch) else ():
-            search.is_quick = len(examples.of_weight()) >= FEW_SEQUENCES and examples.groups is None
             if not is_log(search.loss):
                 search.lowest, search.patience = LOWEST_ADDED, 1
         if not self._may_be_sparse(examples) or isinstance(usual, RivalSearch):

@@ -71,9 +71,6 @@ LEAST_GAIN, MOST_OF_MARGIN, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 # The next value of a likelihood is tried after so many passes at least, once one of them no longer changes the held-out
 # score by more than noise: larger values need more of them, and fewer would favour small ones.
 LEAST_PASSES = 3
-# Quick searches leave a value after LEAST_PASSES that is worse than the best by this share of the standard error of the
-# difference.
-SURELY_WORSE = 0.5
 
 
 # Prefix of the arrays of points in a checkpoint, and the name of their rows.
@@ -157,7 +154,6 @@ class Part:
     held_out: Integers
     races = False  # whether trainings are left early
     least_gap = LEAST_GAIN  # relative gap seen at which likelihoods are trained enough
-    best: Held | None = None  # scores of the best value, for trainings that are left if they are worse
     scores: list[Held]  # then: after each pass but the first ones, which end no training
 
     def __init__(self, model: TaskModel, examples: Examples, held_out: NDArray[np.bool_], solver: Solver) -> None:
@@ -191,7 +187,6 @@ class Part:
     def finish(self, solver: Solver, state: dict[str, NDArray[Any]], monitor: Monitor) -> None:
         """Train with the C of a state, from where it was left, until a pass gains little."""
         self.run, self.races = solver.start(self.problem, sample_weight=self.weight, base=self.base), False
-        self.best = None
         self.run.set_state(state)
         if self.run.gap_seen > self.least_gap:
             self._train(self.most_passes(solver, is_first=False), monitor)
@@ -210,16 +205,8 @@ class Part:
             may_be_steady = self.races and n_passes >= LEAST_PASSES - 1
             if is_enough or may_be_steady:
                 self.model.set_weights_from(self.run)
-            is_enough = is_enough or (may_be_steady and self._is_steady()) or self._is_worse(n_passes)
+            is_enough = is_enough or (may_be_steady and self._is_steady())
         return int(self.run.n_iter - first)
-
-    def _is_worse(self, n_passes: int) -> bool:
-        """Whether the first passes have predicted the held-out examples worse than the best value does."""
-        if self.best is None or n_passes != LEAST_PASSES:
-            return False
-        self.model.set_weights_from(self.run)
-        change, error = difference(self.best, self.held_out_scores())
-        return change < 0.0 and change <= -SURELY_WORSE * error
 
     def _is_steady(self) -> bool:
         """Whether the last pass has changed the score of the held-out examples by no more than its standard error.
@@ -279,8 +266,6 @@ class Search:
         Values that may be worse than the best so far before the path ends.
     leeway : float
         The least value is chosen whose score is hardly below the best, by so many of its standard errors.
-    is_quick : bool
-        Whether values that are worse than the best are left early: of many independent examples.
     turns : int
         Parts of many examples that are held out in turn.
     repeats : int
@@ -308,7 +293,7 @@ class Search:
     """
 
     lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
-    least_gap, is_quick, grows = LEAST_GAIN, False, False
+    least_gap, grows = LEAST_GAIN, False
     turns, repeats, enough = 1, 1, ENOUGH_EXAMPLES
     others: tuple[Chosen, ...] = ()
     states: Sequence[dict[str, NDArray[Any]]] = ()
@@ -436,8 +421,6 @@ class Search:
     def keep(self) -> None:
         """Keep what is needed of the last value, the best so far."""
         self.held, self.models = self.last, [part.model.copy() for part in self.parts]
-        if self.is_quick and len(self.parts) == 1 and not is_loss(self.metric):
-            self.parts[0].best = self.held
         self.states = [part.run.get_state() for part in self.parts if part.races]
         if self.grows and all(part.problem.groups is None for part in self.parts):
             self.states = [part.run.get_point() for part in self.parts]

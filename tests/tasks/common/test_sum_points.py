@@ -1,6 +1,4 @@
-"""Searches for C that end early: what their paths try, how long, and where training goes on from."""
-
-from types import SimpleNamespace
+"""Sums of losses: where their trainings go on from after the choice of C, and where they end."""
 
 import numpy as np
 import pytest
@@ -9,75 +7,12 @@ import structsvm
 from structsvm import ModelFileError, tasks
 from structsvm.datasets import make_sequences
 from structsvm.model_file import read_model, write_model
-from structsvm.solvers.choosing import Row
 from structsvm.tasks.common.selection import search as selection
-from structsvm.tasks.common.selection import sums
 from structsvm.tasks.common.selection.choice import ChosenSum
-from structsvm.tasks.common.selection.search import Held, Part, Search
 
 N = 4000
 X, y = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
-
-
-def held(n_right, metric="accuracy", first=0):
-    right = np.zeros(N)
-    right[first : first + n_right] = 1.0
-    return Held(metric, right, np.ones(N))
-
-
-class Path(Search):
-    """A search whose values are predicted as it is told."""
-
-    def __init__(self, scores, metric="accuracy", *, is_quick=True):
-        self.scores, self.metric, self.is_quick, self.table = iter(scores), metric, is_quick, []
-        self.parts = [SimpleNamespace(model=tasks.SequenceLabeler(), races=False, problem=None, best=None)]
-        self.parts[0].model.copy = lambda: self.parts[0].model
-        self.grows, self.n_held_out, self.patience = False, N, 1
-        self._walk([0.1, 0.3, 1.0, 3.0, 10.0], None)
-
-    def tried(self, parts, C, monitor):
-        self.last = held(next(self.scores), self.metric)
-        return Row(C, float(self.last.numerator.mean()), 0.0, 1)
-
-
-@pytest.mark.parametrize(
-    ("scores", "n_tried", "chosen"),
-    [
-        ((2000, 2800, 2801, 3500, 3501), 5, 10.0),  # little is gained, and then more
-        ((2000, 2800, 2700), 3, 0.3),  # patience
-        ((0, 0, 0, 1000, 1001), 5, 10.0),  # nothing that is right says nothing
-    ],
-)
-def test_a_path_ends_with_values_that_are_worse(scores, n_tried, chosen):
-    path = Path(scores)
-    assert len(path.table) == n_tried and chosen == path.choice.C
-    assert path.parts[0].best is path.held
-
-
-def test_other_paths_do_not():
-    slow = Path((2000, 2800, 2801, 2802, 2803), is_quick=False)
-    assert len(slow.table) == 5 and slow.parts[0].best is None
-
-
-@pytest.mark.parametrize(
-    ("now", "n_passes", "is_worse"),
-    [(2900, 3, True), (2900, 2, False), (2900, 4, False), (3000, 3, False), (3001, 3, False)],
-)
-def test_a_value_is_left_after_three_passes_that_predict_worse(now, n_passes, is_worse):
-    part = Part.__new__(Part)
-    part.run, part.model = None, SimpleNamespace(set_weights_from=lambda run: None)
-    part.held_out_scores = lambda: held(now)
-    assert not part._is_worse(n_passes)  # without a best value
-    part.best = held(3000)
-    assert part._is_worse(n_passes) == is_worse
-
-
-def test_as_many_wrong_elsewhere_are_no_reason_to_leave():
-    part = Part.__new__(Part)
-    part.run, part.model = None, SimpleNamespace(set_weights_from=lambda run: None)
-    part.best, part.held_out_scores = held(3000), lambda: held(2998, first=500)
-    assert not part._is_worse(3)
 
 
 def labeler(**params):
@@ -169,22 +104,6 @@ def test_a_forged_point_is_refused(name, change, monkeypatch, tmp_path):
     write_model(tmp_path / "c", file.kind, file.meta, arrays)
     with pytest.raises(ModelFileError, match="c: not a sound checkpoint model"):
         labeler(checkpoint=tmp_path / "c").fit(X, y)
-
-
-@pytest.mark.parametrize(("n", "are_quick"), [(999, False), (1000, True)])
-def test_searches_of_few_examples_are_not_quick(monkeypatch, n, are_quick):
-    """Their search ranks values in its own way, and takes no time."""
-
-    class Asked(Exception):
-        pass
-
-    def choose(search, monitor):
-        assert [own.is_quick for own in search.searches] == [are_quick] * 2
-        raise Asked
-
-    monkeypatch.setattr(sums.SumSearch, "choose", choose)
-    with pytest.raises(Asked):
-        labeler().fit([[["x"], ["y"]]] * n, [["a", "b"]] * n)
 
 
 def test_a_sum_that_continues_as_one_model_is_trained_as_one():
