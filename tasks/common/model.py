@@ -21,7 +21,6 @@ from structsvm.files.weight_rows import in_few_bits
 from structsvm.model_file import ModelFile, ModelFileError, name_of, read_model, under, unsound, write_model
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import LatentSVM
-from structsvm.solvers.run import LEAST_GAP
 from structsvm.stored_values import Count, Field, Names, Number, Record, Stored, Text, Value
 from structsvm.tasks.common.examples import E
 from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
@@ -157,7 +156,6 @@ class TaskModel(ABC, Generic[E]):
     needs_state: ClassVar[bool] = False  # whether a stream continues, or its attributes are read, from its state alone
     prunes: ClassVar[bool] = False  # whether weights that no output feels become 0, where C is chosen
     grows: ClassVar[bool] = False  # whether LaRank goes on, in a sum, from where the choice of C has left it
-    gap_of_sum: ClassVar[float] = LEAST_GAP  # at which the likelihood of a sum of losses is trained enough
     estimator: str
     record: ClassVar[Record]
 

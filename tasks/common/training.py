@@ -82,8 +82,6 @@ class Job(Generic[E]):
         By loss, the training state, and its rows of the examples, that the choice of C leaves to start from.
     points_file : path-like, optional
         The checkpoint that they come from.
-    is_part : bool
-        Whether the other part of a sum of losses is trained beside it.
     run : Run
     before : TaskModel or None
         The learner before it was trained on other examples than its own.
@@ -104,7 +102,6 @@ class Job(Generic[E]):
     base: Floats | KernelPoint | State | None = None
     points: dict[str, Point] = dataclasses.field(default_factory=dict)
     points_file: str | os.PathLike[str] | None = None
-    is_part: bool = False
     run: Any = None
     before: TaskModel[E] | None = None
     notes: Any = None
@@ -178,7 +175,6 @@ def train(job: Job, monitor: Monitor | None = None) -> Run:
     if job.run is None:
         start(job)
         other = other_part(job)
-        job.is_part = other is not None
         with beside(partial(finish, other), 1 if other is None else n_threads(job.solver.n_jobs)) as wait:
             solve(job, monitor)
             store(job)
@@ -314,11 +310,6 @@ def solve(job: Job, monitor: Monitor) -> None:
     """Run the solver; beyond its usual passes while they end far from the optimum, and warn if that does not help."""
     if job.run is not None and job.run.status == "interrupted":  # while it was made warm
         return
-    if job.is_part and is_log(job.learner.loss):
-        if job.run is None:
-            job.run = job.solver.start(job.problem, sample_weight=job.weight, base=job.base)
-        if not job.run.needs_rounds:
-            job.run.least_gap = job.learner.gap_of_sum
     job.run = job.solver.solve(
         job.problem, sample_weight=job.weight, base=job.base, run=job.run, monitor=monitor, passes=job.passes
     )
@@ -367,7 +358,7 @@ def other_part(job: Job, **settings: object) -> Job | None:
     solver = copy.copy(model.solver_of_loss(part.loss))
     solver.set_params(C=chosen.losses[part.loss][0], checkpoint=None, **settings)
     other = Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose)
-    other.points, other.points_file, other.is_part = job.points, job.points_file, True
+    other.points, other.points_file = job.points, job.points_file
     return other
 
 

@@ -138,10 +138,6 @@ RECORD = Record({
 # no better: half a decade more or less hardly changes the score of the sum.
 LOWEST_ADDED = 1.0
 
-# The relative gap at which the likelihood of a sum is trained enough: with twice the usual one, and half of the passes,
-# sums predict as well on all data that were tried.
-GAP_OF_SUM = 0.1
-
 # Fewer sequences than these, of which a fifth is held out, tell little of C.
 FEW_SEQUENCES = 1000
 
@@ -188,7 +184,6 @@ class SequenceModel(TaskModel[LabeledSequences]):
     template_choice: TemplateChoice | None = None  # its training's; no file has it
     groups = (TokenFeatures,)
     sums_over_known = narrows = prunes = grows = True
-    gap_of_sum = GAP_OF_SUM
     C_of_few = 1.0
     criterion: str | None = None  # its choice of C; no file has it
 

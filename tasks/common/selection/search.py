@@ -153,7 +153,6 @@ class Part:
     rows: Integers
     held_out: Integers
     races = False  # whether trainings are left early
-    least_gap = LEAST_GAIN  # relative gap seen at which likelihoods are trained enough
     scores: list[Held]  # then: after each pass but the first ones, which end no training
 
     def __init__(self, model: TaskModel, examples: Examples, held_out: NDArray[np.bool_], solver: Solver) -> None:
@@ -188,7 +187,7 @@ class Part:
         """Train with the C of a state, from where it was left, until a pass gains little."""
         self.run, self.races = solver.start(self.problem, sample_weight=self.weight, base=self.base), False
         self.run.set_state(state)
-        if self.run.gap_seen > self.least_gap:
+        if self.run.gap_seen > LEAST_GAIN:
             self._train(self.most_passes(solver, is_first=False), monitor)
         self.model.set_weights_from(self.run)
 
@@ -233,7 +232,7 @@ class Part:
             return self.run.remaining <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
         if solver.rescaling is None:
-            return self.run.gap_seen <= self.least_gap or n_passes >= most
+            return self.run.gap_seen <= LEAST_GAIN or n_passes >= most
         return self.run.gain <= LEAST_GAIN or n_passes >= most
 
     def held_out_scores(self) -> Held:
@@ -276,8 +275,6 @@ class Search:
         What is chosen with the best value.
     gap : float
         Relative gap to which likelihoods are trained at least.
-    least_gap : float
-        Relative gap, as passes see it, to which likelihoods are trained at most.
     part : Part or None
         The training that runs.
     held : Held
@@ -293,7 +290,7 @@ class Search:
     """
 
     lowest, step, longest, patience, leeway, gap = LOWEST, 1, LONGEST, PATIENCE, 0.0, LEAST_GAIN
-    least_gap, grows = LEAST_GAIN, False
+    grows = False
     turns, repeats, enough = 1, 1, ENOUGH_EXAMPLES
     others: tuple[Chosen, ...] = ()
     states: Sequence[dict[str, NDArray[Any]]] = ()
@@ -339,8 +336,6 @@ class Search:
     def choose_on(self, held_out: list[NDArray[np.bool_]], monitor: Monitor) -> Choice:
         """The choice by these splits of the examples."""
         self.parts = [Part(self.model, self.examples, rows, self.solver) for rows in held_out]
-        for part in self.parts:
-            part.least_gap = self.least_gap
         self.table: list[Row] = []
         self._explore(monitor)
         if self.parts[0].races:

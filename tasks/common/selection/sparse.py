@@ -148,7 +148,7 @@ def gained(usual: Held, rival: Held) -> tuple[float, float]:
 def more(search: Search, monitor: Monitor) -> Held:
     """How the examples of other parts than the first are predicted with the value that a search has chosen."""
     again = type(search)(search.model, search.examples, search.solver, [search.choice.C])
-    again.seed, again.turns, again.gap, again.least_gap = search.seed, TURNS, search.gap, search.least_gap
+    again.seed, again.turns, again.gap = search.seed, TURNS, search.gap
     _, *others = again.divisions()
     again.choose_on(others, monitor)
     return again.held

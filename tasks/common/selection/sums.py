@@ -43,7 +43,6 @@ class SumSearch(LossSearch):
                 search.whole = self.search
             if is_log(search.model.loss):
                 search.lowest, search.patience = LOWEST_OF_LOG, 1
-                search.least_gap = search.model.gap_of_sum
 
     @property
     def held_out(self) -> list[tuple[TaskModel, Examples]]:
