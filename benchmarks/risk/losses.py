@@ -29,17 +29,18 @@ COLUMNS = {
     "alpha": ("promise: loss at most %", "g"),
     "true": ("true parts", ".2f"),
     "mean_loss": ("conformal risk control: loss %", ".2f"),
-    "mean_found": ("parts found", ".2f"),
-    "mean_refused": ("splits refused %", ".1f"),
+    "mean_broken": ("conformal risk control: splits above %", ".1f"),
+    "mean_found": ("conformal risk control: parts found", ".2f"),
+    "mean_refused": ("conformal risk control: splits refused %", ".1f"),
     "test_loss": ("learn then test: loss %", ".2f"),
-    "test_broken": ("splits above %", ".1f"),
-    "test_found": ("parts found", ".2f"),
-    "test_refused": ("splits refused %", ".1f"),
+    "test_broken": ("learn then test: splits above %", ".1f"),
+    "test_found": ("learn then test: parts found", ".2f"),
+    "test_refused": ("learn then test: splits refused %", ".1f"),
     "bound_loss": ("by Hoeffding and Bentkus: loss %", ".2f"),
-    "bound_found": ("parts found", ".2f"),
-    "bound_refused": ("splits refused %", ".1f"),
+    "bound_found": ("by Hoeffding and Bentkus: parts found", ".2f"),
+    "bound_refused": ("by Hoeffding and Bentkus: splits refused %", ".1f"),
     "half_loss": ("threshold 0.5: loss %", ".2f"),
-    "half_found": ("parts found", ".2f"),
+    "half_found": ("threshold 0.5: parts found", ".2f"),
 }
 ABOUT = """
 Half of the pool is held out, the other half is what comes later; over all splits. Parts are entities, fields, brackets
@@ -59,7 +60,7 @@ ANSWERS = {
     "loss": ("wrong %", ".2f"),
     "broken": ("splits above the promise %", ".1f"),
     "bound_answered": ("by Hoeffding and Bentkus: answered %", ".1f"),
-    "bound_loss": ("wrong %", ".2f"),
+    "bound_loss": ("by Hoeffding and Bentkus: wrong %", ".2f"),
 }
 OF_ANSWERS = """
 `RiskController(loss="parts")`: half of the pool is held out, the other half is what comes later; over all splits. Wrong
@@ -71,7 +72,7 @@ the same with their bound in place of bets, which is not what `RiskController` d
 
 def hoeffding_bentkus(sums, n, alpha, level, *, binary):
     """Whether tests say that a loss is at most alpha, as `says_below` (Bates et al. 2021, proposition 3)."""
-    total = sums(np.positive) + n * alpha
+    total = (sums(np.positive) + n * alpha).clip(0.0)  # sums are rounded
     mean = np.minimum(total / n, alpha)
     divergence = xlogy(mean, mean / alpha) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - alpha))
     return np.minimum(np.exp(-n * divergence), np.e * bdtr(np.ceil(np.round(total, 9)), n, alpha)) <= level

@@ -140,8 +140,8 @@ def log_wealth(sums: Sums, n: Integers | int, alpha: float, level: float) -> Flo
     sizes = LARGEST / (1.0 - alpha) * RATIO ** -np.arange(int(np.max(best)) + 1.0)
     won = np.stack([sums(lambda excess, b=b: np.log1p(-b * excess)) for b in sizes.tolist()])
     best = np.broadcast_to(best, won.shape[1:])
-    halves = np.stack([np.take_along_axis(own, at[None], 0)[0] for own, at in ((won, best), (larger(won), best))])
-    return np.where(best > 0, np.logaddexp(*halves) - log(2.0), won[0])
+    on_best, on_larger = (np.take_along_axis(own, best[None], 0)[0] for own in (won, larger(won)))
+    return np.where(best > 0, np.logaddexp(on_best, on_larger) - log(2.0), won[0])
 
 
 def larger(won: Floats) -> Floats:

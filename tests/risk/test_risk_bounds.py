@@ -8,6 +8,7 @@ import pytest
 from scipy.special import bdtr, logsumexp, xlogy
 from scipy.stats import binom
 
+from structsvm.risk import bounds
 from structsvm.risk.bounds import (
     certified_step,
     conformal_quantile,
@@ -327,6 +328,23 @@ def test_equal_weights_of_answers_change_nothing():
         sure, wrong = rng.random(400), (rng.random(400) < 0.04).astype(float)
         wanted = selective_threshold(sure, wrong, alpha, 0.1)
         assert selective_threshold(sure, wrong, alpha, 0.1, np.full(400, 0.3)) == wanted
+
+
+def test_starts_share_delta_and_weights_are_tested_by_bets(monkeypatch):
+    asked = []
+
+    def noted(sums, n, alpha, level, *, binary):
+        asked.append((level, binary))
+        return says_below(sums, n, alpha, level, binary=binary)
+
+    monkeypatch.setattr(bounds, "says_below", noted)
+    least = needed_for_threshold(0.05, 0.1)
+    for n, n_starts in ((least, 1), (4 * least, 2), (15 * least, 2), (64 * least, 4)):
+        sure, zeros = np.linspace(0.0, 1.0, n), np.zeros(n)
+        for losses, weights in ((zeros, None), (zeros, np.full(n, 2.0)), (zeros, 1.0 + sure), (zeros + 0.01, None)):
+            selective_threshold(sure, losses, 0.05, 0.1, weights)
+        assert asked == [(0.1 / n_starts, binary) for binary in (True, True, False, False)]
+        asked.clear()
 
 
 def test_weights_of_answers():
