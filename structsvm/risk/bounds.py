@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor, log, log1p
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -138,10 +139,15 @@ def log_wealth(sums: Sums, n: Integers | int, alpha: float, level: float) -> Flo
     least = -log(level) / (xlogy(mean, mean / alpha) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - alpha)))
     best = np.searchsorted(least, n, side="right")
     sizes = LARGEST / (1.0 - alpha) * RATIO ** -np.arange(int(np.max(best)) + 1.0)
-    won = np.stack([sums(lambda excess, b=b: np.log1p(-b * excess)) for b in sizes.tolist()])
+    won = np.stack([sums(partial(log_factors, b)) for b in sizes.tolist()])
     best = np.broadcast_to(best, won.shape[1:])
     on_best, on_larger = (np.take_along_axis(own, best[None], 0)[0] for own in (won, larger(won)))
     return np.where(best > 0, np.logaddexp(on_best, on_larger) - log(2.0), won[0])
+
+
+def log_factors(b: float, excess: Floats) -> Floats:
+    """The logarithm of what a bet of size b multiplies its stake by at each output."""
+    return np.log1p(-b * excess)
 
 
 def larger(won: Floats) -> Floats:
