@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.stats import betabinom
@@ -103,7 +104,16 @@ def of_taggers(quick):
 
 
 def of_a_treebank(quick):
-    """Brackets and trees of short sentences: half of them, and longer ones, are trained on."""
+    """Brackets and trees of short sentences."""
+    name, parser, X, later = treebank(quick)
+    yield spans(name, "brackets", parser, X, later)
+    for k in K_BEST:
+        yield trees(name, parser, X, later, k)
+
+
+@cache
+def treebank(quick):
+    """A parser of short sentences: half of them, and longer ones, are trained on. With the others, and its name."""
     data = fetch_treebank_sample()
     every = [tree for tree in [*data.train, *data.test] if len(tree.leaves()) <= LONGER]
     short = [tree for tree in every if len(tree.leaves()) <= LONGEST]
@@ -112,25 +122,29 @@ def of_a_treebank(quick):
     parser = GrammarParser(terminals="both", probability=True, random_state=SEED)
     parser.fit(short[:n] if quick else [*short[:n], *longer])
     later = short[n : 3 * n]
-    X = [tree.tokens() for tree in later]
-    name = "treebank (WSJ)"
-    yield spans(name, "brackets", parser, X, later)
-    for k in K_BEST:
-        yield trees(name, parser, X, later, k)
+    return "treebank (WSJ)", parser, [tree.tokens() for tree in later], later
 
 
-def of_dependencies(quick):
-    """Heads of the words of web pages."""
+@cache
+def dependencies(quick):
+    """A parser of sentences of web pages, with later ones, and its name."""
     data, n = fetch_ud_english_ewt(), 100 if quick else 1000
     parser = DependencyParser(probability=True, random_state=SEED).fit(shuffled(data.train, data.train)[0][:n])
     later = data.dev[: 2 * n]
-    return heads("dependencies (UD English EWT)", parser, [tree.words for tree in later], [tree.arcs for tree in later])
+    return "dependencies (UD English EWT)", parser, [tree.words for tree in later], [tree.arcs for tree in later]
+
+
+def parsers(quick):
+    """Names, parsers and examples that they have not seen."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [treebank(quick), dependencies(quick)]
 
 
 def candidates(quick):
     yield from of_taggers(quick)
     yield from of_a_treebank(quick)
-    yield of_dependencies(quick)
+    yield heads(*dependencies(quick))
 
 
 def run(options):

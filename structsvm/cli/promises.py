@@ -238,7 +238,8 @@ def calibrated(path: str, input: str, output: str, alpha: float, delta: float, l
     wrong = f", {100.0 * careful.risk_:.3g} % of {WRONG[loss]}" if careful.coverage_ else ""
     return (
         f"{careful.n_calibration_} held-out outputs: {100.0 * careful.coverage_:.1f} % are answered{wrong}\n"
-        f"of later answers {PROMISED[loss].format(100.0 * alpha)}, with probability {1.0 - delta:g}"
+        f"of later answers {PROMISED[loss].format(100.0 * alpha)}, with probability {1.0 - delta:g}\n"
+        "assumed: later inputs, each as a whole, are drawn as these were, from which nothing was learnt"
     )
 
 

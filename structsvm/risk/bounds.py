@@ -7,9 +7,11 @@ belong together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor, log, log1p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.special import bdtr, xlogy
@@ -17,8 +19,13 @@ from scipy.special import bdtr, xlogy
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from structsvm.arrays import Floats
+    from structsvm.arrays import Floats, Integers
 
+# Per test, the sum over its outputs of a function of each one's excess.
+Sums: TypeAlias = "Callable[[Callable[[Floats], Floats]], Floats]"
+# Sizes of bets: the largest, as a part of the one that loses all at a loss of 1; how many times smaller each is than
+# the one before; and how many there are.
+LARGEST, RATIO, N_SIZES = 1.0 - 1e-12, 2.0**0.5, 30
 # How many times as many outputs the next start of `selective_threshold` has. Of 2, 4 and 8, on simulated outputs whose
 # risk falls slowly or fast with confidence, or is the same, 4 answers the most or close to it.
 APART = 4
@@ -92,25 +99,61 @@ def needed_for_threshold(alpha: float, delta: float) -> int:
     return max(ceil(log(delta) / log1p(-alpha) - 1e-12), 1)
 
 
-def p_values(total: Floats, n: NDArray[np.int64], alpha: float, *, binary: bool) -> Floats:
-    """Probability of a total loss as low as `total` over n outputs, or lower, if their expected loss is above alpha.
+def says_below(sums: Sums, n: Integers | int, alpha: float, level: float, *, binary: bool) -> NDArray[np.bool_]:
+    """Whether each of some tests says that an expected loss is at most alpha; wrongly with probability `level` at most.
 
     Parameters
     ----------
-    total : ndarray
-        Sums of losses from 0 to 1.
-    n : ndarray of int
-    alpha : float
+    sums : callable
+        ``sums(of)`` returns per test the sum of ``of(excess)`` over its outputs. The excess of an output is
+        ``weight (loss - alpha)``, with losses from 0 to 1 and weights of 1 at most: its mean is at most 0 where the
+        weighted mean of the losses is at most alpha.
+    n : int or ndarray of int
+        The number of outputs of each test.
+    alpha, level : float
     binary : bool
-        Whether each loss is 0 or 1: the probability is the binomial one, and exact. Otherwise a bound, the less of
-        Hoeffding's and Bentkus's (Bates et al. 2021, proposition 3).
+        Whether each loss is 0 or 1, and all weights are 1: the test is the binomial one, and exact. Otherwise
+        `log_wealth` tests.
     """
     if binary:
-        return np.asarray(bdtr(np.rint(total), n, alpha), dtype=np.float64)
-    mean = np.minimum(total / np.maximum(n, 1), alpha)
-    divergence = xlogy(mean, mean / alpha) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - alpha))
-    bentkus = np.e * np.asarray(bdtr(np.ceil(np.round(total, 9)), n, alpha))
-    return np.minimum(np.minimum(np.exp(-n * divergence), bentkus), 1.0)
+        return np.asarray(bdtr(np.rint(sums(np.positive) + n * alpha), n, alpha) <= level, dtype=np.bool_)
+    return log_wealth(sums, n, alpha, level) >= -log(level) - 1e-9
+
+
+def log_wealth(sums: Sums, n: Integers | int, alpha: float, level: float) -> Floats:
+    """The logarithm of what a stake of 1 has become in bets on small losses, per test of `says_below`.
+
+    A bet of size b multiplies its stake by ``1 + b (alpha - loss)`` at each output, which is not negative for b up to
+    ``1 / (1 - alpha)``. If the expected loss is above alpha, the expectation of all these factors is below 1. So is
+    that of a mean over bets which n, alpha and `level` alone have settled, and with probability `level` at most it
+    reaches ``1 / level`` (betting: Waudby-Smith and Ramdas 2024). Weights multiply b. The order of outputs plays no
+    part.
+
+    Half of the stake is on the size that is best for losses of 0 and 1 with the greatest mean m of which Hoeffding's
+    bound says enough, ``n kl(m, alpha) = log(1 / level)``: it is ``b = (alpha - m) / (alpha (1 - alpha))``, and other
+    losses with this mean win no less. The other half is on all larger sizes alike: they win more where losses vary
+    less.
+    """
+    # Size k is 1 / RATIO^k of the largest, and is the best from this n on, but for rounding.
+    mean = alpha * (1.0 - RATIO ** -(np.arange(1, N_SIZES) - 0.5))
+    least = -log(level) / (xlogy(mean, mean / alpha) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - alpha)))
+    best = np.searchsorted(least, n, side="right")
+    sizes = LARGEST / (1.0 - alpha) * RATIO ** -np.arange(int(np.max(best)) + 1.0)
+    won = np.stack([sums(partial(log_factors, b)) for b in sizes.tolist()])
+    best = np.broadcast_to(best, won.shape[1:])
+    on_best, on_larger = (np.take_along_axis(own, best[None], 0)[0] for own in (won, larger(won)))
+    return np.where(best > 0, np.logaddexp(on_best, on_larger) - log(2.0), won[0])
+
+
+def log_factors(b: float, excess: Floats) -> Floats:
+    """The logarithm of what a bet of size b multiplies its stake by at each output."""
+    return np.log1p(-b * excess)
+
+
+def larger(won: Floats) -> Floats:
+    """The logarithm of the mean of all wealths in the rows above each row."""
+    above = np.logaddexp.accumulate(won, axis=0) - np.log(np.arange(1.0, len(won) + 1.0))[:, None]
+    return np.concatenate([won[:1], above[:-1]])
 
 
 def selective_threshold(
@@ -150,13 +193,12 @@ def selective_threshold(
     if n < least:
         raise ValueError(f"alpha={alpha:g} with delta={delta:g} needs at least {least} held-out outputs, got {n}")
     order = np.argsort(-confidence, kind="stable")
-    sure, lost = confidence[order], losses[order]
-    if weights is not None:  # the mean of these is at most alpha where the weighted mean of the losses is
-        lost = weights[order] / weights.max() * (lost - alpha) + alpha
+    own = np.ones(n) if weights is None else weights[order] / weights.max()
+    sure, excess = confidence[order], own * (losses[order] - alpha)
     counts = np.append(np.flatnonzero(sure[1:] < sure[:-1]) + 1, n)
     n_starts = 1 + floor(log(n / least, APART))
-    binary = bool(np.isin(lost, (0.0, 1.0)).all())
-    passes = p_values(np.cumsum(lost)[counts - 1], counts, alpha, binary=binary) <= delta / n_starts
+    binary = bool(own.min() == 1.0 and np.isin(losses, (0.0, 1.0)).all())
+    passes = says_below(lambda of: np.cumsum(of(excess))[counts - 1], counts, alpha, delta / n_starts, binary=binary)
     start, best = needed_for_threshold(alpha, delta / n_starts), -1
     for k in range(n_starts):
         first = int(np.searchsorted(counts, start * APART**k))
@@ -219,7 +261,7 @@ def controlled_step(total: Floats, n: float, alpha: float) -> int:
     return int(np.searchsorted((total + 1.0) / (n + 1.0), alpha + 1e-9, side="right")) - 1
 
 
-def certified_step(total: Floats, n: int, alpha: float, delta: float, *, binary: bool) -> int:
+def certified_step(sums: Sums, n: int, alpha: float, delta: float, *, binary: bool) -> int:
     """The last step whose expected loss is at most alpha, with probability 1 - delta (learn then test).
 
     Steps are tested from the first on, each at level delta, and the first one that fails ends the tests: a fixed
@@ -227,19 +269,18 @@ def certified_step(total: Floats, n: int, alpha: float, delta: float, *, binary:
 
     Parameters
     ----------
-    total : ndarray of shape (n_steps,)
-        Sums of losses from 0 to 1; with weights, which are 1 at most, of ``weight (loss - alpha) + alpha``, whose mean
-        is at most alpha where the weighted mean of the losses is.
+    sums : callable
+        ``sums(of)`` returns an entry per step, as `says_below` takes it.
     n : int
         The number of outputs.
     alpha, delta : float
     binary : bool
-        Whether each loss is 0 or 1.
+        Whether each loss is 0 or 1, and all weights are 1.
 
     Returns
     -------
     int
         -1 if there is none.
     """
-    passes = p_values(total, np.full(len(total), n, dtype=np.int64), alpha, binary=binary) <= delta
+    passes = says_below(sums, n, alpha, delta, binary=binary)
     return int(np.argmin(np.append(passes, False))) - 1

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from structsvm.arrays import Floats
+    from structsvm.risk.bounds import Sums
     from structsvm.risk.steps import Steps
     from structsvm.risk.tables import PartTable
 
@@ -55,11 +56,10 @@ class LossCurves:
         """The number of changes of each output."""
         return np.diff(self.offsets)
 
-    @property
-    def rises(self) -> NDArray[np.float64]:
-        """By how much the loss rises at each change; at the first, from 0."""
-        rises = np.diff(self.loss, prepend=0.0)
-        rises[self.offsets[:-1]] = self.loss[self.offsets[:-1]]
+    def rises(self, values: Floats) -> Floats:
+        """By how much values, such as the losses, rise at each change; at the first, from 0."""
+        rises = np.diff(values, prepend=0.0)
+        rises[self.offsets[:-1]] = values[self.offsets[:-1]]
         return rises
 
     @property
@@ -74,8 +74,16 @@ class LossCurves:
 
     def sums(self, weight: Floats) -> Floats:
         """The sum over outputs of weight times loss, at each step."""
-        rises = self.rises * np.repeat(weight, self.sizes)
-        return np.cumsum(np.bincount(self.step, rises, self.n_steps)).clip(0.0)
+        return self._totals(self.rises(self.loss) * np.repeat(weight, self.sizes)).clip(0.0)
+
+    def _totals(self, rises: Floats) -> Floats:
+        """The sum over outputs of what rises so at each change, at each step."""
+        return np.cumsum(np.bincount(self.step, rises, self.n_steps))
+
+    def excess(self, weight: Floats, alpha: float) -> Sums:
+        """The sums of functions of ``weight (loss - alpha)``, an entry per step, as `says_below` takes them."""
+        excess = np.repeat(weight, self.sizes) * (self.loss - alpha)
+        return lambda of: self._totals(self.rises(of(excess)))
 
     def means(self, weight: Floats | None = None) -> Floats:
         """The mean loss at each step, under weights of outputs."""
@@ -84,7 +92,7 @@ class LossCurves:
 
     def raised(self, *, from_last: bool) -> LossCurves:
         """Raise each loss to the greatest one at the steps before; with `from_last`, at those after."""
-        rises = self.rises
+        rises = self.rises(self.loss)
         rises[self.offsets[:-1]] = 0.0
         if not ((rises > 0.0) if from_last else (rises < 0.0)).any():
             return self

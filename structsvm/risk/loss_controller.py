@@ -178,9 +178,9 @@ class LossController(Promise):
             total, counted = losses.raised(from_last=is_all).sums(own), float(own.sum())
             last = controlled_step(total[:: -1 if is_all else 1], counted, self.alpha)
         else:
-            total = losses.sums(own) + self.alpha * (n - own.sum())
-            binary = bool(own.min() == 1.0) and losses.are_binary
-            last = certified_step(total[:: -1 if is_all else 1], n, self.alpha, self.delta, binary=binary)
+            sums, binary = losses.excess(own, self.alpha), bool(own.min() == 1.0) and losses.are_binary
+            from_safe = slice(None, None, -1 if is_all else 1)
+            last = certified_step(lambda of: sums(of)[from_safe], n, self.alpha, self.delta, binary=binary)
         if last < 0:
             least = float(losses.means(own).min())
             count = "" if weight is None else f", which count as {own.sum():.3g} under their weights"

@@ -20,7 +20,7 @@ from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.metrics import path_loss
 from structsvm.metrics._schemes import BIO, BIOES
 from structsvm.risk import ConformalSets, ConformalSpans, LossController, RiskController
-from structsvm.risk.bounds import conformal_rank, p_values
+from structsvm.risk.bounds import conformal_rank, says_below
 from structsvm.risk.curves import curves_of, own_curves_of
 from structsvm.risk.losses import LOSSES
 from structsvm.risk.parts import known_parts, parts_of, true_paths
@@ -127,9 +127,9 @@ def plain_step(losses, safe, alpha, delta, weight):
         total = own @ np.maximum.accumulate(losses, axis=1)
         is_kept = (total + 1.0) / (own.sum() + 1.0) <= alpha + 1e-9
     else:
-        lost = own[:, None] * (losses - alpha) + alpha
-        n, binary = np.full(losses.shape[1], len(losses)), bool(np.isin(lost.round(12), (0.0, 1.0)).all())
-        is_kept = p_values(lost.sum(axis=0), n, alpha, binary=binary) <= delta
+        excess = own[:, None] * (losses - alpha)
+        binary = bool((own == 1.0).all() and np.isin(losses, (0.0, 1.0)).all())
+        is_kept = says_below(lambda of: of(excess).sum(axis=0), len(losses), alpha, delta, binary=binary)
     last = int(np.argmin(np.append(is_kept, False))) - 1
     return losses.shape[1] - 1 - last if safe == "all" and last >= 0 else last
 

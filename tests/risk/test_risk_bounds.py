@@ -1,16 +1,23 @@
 """The statistics of promises keep them: by enumeration, by simulation, and with the numbers that they ask for."""
 
+from itertools import product
+from math import comb
+
 import numpy as np
 import pytest
+from scipy.special import bdtr, logsumexp, xlogy
 from scipy.stats import binom
 
+from structsvm.risk import bounds
 from structsvm.risk.bounds import (
+    certified_step,
     conformal_quantile,
     conformal_rank,
+    log_wealth,
     mean_quantile,
     needed_for_quantile,
     needed_for_threshold,
-    p_values,
+    says_below,
     selective_threshold,
 )
 
@@ -80,12 +87,143 @@ def test_the_mean_share_of_units_that_are_missed():
     assert mean_quantile(np.arange(9.0), np.ones(9), 9, 0.1) == 8.0
 
 
-def test_probabilities_of_few_losses():
-    n, total = np.array([10, 100, 300]), np.array([0.0, 1.0, 3.0])
-    np.testing.assert_allclose(p_values(total, n, 0.02, binary=True), binom.cdf(total, n, 0.02))
-    bound = p_values(total, n, 0.02, binary=False)
-    assert (bound >= binom.cdf(total, n, 0.02) - 1e-12).all() and (bound <= 1.0).all()
-    assert p_values(np.array([50.0]), np.array([100]), 0.02, binary=False) == 1.0
+# --- tests of a mean loss ---------------------------------------------------------------------------
+
+
+def of_rows(losses, alpha, weights=1.0):
+    """The sums that tests take, one test per row of losses."""
+    return lambda of: of(weights * (losses - alpha)).sum(axis=1)
+
+
+def wealth(losses, alpha, level):
+    """Bets on the losses of one test, as they are defined: exp of `log_wealth`."""
+    n, k = len(losses), np.arange(1.0, 30.0)
+    mean = alpha * (1.0 - 2.0 ** (-(k - 0.5) / 2.0))
+    kl = xlogy(mean, mean / alpha) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - alpha))
+    best = int((n * kl >= -np.log(level)).sum())
+    sizes = (1.0 - 1e-12) / (1.0 - alpha) * 2.0 ** (-np.arange(best + 1) / 2.0)
+    won = [np.prod(1.0 + b * (alpha - losses)) for b in sizes]
+    return won[0] if best == 0 else 0.5 * won[-1] + 0.5 * np.mean(won[:-1])
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("n", [1, 3, 40, 300])
+def test_wealth_is_that_of_the_plain_definition(n, alpha):
+    rng = np.random.default_rng(0)
+    losses = np.concatenate([rng.random((20, n)) * 2.0 * alpha, rng.random((20, n)) < alpha, np.zeros((1, n))])
+    for level in (0.01, 0.1, 0.6):
+        found = log_wealth(of_rows(losses, alpha), n, alpha, level)
+        assert found == pytest.approx(np.log([wealth(own, alpha, level) for own in losses]), rel=1e-6, abs=1e-9)
+        each = log_wealth(of_rows(losses, alpha), np.full(len(losses), n), alpha, level)
+        assert each.tolist() == found.tolist()
+        mixed = log_wealth(of_rows(losses, alpha), np.where(np.arange(len(losses)) % 2, n, 900), alpha, level)
+        assert mixed[1::2].tolist() == pytest.approx(found[1::2], rel=1e-12, abs=1e-12)
+
+
+def test_tests_of_losses_of_0_and_1_are_exact():
+    n, total = 30, np.arange(31)
+    losses = np.arange(n) < total[:, None]
+    for alpha, level in product((0.02, 0.1, 0.5), (0.01, 0.1, 0.5)):
+        found = says_below(of_rows(losses * 1.0, alpha), n, alpha, level, binary=True)
+        assert found.tolist() == (binom.cdf(total, n, alpha) <= level).tolist()
+
+
+# Losses of an output, beside 0 and 1.
+BETWEEN = (0.02, 0.3, 0.5, 0.9)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2, 0.5])
+@pytest.mark.parametrize("n", [1, 2, 7, 25, 60])
+def test_no_losses_mislead_more_often_than_the_level(n, alpha):
+    """By enumeration: three losses with an expectation of alpha, in any proportions; binary where none is between.
+
+    The binomial test of losses that happen to be 0 and 1, and bets on others, together.
+    """
+    counts = np.array([(one, some) for one in range(n + 1) for some in range(n + 1 - one)])
+    ways = np.array([float(comb(n, one) * comb(n - one, some)) for one, some in counts.tolist()])
+    one, some = counts.T
+    for between, level in product(BETWEEN, (0.02, 0.1, 0.4)):
+        excess = [1.0 - alpha, between - alpha, -alpha]
+
+        def sums(of, excess=excess):
+            return np.stack([one, some, n - one - some], axis=1) @ of(np.array(excess))
+
+        says = np.where(
+            some == 0, says_below(sums, n, alpha, level, binary=True), says_below(sums, n, alpha, level, binary=False)
+        )
+        bets = says_below(sums, n, alpha, level, binary=False)
+        for share in np.linspace(0.0, min(alpha / between, 1.0), 21):  # share of losses that lie between
+            p_one = alpha - share * between
+            if share + p_one > 1.0:
+                continue
+            chance = ways * p_one**one * share**some * max(1.0 - share - p_one, 0.0) ** (n - one - some)
+            assert chance.sum() == pytest.approx(1.0)
+            assert max(chance[says].sum(), chance[bets].sum()) <= level + 1e-9
+
+
+@pytest.mark.parametrize(("alpha", "level", "n"), [(0.01, 0.05, 900), (0.05, 0.1, 300), (0.2, 0.05, 80), (0.5, 0.3, 5)])
+@pytest.mark.parametrize("spread", [0.5, 5.0, 100.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bets_mislead_no_more_often_than_the_level(weighted, spread, alpha, level, n):
+    """Losses of any spread have an expectation of alpha; with weights, under the weights."""
+    rng, draws = np.random.default_rng(0), 2000
+    hard, weights = (rng.random((draws, n)) < 0.3) if weighted else np.ones((draws, n), dtype=bool), 1.0
+    if weighted:  # hard outputs have more losses, and are fewer here than later
+        weights = np.where(hard, 1.0, 0.4)
+        mass = 0.3 * 1.0 + 0.7 * 0.4
+        easy = 0.4 * alpha
+        mean = np.where(hard, (alpha * mass - 0.7 * 0.4 * easy) / 0.3, easy)
+    else:
+        mean = np.full((draws, n), alpha)
+    losses = rng.beta(mean * spread, (1.0 - mean) * spread)
+    says = says_below(of_rows(losses, alpha, weights), n, alpha, level, binary=False)
+    assert says.sum() <= binom.ppf(0.999, draws, level)
+
+
+def hoeffding_bentkus(total, n, alpha):
+    """The p-value of other losses than 0 and 1 before bets."""
+    mean = np.minimum(total / n, alpha)
+    kl = xlogy(mean, mean / alpha) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - alpha))
+    return np.minimum(np.exp(-n * kl), np.e * bdtr(np.ceil(np.round(total, 9)), n, alpha))
+
+
+@pytest.mark.parametrize(
+    ("n", "alpha", "mean", "spread"), [(900, 0.05, 0.042, 20.0), (200, 0.1, 0.07, 5.0), (2000, 0.05, 0.042, 3.0)]
+)
+def test_losses_that_vary_little_need_fewer_outputs(n, alpha, mean, spread):
+    """Bets see that; the bounds of Hoeffding and Bentkus go by the mean loss alone."""
+    losses = np.random.default_rng(0).beta(mean * spread, (1.0 - mean) * spread, (300, n))
+    bets = says_below(of_rows(losses, alpha), n, alpha, 0.05, binary=False).mean()
+    assert bets > 0.3 and bets > 3.0 * (hoeffding_bentkus(losses.sum(axis=1), n, alpha) <= 0.05).mean()
+
+
+def test_losses_of_0_and_1_cost_bets_little():
+    """Where all that is known of losses is their mean, bets are nearly as good as Hoeffding's bound."""
+    n, alpha, level = 900, 0.05, 0.05
+    losses = np.arange(n) < np.arange(60)[:, None]
+    by_bets = says_below(of_rows(losses * 1.0, alpha), n, alpha, level, binary=False).sum()
+    by_bound = (hoeffding_bentkus(np.arange(60.0), n, alpha) <= level).sum()
+    assert by_bound - 4 <= by_bets <= by_bound
+
+
+def test_no_losses_at_all_say_as_much_as_ever():
+    """The number of outputs that an error asks for suffices."""
+    for alpha, delta in product((0.01, 0.05, 0.1, 0.5), (0.01, 0.1, 0.5)):
+        n = needed_for_threshold(alpha, delta)
+        for more in (0, 1, 2, 5, n, 10 * n):
+            zeros = np.zeros((1, n + more))
+            assert says_below(of_rows(zeros, alpha), n + more, alpha, delta, binary=False).all()
+        if n > 1:
+            assert not says_below(of_rows(np.zeros((1, n - 1)), alpha), n - 1, alpha, delta, binary=False).any()
+
+
+def test_great_numbers():
+    rng = np.random.default_rng(0)
+    losses = rng.beta(2.0, 60.0, 200_000)
+    assert np.isfinite(logsumexp(log_wealth(of_rows(np.ones((1, 10**5)), 0.01), 10**5, 0.01, 0.05)))
+    assert says_below(of_rows(losses[None], 0.033), len(losses), 0.033, 1e-9, binary=False).all()
+    assert not says_below(of_rows(losses[None], 0.0322), len(losses), 0.0322, 0.5, binary=False).any()
+    assert certified_step(of_rows(losses[None], 0.5), 10**12, 0.5, 0.1, binary=False) == 0
 
 
 @pytest.mark.parametrize(
@@ -153,6 +291,60 @@ def test_losses_between_0_and_1():
         broken += 0.1 * (1.0 - max(threshold, 0.0)) > alpha
         answered.append(1.0 - max(min(threshold, 1.0), 0.0))
     assert broken == 0 and np.mean(answered) > 0.3
+
+
+@pytest.mark.parametrize("levels", [0, 4], ids=["all confidences", "four confidences"])
+@pytest.mark.parametrize(("alpha", "delta", "n"), [(0.05, 0.1, 300), (0.1, 0.2, 60), (0.3, 0.3, 12), (0.5, 0.3, 3)])
+def test_the_mean_loss_of_answers_is_kept(levels, alpha, delta, n):
+    """Losses that vary little: a share delta of thresholds is too low, and no more."""
+    rng, draws, broken = np.random.default_rng(0), 300, 0
+    mean = np.where(GRID > 0.7, alpha * 1.02, np.where(GRID > 0.3, 0.93 * alpha, 1.0))
+    for _ in range(draws):
+        place = rng.integers(0, len(GRID), n)
+        c, own = GRID[place], np.minimum(mean[place], 0.999)
+        sure = np.floor(levels * c) / levels if levels else c
+        threshold = selective_threshold(sure, rng.beta(20.0 * own, 20.0 * (1.0 - own)), alpha, delta)
+        real = threshold + 1.0 / levels if levels and np.isfinite(threshold) else threshold
+        above = mean[real < GRID]
+        broken += len(above) > 0 and above.mean() > alpha
+    assert broken <= binom.ppf(0.999, draws, delta)
+
+
+def test_the_order_of_outputs_plays_no_part():
+    rng = np.random.default_rng(0)
+    sure, losses = rng.permutation(600) / 600.0, rng.beta(1.0, 20.0, 600)
+    losses *= 2.0 * (1.0 - sure)
+    wanted = selective_threshold(sure, losses, 0.04, 0.1)
+    assert np.isfinite(wanted)
+    for _ in range(5):
+        order = rng.permutation(600)
+        assert selective_threshold(sure[order], losses[order], 0.04, 0.1) == wanted
+
+
+def test_equal_weights_of_answers_change_nothing():
+    """Losses of 0 and 1 keep their exact test."""
+    rng = np.random.default_rng(0)
+    for alpha in (0.05, 0.07, 0.1):
+        sure, wrong = rng.random(400), (rng.random(400) < 0.04).astype(float)
+        wanted = selective_threshold(sure, wrong, alpha, 0.1)
+        assert selective_threshold(sure, wrong, alpha, 0.1, np.full(400, 0.3)) == wanted
+
+
+def test_starts_share_delta_and_weights_are_tested_by_bets(monkeypatch):
+    asked = []
+
+    def noted(sums, n, alpha, level, *, binary):
+        asked.append((level, binary))
+        return says_below(sums, n, alpha, level, binary=binary)
+
+    monkeypatch.setattr(bounds, "says_below", noted)
+    least = needed_for_threshold(0.05, 0.1)
+    for n, n_starts in ((least, 1), (4 * least, 2), (15 * least, 2), (64 * least, 4)):
+        sure, zeros = np.linspace(0.0, 1.0, n), np.zeros(n)
+        for losses, weights in ((zeros, None), (zeros, np.full(n, 2.0)), (zeros, 1.0 + sure), (zeros + 0.01, None)):
+            selective_threshold(sure, losses, 0.05, 0.1, weights)
+        assert asked == [(0.1 / n_starts, binary) for binary in (True, True, False, False)]
+        asked.clear()
 
 
 def test_weights_of_answers():

@@ -119,6 +119,49 @@ def test_names_of_labels():
     assert not of("[^B-* O]", names).accepts([1])
 
 
+@pytest.mark.parametrize(
+    ("text", "labels", "place", "other"),
+    [
+        ("NAME? O", ["NAME", "NAME?", "O"], 1, r"an expression: put \( \)"),
+        ("O (C++ O)*", ["C", "C++", "O"], 4, "an expression"),
+        ("O New York", ["New", "York", "New York", "O"], 3, "an expression"),
+        ("[New York]", ["New", "York", "New York"], 2, "an expression"),
+        ("x (y)", ["x", "y", "x (y)"], 1, "an expression"),
+        ("O *x", ["O", "x", "*x"], 3, "an expression"),
+        (". NN", ["NN", "."], 1, r"any label: write \[\*\]"),
+        ("(NN .*)*", ["NN", "."], 5, "any label"),
+        ("NN | VB", ["NN", "VB", "|"], 4, "an operator or a group"),
+        ("( NN )", ["NN", "(", ")"], 1, "an operator or a group"),
+        ("NN +", ["NN", "+"], 4, "an operator or a group"),
+        ("[O I-*]", ["O", "I-X", "I-*"], 4, "some labels: name them"),
+        ("[^I-*]", ["O", "I-X", "I-*"], 3, "some labels"),
+    ],
+)
+def test_labels_that_have_the_signs_of_expressions(text, labels, place, other):
+    """A text that could mean such a label, or something else, is an error, and never one of the two in silence."""
+    with pytest.raises(ValueError, match=rf"at character {place}: this may be the label .* in quotes, or {other}"):
+        of(text, labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "accepted", "refused"),
+    [
+        ("(NAME)? O", ["NAME", "NAME?", "O"], [[2], [0, 2]], [[1, 2]]),
+        ("'NAME?' O", ["NAME", "NAME?", "O"], [[1, 2]], [[2], [0, 2]]),
+        ("[*] NN '.'", ["NN", "."], [[1, 0, 1], [0, 0, 1]], [[0, 0, 0]]),
+        ("[NN .]", ["NN", "."], [[0], [1]], [[]]),
+        ("(New) York", ["New", "York", "New York"], [[0, 1]], [[2]]),
+        ("NN|VB", ["NN", "VB", "|"], [[0], [1]], [[0, 2, 1]]),
+        ("(NN)+", ["NN", "(", ")", "+"], [[0, 0]], [[1, 0, 2, 3]]),
+        ("[^a]*", ["a", "b?"], [[1, 1]], [[0]]),
+        ("a*b", ["a", "b", "*b"], [[0, 0, 1], [1]], [[0, 2]]),
+    ],
+)
+def test_both_meanings_can_be_written(text, labels, accepted, refused):
+    automaton = of(text, labels)
+    assert all(map(automaton.accepts, accepted)) and not any(map(automaton.accepts, refused))
+
+
 def test_expressions_that_are_too_large():
     with pytest.raises(TooLarge, match=f"more than {MOST_PLACES} labels"):
         of(f"a{{{MOST_PLACES + 1}}}")

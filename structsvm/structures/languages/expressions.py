@@ -2,7 +2,7 @@
 
 An expression consists of labels and classes of labels, separated by blanks:
 
-    O   "a label"           a label; in quotes if it has blanks or any of ( ) | * + ? { } [ ]
+    O   "a label"           a label; in quotes if it has blanks or any of ( ) | * + ? { } [ ], or is a full stop
     .                       any label
     [B-PER I-*]  [^O]       one of some labels, or all others; * stands for any text
     e f    e | f    ( e )   one after the other, either, a group
@@ -32,6 +32,8 @@ TOKENS = re.compile(
            | (?P<name>[^\s()|*+?{}\[\]'"]+) )""",
     re.VERBOSE,
 )
+# A sign with which a label could be read as an expression, or as several ones.
+SIGNS = re.compile(r"""[\s()|*+?{}\[\]'"]""")
 IN_CLASS = re.compile(r"""\s*(?: (?P<quoted>'[^']*'|"[^"]*") | (?P<sign>\]) | (?P<name>[^\s\[\]'"]+) )""", re.VERBOSE)
 
 
@@ -74,9 +76,54 @@ NOTHING = Then(())
 def parse(text: str, names: Sequence[str]) -> Expression:
     """Return the expression of a text over labels with some names.
 
-    Raises ValueError, with the position, for a text that is no expression, and for labels that do not occur.
+    Raises ValueError, with the position, for a text that is no expression, for labels that do not occur, and where a
+    label with signs of expressions could be meant.
     """
+    check_meanings(text, [name for name in names if SIGNS.search(name) or name == "."])
     return _Parser(text, names).whole()
+
+
+def check_meanings(text: str, labels: Sequence[str]) -> None:
+    """Raise ValueError, with the position, where an expression could mean one of some labels that have its signs.
+
+    ``NAME?`` is a NAME that may be left out, or the label "NAME?"; ``.`` any label, or the full stop of a treebank.
+    """
+    at, tokens = 0, TOKENS
+    while labels and (found := tokens.match(text, at)) and found.lastgroup is not None:
+        kind, (start, at) = found.lastgroup, (found.start(found.lastgroup), found.end())
+        in_class = tokens is IN_CLASS
+        for name in labels if kind != "quoted" else ():
+            if could_be(name, text, start, at, kind, in_class=in_class):
+                raise ValueError(
+                    f"the expression {text!r:.200}, at character {start + 1}: this may be the label {name!r}, which "
+                    f"stands in quotes, or {meaning(name, text[start:at], in_class=in_class)}"
+                )
+        if kind == "sign" and text[start:at] in "[]":
+            tokens = TOKENS if text[start:at] == "]" else IN_CLASS
+            at += text[start : at + 1] == "[^"
+
+
+def could_be(name: str, text: str, start: int, end: int, kind: str, *, in_class: bool) -> bool:
+    """Whether a label begins where a token of an expression does, and may be what is meant."""
+    stop, token = start + len(name), text[start:end]
+    if stop < end or not text.startswith(name, start):
+        return False
+    is_apart = start == 0 or text[start - 1].isspace()
+    if stop == end:
+        if kind == "name":
+            return "*" in name if in_class else name == "."
+        return is_apart and (end == len(text) or text[end].isspace())
+    ends_here = stop == len(text) or bool(SIGNS.match(text[stop])) or bool(SIGNS.match(name[-1]))
+    return ends_here and (is_apart or token not in tuple("*+?|)]"))
+
+
+def meaning(name: str, token: str, *, in_class: bool) -> str:
+    """How the other meaning of a token, which could be a label, is written."""
+    if name != token:
+        return "an expression: put ( ) around its first label, or blanks between its signs"
+    if name == ".":
+        return "any label: write [*]"
+    return "some labels: name them" if in_class else "an operator or a group: write it without blanks around it"
 
 
 def automaton_of(expression: Expression, n_labels: int) -> Automaton:
