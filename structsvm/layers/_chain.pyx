@@ -33,6 +33,7 @@ cdef extern from "potentials.h" nogil:
         int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
         int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs, double* totals) except -1 nogil
         int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
+        int (*labels)(const int32_t* y, int64_t n, int32_t last) noexcept nogil
         void (*add)(const float* rows, int64_t n_rows, int64_t step, int64_t n, double* totals) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
@@ -227,8 +228,8 @@ cdef class Batch:
         each_part(sums_of_group, &t, n_groups, n_threads)
         if added:
             self.add_groups(&t, n_groups)
-        keep_scratch(totals)        # the rooms are taken first
-        for room in rooms:
+        keep_scratch(totals)
+        for room in reversed(rooms):    # a thread gets what it had, which is in the cache of its processor
             keep_scratch((<_Room> room).held)
 
     cdef void add_groups(self, const chains_task* t, int64_t n_groups) noexcept nogil:
@@ -635,6 +636,19 @@ def is_plain(ndarray array not None, types):
     return PyArray_ISCARRAY_RO(array) and PyArray_TYPE(array) in types
 
 
+def are_alike(parts):
+    """Whether parts are plain arrays (see `is_plain`) of one type, float32 or float64."""
+    cdef int kind = -1
+    for part in parts:
+        if type(part) is not ndarray or not PyArray_ISCARRAY_RO(part):
+            return False
+        if kind < 0:
+            kind = PyArray_TYPE(part)
+        if PyArray_TYPE(part) != kind:
+            return False
+    return kind == NPY_FLOAT or kind == NPY_DOUBLE
+
+
 def are_huge(values):
     """Whether differences of float64 numbers (B,) are rounded by more than some 1e-9."""
     cdef Py_ssize_t b
@@ -659,27 +673,31 @@ def above(values, others):
     return found
 
 
-def known_labels(y, lengths, int32_t n_labels, checked):
-    """Copy labels with -1 beyond the lengths; returns whether all others are labels.
+def first_masked(values):
+    """The place of the first -inf in a float64 array (B,), or -1."""
+    cdef Py_ssize_t b, n = array_shape(values)[0]
+    cdef const double* value = <const double*> array_data(values)
+    for b in range(n):
+        if value[b] == -INFINITY:
+            return b
+    return -1
+
+
+def are_labels(ndarray y not None, lengths, int32_t n_labels):
+    """Whether all numbers within the lengths are labels.
 
     Parameters
     ----------
-    y, checked : int32 arrays (B, T)
+    y : int32 array (B, T)
     lengths : int64 array (B,)
     """
     cdef const int32_t* label = <const int32_t*> array_data(y)
     cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
-    cdef int32_t* out = <int32_t*> array_data(checked)
-    cdef Py_ssize_t b, t, n = array_shape(y)[0], width = array_shape(y)[1]
-    cdef uint32_t bad = 0, last = n_labels - 1     # the first bit of a label, or of `last` less it, is set
+    cdef Py_ssize_t b, n = array_shape(y)[0], width = array_shape(y)[1]
     for b in range(n):
-        for t in range(sizes[b]):
-            out[t] = label[t]
-            bad |= <uint32_t> label[t] | (last - <uint32_t> label[t])
-        for t in range(sizes[b], width):
-            out[t] = -1
-        label, out = label + width, out + width
-    return not bad >> 31
+        if not KERNELS.labels(label + b * width, sizes[b], n_labels - 1):
+            return False
+    return True
 
 
 # Numbers that a thread looks at, or adds up, at once.

@@ -81,6 +81,30 @@ def test_vmap_of_batches():
         np.testing.assert_allclose(one, log_loss(Chain(), (emissions, CHAIN[1]), Y, LENGTHS)[0], rtol=1e-5)
 
 
+def test_vmap_of_vmap_of_batches():
+    function = jax.jit(differentiable(log_loss, Chain()))
+    several = np.stack([scale * CHAIN[0] for scale in range(6)]).reshape(3, 2, *CHAIN[0].shape)
+    each = jax.vmap(
+        jax.vmap(lambda emissions: jax.grad(lambda e: function((e, CHAIN[1]), Y, LENGTHS).sum())(emissions))
+    )
+    found = np.asarray(each(several)).reshape(6, 2, 4, 3)
+    for one, emissions in zip(found, several.reshape(6, 2, 4, 3), strict=True):
+        np.testing.assert_allclose(one, log_loss(Chain(), (emissions, CHAIN[1]), Y, LENGTHS)[1][0], atol=1e-6)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "jit"])
+def test_integers_and_truths_as_scores(jit):
+    function = differentiable(log_loss, Chain())
+    counts = np.rint(3 * CHAIN[0]).astype(int)
+    for emissions in (counts, counts > 0):
+        found, of_transitions = (jax.jit if jit else lambda f: f)(
+            jax.value_and_grad(lambda steps, scores=emissions: function((scores, steps), Y, LENGTHS).sum())
+        )(CHAIN[1])
+        values, gradients = log_loss(Chain(), (emissions, CHAIN[1]), Y, LENGTHS)
+        assert found.dtype == jnp.float32 and float(found) == pytest.approx(values.sum(), rel=1e-5)
+        np.testing.assert_allclose(of_transitions, gradients[1], atol=1e-5)
+
+
 def test_errors_keep_their_message():
     function = differentiable(log_loss, Chain())
     bad = CHAIN[0].copy()
