@@ -38,7 +38,7 @@ typedef struct pool_state {
     pool_bed *asleep;
     int awake, helpers;             /* helpers that look out; all */
     int forks;                      /* as many as there had been when the lock was made */
-    char before[POOL_LINE];         /* what helpers look at is not passed on with what is written beside it */
+    char before[POOL_LINE];         /* apart: helpers look at `wanted` while others write the rest */
     int wanted;                     /* helpers by all tasks */
     char behind[POOL_LINE];
 } pool_state;

@@ -43,7 +43,7 @@ cdef enum:
     LINE = 64
 
 
-# What is said of an entry beside its sums: that there are none without logs, or none as its heads are no known tree.
+# Said of an entry beside its sums: there are none without logs, or none as its heads are no known tree.
 cdef enum:
     IN_LOGS = 1
     NO_TREE = 2
