@@ -338,13 +338,23 @@ def as_floats(name: str, array: object) -> Floats:
     if type(array) is np.ndarray and is_plain(array, FLOATS):
         return array
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
-        array = np.from_dlpack(array)
+        array = from_dlpack(array)
     check_no_masks(array, name)
     found: AnyArray = np.asarray(array)
+    if found.dtype.name == "bfloat16":  # a type of JAX's, which NumPy takes for none of numbers
+        found = found.astype(np.float32)
     if found.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be an array of real numbers. Got dtype {found.dtype}.")
     kept = np.float32 if found.dtype in (np.float16, np.float32) else np.float64
     return np.require(found.astype(kept, copy=False), requirements=["C", "A"])  # a number stays one
+
+
+def from_dlpack(array: object) -> object:
+    """The same memory as NumPy's; the array as it is where NumPy has no such type, or it is elsewhere."""
+    try:
+        return np.from_dlpack(array)  # type: ignore[arg-type]
+    except (BufferError, RuntimeError):
+        return array
 
 
 def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int) -> tuple[dict[str, Floats], Shapes]:

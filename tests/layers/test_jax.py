@@ -162,6 +162,16 @@ def test_lists_and_halves_as_networks_have_them():
         function(CHAIN, [["a", "b", "c", "b"]] * 2, LENGTHS)
 
 
+def test_arrays_of_jax_are_taken_by_all_verbs():
+    wanted = Chain().argmax(*CHAIN, lengths=LENGTHS)
+    np.testing.assert_array_equal(Chain().argmax(*map(jnp.asarray, CHAIN), lengths=jnp.asarray(LENGTHS)), wanted)
+    halves = [jnp.asarray(part, jnp.bfloat16) for part in CHAIN]
+    rounded = [np.asarray(part, np.float32) for part in halves]
+    values = Chain().log_partition(*halves, lengths=LENGTHS)
+    np.testing.assert_array_equal(values, Chain().log_partition(*rounded, lengths=LENGTHS))
+    assert Chain().marginals(*halves)[0].dtype == np.float32
+
+
 def test_what_a_call_must_not_have():
     function = differentiable(hinge, Chain())
     with pytest.raises(TypeError, match=r"hinge has no option 'costs'\. Its options: cost"):
