@@ -41,6 +41,10 @@ cdef extern from "numpy/ndarraytypes.h" nogil:
     int NPY_FLOAT, NPY_DOUBLE, NPY_INT
     bint PyArray_ISCARRAY_RO(ndarray array)
     int PyArray_TYPE(ndarray array)
+    int PyArray_NDIM(ndarray array)
+
+cdef extern from "float.h":
+    const double FLT_MAX
 
 # For floats, and for doubles, which the third set has not: they gain nothing from it.
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
@@ -56,9 +60,10 @@ cdef enum:
 # Scratch of earlier calls, the last of which is taken first: the system takes as long to give pages anew as some
 # batches take to be computed.
 cdef enum:
-    MOST_SPARE = 4
+    MOST_SPARE = 2
     SMALLEST_SPARE = 1 << 16
-    LARGEST_SPARE = 1 << 23
+    LARGEST_SPARE = 1 << 24
+    LINE = 64       # bytes that processors pass on at once
 
 cdef list SPARE = []
 
@@ -80,39 +85,21 @@ cdef int keep_scratch(object room) except -1:
     return 0
 
 
-cdef class _Room:
-    """Scratch of a thread."""
-
-    cdef object held, more
-    cdef void* rows
-    cdef void* tables
-    cdef void* pairs
-    cdef double* totals
-    cdef double* logs
-    cdef Py_ssize_t longest
-
-    def __cinit__(self, Batch batch, Py_ssize_t longest):
-        cdef Py_ssize_t S = batch.scores.S, K = batch.scores.K, wide = (K + 3) // 4 * 4, lanes = batch.together
-        cdef Py_ssize_t n_rows = max(2 * longest * S, (2 * longest + 3) * wide * lanes)
-        cdef Py_ssize_t n_tables = max(3 * S * K + 5 * S, 2 * wide * wide)
-        self.longest = longest
-        self.held = spare_scratch(8 * S * K + (n_rows + n_tables + S * K) * batch.size)
-        self.totals = <double*> scratch_data(self.held)
-        self.rows = self.totals + S * K
-        self.tables = <char*> self.rows + n_rows * batch.size
-        self.pairs = <char*> self.tables + n_tables * batch.size
-
-    cdef int add_logs(self, Py_ssize_t S) except -1:
-        self.more = scratch(NULL, 8 * (2 * self.longest + 3) * S)
-        self.logs = <double*> scratch_data(self.more)
-        return 0
+# Scratch of a thread; `logs` is NULL until logs are needed.
+cdef struct chain_room:
+    double* totals
+    double* logs
+    void* rows
+    void* tables
+    void* pairs
 
 
-# The sums of a batch: where they go, labellings whose indicators are taken off, and each thread's _Room. `totals` has
-# sums over each group's entries, of pairs and of first and last tokens, or is NULL.
+# The sums of a batch: where they go, labellings whose indicators are taken off, and each thread's scratch, with a list
+# for what is added to it. `totals` has sums over each group's entries, of pairs and of first and last tokens, or is NULL.
 cdef struct chains_task:
     void* batch
-    void** rooms
+    chain_room* rooms
+    void* more
     double* totals
     double* values
     char* nodes
@@ -121,12 +108,12 @@ cdef struct chains_task:
     char* last
     const int32_t* labels
     double* known
-    Py_ssize_t step
+    Py_ssize_t step, longest
 
 
 cdef int sums_of_group(void* task, int slot, int64_t group) except -1 nogil:
     cdef const chains_task* t = <const chains_task*> task
-    return (<Batch> t.batch).sum_group(t, <_Room> t.rooms[slot], group)
+    return (<Batch> t.batch).sum_group(t, t.rooms + slot, group)
 
 
 cdef class Batch:
@@ -181,6 +168,34 @@ cdef class Batch:
         s.A = self.transitions + b * self.per_entry * self.size
         return s
 
+    cdef Py_ssize_t n_rows(self, Py_ssize_t longest) noexcept nogil:
+        """Numbers of two rows of all tokens, of one entry or of those side by side."""
+        cdef Py_ssize_t wide = (self.scores.K + 3) // 4 * 4
+        return max(2 * longest * self.scores.S, (2 * longest + 3) * wide * self.together)
+
+    cdef Py_ssize_t n_tables(self) noexcept nogil:
+        cdef Py_ssize_t S = self.scores.S, K = self.scores.K, wide = (K + 3) // 4 * 4
+        return max(3 * S * K + 5 * S, 2 * wide * wide)
+
+    cdef Py_ssize_t room_size(self, Py_ssize_t longest) noexcept nogil:
+        """Bytes of scratch of a thread for entries of so many tokens; no other thread writes to the same lines."""
+        cdef Py_ssize_t n_pairs = self.scores.S * self.scores.K
+        cdef Py_ssize_t size = 8 * n_pairs + (self.n_rows(longest) + self.n_tables() + n_pairs) * self.size
+        return (size + 2 * LINE - 1) // LINE * LINE
+
+    cdef void divide(self, char* held, Py_ssize_t longest, chain_room* room) noexcept nogil:
+        """Divide a thread's scratch."""
+        room.totals, room.logs = <double*> held, NULL
+        room.rows = held + 8 * self.scores.S * self.scores.K
+        room.tables = <char*> room.rows + self.n_rows(longest) * self.size
+        room.pairs = <char*> room.tables + self.n_tables() * self.size
+
+    cdef object add_logs(self, Py_ssize_t longest, chain_room* room):
+        """Scratch for sums of logs, which stays until it is let go."""
+        more = scratch(NULL, 8 * (2 * longest + 3) * self.scores.S)
+        room.logs = <double*> scratch_data(more)
+        return more
+
     @property
     def adds(self):
         """Whether `sums` can add up pairs and edges of all entries, as those side by side are."""
@@ -203,7 +218,7 @@ cdef class Batch:
             Whether pairs (S, K) and both edges (S,) get the sums over all entries; only where `adds`.
         """
         cdef chains_task t
-        cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0, slot
+        cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0, slot, size
         cdef int64_t n_groups = (self.n + self.together - 1) // self.together, S = self.scores.S, K = self.scores.K
         cdef int64_t work = self.n * longest * (10 + self.scores.S * (self.scores.K + 20) // 24)
         memset(&t, 0, sizeof(t))
@@ -215,13 +230,11 @@ cdef class Batch:
             t.first, t.last = <char*> array_data(edges[0]), <char*> array_data(edges[1])
         if y is not None:
             t.labels, t.known = <const int32_t*> array_data(y), <double*> array_data(known)
-        n_threads = threads_for(n_threads, n_groups, work)
-        rooms, places = [], scratch(NULL, n_threads * sizeof(void*))
-        t.rooms = <void**> scratch_data(places)
+        n_threads, size, more = threads_for(n_threads, n_groups, work), self.room_size(longest), []
+        held, places = spare_scratch(n_threads * size), scratch(NULL, n_threads * sizeof(chain_room))
+        t.rooms, t.more, t.longest = <chain_room*> scratch_data(places), <void*> more, longest
         for slot in range(n_threads):
-            room = _Room(self, longest)
-            rooms.append(room)
-            t.rooms[slot] = <void*> room
+            self.divide(<char*> scratch_data(held) + slot * size, longest, t.rooms + slot)
         totals = spare_scratch(8 * n_groups * S * (K + 2)) if added else b""
         if added:
             t.totals = <double*> scratch_data(totals)
@@ -229,8 +242,7 @@ cdef class Batch:
         if added:
             self.add_groups(&t, n_groups)
         keep_scratch(totals)
-        for room in reversed(rooms):    # a thread gets what it had, which is in the cache of its processor
-            keep_scratch((<_Room> room).held)
+        keep_scratch(held)      # taken first: a thread gets what it had, which is in the cache of its processor
 
     cdef void add_groups(self, const chains_task* t, int64_t n_groups) noexcept nogil:
         cdef int64_t S = self.scores.S, n = S * self.scores.K, step = n + 2 * S, j, group
@@ -246,7 +258,7 @@ cdef class Batch:
             else:
                 (<float*> t.last)[j - n - S] = <float> total
 
-    cdef int sum_group(self, const chains_task* t, _Room room, Py_ssize_t group) except -1 nogil:
+    cdef int sum_group(self, const chains_task* t, chain_room* room, Py_ssize_t group) except -1 nogil:
         cdef Py_ssize_t place = group * self.together, stop = min(place + self.together, self.n), b
         cdef Py_ssize_t n_totals = self.scores.S * (self.scores.K + 2)
         cdef int lane, alone = (1 << (stop - place)) - 1
@@ -297,7 +309,7 @@ cdef class Batch:
             memset(t.pairs + (b * t.step + used) * self.size, 0, (t.step - used) * self.size)
 
     cdef int beside(
-        self, const chains_task* t, _Room room, Py_ssize_t place, Py_ssize_t stop, double* totals
+        self, const chains_task* t, chain_room* room, Py_ssize_t place, Py_ssize_t stop, double* totals
     ) except -1 nogil:
         """The sums of a group; returns the lanes that are yet to be computed, a bit each."""
         cdef potentials s[MOST_LANES]
@@ -320,7 +332,7 @@ cdef class Batch:
             t.values[self.at(place + lane)] = values[lane]
         return alone
 
-    cdef int by_itself(self, const chains_task* t, _Room room, Py_ssize_t b, double* totals) except -1 nogil:
+    cdef int by_itself(self, const chains_task* t, chain_room* room, Py_ssize_t b, double* totals) except -1 nogil:
         """The sums of an entry, in logs where there is no other way."""
         cdef potentials s = self.entry(b)
         cdef void* nodes = NULL if t.nodes == NULL else t.nodes + b * self.width * self.size
@@ -333,7 +345,7 @@ cdef class Batch:
             t.values[b] = 0.0
         elif self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs):
             with gil:
-                room.add_logs(self.scores.S)
+                (<list> t.more).append(self.add_logs(t.longest, room))
             s.logs = room.logs
             self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs)
         if totals != NULL and s.T > 1 and t.values[b] > -INFINITY:
@@ -429,14 +441,15 @@ cdef class Batch:
         states : int32 array (B, n_samples, T)
         """
         cdef Py_ssize_t b, k, n_samples = array_shape(states)[1], longest = array_shape(states)[2]
-        cdef _Room room = _Room(self, longest)
+        cdef chain_room room
         cdef int32_t* states_of = <int32_t*> array_data(states)
         cdef int32_t* out
         cdef const double* uniform
         cdef double log_z
         cdef potentials s
-        weights = scratch(NULL, 8 * self.scores.S)
+        weights, held = scratch(NULL, 8 * self.scores.S), spare_scratch(self.room_size(longest))
         cdef double* weight = <double*> scratch_data(weights)
+        self.divide(<char*> scratch_data(held), longest, &room)
         for b in range(first, last):
             s = self.entry(b)
             uniforms, out = generators[b].random((s.T, n_samples)), states_of + b * n_samples * longest
@@ -446,7 +459,7 @@ cdef class Batch:
             with nogil:
                 if self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL):
                     with gil:
-                        room.add_logs(s.S)
+                        more = self.add_logs(longest, &room)
                     s.logs = room.logs
                     self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL)
             if log_z == -INFINITY:
@@ -460,7 +473,7 @@ cdef class Batch:
                         draw(&s, <const float*> s.rows, uniform + k, n_samples, weight, out)
                     out += longest
                     poll(s.T * (10 + s.S))
-        keep_scratch(room.held)
+        keep_scratch(held)
         return -1
 
 
@@ -634,6 +647,29 @@ FLOATS, NARROW = (NPY_FLOAT, NPY_DOUBLE), (NPY_INT, NPY_INT)
 def is_plain(ndarray array not None, types):
     """Whether an array is contiguous, aligned and of the machine's byte order, and of one of two types of numbers."""
     return PyArray_ISCARRAY_RO(array) and PyArray_TYPE(array) in types
+
+
+# Scores, float32 or float64, are less, so that their sums, which are of float64, and the differences of two do not
+# overflow.
+cdef double MOST_FLOAT = FLT_MAX / 8, MOST_DOUBLE = 1e300
+GREATEST = MOST_FLOAT, MOST_DOUBLE
+
+
+def are_chains(parts, int n_threads=1):
+    """Whether parts are alike, in bounds, and those of chains of order 1 that share all but their emissions."""
+    cdef Py_ssize_t k, K, n = len(parts)
+    cdef Py_ssize_t* shape
+    if not 2 <= n <= 4 or not are_alike(parts) or PyArray_NDIM(parts[0]) != 3:
+        return False
+    K = array_shape(parts[0])[2]
+    for k in range(1, n):
+        shape = array_shape(parts[k])
+        if PyArray_NDIM(parts[k]) != (2 if k == 1 else 1) or shape[0] != K or (k == 1 and shape[1] != K):
+            return False
+    for part in parts:
+        if not within(part, MOST_FLOAT if PyArray_TYPE(part) == NPY_FLOAT else MOST_DOUBLE, n_threads):
+            return False
+    return K > 0
 
 
 def are_alike(parts):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import prod
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats, Integers
-from structsvm.layers._chain import Batch, are_labels
+from structsvm.layers._chain import Batch, are_chains, are_labels
 from structsvm.layers.structure import (
     Generators,
     Labels,
@@ -107,6 +107,8 @@ class Chain(Structure):
         self.order, self.n_threads = order, checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        if self.order == 1 and self.language is None and are_chains(parts, self.n_threads):
+            return _shared(cast(Parts, parts), lengths, self.n_threads)
         present, shapes = as_parts(Chain, parts, 2)
         if self.order == 1 and "pairs" in present:
             raise ValueError("pairs is a part of Chain(order=2); transitions score the pairs of a chain of order 1.")
@@ -552,6 +554,17 @@ def _emissions(scores: Scores) -> Floats:
 def _batch(states: Scores) -> Batch:
     emissions, transitions, start, end = states.parts
     return Batch(emissions, transitions, start, end, states.lengths)
+
+
+def _shared(parts: Parts, lengths: ArrayLike | None, n_threads: int) -> Scores:
+    """Scores of parts that `are_chains`."""
+    emissions, transitions, *edges = parts
+    n, longest, K = emissions.shape
+    rows = [edge.reshape(1, K) for edge in edges]
+    while len(rows) < 2:
+        rows.append(np.zeros((1, K), emissions.dtype))
+    own, shapes = (emissions, transitions.reshape(1, 1, K, K), *rows), tuple([part.shape for part in parts])
+    return Scores(own, shapes, check_lengths(lengths, n, longest), n_threads)
 
 
 def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64], longest: int) -> Floats:

@@ -19,6 +19,7 @@ from structsvm.arrays import AnyArray, Floats, Integers
 from structsvm.execution._stop import each_range
 from structsvm.features.inputs.masks import check_no_masks
 from structsvm.layers._chain import FLOATS, NARROW, are_alike, first_masked, is_plain, sum_rows, within
+from structsvm.layers._chain import GREATEST as GREATEST_OF
 from structsvm.parameters import checked_count
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ Shapes = tuple[tuple[int, ...] | None, ...]
 Generators = list[np.random.Generator]
 
 
-# Scores of a type are less, so that their sums, which are of float64, and the differences of two do not overflow.
-GREATEST = {np.dtype(np.float32): float(np.finfo(np.float32).max / 8), np.dtype(np.float64): 1e300}
+# Scores of a type are less.
+GREATEST = dict(zip((np.dtype(np.float32), np.dtype(np.float64)), GREATEST_OF, strict=True))
 
 
 @dataclass(slots=True, eq=False)

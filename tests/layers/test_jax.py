@@ -7,6 +7,7 @@ from structsvm.layers import (
     Arborescence,
     Assignment,
     Chain,
+    Ordering,
     Projective,
     hinge,
     kl_divergence,
@@ -160,6 +161,13 @@ def test_lists_and_halves_as_networks_have_them():
         function(CHAIN, [[0, 1, 2, 1], [2, 2]], LENGTHS)
     with pytest.raises(ValueError, match=r"y must be an array of integers, the numbers of labels\. Got dtype <U1"):
         function(CHAIN, [["a", "b", "c", "b"]] * 2, LENGTHS)
+
+
+def test_orders_of_fewer_items_than_there_is_room_for():
+    (pairs,), y = parts_of((2, 12, 12)), np.full((2, 12), -1)
+    y[:, :3] = [[2, 0, 1], [0, 1, 2]]
+    found = jax.jit(differentiable(log_loss, Ordering()))((pairs,), y, np.array([3, 3]))
+    np.testing.assert_allclose(found, log_loss(Ordering(), (pairs,), y, [3, 3])[0], rtol=1e-5)
 
 
 def test_arrays_of_jax_are_taken_by_all_verbs():
