@@ -6,7 +6,7 @@ the batch alone, so that the bits do not depend on how it is split among threads
 
 from cython cimport floating
 from libc.math cimport INFINITY, exp, fabs
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -94,8 +94,8 @@ cdef struct chain_room:
     void* pairs
 
 
-# The sums of a batch: where they go, labellings whose indicators are taken off, and each thread's scratch, with a list
-# for what is added to it. `totals` has sums over each group's entries, of pairs and of first and last tokens, or is NULL.
+# The sums of a batch: where they go, labellings whose indicators are taken off, each thread's scratch, and a list for
+# what is added to it. `totals` has sums over each group's entries, of pairs and of first and last tokens, or is NULL.
 cdef struct chains_task:
     void* batch
     chain_room* rooms
@@ -190,11 +190,12 @@ cdef class Batch:
         room.tables = <char*> room.rows + self.n_rows(longest) * self.size
         room.pairs = <char*> room.tables + self.n_tables() * self.size
 
-    cdef object add_logs(self, Py_ssize_t longest, chain_room* room):
-        """Scratch for sums of logs, which stays until it is let go."""
-        more = scratch(NULL, 8 * (2 * longest + 3) * self.scores.S)
-        room.logs = <double*> scratch_data(more)
-        return more
+    cdef int add_logs(self, list more, Py_ssize_t longest, chain_room* room) except -1:
+        """Add scratch for sums of logs, which `more` holds."""
+        if room.logs == NULL:
+            more.append(scratch(NULL, 8 * (2 * longest + 3) * self.scores.S))
+            room.logs = <double*> scratch_data(more[-1])
+        return 0
 
     @property
     def adds(self):
@@ -345,7 +346,7 @@ cdef class Batch:
             t.values[b] = 0.0
         elif self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs):
             with gil:
-                (<list> t.more).append(self.add_logs(t.longest, room))
+                self.add_logs(<list> t.more, t.longest, room)
             s.logs = room.logs
             self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs)
         if totals != NULL and s.T > 1 and t.values[b] > -INFINITY:
@@ -447,7 +448,7 @@ cdef class Batch:
         cdef const double* uniform
         cdef double log_z
         cdef potentials s
-        weights, held = scratch(NULL, 8 * self.scores.S), spare_scratch(self.room_size(longest))
+        weights, held, more = scratch(NULL, 8 * self.scores.S), spare_scratch(self.room_size(longest)), []
         cdef double* weight = <double*> scratch_data(weights)
         self.divide(<char*> scratch_data(held), longest, &room)
         for b in range(first, last):
@@ -459,7 +460,7 @@ cdef class Batch:
             with nogil:
                 if self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL):
                     with gil:
-                        more = self.add_logs(longest, &room)
+                        self.add_logs(more, longest, &room)
                     s.logs = room.logs
                     self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL)
             if log_z == -INFINITY:
