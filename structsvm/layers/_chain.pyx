@@ -6,7 +6,7 @@ the batch alone, so that the bits do not depend on how it is split among threads
 
 from cython cimport floating
 from libc.math cimport INFINITY, exp, fabs
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -49,6 +49,16 @@ cdef extern from "float.h":
 # For floats, and for doubles, which the third set has not: they gain nothing from it.
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
 cdef const potentials_kernels* OF_DOUBLES = potentials_kernels_of(min(kernel_set(), 1), poll)
+
+
+# Scores, float32 or float64, are less, so that their sums, which are of float64, and the differences of two do not
+# overflow.
+cdef double MOST_FLOAT = FLT_MAX / 8, MOST_DOUBLE = 1e300
+GREATEST = MOST_FLOAT, MOST_DOUBLE
+
+
+cdef bint scores_within(const void* scores, bint is_double, int64_t n) noexcept nogil:
+    return KERNELS.within(scores, is_double, n, MOST_DOUBLE if is_double else MOST_FLOAT)
 
 
 # Groups with fewer entries are computed one by one, which is then as fast.
@@ -96,6 +106,7 @@ cdef struct chain_room:
 
 # The sums of a batch: where they go, labellings whose indicators are taken off, each thread's scratch, and a list for
 # what is added to it. `totals` has sums over each group's entries, of pairs and of first and last tokens, or is NULL.
+# `beyond` is for groups with numbers out of bounds, which are left out, or NULL: none is.
 cdef struct chains_task:
     void* batch
     chain_room* rooms
@@ -108,6 +119,7 @@ cdef struct chains_task:
     char* last
     const int32_t* labels
     double* known
+    uint8_t* beyond
     Py_ssize_t step, longest
 
 
@@ -202,8 +214,12 @@ cdef class Batch:
         """Whether `sums` can add up pairs and edges of all entries, as those side by side are."""
         return self.together > 1 and self.n >= LEAST_BESIDE
 
-    def sums(self, int n_threads, log_z, nodes, pairs, edges=None, y=None, known=None, bint added=False):
+    def sums(
+        self, int n_threads, log_z, nodes, pairs, edges=None, y=None, known=None, bint added=False, bint looks=False
+    ):
         """Write log partitions and, unless `nodes` is None, marginals, which are of no use without any labelling.
+
+        Returns False, and has not written all, if it `looks` for emissions out of bounds and finds some.
 
         With y, labellings of a chain of order 1, all of which are known within the lengths, their scores are written,
         and their indicators taken off the marginals. Marginals beyond a length are 0.
@@ -239,11 +255,15 @@ cdef class Batch:
         totals = spare_scratch(8 * n_groups * S * (K + 2)) if added else b""
         if added:
             t.totals = <double*> scratch_data(totals)
+        beyond = bytearray(n_groups if looks else 0)
+        if looks:
+            t.beyond = beyond
         each_part(sums_of_group, &t, n_groups, n_threads)
         if added:
             self.add_groups(&t, n_groups)
         keep_scratch(totals)
         keep_scratch(held)      # taken first: a thread gets what it had, which is in the cache of its processor
+        return 1 not in beyond
 
     cdef void add_groups(self, const chains_task* t, int64_t n_groups) noexcept nogil:
         cdef int64_t S = self.scores.S, n = S * self.scores.K, step = n + 2 * S, j, group
@@ -264,11 +284,14 @@ cdef class Batch:
         cdef Py_ssize_t n_totals = self.scores.S * (self.scores.K + 2)
         cdef int lane, alone = (1 << (stop - place)) - 1
         cdef double* totals = NULL
-        if t.nodes != NULL:
-            self.clear(t, place, stop)
         if t.totals != NULL:
             totals = t.totals + group * n_totals
             memset(totals, 0, n_totals * sizeof(double))
+        if t.beyond != NULL and not self.are_within(place, stop):
+            t.beyond[group] = True
+            return 0
+        if t.nodes != NULL:
+            self.clear(t, place, stop)
         if stop - place >= LEAST_BESIDE:
             alone &= self.beside(t, room, place, stop, totals)
         for lane in range(<int> (stop - place)):
@@ -280,6 +303,17 @@ cdef class Batch:
             if t.first != NULL and self.lengths[b]:
                 self.copy_edges(t, b, totals)
         return 0
+
+    cdef bint are_within(self, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
+        """Whether the emissions of a group are in bounds."""
+        cdef Py_ssize_t b
+        for place in range(place, stop):
+            b = self.at(place)
+            if not scores_within(
+                self.emissions + b * self.width * self.size, self.is_double, self.lengths[b] * self.scores.S
+            ):
+                return False
+        return True
 
     cdef void copy_edges(self, const chains_task* t, Py_ssize_t b, double* totals) noexcept nogil:
         cdef Py_ssize_t row = self.scores.S * self.size, q, S = self.scores.S
@@ -650,14 +684,9 @@ def is_plain(ndarray array not None, types):
     return PyArray_ISCARRAY_RO(array) and PyArray_TYPE(array) in types
 
 
-# Scores, float32 or float64, are less, so that their sums, which are of float64, and the differences of two do not
-# overflow.
-cdef double MOST_FLOAT = FLT_MAX / 8, MOST_DOUBLE = 1e300
-GREATEST = MOST_FLOAT, MOST_DOUBLE
-
-
-def are_chains(parts, int n_threads=1):
-    """Whether parts are alike, in bounds, and those of chains of order 1 that share all but their emissions."""
+def are_chains(parts):
+    """Whether parts are alike and those of chains of order 1 that share all but their emissions; others are in bounds.
+    """
     cdef Py_ssize_t k, K, n = len(parts)
     cdef Py_ssize_t* shape
     if not 2 <= n <= 4 or not are_alike(parts) or PyArray_NDIM(parts[0]) != 3:
@@ -667,8 +696,7 @@ def are_chains(parts, int n_threads=1):
         shape = array_shape(parts[k])
         if PyArray_NDIM(parts[k]) != (2 if k == 1 else 1) or shape[0] != K or (k == 1 and shape[1] != K):
             return False
-    for part in parts:
-        if not within(part, MOST_FLOAT if PyArray_TYPE(part) == NPY_FLOAT else MOST_DOUBLE, n_threads):
+        if not within(parts[k], MOST_FLOAT if PyArray_TYPE(parts[k]) == NPY_FLOAT else MOST_DOUBLE):
             return False
     return K > 0
 

@@ -16,6 +16,7 @@ class Batch:
         chances: Floats | None,
         heads: NDArray[np.int32] | None = None,
         known: NDArray[np.float64] | None = None,
+        looks: bool = False,
     ) -> list[int] | None: ...
     def tables(self, first: int, last: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
 

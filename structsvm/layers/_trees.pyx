@@ -13,6 +13,7 @@ import numpy as np
 from structsvm._arrays cimport array_data, array_shape, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
+from structsvm.layers._chain cimport scores_within
 
 cdef extern from "tree_sums.h" nogil:
     enum: TREES_OK, TREES_IN_LOGS, LANES_LONGEST
@@ -43,10 +44,12 @@ cdef enum:
     LINE = 64
 
 
-# Said of an entry beside its sums: there are none without logs, or none as its heads are no known tree.
+# Said of an entry beside its sums: there are none without logs; none in its group, as its heads are no known tree; or
+# as scores are out of bounds.
 cdef enum:
     IN_LOGS = 1
     NO_TREE = 2
+    BEYOND = 3
 
 
 # The sums of a batch: where they go, trees whose indicators are taken off, and scratch of each thread.
@@ -57,6 +60,7 @@ cdef struct trees_task:
     const int32_t* heads
     double* known
     uint8_t* said
+    bint looks
     char* room
     Py_ssize_t size
     int n_threads
@@ -94,12 +98,12 @@ cdef class Batch:
         """The entry at a place in the order of lengths."""
         return place if self.order == NULL else self.order[place]
 
-    def sums(self, int n_threads, log_z, chances, heads=None, known=None):
+    def sums(self, int n_threads, log_z, chances, heads=None, known=None, bint looks=False):
         """Write log partitions and, unless `chances` is None, the probabilities of arcs.
 
         With heads, the scores of these trees are written, and their indicators taken off the probabilities. Returns the
         entries that only logs will do for, with probabilities of 0; or None where heads are not all known, or no trees
-        of the structure.
+        of the structure, or where it `looks` for scores out of bounds and finds some.
 
         Parameters
         ----------
@@ -120,9 +124,10 @@ cdef class Batch:
         t.size = self.room_of(longest)
         room, flags = scratch(NULL, t.n_threads * t.size + LINE), bytearray(self.n)
         t.room = <char*> ((<uintptr_t> scratch_data(room) + LINE - 1) // LINE * LINE)
-        t.said = flag = flags
+        t.said, t.looks = flags, looks
+        flag = t.said
         each_part(sums_of_group, &t, n_groups, t.n_threads)
-        if heads is not None and NO_TREE in flags:
+        if NO_TREE in flags or BEYOND in flags:
             return None
         return [b for b in range(self.n) if flag[b]] if IN_LOGS in flags else []
 
@@ -141,6 +146,9 @@ cdef class Batch:
         cdef bint narrow, is_wide = stop - place >= LEAST_BESIDE
         cdef trees scores = self.scores
         scores.memory = <double*> room
+        if t.looks and not self.are_within(place, stop):
+            t.said[self.at(place)] = BEYOND
+            return 0
         if t.heads != NULL and not self.are_trees(t, room, place, stop):
             return 0
         for p in range(place, stop):
@@ -157,6 +165,14 @@ cdef class Batch:
             if t.heads != NULL:
                 self.less_heads(t, b)
         return 0
+
+    cdef bint are_within(self, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
+        """Whether all scores of a group's entries are in bounds."""
+        cdef int64_t n = self.scores.m * self.scores.m
+        for place in range(place, stop):
+            if not scores_within(self.arcs + self.at(place) * self.step, self.scores.is_double, n):
+                return False
+        return True
 
     cdef int are_trees(self, const trees_task* t, char* room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
         """Whether the heads of a group's entries are known and trees of the structure; says so of the first others."""

@@ -106,9 +106,12 @@ class Chain(Structure):
         self._nodes = None if self.language is None else nodes_of(self.language, order)
         self.order, self.n_threads = order, checked_threads(n_threads)
 
-    def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
-        if self.order == 1 and self.language is None and are_chains(parts, self.n_threads):
+    def check_for_sums(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        if self.order == 1 and self.language is None and are_chains(parts):
             return _shared(cast(Parts, parts), lengths, self.n_threads)
+        return self.check(parts, lengths)
+
+    def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(Chain, parts, 2)
         if self.order == 1 and "pairs" in present:
             raise ValueError("pairs is a part of Chain(order=2); transitions score the pairs of a chain of order 1.")
@@ -119,7 +122,7 @@ class Chain(Structure):
         if self.language is not None and self.language.n_labels != K:
             raise ValueError(f"emissions have {K} labels, and language has {self.language.n_labels}.")
         sizes = check_lengths(lengths, n, longest)
-        check_values("emissions", emissions, lambda: np.arange(longest) < sizes[:, None], n_threads=self.n_threads)
+        _check_emissions(emissions, sizes, self.n_threads)
         tables = [_steps("transitions", present["transitions"], self.order, K, sizes, longest)]
         if self.order == 2:
             pairs = present.get("pairs", np.zeros((K, K), emissions.dtype))
@@ -211,7 +214,10 @@ class Chain(Structure):
             steps, start, end = map(_like, scores.parts[1:], given)
         else:
             steps, (start, end) = _per_entry(transitions, n), np.zeros((2, n, K), nodes.dtype)
-        batch.sums(self.n_threads, log_z, nodes, steps, (start, end), labels, known, added)
+        sums = self.n_threads, log_z, nodes, steps, (start, end), labels, known, added
+        if not batch.sums(*sums, looks=scores.later is not None):
+            scores.settle()
+            batch.sums(*sums)
         for entry in without_output(log_z)[:1]:
             raise self._no_output(entry, scores)
         return log_z, possible_truths(known), (nodes, steps, start, end)
@@ -557,14 +563,19 @@ def _batch(states: Scores) -> Batch:
 
 
 def _shared(parts: Parts, lengths: ArrayLike | None, n_threads: int) -> Scores:
-    """Scores of parts that `are_chains`."""
+    """Scores of parts that `are_chains`, whose emissions are yet to be looked at."""
     emissions, transitions, *edges = parts
     n, longest, K = emissions.shape
-    rows = [edge.reshape(1, K) for edge in edges]
+    sizes, rows = check_lengths(lengths, n, longest), [edge.reshape(1, K) for edge in edges]
     while len(rows) < 2:
         rows.append(np.zeros((1, K), emissions.dtype))
     own, shapes = (emissions, transitions.reshape(1, 1, K, K), *rows), tuple([part.shape for part in parts])
-    return Scores(own, shapes, check_lengths(lengths, n, longest), n_threads)
+    return Scores(own, shapes, sizes, n_threads, None, lambda: _check_emissions(emissions, sizes, n_threads))
+
+
+def _check_emissions(emissions: Floats, sizes: NDArray[np.int64], n_threads: int) -> None:
+    longest = emissions.shape[1]
+    check_values("emissions", emissions, lambda: np.arange(longest) < sizes[:, None], n_threads=n_threads)
 
 
 def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64], longest: int) -> Floats:

@@ -122,7 +122,7 @@ def log_loss(
     >>> log_loss(Chain(), parts, [[0, -1]])[0].round(2).tolist()
     [1.1]
     """
-    scores = structure.check(parts, lengths)
+    scores = structure.check_for_sums(parts, lengths)
     log_z, known, marginals = structure.sums_less(scores, y, per_entry=per_entry)
     if structure.is_centred and are_huge(known):
         _compute_huge(structure, scores, structure.check_output(y, scores, partly=True), log_z, known)

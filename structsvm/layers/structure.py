@@ -53,6 +53,14 @@ class Scores:
     lengths: NDArray[np.int64]
     n_threads: int = 1  # to add up gradients
     truth: Labels | None = None  # outputs as `sums_less` takes them, where `check_output` found nothing unknown
+    later: Callable[[], None] | None = None  # checks the first part's numbers, where they have not been checked
+
+    def settle(self) -> Scores:
+        """Check what is left to be checked later."""
+        later, self.later = self.later, None
+        if later is not None:
+            later()
+        return self
 
     def take(self, entries: list[int]) -> Scores:
         """The potentials of some entries, which may repeat."""
@@ -113,6 +121,10 @@ class Structure(ABC):
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         """Check potentials, and give each a batch axis."""
 
+    def check_for_sums(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        """The same for `sums_less`, which looks at the first part's numbers where `later` is left to it."""
+        return self.check(parts, lengths)
+
     @abstractmethod
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         """Check outputs; only with `partly` may something within the lengths be unknown (-1)."""
@@ -154,10 +166,11 @@ class Structure(ABC):
     def sums_less(self, scores: Scores, y: ArrayLike, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """Log partitions of all outputs and of those that agree with y, and the difference of expected indicators.
 
-        y is as the user gave it: where sums are compiled, it is checked there. Without `per_entry` differences of parts
-        that all entries share may be sums over several of them.
+        y is as the user gave it, `scores` as `check_for_sums` left them: where sums are compiled, both are checked by
+        the threads at work on them. Without `per_entry` differences of parts that all entries share may be sums over
+        several of them.
         """
-        return self.sums_less_known(scores, self.check_output(y, scores, partly=True))
+        return self.sums_less_known(scores.settle(), self.check_output(y, scores, partly=True))
 
     def sums_less_known(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
         """The same for checked outputs, each entry's own."""

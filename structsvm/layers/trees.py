@@ -56,6 +56,9 @@ class _Trees(Places):
         self.several_roots, self.n_threads = several_roots, checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        return self.check_for_sums(parts, lengths).settle()
+
+    def check_for_sums(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(type(self), parts, 1)
         arcs = present["arcs"]
         n, *shape = arcs.shape or (0,)
@@ -64,8 +67,11 @@ class _Trees(Places):
                 f"arcs must have shape (B, n + 1, n + 1), or (B, n + 1, n + 1, K) with K labels. Got {arcs.shape}."
             )
         sizes = check_lengths(lengths, n, shape[0] - 1)
-        check_values("arcs", arcs, lambda: _counting(shape[0], sizes), n_threads=self.n_threads)
-        return Scores((arcs,), shapes, sizes)
+
+        def check() -> None:
+            check_values("arcs", arcs, lambda: _counting(shape[0], sizes), n_threads=self.n_threads)
+
+        return Scores((arcs,), shapes, sizes, later=check)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         found, arcs = as_outputs(y), scores.parts[0]
@@ -156,7 +162,11 @@ class _Trees(Places):
         if heads is not None:
             log_z, known, counts = np.empty(n), np.empty(n), np.empty_like(arcs)
             batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
-            in_logs = batch.sums(self.n_threads, log_z, counts, heads, known)
+            sums = self.n_threads, log_z, counts, heads, known
+            in_logs = batch.sums(*sums, looks=True)
+            if in_logs is None:
+                scores.settle()
+                in_logs = batch.sums(*sums)
         if heads is None or in_logs is None:
             return super().sums_less(scores, y)
         for entry in in_logs:
