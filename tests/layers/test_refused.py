@@ -488,3 +488,31 @@ def test_truths_of_any_integers_and_what_stands_beyond_them(structure, shapes, d
         bad[1, 1] = wrong
         with pytest.raises(ValueError, match=rf"Got {wrong} at batch entry 1"):
             log_loss(structure, parts, bad, lengths)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("kind", "shapes"), [(Chain, [(40, 6, 3), (3, 3)]), (Arborescence, [(40, 7, 7)]), (Projective, [(40, 7, 7)])]
+)
+def test_threads_look_at_what_they_sum(kind, shapes, dtype, n_threads):
+    """Masks, and what stands beyond a length, are no numbers out of bounds; what is one is named."""
+    structure, rng = kind(n_threads=n_threads), np.random.default_rng(0)
+    parts, lengths = [rng.normal(size=shape).astype(dtype) for shape in shapes], rng.integers(2, 7, 40)
+    lengths[[5, 17]] = 3, 5
+    y = structure.sample(*parts, n_samples=1, seed=0, lengths=lengths)[:, 0]
+    parts[0][5, 5:] = np.nan
+    for _ in range(2):
+        values, gradients = log_loss(structure, parts, y, lengths)
+        known = structure.score(y, *parts, lengths=lengths)
+        np.testing.assert_allclose(values, structure.log_partition(*parts, lengths=lengths) - known, atol=1e-5)
+        wanted = structure.marginals(*parts, lengths=lengths)[0]
+        wanted -= structure.indicators(y, structure.check(parts, lengths))[0]
+        np.testing.assert_allclose(gradients[0], wanted, atol=1e-5)
+        place = (17, 2, (y[17, 2] + 1) % 3) if kind is Chain else (17, 4 if y[17, 2] != 4 else 5, 3)
+        parts[0][place] = -np.inf
+    assert gradients[0][place] == 0
+    parts[0][33, 0, 1] = np.nan
+    for truth in (y, np.full_like(y, -1)):
+        with pytest.raises(ValueError, match=r"must be finite.* Got nan at batch entry 33, position \(0, 1\)"):
+            log_loss(structure, parts, truth, lengths)
