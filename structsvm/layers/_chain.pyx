@@ -205,8 +205,9 @@ cdef class Batch:
     cdef int add_logs(self, list more, Py_ssize_t longest, chain_room* room) except -1:
         """Add scratch for sums of logs, which `more` holds."""
         if room.logs == NULL:
-            more.append(scratch(NULL, 8 * (2 * longest + 3) * self.scores.S))
-            room.logs = <double*> scratch_data(more[-1])
+            logs = scratch(NULL, 8 * (2 * longest + 3) * self.scores.S)
+            more.append(logs)
+            room.logs = <double*> scratch_data(logs)
         return 0
 
     @property

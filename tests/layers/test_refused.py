@@ -429,7 +429,7 @@ def test_a_teacher_of_another_batch_is_refused(sizes):
 def test_nodes_that_score_the_same_share_probabilities_beside_huge_scores(scale):
     layer, nodes = Taxonomy(NODES), np.zeros((1, len(NODES.nodes)))
     nodes[0, NODES.number("a")] = scale
-    found = layer.marginals(nodes)[1][0]
+    found = layer.marginals(nodes)[0][0, layer.outputs]
     below = np.isin([NODES.nodes[k] for k in layer.outputs], ["c", "d"])  # a's leaves
     np.testing.assert_allclose(found, np.where(below, 0.5, 0.0))
 
