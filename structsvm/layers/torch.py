@@ -79,7 +79,11 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         check_options(loss, own, more)
         arrays = {name: host(value) for name, value in (options | more).items()}
         compute = partial(loss, structure, y=host(y), lengths=host(lengths), per_entry=True, **arrays)  # type: ignore[arg-type]
-        values: torch.Tensor = _layer().apply(compute, *several(parts))
+        given = several(parts)
+        for part in given:
+            if part is not None and not hasattr(part, "detach"):
+                raise TypeError(f"parts must be tensors, or None for those left out. Got {type(part).__name__}.")
+        values: torch.Tensor = _layer().apply(compute, *given)
         return values
 
     return function

@@ -141,6 +141,8 @@ def test_options_that_a_loss_has_not(tensor):
         function(parts, Y, LENGTHS, costs=1.0)
     with pytest.raises(ValueError, match=r"parts must be a tuple of arrays, .* Got an array of shape \(2, 4, 3\)"):
         function(np.zeros((2, 4, 3)), Y, LENGTHS)
+    with pytest.raises(TypeError, match=r"parts must be tensors, or None for those left out\. Got ndarray"):
+        function(parts_of((2, 4, 3), (3, 3)), Y, LENGTHS)
 
 
 def test_a_teacher_is_given_in_tensors(tensor):
