@@ -6,7 +6,7 @@ the batch alone, so that the bits do not depend on how it is split among threads
 
 from cython cimport floating
 from libc.math cimport INFINITY, exp, fabs
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -73,7 +73,7 @@ cdef enum:
     MOST_SPARE = 2
     SMALLEST_SPARE = 1 << 16
     LARGEST_SPARE = 1 << 24
-    LINE = 64       # bytes that processors pass on at once
+    LINE = 64       # bytes that processors pass on at once; vectors within one are loaded sooner
 
 cdef list SPARE = []
 
@@ -93,6 +93,15 @@ cdef int keep_scratch(object room) except -1:
     if SMALLEST_SPARE <= len(<bytes> room) <= LARGEST_SPARE and len(SPARE) < MOST_SPARE:
         SPARE.append(room)
     return 0
+
+
+cdef Py_ssize_t whole_lines(Py_ssize_t size) noexcept nogil:
+    return (size + LINE - 1) // LINE * LINE
+
+
+cdef char* first_line(object room):
+    """Where the first whole line of scratch begins."""
+    return <char*> ((<uintptr_t> scratch_data(room) + LINE - 1) // LINE * LINE)
 
 
 # Scratch of a thread; `logs` is NULL until logs are needed.
@@ -180,27 +189,21 @@ cdef class Batch:
         s.A = self.transitions + b * self.per_entry * self.size
         return s
 
-    cdef Py_ssize_t n_rows(self, Py_ssize_t longest) noexcept nogil:
-        """Numbers of two rows of all tokens, of one entry or of those side by side."""
-        cdef Py_ssize_t wide = (self.scores.K + 3) // 4 * 4
-        return max(2 * longest * self.scores.S, (2 * longest + 3) * wide * self.together)
+    cdef Py_ssize_t divide(self, char* held, Py_ssize_t longest, chain_room* room) noexcept nogil:
+        """Divide a thread's scratch for entries of so many tokens, from a whole line on; returns its bytes.
 
-    cdef Py_ssize_t n_tables(self) noexcept nogil:
+        It has doubles of all pairs, two rows of all tokens, of one entry or of those side by side, tables, and pairs.
+        """
         cdef Py_ssize_t S = self.scores.S, K = self.scores.K, wide = (K + 3) // 4 * 4
-        return max(3 * S * K + 5 * S, 2 * wide * wide)
-
-    cdef Py_ssize_t room_size(self, Py_ssize_t longest) noexcept nogil:
-        """Bytes of scratch of a thread for entries of so many tokens; no other thread writes to the same lines."""
-        cdef Py_ssize_t n_pairs = self.scores.S * self.scores.K
-        cdef Py_ssize_t size = 8 * n_pairs + (self.n_rows(longest) + self.n_tables() + n_pairs) * self.size
-        return (size + 2 * LINE - 1) // LINE * LINE
-
-    cdef void divide(self, char* held, Py_ssize_t longest, chain_room* room) noexcept nogil:
-        """Divide a thread's scratch."""
-        room.totals, room.logs = <double*> held, NULL
-        room.rows = held + 8 * self.scores.S * self.scores.K
-        room.tables = <char*> room.rows + self.n_rows(longest) * self.size
-        room.pairs = <char*> room.tables + self.n_tables() * self.size
+        cdef Py_ssize_t rows = whole_lines(8 * S * K)
+        cdef Py_ssize_t tables = rows + whole_lines(
+            max(2 * longest * S, (2 * longest + 3) * wide * self.together) * self.size
+        )
+        cdef Py_ssize_t pairs = tables + whole_lines(max(3 * S * K + 5 * S, 2 * wide * wide) * self.size)
+        if room != NULL:
+            room.totals, room.logs, room.rows = <double*> held, NULL, held + rows
+            room.tables, room.pairs = held + tables, held + pairs
+        return pairs + whole_lines(S * K * self.size)
 
     cdef int add_logs(self, list more, Py_ssize_t longest, chain_room* room) except -1:
         """Add scratch for sums of logs, which `more` holds."""
@@ -248,11 +251,11 @@ cdef class Batch:
             t.first, t.last = <char*> array_data(edges[0]), <char*> array_data(edges[1])
         if y is not None:
             t.labels, t.known = <const int32_t*> array_data(y), <double*> array_data(known)
-        n_threads, size, more = threads_for(n_threads, n_groups, work), self.room_size(longest), []
-        held, places = spare_scratch(n_threads * size), scratch(NULL, n_threads * sizeof(chain_room))
+        n_threads, size, more = threads_for(n_threads, n_groups, work), self.divide(NULL, longest, NULL), []
+        held, places = spare_scratch(n_threads * size + LINE), scratch(NULL, n_threads * sizeof(chain_room))
         t.rooms, t.more, t.longest = <chain_room*> scratch_data(places), <void*> more, longest
         for slot in range(n_threads):
-            self.divide(<char*> scratch_data(held) + slot * size, longest, t.rooms + slot)
+            self.divide(first_line(held) + slot * size, longest, t.rooms + slot)
         totals = spare_scratch(8 * n_groups * S * (K + 2)) if added else b""
         if added:
             t.totals = <double*> scratch_data(totals)
@@ -483,9 +486,10 @@ cdef class Batch:
         cdef const double* uniform
         cdef double log_z
         cdef potentials s
-        weights, held, more = scratch(NULL, 8 * self.scores.S), spare_scratch(self.room_size(longest)), []
+        weights, more = scratch(NULL, 8 * self.scores.S), []
+        held = spare_scratch(self.divide(NULL, longest, NULL) + LINE)
         cdef double* weight = <double*> scratch_data(weights)
-        self.divide(<char*> scratch_data(held), longest, &room)
+        self.divide(first_line(held), longest, &room)
         for b in range(first, last):
             s = self.entry(b)
             uniforms, out = generators[b].random((s.T, n_samples)), states_of + b * n_samples * longest
