@@ -120,7 +120,7 @@ import os
 import numpy as np
 from structsvm.layers import Chain
 rng = np.random.default_rng(0)
-parts, structure = (rng.normal(size=(9, 12, 4)), rng.normal(size=(4, 4))), Chain(n_threads=3)
+parts, structure = (rng.normal(size=(90, 200, 9)), rng.normal(size=(9, 9))), Chain(n_threads=3)
 wanted = structure.log_partition(*parts)  # starts threads, which a child has not
 child = os.fork()
 if child == 0:
