@@ -47,6 +47,7 @@ typedef struct {
     int (*best[2])(const potentials *s, int32_t *states);
     int (*beside)(const potentials *s, double *log_z, float *const *nodes, float *const *pairs, double *totals);
     int (*within)(const void *numbers, int is_double, int64_t n, double most);
+    int (*labels)(const int32_t *y, int64_t n, int32_t last);
     void (*add)(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *totals);
 } potentials_kernels;
 
@@ -101,6 +102,13 @@ static __attribute__((noinline, cold)) int numbers_within(const void *numbers, i
         if (good[l] >= 0) return 0;
     while (j < n && x[j] < high && x[j] > -high) j++;
     return j == n;
+}
+
+/* Whether all of n numbers are labels, from 0 to `last`: one that is not, or `last` less it, has its first bit set. */
+static int labels_within(const int32_t *y, int64_t n, int32_t last) {
+    uint32_t bad = 0;
+    for (int64_t j = 0; j < n; j++) bad |= (uint32_t)y[j] | ((uint32_t)last - (uint32_t)y[j]);
+    return !(bad >> 31);
 }
 
 /* Add rows of n numbers, `step` apart, to totals. */

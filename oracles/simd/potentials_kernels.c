@@ -3,15 +3,17 @@
 /* With AVX-512 floats alone are in wider vectors, which doubles gain nothing from: these are those of AVX2. */
 #if defined(__AVX512F__)
 KERNELS(potentials) = {
-    .lanes = PART, .beside = sums_beside, .sums = {sums_float}, .best = {best_float}, .within = numbers_within, .add = numbers_add
+    .lanes = PART, .beside = sums_beside, .sums = {sums_float}, .best = {best_float}, .within = numbers_within,
+    .labels = labels_within, .add = numbers_add
 };
 #elif PARTS_OLD
 KERNELS(potentials) = {
-    .lanes = 1, .sums = {sums_float, sums_double}, .best = {best_float, best_double}, .within = numbers_within, .add = numbers_add
+    .lanes = 1, .sums = {sums_float, sums_double}, .best = {best_float, best_double}, .within = numbers_within,
+    .labels = labels_within, .add = numbers_add
 };
 #else
 KERNELS(potentials) = {
     .lanes = PART, .beside = sums_beside, .sums = {sums_float, sums_double}, .best = {best_float, best_double},
-    .within = numbers_within, .add = numbers_add
+    .within = numbers_within, .labels = labels_within, .add = numbers_add
 };
 #endif

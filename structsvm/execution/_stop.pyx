@@ -147,7 +147,7 @@ cdef extern from "pool.h":
     int WAIT_LOCK
     PyThread_type_lock PyThread_allocate_lock()
     int PyThread_acquire_lock(PyThread_type_lock lock, int wait)
-    int pool_process() nogil
+    int pool_forks
     bint pool_ready()
     int pool_count(int more)
     int pool_work(void* task, int slot) except -1 nogil
@@ -165,6 +165,16 @@ cdef extern from "pythread.h":
 cdef enum:
     LEAST_WORK = 10000
 
+
+def _forked():
+    """Say that this process is a child, which has none of the helpers."""
+    global pool_forks
+    pool_forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
 # Helpers stay until the process ends: more of them than this wait for processors.
 cdef int MOST_HELPERS = max(8, 4 * (os.cpu_count() or 1))
 
@@ -176,7 +186,7 @@ cdef int threads_for(int n_threads, int64_t n_parts, int64_t work) noexcept nogi
 cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads) except -1:
     cdef pool_task t
     cdef int64_t part
-    cdef int process
+    cdef int forks = pool_forks
     cdef bint ended = False, is_forked = False
     if n_threads < 2 or n_parts < 2:
         with nogil:
@@ -190,14 +200,13 @@ cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads
     t.n_parts, t.n_threads = n_parts, <int> min(n_threads, n_parts)
     if not pool_ready():
         raise MemoryError
-    process = pool_process()
     start(t.n_threads - 1)
     pool_offer(&t)
     while not ended:
         try:
             with nogil:
                 pool_work(&t, 0)
-                is_forked = pool_process() != process   # by a signal's handler: the helpers are not here
+                is_forked = pool_forks != forks     # by a signal's handler: the helpers are not here
                 ended = is_forked or pool_ended(&t)
                 if not ended:
                     look()

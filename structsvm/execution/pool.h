@@ -10,14 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
-#ifndef _WIN32
-#include <unistd.h>
-#endif
 
 #include <pythread.h>
 
-/* So many nanoseconds a thread looks out, before it sleeps; and microseconds between two looks for a signal. */
-enum { POOL_SPIN = 50000, POOL_SLEEP = 20000 };
+/* So many nanoseconds a thread looks out, before it sleeps; microseconds between two looks for a signal; and bytes that
+ * processors pass on at once. */
+enum { POOL_SPIN = 50000, POOL_SLEEP = 20000, POOL_LINE = 64 };
 
 typedef struct pool_task {
     int (*body)(void *context, int slot, int64_t part);
@@ -38,27 +36,22 @@ typedef struct pool_state {
     PyThread_type_lock lock;        /* held for all that follows, and for the numbers of each task's helpers */
     pool_task *tasks;
     pool_bed *asleep;
-    int wanted, awake, helpers;     /* helpers by all tasks; those that look out; all */
-    int process;
+    int awake, helpers;             /* helpers that look out; all */
+    int forks;                      /* as many as there had been when the lock was made */
+    char before[POOL_LINE];         /* apart: helpers look at `wanted` while others write the rest */
+    int wanted;                     /* helpers by all tasks */
+    char behind[POOL_LINE];
 } pool_state;
 
 static pool_state pool;
-
-static int pool_process(void) {
-#ifdef _WIN32
-    return 1;
-#else
-    return (int)getpid();
-#endif
-}
+static int pool_forks;              /* processes that led to this one; to ask for its number takes longer */
 
 /* A process that was forked off has none of the helpers, and of the locks it knows nothing. */
 static int pool_ready(void) {
-    int process = pool_process();
-    if (pool.process != process) {
+    if (pool.lock == NULL || pool.forks != pool_forks) {
         memset(&pool, 0, sizeof pool);
         pool.lock = PyThread_allocate_lock();
-        if (pool.lock != NULL) pool.process = process;
+        pool.forks = pool_forks;
     }
     return pool.lock != NULL;
 }

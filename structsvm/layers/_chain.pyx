@@ -6,7 +6,7 @@ the batch alone, so that the bits do not depend on how it is split among threads
 
 from cython cimport floating
 from libc.math cimport INFINITY, exp, fabs
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -33,6 +33,7 @@ cdef extern from "potentials.h" nogil:
         int (*best[2])(const potentials* s, int32_t* states) except -1 nogil
         int (*beside)(const potentials* s, double* log_z, float** nodes, float** pairs, double* totals) except -1 nogil
         int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
+        int (*labels)(const int32_t* y, int64_t n, int32_t last) noexcept nogil
         void (*add)(const float* rows, int64_t n_rows, int64_t step, int64_t n, double* totals) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
@@ -40,10 +41,24 @@ cdef extern from "numpy/ndarraytypes.h" nogil:
     int NPY_FLOAT, NPY_DOUBLE, NPY_INT
     bint PyArray_ISCARRAY_RO(ndarray array)
     int PyArray_TYPE(ndarray array)
+    int PyArray_NDIM(ndarray array)
+
+cdef extern from "float.h":
+    const double FLT_MAX
 
 # For floats, and for doubles, which the third set has not: they gain nothing from it.
 cdef const potentials_kernels* KERNELS = potentials_kernels_of(kernel_set(), poll)
 cdef const potentials_kernels* OF_DOUBLES = potentials_kernels_of(min(kernel_set(), 1), poll)
+
+
+# Scores, float32 or float64, are less, so that their sums, which are of float64, and the differences of two do not
+# overflow.
+cdef double MOST_FLOAT = FLT_MAX / 8, MOST_DOUBLE = 1e300
+GREATEST = MOST_FLOAT, MOST_DOUBLE
+
+
+cdef bint scores_within(const void* scores, bint is_double, int64_t n) noexcept nogil:
+    return KERNELS.within(scores, is_double, n, MOST_DOUBLE if is_double else MOST_FLOAT)
 
 
 # Groups with fewer entries are computed one by one, which is then as fast.
@@ -55,9 +70,10 @@ cdef enum:
 # Scratch of earlier calls, the last of which is taken first: the system takes as long to give pages anew as some
 # batches take to be computed.
 cdef enum:
-    MOST_SPARE = 4
+    MOST_SPARE = 2
     SMALLEST_SPARE = 1 << 16
-    LARGEST_SPARE = 1 << 23
+    LARGEST_SPARE = 1 << 24
+    LINE = 64       # bytes that processors pass on at once; vectors within one are loaded sooner
 
 cdef list SPARE = []
 
@@ -79,39 +95,31 @@ cdef int keep_scratch(object room) except -1:
     return 0
 
 
-cdef class _Room:
-    """Scratch of a thread."""
-
-    cdef object held, more
-    cdef void* rows
-    cdef void* tables
-    cdef void* pairs
-    cdef double* totals
-    cdef double* logs
-    cdef Py_ssize_t longest
-
-    def __cinit__(self, Batch batch, Py_ssize_t longest):
-        cdef Py_ssize_t S = batch.scores.S, K = batch.scores.K, wide = (K + 3) // 4 * 4, lanes = batch.together
-        cdef Py_ssize_t n_rows = max(2 * longest * S, (2 * longest + 3) * wide * lanes)
-        cdef Py_ssize_t n_tables = max(3 * S * K + 5 * S, 2 * wide * wide)
-        self.longest = longest
-        self.held = spare_scratch(8 * S * K + (n_rows + n_tables + S * K) * batch.size)
-        self.totals = <double*> scratch_data(self.held)
-        self.rows = self.totals + S * K
-        self.tables = <char*> self.rows + n_rows * batch.size
-        self.pairs = <char*> self.tables + n_tables * batch.size
-
-    cdef int add_logs(self, Py_ssize_t S) except -1:
-        self.more = scratch(NULL, 8 * (2 * self.longest + 3) * S)
-        self.logs = <double*> scratch_data(self.more)
-        return 0
+cdef Py_ssize_t whole_lines(Py_ssize_t size) noexcept nogil:
+    return (size + LINE - 1) // LINE * LINE
 
 
-# The sums of a batch: where they go, labellings whose indicators are taken off, and each thread's _Room. `totals` has
-# sums over each group's entries, of pairs and of first and last tokens, or is NULL.
+cdef char* first_line(object room):
+    """Where the first whole line of scratch begins."""
+    return <char*> ((<uintptr_t> scratch_data(room) + LINE - 1) // LINE * LINE)
+
+
+# Scratch of a thread; `logs` is NULL until logs are needed.
+cdef struct chain_room:
+    double* totals
+    double* logs
+    void* rows
+    void* tables
+    void* pairs
+
+
+# The sums of a batch: where they go, labellings whose indicators are taken off, each thread's scratch, and a list for
+# what is added to it. `totals` has sums over each group's entries, of pairs and of first and last tokens, or is NULL.
+# `beyond` is for groups with numbers out of bounds, which are left out, or NULL: none is.
 cdef struct chains_task:
     void* batch
-    void** rooms
+    chain_room* rooms
+    void* more
     double* totals
     double* values
     char* nodes
@@ -120,12 +128,13 @@ cdef struct chains_task:
     char* last
     const int32_t* labels
     double* known
-    Py_ssize_t step
+    uint8_t* beyond
+    Py_ssize_t step, longest
 
 
 cdef int sums_of_group(void* task, int slot, int64_t group) except -1 nogil:
     cdef const chains_task* t = <const chains_task*> task
-    return (<Batch> t.batch).sum_group(t, <_Room> t.rooms[slot], group)
+    return (<Batch> t.batch).sum_group(t, t.rooms + slot, group)
 
 
 cdef class Batch:
@@ -180,13 +189,41 @@ cdef class Batch:
         s.A = self.transitions + b * self.per_entry * self.size
         return s
 
+    cdef Py_ssize_t divide(self, char* held, Py_ssize_t longest, chain_room* room) noexcept nogil:
+        """Divide a thread's scratch for entries of so many tokens, from a whole line on; returns its bytes.
+
+        It has doubles of all pairs, two rows of all tokens, of one entry or of those side by side, tables, and pairs.
+        """
+        cdef Py_ssize_t S = self.scores.S, K = self.scores.K, wide = (K + 3) // 4 * 4
+        cdef Py_ssize_t rows = whole_lines(8 * S * K)
+        cdef Py_ssize_t tables = rows + whole_lines(
+            max(2 * longest * S, (2 * longest + 3) * wide * self.together) * self.size
+        )
+        cdef Py_ssize_t pairs = tables + whole_lines(max(3 * S * K + 5 * S, 2 * wide * wide) * self.size)
+        if room != NULL:
+            room.totals, room.logs, room.rows = <double*> held, NULL, held + rows
+            room.tables, room.pairs = held + tables, held + pairs
+        return pairs + whole_lines(S * K * self.size)
+
+    cdef int add_logs(self, list more, Py_ssize_t longest, chain_room* room) except -1:
+        """Add scratch for sums of logs, which `more` holds."""
+        if room.logs == NULL:
+            logs = scratch(NULL, 8 * (2 * longest + 3) * self.scores.S)
+            more.append(logs)
+            room.logs = <double*> scratch_data(logs)
+        return 0
+
     @property
     def adds(self):
         """Whether `sums` can add up pairs and edges of all entries, as those side by side are."""
         return self.together > 1 and self.n >= LEAST_BESIDE
 
-    def sums(self, int n_threads, log_z, nodes, pairs, edges=None, y=None, known=None, bint added=False):
+    def sums(
+        self, int n_threads, log_z, nodes, pairs, edges=None, y=None, known=None, bint added=False, bint looks=False
+    ):
         """Write log partitions and, unless `nodes` is None, marginals, which are of no use without any labelling.
+
+        Returns False, and has not written all, if it `looks` for emissions out of bounds and finds some.
 
         With y, labellings of a chain of order 1, all of which are known within the lengths, their scores are written,
         and their indicators taken off the marginals. Marginals beyond a length are 0.
@@ -202,7 +239,7 @@ cdef class Batch:
             Whether pairs (S, K) and both edges (S,) get the sums over all entries; only where `adds`.
         """
         cdef chains_task t
-        cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0, slot
+        cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0, slot, size
         cdef int64_t n_groups = (self.n + self.together - 1) // self.together, S = self.scores.S, K = self.scores.K
         cdef int64_t work = self.n * longest * (10 + self.scores.S * (self.scores.K + 20) // 24)
         memset(&t, 0, sizeof(t))
@@ -214,22 +251,23 @@ cdef class Batch:
             t.first, t.last = <char*> array_data(edges[0]), <char*> array_data(edges[1])
         if y is not None:
             t.labels, t.known = <const int32_t*> array_data(y), <double*> array_data(known)
-        n_threads = threads_for(n_threads, n_groups, work)
-        rooms, places = [], scratch(NULL, n_threads * sizeof(void*))
-        t.rooms = <void**> scratch_data(places)
+        n_threads, size, more = threads_for(n_threads, n_groups, work), self.divide(NULL, longest, NULL), []
+        held, places = spare_scratch(n_threads * size + LINE), scratch(NULL, n_threads * sizeof(chain_room))
+        t.rooms, t.more, t.longest = <chain_room*> scratch_data(places), <void*> more, longest
         for slot in range(n_threads):
-            room = _Room(self, longest)
-            rooms.append(room)
-            t.rooms[slot] = <void*> room
+            self.divide(first_line(held) + slot * size, longest, t.rooms + slot)
         totals = spare_scratch(8 * n_groups * S * (K + 2)) if added else b""
         if added:
             t.totals = <double*> scratch_data(totals)
+        beyond = bytearray(n_groups if looks else 0)
+        if looks:
+            t.beyond = beyond
         each_part(sums_of_group, &t, n_groups, n_threads)
         if added:
             self.add_groups(&t, n_groups)
-        keep_scratch(totals)        # the rooms are taken first
-        for room in rooms:
-            keep_scratch((<_Room> room).held)
+        keep_scratch(totals)
+        keep_scratch(held)      # taken first: a thread gets what it had, which is in the cache of its processor
+        return 1 not in beyond
 
     cdef void add_groups(self, const chains_task* t, int64_t n_groups) noexcept nogil:
         cdef int64_t S = self.scores.S, n = S * self.scores.K, step = n + 2 * S, j, group
@@ -245,16 +283,19 @@ cdef class Batch:
             else:
                 (<float*> t.last)[j - n - S] = <float> total
 
-    cdef int sum_group(self, const chains_task* t, _Room room, Py_ssize_t group) except -1 nogil:
+    cdef int sum_group(self, const chains_task* t, chain_room* room, Py_ssize_t group) except -1 nogil:
         cdef Py_ssize_t place = group * self.together, stop = min(place + self.together, self.n), b
         cdef Py_ssize_t n_totals = self.scores.S * (self.scores.K + 2)
         cdef int lane, alone = (1 << (stop - place)) - 1
         cdef double* totals = NULL
-        if t.nodes != NULL:
-            self.clear(t, place, stop)
         if t.totals != NULL:
             totals = t.totals + group * n_totals
             memset(totals, 0, n_totals * sizeof(double))
+        if t.beyond != NULL and not self.are_within(place, stop):
+            t.beyond[group] = True
+            return 0
+        if t.nodes != NULL:
+            self.clear(t, place, stop)
         if stop - place >= LEAST_BESIDE:
             alone &= self.beside(t, room, place, stop, totals)
         for lane in range(<int> (stop - place)):
@@ -266,6 +307,17 @@ cdef class Batch:
             if t.first != NULL and self.lengths[b]:
                 self.copy_edges(t, b, totals)
         return 0
+
+    cdef bint are_within(self, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
+        """Whether the emissions of a group are in bounds."""
+        cdef Py_ssize_t b
+        for place in range(place, stop):
+            b = self.at(place)
+            if not scores_within(
+                self.emissions + b * self.width * self.size, self.is_double, self.lengths[b] * self.scores.S
+            ):
+                return False
+        return True
 
     cdef void copy_edges(self, const chains_task* t, Py_ssize_t b, double* totals) noexcept nogil:
         cdef Py_ssize_t row = self.scores.S * self.size, q, S = self.scores.S
@@ -296,7 +348,7 @@ cdef class Batch:
             memset(t.pairs + (b * t.step + used) * self.size, 0, (t.step - used) * self.size)
 
     cdef int beside(
-        self, const chains_task* t, _Room room, Py_ssize_t place, Py_ssize_t stop, double* totals
+        self, const chains_task* t, chain_room* room, Py_ssize_t place, Py_ssize_t stop, double* totals
     ) except -1 nogil:
         """The sums of a group; returns the lanes that are yet to be computed, a bit each."""
         cdef potentials s[MOST_LANES]
@@ -319,7 +371,7 @@ cdef class Batch:
             t.values[self.at(place + lane)] = values[lane]
         return alone
 
-    cdef int by_itself(self, const chains_task* t, _Room room, Py_ssize_t b, double* totals) except -1 nogil:
+    cdef int by_itself(self, const chains_task* t, chain_room* room, Py_ssize_t b, double* totals) except -1 nogil:
         """The sums of an entry, in logs where there is no other way."""
         cdef potentials s = self.entry(b)
         cdef void* nodes = NULL if t.nodes == NULL else t.nodes + b * self.width * self.size
@@ -332,7 +384,7 @@ cdef class Batch:
             t.values[b] = 0.0
         elif self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs):
             with gil:
-                room.add_logs(self.scores.S)
+                self.add_logs(<list> t.more, t.longest, room)
             s.logs = room.logs
             self.kernels.sums[self.is_double](&s, t.values + b, nodes, pairs)
         if totals != NULL and s.T > 1 and t.values[b] > -INFINITY:
@@ -428,14 +480,16 @@ cdef class Batch:
         states : int32 array (B, n_samples, T)
         """
         cdef Py_ssize_t b, k, n_samples = array_shape(states)[1], longest = array_shape(states)[2]
-        cdef _Room room = _Room(self, longest)
+        cdef chain_room room
         cdef int32_t* states_of = <int32_t*> array_data(states)
         cdef int32_t* out
         cdef const double* uniform
         cdef double log_z
         cdef potentials s
-        weights = scratch(NULL, 8 * self.scores.S)
+        weights, more = scratch(NULL, 8 * self.scores.S), []
+        held = spare_scratch(self.divide(NULL, longest, NULL) + LINE)
         cdef double* weight = <double*> scratch_data(weights)
+        self.divide(first_line(held), longest, &room)
         for b in range(first, last):
             s = self.entry(b)
             uniforms, out = generators[b].random((s.T, n_samples)), states_of + b * n_samples * longest
@@ -445,7 +499,7 @@ cdef class Batch:
             with nogil:
                 if self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL):
                     with gil:
-                        room.add_logs(s.S)
+                        self.add_logs(more, longest, &room)
                     s.logs = room.logs
                     self.kernels.sums[self.is_double](&s, &log_z, NULL, NULL)
             if log_z == -INFINITY:
@@ -459,7 +513,7 @@ cdef class Batch:
                         draw(&s, <const float*> s.rows, uniform + k, n_samples, weight, out)
                     out += longest
                     poll(s.T * (10 + s.S))
-        keep_scratch(room.held)
+        keep_scratch(held)
         return -1
 
 
@@ -635,6 +689,36 @@ def is_plain(ndarray array not None, types):
     return PyArray_ISCARRAY_RO(array) and PyArray_TYPE(array) in types
 
 
+def are_chains(parts):
+    """Whether parts are alike and those of chains of order 1 that share all but their emissions; others are in bounds.
+    """
+    cdef Py_ssize_t k, K, n = len(parts)
+    cdef Py_ssize_t* shape
+    if not 2 <= n <= 4 or not are_alike(parts) or PyArray_NDIM(parts[0]) != 3:
+        return False
+    K = array_shape(parts[0])[2]
+    for k in range(1, n):
+        shape = array_shape(parts[k])
+        if PyArray_NDIM(parts[k]) != (2 if k == 1 else 1) or shape[0] != K or (k == 1 and shape[1] != K):
+            return False
+        if not within(parts[k], MOST_FLOAT if PyArray_TYPE(parts[k]) == NPY_FLOAT else MOST_DOUBLE):
+            return False
+    return K > 0
+
+
+def are_alike(parts):
+    """Whether parts are plain arrays (see `is_plain`) of one type, float32 or float64."""
+    cdef int kind = -1
+    for part in parts:
+        if type(part) is not ndarray or not PyArray_ISCARRAY_RO(part):
+            return False
+        if kind < 0:
+            kind = PyArray_TYPE(part)
+        if PyArray_TYPE(part) != kind:
+            return False
+    return kind == NPY_FLOAT or kind == NPY_DOUBLE
+
+
 def are_huge(values):
     """Whether differences of float64 numbers (B,) are rounded by more than some 1e-9."""
     cdef Py_ssize_t b
@@ -659,27 +743,31 @@ def above(values, others):
     return found
 
 
-def known_labels(y, lengths, int32_t n_labels, checked):
-    """Copy labels with -1 beyond the lengths; returns whether all others are labels.
+def first_masked(values):
+    """The place of the first -inf in a float64 array (B,), or -1."""
+    cdef Py_ssize_t b, n = array_shape(values)[0]
+    cdef const double* value = <const double*> array_data(values)
+    for b in range(n):
+        if value[b] == -INFINITY:
+            return b
+    return -1
+
+
+def are_labels(ndarray y not None, lengths, int32_t n_labels):
+    """Whether all numbers within the lengths are labels.
 
     Parameters
     ----------
-    y, checked : int32 arrays (B, T)
+    y : int32 array (B, T)
     lengths : int64 array (B,)
     """
     cdef const int32_t* label = <const int32_t*> array_data(y)
     cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
-    cdef int32_t* out = <int32_t*> array_data(checked)
-    cdef Py_ssize_t b, t, n = array_shape(y)[0], width = array_shape(y)[1]
-    cdef uint32_t bad = 0, last = n_labels - 1     # the first bit of a label, or of `last` less it, is set
+    cdef Py_ssize_t b, n = array_shape(y)[0], width = array_shape(y)[1]
     for b in range(n):
-        for t in range(sizes[b]):
-            out[t] = label[t]
-            bad |= <uint32_t> label[t] | (last - <uint32_t> label[t])
-        for t in range(sizes[b], width):
-            out[t] = -1
-        label, out = label + width, out + width
-    return not bad >> 31
+        if not KERNELS.labels(label + b * width, sizes[b], n_labels - 1):
+            return False
+    return True
 
 
 # Numbers that a thread looks at, or adds up, at once.

@@ -13,6 +13,7 @@ import numpy as np
 from structsvm._arrays cimport array_data, array_shape, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
+from structsvm.layers._chain cimport scores_within
 
 cdef extern from "tree_sums.h" nogil:
     enum: TREES_OK, TREES_IN_LOGS, LANES_LONGEST
@@ -43,6 +44,14 @@ cdef enum:
     LINE = 64
 
 
+# Said of an entry beside its sums: there are none without logs; none in its group, as its heads are no known tree; or
+# as scores are out of bounds.
+cdef enum:
+    IN_LOGS = 1
+    NO_TREE = 2
+    BEYOND = 3
+
+
 # The sums of a batch: where they go, trees whose indicators are taken off, and scratch of each thread.
 cdef struct trees_task:
     void* batch
@@ -50,7 +59,8 @@ cdef struct trees_task:
     char* chances
     const int32_t* heads
     double* known
-    uint8_t* in_logs
+    uint8_t* said
+    bint looks
     char* room
     Py_ssize_t size
     int n_threads
@@ -88,17 +98,18 @@ cdef class Batch:
         """The entry at a place in the order of lengths."""
         return place if self.order == NULL else self.order[place]
 
-    def sums(self, int n_threads, log_z, chances, heads=None, known=None):
+    def sums(self, int n_threads, log_z, chances, heads=None, known=None, bint looks=False):
         """Write log partitions and, unless `chances` is None, the probabilities of arcs.
 
-        With heads, all of which are known within the lengths, the scores of these trees are written, and their
-        indicators taken off the probabilities. Returns the entries that only logs will do for, with probabilities of 0.
+        With heads, the scores of these trees are written, and their indicators taken off the probabilities. Returns the
+        entries that only logs will do for, with probabilities of 0; or None where heads are not all known, or no trees
+        of the structure, or where it `looks` for scores out of bounds and finds some.
 
         Parameters
         ----------
         log_z, known : float64 arrays (B,)
         chances : array like the arcs, or None
-        heads : int32 array (B, n)
+        heads : int32 array (B, n), which may have anything beyond the lengths
         """
         cdef Py_ssize_t b, n_groups = (self.n + self.together - 1) // self.together
         cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0
@@ -113,9 +124,12 @@ cdef class Batch:
         t.size = self.room_of(longest)
         room, flags = scratch(NULL, t.n_threads * t.size + LINE), bytearray(self.n)
         t.room = <char*> ((<uintptr_t> scratch_data(room) + LINE - 1) // LINE * LINE)
-        t.in_logs = flag = flags
+        t.said, t.looks = flags, looks
+        flag = t.said
         each_part(sums_of_group, &t, n_groups, t.n_threads)
-        return [b for b in range(self.n) if flag[b]] if 1 in flags else []
+        if NO_TREE in flags or BEYOND in flags:
+            return None
+        return [b for b in range(self.n) if flag[b]] if IN_LOGS in flags else []
 
     cdef Py_ssize_t room_of(self, int64_t longest):
         """Bytes of scratch of a thread, whole lines of the cache."""
@@ -132,6 +146,11 @@ cdef class Batch:
         cdef bint narrow, is_wide = stop - place >= LEAST_BESIDE
         cdef trees scores = self.scores
         scores.memory = <double*> room
+        if t.looks and not self.are_within(place, stop):
+            t.said[self.at(place)] = BEYOND
+            return 0
+        if t.heads != NULL and not self.are_trees(t, room, place, stop):
+            return 0
         for p in range(place, stop):
             b = self.at(p)
             if t.chances != NULL and (self.lengths[b] < scores.m - 1 or self.lengths[b] == 0):
@@ -142,10 +161,33 @@ cdef class Batch:
             b = self.at(place + lane)
             narrow = KERNELS.alone != NULL and self.together > 1 and not is_wide and self.lengths[b] <= LANES_LONGEST
             if alone >> lane & 1:
-                t.in_logs[b] = self.by_itself(&scores, b, narrow, t.values, t.chances) == TREES_IN_LOGS
+                t.said[b] = self.by_itself(&scores, b, narrow, t.values, t.chances) == TREES_IN_LOGS
             if t.heads != NULL:
                 self.less_heads(t, b)
         return 0
+
+    cdef bint are_within(self, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
+        """Whether all scores of a group's entries are in bounds."""
+        cdef int64_t n = self.scores.m * self.scores.m
+        for place in range(place, stop):
+            if not scores_within(self.arcs + self.at(place) * self.step, self.scores.is_double, n):
+                return False
+        return True
+
+    cdef int are_trees(self, const trees_task* t, char* room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
+        """Whether the heads of a group's entries are known and trees of the structure; says so of the first others."""
+        cdef Py_ssize_t p, b, word
+        cdef const int32_t* head
+        cdef bint unknown
+        for p in range(place, stop):
+            b, unknown = self.at(p), False
+            head = t.heads + b * (self.scores.m - 1)
+            for word in range(self.lengths[b]):
+                unknown |= <uint32_t> head[word] > <uint32_t> self.lengths[b]
+            if unknown or fault_of(head, self.lengths[b], self.scores.several, self.scores.projective, <int32_t*> room):
+                t.said[b] = NO_TREE
+                return False
+        return True
 
     cdef void less_heads(self, const trees_task* t, Py_ssize_t b) noexcept nogil:
         """Write the score of a tree, and take its indicators off."""
@@ -246,36 +288,6 @@ def faults(heads, lengths, bint several, bint projective):
         with nogil:
             fault[b] = fault_of(head + b * width, sizes[b], several, projective, start)
     return found
-
-
-def known_heads(heads, lengths, bint several, bint projective, checked):
-    """Copy heads with -1 beyond the lengths; returns whether all are known and trees of the structure.
-
-    Parameters
-    ----------
-    heads : int32 array (B, n)
-    lengths : int64 array (B,)
-    checked : int32 array (B, n)
-    """
-    cdef const int32_t* head = <const int32_t*> array_data(heads)
-    cdef const int64_t* sizes = <const int64_t*> array_data(lengths)
-    cdef int32_t* out = <int32_t*> array_data(checked)
-    cdef Py_ssize_t b, word, n = array_shape(heads)[0], width = array_shape(heads)[1]
-    room = scratch(NULL, 4 * width + 4)
-    cdef int32_t* start = <int32_t*> scratch_data(room)
-    cdef bint unknown = False
-    with nogil:
-        for b in range(n):
-            for word in range(sizes[b]):
-                out[word] = head[word]
-                unknown |= <uint32_t> head[word] > <uint32_t> sizes[b]
-            for word in range(sizes[b], width):
-                out[word] = -1
-            if unknown or fault_of(out, sizes[b], several, projective, start):
-                unknown = True
-                break
-            head, out = head + width, out + width
-    return not unknown
 
 
 cdef int fault_of(const int32_t* head, int64_t n, bint several, bint projective, int32_t* start) except -1 nogil:

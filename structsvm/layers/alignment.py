@@ -220,10 +220,10 @@ class Alignment(Places):
         self._batch(scores).sums(self.n_threads, totals, counts if marginals else None)
         return possible(totals) if marginals else totals, tuple(counts)
 
-    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
+    def sums_less_known(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where all of y is known."""
         if scores.truth is None:
-            return super().sums_less(scores, y)
+            return super().sums_less_known(scores, y)
         totals, known, counts = np.empty(len(y)), np.empty(len(y)), zeros_like(scores)
         self._batch(scores).sums(self.n_threads, totals, counts, scores.truth, known)
         return possible(totals), possible_truths(known), tuple(counts)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import prod
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats, Integers
-from structsvm.layers._chain import Batch, known_labels
+from structsvm.layers._chain import Batch, are_chains, are_labels
 from structsvm.layers.structure import (
     Generators,
     Labels,
@@ -32,7 +32,9 @@ from structsvm.layers.structure import (
     check_lengths,
     check_values,
     over_batch,
+    plain_outputs,
     possible_truths,
+    widened,
     without_output,
     zeros_like,
 )
@@ -104,6 +106,11 @@ class Chain(Structure):
         self._nodes = None if self.language is None else nodes_of(self.language, order)
         self.order, self.n_threads = order, checked_threads(n_threads)
 
+    def check_for_sums(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        if self.order == 1 and self.language is None and are_chains(parts):
+            return _shared(cast(Parts, parts), lengths, self.n_threads)
+        return self.check(parts, lengths)
+
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(Chain, parts, 2)
         if self.order == 1 and "pairs" in present:
@@ -115,12 +122,12 @@ class Chain(Structure):
         if self.language is not None and self.language.n_labels != K:
             raise ValueError(f"emissions have {K} labels, and language has {self.language.n_labels}.")
         sizes = check_lengths(lengths, n, longest)
-        check_values("emissions", emissions, lambda: np.arange(longest) < sizes[:, None], n_threads=self.n_threads)
+        _check_emissions(emissions, sizes, self.n_threads)
         tables = [_steps("transitions", present["transitions"], self.order, K, sizes, longest)]
         if self.order == 2:
             pairs = present.get("pairs", np.zeros((K, K), emissions.dtype))
             tables.append(_steps("pairs", pairs, 1, K, sizes, longest))
-        start, end = (_edge(name, present, emissions) for name in ("start", "end"))
+        start, end = _edge("start", present, emissions), _edge("end", present, emissions)
         return Scores((emissions, tables[0], start, end, *tables[1:]), shapes, sizes, self.n_threads)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
@@ -130,11 +137,9 @@ class Chain(Structure):
             raise ValueError(
                 f"y must be an array of integers of shape {(n, longest)}. Got {found.dtype} {found.shape}."
             )
-        whole, (narrow, is_narrow) = np.empty((n, longest), np.int32), as_narrow(found)
-        if self.language is None and is_narrow and known_labels(narrow, scores.lengths, K, whole):
-            scores.truth = whole
-            return whole
-        inside = np.arange(longest) < scores.lengths[:, None]
+        inside, (narrow, is_narrow) = np.arange(longest) < scores.lengths[:, None], as_narrow(found)
+        if self.language is None and is_narrow and are_labels(narrow, scores.lengths, K):
+            return np.where(inside, narrow, np.int32(-1))
         bad = inside & ((found < (-1 if partly else 0)) | (found >= K))
         if bad.any():
             entry, token = np.argwhere(bad)[0].tolist()
@@ -186,7 +191,7 @@ class Chain(Structure):
 
     def centred(self, scores: Scores, y: Labels) -> Scores:
         """In float64, less each token's score of its label, and less scores of pairs or triples: see `_less_own`."""
-        emissions, transitions, start, end, *pairs = _wide(scores).parts
+        emissions, transitions, start, end, *pairs = widened(scores).parts
         with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
             own = emissions - np.take_along_axis(emissions, np.maximum(y, 0)[..., None], axis=2)
             steps, *others = (_less_own(table, y) for table in (transitions, *pairs))
@@ -195,18 +200,24 @@ class Chain(Structure):
     def is_known(self, y: Labels, scores: Scores) -> bool:
         return bool(np.count_nonzero(y >= 0) == scores.lengths.sum())
 
-    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
+    def sums_less(self, scores: Scores, y: ArrayLike, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where states are labels and all of y is known."""
-        if self.order > 1 or scores.truth is None:
-            return super().sums_less(scores, y)
-        emissions, transitions, *edges = scores.parts
-        log_z, known, nodes, batch = np.empty(len(y)), np.empty(len(y)), np.empty_like(emissions), _batch(scores)
+        emissions, transitions, *_ = scores.parts
+        n, longest, K = emissions.shape
+        labels = plain_outputs(y, (n, longest)) if self.order == 1 and self.language is None else None
+        if labels is None or not are_labels(labels, scores.lengths, K):
+            return super().sums_less(scores, y, per_entry=per_entry)
+        log_z, known, nodes, batch = np.empty(n), np.empty(n), np.empty_like(emissions), _batch(scores)
         added = batch.adds and not per_entry
-        if added:
-            steps, start, end = np.empty_like(transitions), *map(np.empty_like, edges)
+        if added:  # in the shapes that the user's parts have
+            given = (*scores.shapes[1:], None, None)
+            steps, start, end = map(_like, scores.parts[1:], given)
         else:
-            steps, (start, end) = _per_entry(transitions, len(y)), np.zeros((2, len(y), nodes.shape[2]), nodes.dtype)
-        batch.sums(self.n_threads, log_z, nodes, steps, (start, end), scores.truth, known, added)
+            steps, (start, end) = _per_entry(transitions, n), np.zeros((2, n, K), nodes.dtype)
+        sums = self.n_threads, log_z, nodes, steps, (start, end), labels, known, added
+        if not batch.sums(*sums, looks=scores.later is not None):
+            scores.settle()
+            batch.sums(*sums)
         for entry in without_output(log_z)[:1]:
             raise self._no_output(entry, scores)
         return log_z, possible_truths(known), (nodes, steps, start, end)
@@ -252,7 +263,7 @@ class Chain(Structure):
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:
         k, scores = checked_k(k), self.check(parts, lengths)
-        states = self._states(_wide(scores))
+        states = self._states(widened(scores))
         n, longest, _ = _emissions(states).shape
         paths, values = np.full((n, k, longest), -1, np.int32), np.full((n, k), -np.inf)
         _batch(states).kbest(k, paths, values)
@@ -261,13 +272,14 @@ class Chain(Structure):
 
     def max_marginals(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         scores = self.check(parts, lengths)
-        states = self._states(_wide(scores), 8 * len(scores.parts[1]))  # and in reverse
+        states = self._states(widened(scores), 8 * len(scores.parts[1]))  # and in reverse
         there, (rows, _, start, end) = states.lengths > 0, states.parts
         before, after = (np.full(rows.shape, -np.inf) for _ in range(2))
         _batch(states).reached(before)
         _batch(_reversed(states)).reached(after)
         own = rows.copy()
-        own[:, :1] += start
+        with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
+            own[:, :1] += start
         own[there, states.lengths[there] - 1] += end[0]
         before += _turned(after, states) - np.where(np.isneginf(own), 0.0, own)
         before[np.arange(rows.shape[1]) >= states.lengths[:, None]] = -np.inf
@@ -550,16 +562,31 @@ def _batch(states: Scores) -> Batch:
     return Batch(emissions, transitions, start, end, states.lengths)
 
 
+def _shared(parts: Parts, lengths: ArrayLike | None, n_threads: int) -> Scores:
+    """Scores of parts that `are_chains`, whose emissions are yet to be looked at."""
+    emissions, transitions, *edges = parts
+    n, longest, K = emissions.shape
+    sizes, rows = check_lengths(lengths, n, longest), [edge.reshape(1, K) for edge in edges]
+    while len(rows) < 2:
+        rows.append(np.zeros((1, K), emissions.dtype))
+    own, shapes = (emissions, transitions.reshape(1, 1, K, K), *rows), tuple([part.shape for part in parts])
+    return Scores(own, shapes, sizes, n_threads, None, lambda: _check_emissions(emissions, sizes, n_threads))
+
+
+def _check_emissions(emissions: Floats, sizes: NDArray[np.int64], n_threads: int) -> None:
+    longest = emissions.shape[1]
+    check_values("emissions", emissions, lambda: np.arange(longest) < sizes[:, None], n_threads=n_threads)
+
+
 def _steps(name: str, table: Floats, order: int, K: int, sizes: NDArray[np.int64], longest: int) -> Floats:
     """A checked table of the scores of order + 1 labels in a row, with axes for entries and steps."""
     shape, n = (K,) * (order + 1), len(sizes)
-    fitting = shape, (n, 1, *shape), (n, max(longest - order, 0), *shape)
-    if table.shape not in fitting:
-        wanted = f"{fitting[0]}, {fitting[1]} or {fitting[2]}"
-        raise ValueError(f"{name} must have shape {wanted}. Got {table.shape}.")
-    if table.ndim == len(shape):
+    if table.shape == shape:
         check_values(name, table, is_batch=False)
         return table.reshape(1, 1, *shape)
+    fitting = (n, 1, *shape), (n, max(longest - order, 0), *shape)
+    if table.shape not in fitting:
+        raise ValueError(f"{name} must have shape {shape}, {fitting[0]} or {fitting[1]}. Got {table.shape}.")
     check_values(name, table, lambda: np.arange(table.shape[1]) < sizes[:, None] - order)
     return table
 
@@ -581,6 +608,11 @@ def _per_entry(part: Floats, n: int) -> Floats:
     return np.empty((n, *part.shape[1:]), part.dtype)
 
 
+def _like(part: Floats, shape: tuple[int, ...] | None) -> Floats:
+    """An array for the gradient of a part that all entries share, whose values are to be written."""
+    return np.empty(part.shape if shape is None else shape, part.dtype)
+
+
 def _edge(name: str, present: dict[str, Floats], emissions: Floats) -> Floats:
     """Checked scores (1, K) of the first or the last labels, 0 where they were left out."""
     K, edge = emissions.shape[2], present.get(name)
@@ -590,11 +622,6 @@ def _edge(name: str, present: dict[str, Floats], emissions: Floats) -> Floats:
         raise ValueError(f"{name} must have shape ({K},). Got {edge.shape}.")
     check_values(name, edge, is_batch=False)
     return edge.reshape(1, K)
-
-
-def _wide(scores: Scores) -> Scores:
-    """The same in float64."""
-    return replace(scores, parts=tuple(part.astype(np.float64, copy=False) for part in scores.parts))
 
 
 def _backwards(array: Floats, sizes: NDArray[np.int64]) -> Floats:

@@ -179,10 +179,11 @@ def spo_plus(
     scores, truth = _both(structure, parts, y, lengths)
     wanted = structure.best(truth) if known is None else structure.check_output(known, truth)
     right = structure.indicators(wanted, scores)
-    ahead = tuple(
-        np.ascontiguousarray(np.where(np.isneginf(own), own, own + (own - np.where(np.isneginf(true), 0, true))))
-        for own, true in zip(scores.parts, truth.parts, strict=True)
-    )
+    with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
+        ahead = tuple(
+            np.ascontiguousarray(np.where(np.isneginf(own), own, own + (own - np.where(np.isneginf(true), 0, true))))
+            for own, true in zip(scores.parts, truth.parts, strict=True)
+        )
     harder = replace(scores, parts=tuple(part.astype(own.dtype) for part, own in zip(ahead, scores.parts, strict=True)))
     worst = structure.indicators(structure.best(harder), scores)
     values = expected(harder, worst) - 2 * score_of_truth(scores, right) + expected(truth, right)

@@ -73,11 +73,11 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     Returns
     -------
     callable
-        ``f(parts, y, lengths=None, **arrays)``: values (B,), with gradients by `parts`, a tuple. Values have the parts'
-        type, but are of float32 where these are of float16 or bfloat16; gradients have each part's own. Options that
-        change from call to call, a `seed` or a `cost`, are given as `arrays`. It calls back to the host; an error
-        there, such as a nan, ends the computation with its message. Second derivatives are refused with
-        NotImplementedError.
+        ``f(parts, y, lengths=None, **arrays)``: values (B,), with gradients by `parts`, a tuple; all else is constant,
+        a teacher's parts, too. Values have the parts' type, but are of float32 where these are of float16 or bfloat16;
+        gradients have each part's own. Options that change from call to call, a `seed` or a `cost`, are given as
+        `arrays`. It calls back to the host; an error there, such as a nan, ends the computation with its message.
+        Second derivatives are refused with NotImplementedError.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     @jax.custom_jvp
     def call(given: Given) -> tuple[AnyArray, ...]:
         zeros = [None if part is None else np.zeros(part.shape, part.dtype) for part in given[0]]
-        scores = structure.check(zeros, None)
+        scores = structure.check(zeros, None if given[2] is None else np.zeros(given[2].shape, int))
         n = len(scores.lengths)
         wide = tuple(np.broadcast_to(part, (n, *part.shape[1:])) for part in scores.parts)
         arrays = [array for array in scores.per_entry(wide) if array is not None]
@@ -150,8 +150,13 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         of_parts = tuple(None if part is None else weighted(part) for part in given[0])
         return ((of_parts, *jax.tree.map(no_gradient, given[1:])),)
 
-    def at_least_single(part: AnyArray) -> AnyArray:
-        found: AnyArray = part.astype(jax.numpy.float32) if part.dtype == jax.numpy.bfloat16 else part
+    def as_real(part: AnyArray) -> AnyArray:
+        """Halves as float32, integers as JAX's floats."""
+        found: AnyArray = part
+        if jax.numpy.issubdtype(part.dtype, jax.numpy.floating):
+            found = part.astype(jax.numpy.float32) if part.dtype.itemsize < 4 else part
+        elif part.dtype.kind in "biu":
+            found = part.astype(jax.dtypes.canonicalize_dtype(np.float64))
         return found
 
     def no_gradient(array: AnyArray) -> object:
@@ -168,7 +173,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
             check_integers(name, value)
         given = jax.tree.map(jax.numpy.asarray, (several(parts), outputs))
         more = {name: None if value is None else jax.numpy.asarray(value) for name, value in others.items()}
-        values: AnyArray = values_of((jax.tree.map(at_least_single, given[0]), given[1], more.pop("lengths"), more))
+        values: AnyArray = values_of((jax.tree.map(as_real, given[0]), given[1], more.pop("lengths"), more))
         return values
 
     return function

@@ -122,11 +122,10 @@ def log_loss(
     >>> log_loss(Chain(), parts, [[0, -1]])[0].round(2).tolist()
     [1.1]
     """
-    scores = structure.check(parts, lengths)
-    truth = structure.check_output(y, scores, partly=True)
-    log_z, known, marginals = structure.sums_less(scores, truth, per_entry=per_entry)
+    scores = structure.check_for_sums(parts, lengths)
+    log_z, known, marginals = structure.sums_less(scores, y, per_entry=per_entry)
     if structure.is_centred and are_huge(known):
-        _compute_huge(structure, scores, truth, log_z, known)
+        _compute_huge(structure, scores, structure.check_output(y, scores, partly=True), log_z, known)
     return above(log_z, known), scores.gradients(per_entry, marginals)
 
 
@@ -291,7 +290,8 @@ def kl_divergence(
     if not isinstance(y, Sequence):
         raise ValueError(f"y must be a teacher's parts, a tuple of arrays. Got {type(y).__name__}.")
     scores, teacher = structure.check(parts, lengths), structure.check(y, lengths)
-    if [part.shape[1:] for part in scores.parts] != [part.shape[1:] for part in teacher.parts]:
+    own_shapes, shapes = ([part.shape[1:] for part in one.parts] for one in (scores, teacher))
+    if own_shapes != shapes or len(scores.lengths) != len(teacher.lengths):
         raise ValueError("y must be a teacher's parts, arrays of the shapes that the parts have.")
     (log_z, marginals), (of_teacher, wanted) = structure.sums(scores), structure.sums(teacher)
     own = expected(scores, wanted)

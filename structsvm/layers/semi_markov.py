@@ -235,7 +235,8 @@ def _whole(scores: Scores) -> tuple[Values, Values]:
     """Scores of segments, with start and end, and -inf beyond the lengths; and of transitions: float64."""
     segments, steps, start, end = (part.astype(np.float64) for part in scores.parts)
     ends = np.add.outer(np.arange(segments.shape[1]), np.arange(segments.shape[2])) + 1
-    segments[:, :1] += start[:, None, None]
+    with np.errstate(invalid="ignore"):  # beyond the lengths stands anything
+        segments[:, :1] += start[:, None, None]
     np.add(segments, end[:, None, None], out=segments, where=(ends == scores.lengths[:, None, None])[..., None])
     return np.where((ends <= scores.lengths[:, None, None])[..., None], segments, -np.inf), steps
 

@@ -218,11 +218,13 @@ def _crossing(spans: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _tables(scores: Scores, entry: int) -> tuple[Values, Values | None]:
-    """Scores of an entry's spans and rules."""
+    """Scores of an entry's spans, 0 where there is none, and of rules."""
     spans, *shared = scores.parts
     size = int(scores.lengths[entry])
     rules = [part[entry if len(part) > 1 else 0].astype(np.float64) for part in shared]
-    return spans[entry, :size, :size].astype(np.float64), rules[0] if rules else None
+    own = spans[entry, :size, :size].astype(np.float64)
+    own[np.tri(size, k=-1, dtype=bool)] = 0
+    return own, rules[0] if rules else None
 
 
 class Chart:

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.arrays import AnyArray, Floats, Integers
 from structsvm.execution._stop import each_range
 from structsvm.features.inputs.masks import check_no_masks
-from structsvm.layers._chain import FLOATS, NARROW, is_plain, sum_rows, within
+from structsvm.layers._chain import FLOATS, NARROW, are_alike, first_masked, is_plain, sum_rows, within
+from structsvm.layers._chain import GREATEST as GREATEST_OF
 from structsvm.parameters import checked_count
 
 if TYPE_CHECKING:
@@ -36,10 +37,8 @@ Shapes = tuple[tuple[int, ...] | None, ...]
 Generators = list[np.random.Generator]
 
 
-MASKED = float("-inf")
-
-# Scores of a type are less, so that their sums, which are of float64, and the differences of two do not overflow.
-GREATEST = {np.dtype(np.float32): float(np.finfo(np.float32).max / 8), np.dtype(np.float64): 1e300}
+# Scores of a type are less.
+GREATEST = dict(zip((np.dtype(np.float32), np.dtype(np.float64)), GREATEST_OF, strict=True))
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +53,14 @@ class Scores:
     lengths: NDArray[np.int64]
     n_threads: int = 1  # to add up gradients
     truth: Labels | None = None  # outputs as `sums_less` takes them, where `check_output` found nothing unknown
+    later: Callable[[], None] | None = None  # checks the first part's numbers, where they have not been checked
+
+    def settle(self) -> Scores:
+        """Check what is left to be checked later."""
+        later, self.later = self.later, None
+        if later is not None:
+            later()
+        return self
 
     def take(self, entries: list[int]) -> Scores:
         """The potentials of some entries, which may repeat."""
@@ -114,6 +121,10 @@ class Structure(ABC):
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         """Check potentials, and give each a batch axis."""
 
+    def check_for_sums(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        """The same for `sums_less`, which looks at the first part's numbers where `later` is left to it."""
+        return self.check(parts, lengths)
+
     @abstractmethod
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         """Check outputs; only with `partly` may something within the lengths be unknown (-1)."""
@@ -152,11 +163,17 @@ class Structure(ABC):
             expectation -= agreed  # in place: to allocate the difference takes longer than to compute it
         return values
 
-    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
+    def sums_less(self, scores: Scores, y: ArrayLike, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """Log partitions of all outputs and of those that agree with y, and the difference of expected indicators.
 
-        Without `per_entry` those of parts that all entries share may be sums over several of them.
+        y is as the user gave it, `scores` as `check_for_sums` left them: where sums are compiled, both are checked by
+        the threads at work on them. Without `per_entry` differences of parts that all entries share may be sums over
+        several of them.
         """
+        return self.sums_less_known(scores.settle(), self.check_output(y, scores, partly=True))
+
+    def sums_less_known(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
+        """The same for checked outputs, each entry's own."""
         log_z, marginals = self.sums(scores)
         try:
             return log_z, self.less_agreeing(scores, y, marginals), marginals
@@ -217,10 +234,10 @@ class Structure(ABC):
     def entropy(self, *parts: object, lengths: ArrayLike | None = None) -> Values:
         """The entropy of the Gibbs distribution, in nats: the log partition less the expected score.
 
-        Chains and trees lose no digits to huge scores; elsewhere its error is an ulp of the log partition's size, 1e-7
-        where that is 1e9.
+        Computed in float64. Chains and trees lose no digits to huge scores; elsewhere its error is an ulp of the log
+        partition's size, 1e-7 where that is 1e9.
         """
-        scores = self.check(parts, lengths)
+        scores = widened(self.check(parts, lengths))
         if self.is_centred:
             scores = self.centred(scores, self.best(scores))
         log_z, marginals = self.sums(scores)
@@ -254,10 +271,10 @@ class Summed(Structure):
             log_z[entry] = self._log_sums(scores, entry)[0]
         return log_z, ()
 
-    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
+    def sums_less_known(self, scores: Scores, y: Labels) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where all of y is known."""
         if scores.truth is None:
-            return super().sums_less(scores, y)
+            return super().sums_less_known(scores, y)
         log_z, known = np.empty(len(y)), np.empty(len(y))
         counts = self._expect(scores, log_z, scores.truth, known)
         return log_z, possible_truths(known), counts
@@ -271,6 +288,11 @@ def expected(scores: Scores, weights: Parts) -> Values:
             terms = np.where(weight != 0, part * weight.astype(np.float64), 0.0)
         total += terms.reshape(len(total), -1 if terms.size else 0).sum(axis=1)
     return total
+
+
+def widened(scores: Scores) -> Scores:
+    """The same in float64."""
+    return replace(scores, parts=tuple([part.astype(np.float64, copy=False) for part in scores.parts]), truth=None)
 
 
 def zeros_like(scores: Scores) -> list[Floats]:
@@ -300,6 +322,15 @@ def as_outputs(y: ArrayLike) -> Integers:
         raise ValueError("y has entries of different lengths: pad the shorter ones, by -1, and give lengths.") from None
 
 
+def plain_outputs(y: ArrayLike, shape: tuple[int, ...]) -> Labels | None:
+    """Outputs of a shape as a contiguous array of int32, without a copy where they are one; None if they are none."""
+    if type(y) is np.ndarray and is_plain(y, NARROW):
+        return cast(Labels, y) if y.shape == shape else None
+    found = as_outputs(y)
+    narrow, is_narrow = as_narrow(found) if found.shape == shape and found.dtype.kind in "iu" else (found, False)
+    return cast(Labels, narrow) if is_narrow else None
+
+
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
     """A contiguous array of int32, and whether it has the same numbers."""
     if is_plain(y, NARROW):
@@ -321,13 +352,23 @@ def as_floats(name: str, array: object) -> Floats:
     if type(array) is np.ndarray and is_plain(array, FLOATS):
         return array
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
-        array = np.from_dlpack(array)
+        array = from_dlpack(array)
     check_no_masks(array, name)
     found: AnyArray = np.asarray(array)
+    if found.dtype.name == "bfloat16":  # a type of JAX's, which NumPy takes for none of numbers
+        found = found.astype(np.float32)
     if found.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be an array of real numbers. Got dtype {found.dtype}.")
     kept = np.float32 if found.dtype in (np.float16, np.float32) else np.float64
     return np.require(found.astype(kept, copy=False), requirements=["C", "A"])  # a number stays one
+
+
+def from_dlpack(array: object) -> object:
+    """The same memory as NumPy's; the array as it is where NumPy has no such type, or it is elsewhere."""
+    try:
+        return np.from_dlpack(array)  # type: ignore[arg-type]
+    except (BufferError, RuntimeError):
+        return array
 
 
 def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int) -> tuple[dict[str, Floats], Shapes]:
@@ -338,6 +379,9 @@ def as_parts(structure: type[Structure], parts: Sequence[object], n_needed: int)
             f"{structure.__name__} has the parts {', '.join(names)}, of which {n_needed} to {len(names)} are given. "
             f"Got {len(parts)}."
         )
+    if are_alike(parts):
+        plain = cast("Parts", parts)
+        return dict(zip(names, plain, strict=False)), tuple([part.shape for part in plain])
     found: dict[str, Floats] = {}
     shapes: list[tuple[int, ...] | None] = []
     dtypes = set()
@@ -400,6 +444,8 @@ def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np
     found = np.asarray(lengths)
     if found.dtype == bool:
         raise ValueError("lengths must be integers, one per batch entry. Got a mask: give mask.sum(axis=1).")
+    if found.shape == (0,) == (n,):
+        return np.empty(0, np.int64)
     if found.shape != (n,) or found.dtype.kind not in "iu" or (n and not 0 <= found.min() <= found.max() <= longest):
         raise ValueError(
             f"lengths must be {n} integers from 0 to {longest}, one per batch entry. Got {found.tolist()!r:.80}."
@@ -430,14 +476,16 @@ class NoOutput(ValueError):
 
 def possible(values: Values) -> Values:
     """Scores of outputs; NoOutput for the first that a mask forbids."""
-    for entry in without_output(values)[:1]:
+    entry = first_masked(values)
+    if entry >= 0:
         raise NoOutput(entry)
     return values
 
 
 def possible_truths(values: Values) -> Values:
     """Scores of true outputs; ValueError for the first that a mask forbids."""
-    for entry in without_output(values)[:1]:
+    entry = first_masked(values)
+    if entry >= 0:
         raise masked_truth(entry)
     return values
 
@@ -448,9 +496,8 @@ def masked_truth(entry: int) -> ValueError:
 
 
 def without_output(values: Values) -> list[int]:
-    """Entries of a batch whose value is -inf. Lists are searched faster than arrays of so few."""
-    found: list[float] = values.tolist()
-    return [entry for entry, value in enumerate(found) if value == MASKED] if MASKED in found else []
+    """Entries of a batch whose value is -inf."""
+    return [] if first_masked(values) < 0 else np.flatnonzero(np.isneginf(values)).tolist()
 
 
 def no_lengths(structure: type[Structure], lengths: ArrayLike | None) -> None:

@@ -24,6 +24,7 @@ from structsvm.layers.structure import (
     check_values,
     drawn,
     no_lengths,
+    shares_of,
 )
 from structsvm.parameters import checked_k
 from structsvm.structures.taxonomy import Taxonomy as Nodes
@@ -147,7 +148,7 @@ class Taxonomy(Structure):
             return log_z, ()
         for entry in np.flatnonzero(np.isneginf(log_z))[:1].tolist():
             raise NoOutput(entry)
-        chances, dtype = np.exp(totals - log_z[:, None]), scores.parts[0].dtype
+        chances, dtype = shares_of(totals, 1), scores.parts[0].dtype
         return log_z, ((chances @ self.paths).astype(dtype), chances.astype(dtype))
 
     def kbest(self, *parts: object, k: int, lengths: ArrayLike | None = None) -> tuple[Labels, Values]:

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
+from structsvm.arrays import Floats
 from structsvm.layers.chain import Chain
 from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, log_loss, options_of, several
-from structsvm.layers.structure import Structure
+from structsvm.layers.structure import Structure, Values
 
 if TYPE_CHECKING:
     import torch
@@ -46,9 +49,10 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     Returns
     -------
     callable
-        ``f(parts, y, lengths=None, **options)``: values (B,), of the type and on the device of the first part, with
-        gradients by `parts`, a tuple of tensors (None: left out). Scores on a GPU travel; half precision is computed in
-        float32. Second derivatives are refused with NotImplementedError.
+        ``f(parts, y, lengths=None, **options)``: values (B,) on the device of the first part and of its type, but of
+        float32 where this is of half precision, with gradients by `parts`, a tuple of tensors (None: left out); all
+        else is constant, a teacher's parts, too. Scores on a GPU travel. Second derivatives are refused with
+        NotImplementedError.
 
     Raises
     ------
@@ -75,7 +79,11 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         check_options(loss, own, more)
         arrays = {name: host(value) for name, value in (options | more).items()}
         compute = partial(loss, structure, y=host(y), lengths=host(lengths), per_entry=True, **arrays)  # type: ignore[arg-type]
-        values: torch.Tensor = _layer().apply(compute, *several(parts))
+        given = several(parts)
+        for part in given:
+            if part is not None and not hasattr(part, "detach"):
+                raise TypeError(f"parts must be tensors, or None for those left out. Got {type(part).__name__}.")
+        values: torch.Tensor = _layer().apply(compute, *given)
         return values
 
     return function
@@ -89,6 +97,11 @@ def host(value: object) -> object:
         return value
     tensor = value.detach().cpu()
     return (tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor).numpy()
+
+
+def like(values: Values, part: object) -> Floats:
+    """Values in the type of a part, but of halves as float32, and of integers as they are: a loss has fractions."""
+    return values.astype(np.float32) if isinstance(part, np.ndarray) and part.dtype == np.float32 else values
 
 
 @cache
@@ -106,7 +119,7 @@ def _layer() -> type[torch.autograd.Function]:
                 total = part
                 if part is not None:
                     total = gradient * weights.reshape(-1, *[1] * (gradient.dim() - 1))
-                    total = total if gradient.dim() == part.dim() else total.sum(0)
+                    total = (total if gradient.dim() == part.dim() else total.sum(0)).to(part)
                 found.append(total)
             return tuple(found)
 
@@ -121,11 +134,11 @@ def _layer() -> type[torch.autograd.Function]:
         def forward(ctx, compute, *parts):  # type: ignore[no-untyped-def]
             values, arrays = compute([host(part) for part in parts])
             gradients = [
-                None if part is None else torch.from_numpy(array).to(part)
+                None if part is None else torch.from_numpy(array).to(part.device)
                 for part, array in zip(parts, arrays, strict=True)
             ]
             ctx.save_for_backward(*parts, *gradients)
-            return torch.from_numpy(values).to(parts[0])
+            return torch.from_numpy(like(values, host(parts[0]))).to(parts[0].device)
 
         @staticmethod
         def backward(ctx, weights):  # type: ignore[no-untyped-def]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.arrays import Floats
-from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, Batch, faults, known_heads
+from structsvm.layers._trees import CROSSING, CYCLE, ROOTS, Batch, faults
 from structsvm.layers.places import Places
 from structsvm.layers.structure import (
     Generators,
@@ -24,13 +24,13 @@ from structsvm.layers.structure import (
     Parts,
     Scores,
     Values,
-    as_narrow,
     as_outputs,
     as_parts,
     check_lengths,
     check_values,
     drawn,
     over_batch,
+    plain_outputs,
     possible,
     possible_truths,
     without_output,
@@ -56,6 +56,9 @@ class _Trees(Places):
         self.several_roots, self.n_threads = several_roots, checked_threads(n_threads)
 
     def check(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
+        return self.check_for_sums(parts, lengths).settle()
+
+    def check_for_sums(self, parts: Sequence[object], lengths: ArrayLike | None) -> Scores:
         present, shapes = as_parts(type(self), parts, 1)
         arcs = present["arcs"]
         n, *shape = arcs.shape or (0,)
@@ -64,23 +67,17 @@ class _Trees(Places):
                 f"arcs must have shape (B, n + 1, n + 1), or (B, n + 1, n + 1, K) with K labels. Got {arcs.shape}."
             )
         sizes = check_lengths(lengths, n, shape[0] - 1)
-        check_values("arcs", arcs, lambda: _counting(shape[0], sizes), n_threads=self.n_threads)
-        return Scores((arcs,), shapes, sizes)
+
+        def check() -> None:
+            check_values("arcs", arcs, lambda: _counting(shape[0], sizes), n_threads=self.n_threads)
+
+        return Scores((arcs,), shapes, sizes, later=check)
 
     def check_output(self, y: ArrayLike, scores: Scores, *, partly: bool = False) -> Labels:
         found, arcs = as_outputs(y), scores.parts[0]
         wanted = len(arcs), arcs.shape[1] - 1, *([2] if arcs.ndim == 4 else [])
         if found.shape != wanted or found.dtype.kind not in "iu":
             raise ValueError(f"y must be an array of integers of shape {wanted}. Got {found.dtype} {found.shape}.")
-        whole = np.empty(wanted, np.int32)
-        narrow, is_narrow = as_narrow(found)
-        if (
-            found.ndim == 2
-            and is_narrow
-            and known_heads(narrow, scores.lengths, self.several_roots, self.projective, whole)
-        ):
-            scores.truth = whole
-            return whole
         inside = np.arange(wanted[1]) < scores.lengths[:, None]
         table = found if arcs.ndim == 4 else found[..., None]
         bounds = {"heads from 0 (the root)": scores.lengths, "labels from 0": np.full(len(arcs), arcs.shape[-1] - 1)}
@@ -153,22 +150,29 @@ class _Trees(Places):
             arcs = _over_labels(arcs)
         counts = np.empty(arcs.shape, arcs.dtype) if marginals else None
         batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
-        for entry in batch.sums(self.n_threads, log_z, counts):
+        for entry in batch.sums(self.n_threads, log_z, counts) or ():
             self._sum_logs(arcs, scores, entry, log_z, counts)
         self._check_sums(scores, log_z, marginals=marginals)
         return log_z, () if counts is None else (self._of_labels(counts, arcs, scores),)
 
-    def sums_less(self, scores: Scores, y: Labels, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
+    def sums_less(self, scores: Scores, y: ArrayLike, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where there are no labels and all heads are known."""
-        if scores.truth is None:
+        arcs, n = scores.parts[0], len(scores.lengths)
+        heads, in_logs = plain_outputs(y, (n, arcs.shape[1] - 1)) if arcs.ndim == 3 else None, None
+        if heads is not None:
+            log_z, known, counts = np.empty(n), np.empty(n), np.empty_like(arcs)
+            batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
+            sums = self.n_threads, log_z, counts, heads, known
+            in_logs = batch.sums(*sums, looks=True)
+            if in_logs is None:
+                scores.settle()
+                in_logs = batch.sums(*sums)
+        if heads is None or in_logs is None:
             return super().sums_less(scores, y)
-        arcs, log_z, known = scores.parts[0], np.empty(len(y)), np.empty(len(y))
-        counts = np.empty(arcs.shape, arcs.dtype)
-        batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
-        for entry in batch.sums(self.n_threads, log_z, counts, scores.truth, known):
+        for entry in in_logs:
             self._sum_logs(arcs, scores, entry, log_z, counts)
             words = np.arange(scores.lengths[entry])
-            counts[entry, y[entry, words], words + 1] -= 1
+            counts[entry, heads[entry, words], words + 1] -= 1
         self._check_sums(scores, log_z, marginals=True)
         return log_z, possible_truths(known), (counts,)
 

@@ -73,6 +73,18 @@ def logs_of_sizes(spans, lengths):
     return log_z, chances
 
 
+def test_what_no_span_is_does_not_matter():
+    """Below the diagonal stands anything: probabilities are 0 there."""
+    rng, below = np.random.default_rng(0), np.tri(5, k=-1, dtype=bool)
+    spans = 30 * rng.normal(size=(2, 5, 5, 3))
+    log_z, wanted, _ = logs_of((spans,))
+    spans[:, below] = rng.choice([np.nan, np.inf, -np.inf], size=(2, 10, 3))
+    for found in (logs_of((spans,))[:2], (Spans().log_partition(spans), *Spans().marginals(spans))):
+        np.testing.assert_allclose(found[0], log_z, rtol=1e-12)
+        np.testing.assert_allclose(found[1], wanted, atol=1e-12)
+        assert (found[1][:, below] == 0).all()
+
+
 @pytest.mark.parametrize("low", [0.0, -200.0, -320.0, -720.0])
 def test_products_that_would_be_lost_are_summed_in_logs(low):
     """The whole sentence's parts are far below others, which are as far above: all three trees cost the same."""

@@ -7,6 +7,7 @@ from structsvm.layers import (
     Arborescence,
     Assignment,
     Chain,
+    Ordering,
     Projective,
     hinge,
     kl_divergence,
@@ -81,6 +82,30 @@ def test_vmap_of_batches():
         np.testing.assert_allclose(one, log_loss(Chain(), (emissions, CHAIN[1]), Y, LENGTHS)[0], rtol=1e-5)
 
 
+def test_vmap_of_vmap_of_batches():
+    function = jax.jit(differentiable(log_loss, Chain()))
+    several = np.stack([scale * CHAIN[0] for scale in range(6)]).reshape(3, 2, *CHAIN[0].shape)
+    each = jax.vmap(
+        jax.vmap(lambda emissions: jax.grad(lambda e: function((e, CHAIN[1]), Y, LENGTHS).sum())(emissions))
+    )
+    found = np.asarray(each(several)).reshape(6, 2, 4, 3)
+    for one, emissions in zip(found, several.reshape(6, 2, 4, 3), strict=True):
+        np.testing.assert_allclose(one, log_loss(Chain(), (emissions, CHAIN[1]), Y, LENGTHS)[1][0], atol=1e-6)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "jit"])
+def test_integers_and_truths_as_scores(jit):
+    function = differentiable(log_loss, Chain())
+    counts = np.rint(3 * CHAIN[0]).astype(int)
+    for emissions in (counts, counts > 0):
+        found, of_transitions = (jax.jit if jit else lambda f: f)(
+            jax.value_and_grad(lambda steps, scores=emissions: function((scores, steps), Y, LENGTHS).sum())
+        )(CHAIN[1])
+        values, gradients = log_loss(Chain(), (emissions, CHAIN[1]), Y, LENGTHS)
+        assert found.dtype == jnp.float32 and float(found) == pytest.approx(values.sum(), rel=1e-5)
+        np.testing.assert_allclose(of_transitions, gradients[1], atol=1e-5)
+
+
 def test_errors_keep_their_message():
     function = differentiable(log_loss, Chain())
     bad = CHAIN[0].copy()
@@ -136,6 +161,23 @@ def test_lists_and_halves_as_networks_have_them():
         function(CHAIN, [[0, 1, 2, 1], [2, 2]], LENGTHS)
     with pytest.raises(ValueError, match=r"y must be an array of integers, the numbers of labels\. Got dtype <U1"):
         function(CHAIN, [["a", "b", "c", "b"]] * 2, LENGTHS)
+
+
+def test_orders_of_fewer_items_than_there_is_room_for():
+    (pairs,), y = parts_of((2, 12, 12)), np.full((2, 12), -1)
+    y[:, :3] = [[2, 0, 1], [0, 1, 2]]
+    found = jax.jit(differentiable(log_loss, Ordering()))((pairs,), y, np.array([3, 3]))
+    np.testing.assert_allclose(found, log_loss(Ordering(), (pairs,), y, [3, 3])[0], rtol=1e-5)
+
+
+def test_arrays_of_jax_are_taken_by_all_verbs():
+    wanted = Chain().argmax(*CHAIN, lengths=LENGTHS)
+    np.testing.assert_array_equal(Chain().argmax(*map(jnp.asarray, CHAIN), lengths=jnp.asarray(LENGTHS)), wanted)
+    halves = [jnp.asarray(part, jnp.bfloat16) for part in CHAIN]
+    rounded = [np.asarray(part, np.float32) for part in halves]
+    values = Chain().log_partition(*halves, lengths=LENGTHS)
+    np.testing.assert_array_equal(values, Chain().log_partition(*rounded, lengths=LENGTHS))
+    assert Chain().marginals(*halves)[0].dtype == np.float32
 
 
 def test_what_a_call_must_not_have():

@@ -23,6 +23,7 @@ from structsvm.layers import (
     kl_divergence,
     log_loss,
     perturbed,
+    spo_plus,
 )
 from structsvm.layers._chain import Batch
 from structsvm.layers.structure import as_floats, as_narrow
@@ -386,11 +387,11 @@ def test_each_step_has_its_own_pairs_less_those_of_a_truth():
 
 
 def test_other_scores_of_a_batch_have_not_its_truth():
-    chain = Chain()
-    scores = chain.check((np.zeros((2, 3, 4)), np.zeros((4, 4))), None)
-    y = chain.check_output(np.zeros((2, 3), int), scores)
+    segmenter, segments = SemiMarkov(), np.zeros((2, 3, 2, 4))
+    scores = segmenter.check((segments, np.zeros((4, 4))), None)
+    y = segmenter.check_output(np.zeros((2, 3), int), scores)
     assert scores.truth is not None
-    others = scores.take([1]), scores.plus(np.ones((2, 3, 4))), chain.restrict(scores, y)
+    others = scores.take([1]), scores.plus(np.ones(segments.shape)), segmenter.restrict(scores, y)
     assert [other.truth for other in others] == [None] * 3
 
 
@@ -415,3 +416,92 @@ def test_pairs_of_each_step_add_up_to_one_beside_huge_transitions(order, scale):
         wanted = np.zeros(transitions.shape)
         wanted[(slice(2),) * (order + 1)] = 0.5 ** (order + 1) * (1 if steps is table else 9 - order)
         np.testing.assert_allclose(found, np.broadcast_to(wanted, found.shape), rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(2, 1), (1, 2)])
+def test_a_teacher_of_another_batch_is_refused(sizes):
+    parts, teacher = (((np.ones((n, 4, 3)), np.zeros((3, 3)))) for n in sizes)
+    with pytest.raises(ValueError, match="y must be a teacher's parts, arrays of the shapes that the parts have"):
+        kl_divergence(Chain(), parts, teacher)
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e16, 1e300 / 4])
+def test_nodes_that_score_the_same_share_probabilities_beside_huge_scores(scale):
+    layer, nodes = Taxonomy(NODES), np.zeros((1, len(NODES.nodes)))
+    nodes[0, NODES.number("a")] = scale
+    found = layer.marginals(nodes)[0][0, layer.outputs]
+    below = np.isin([NODES.nodes[k] for k in layer.outputs], ["c", "d"])  # a's leaves
+    np.testing.assert_allclose(found, np.where(below, 0.5, 0.0))
+
+
+@pytest.mark.parametrize("structure", [Chain(), SemiMarkov()])
+def test_numbers_beyond_a_length_of_0_do_not_matter_to_masked_starts(structure):
+    first = np.full((2, 3, 2), np.inf) if isinstance(structure, Chain) else np.full((2, 3, 2, 2), np.inf)
+    first[0] = 0.0
+    found = structure.max_marginals(first, np.zeros((2, 2)), np.array([0.0, -np.inf]), lengths=[3, 0])
+    assert np.isfinite(found[0]).any() and np.isneginf(found[1]).all()
+
+
+def test_scores_of_decisions_beyond_a_length_do_not_matter():
+    guess, truth = np.zeros((1, 3, 2)), np.ones((1, 3, 2))
+    guess[:, 2] = truth[:, 2] = np.inf
+    values, gradients = spo_plus(Chain(), (guess, np.zeros((2, 2))), (truth, np.zeros((2, 2))), [2])
+    assert np.isfinite(values).all() and np.isfinite(gradients[0]).all()
+
+
+@pytest.mark.parametrize("structure", [Chain(), SemiMarkov(), Spans(), Projective(), Ordering(), Assignment()])
+def test_no_entries_have_no_lengths(structure):
+    shapes = {Chain: ((0, 3, 2), (2, 2)), SemiMarkov: ((0, 3, 2, 2), (2, 2)), Spans: ((0, 3, 3, 2),)}
+    parts = [np.zeros(shape) for shape in shapes.get(type(structure), ((0, 4, 4),))]
+    lengths = np.empty((0, 2), int) if isinstance(structure, Assignment) else []
+    assert len(structure.argmax(*parts, lengths=lengths)) == 0
+    with pytest.raises(ValueError, match="lengths must"):
+        structure.argmax(*parts, lengths=[1])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint64, ">i4"])
+@pytest.mark.parametrize(("structure", "shapes"), [(Chain(), [(3, 4, 5), (5, 5)]), (Arborescence(), [(3, 5, 5)])])
+def test_truths_of_any_integers_and_what_stands_beyond_them(structure, shapes, dtype):
+    rng, lengths = np.random.default_rng(0), [4, 2, 0]
+    parts = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+    y = structure.sample(*parts, n_samples=1, seed=0, lengths=lengths)[:, 0]
+    wanted = log_loss(structure, parts, y, lengths)
+    beyond = np.where(y < 0, 99, y).astype(dtype)
+    for given in (beyond, np.asfortranarray(beyond), beyond.tolist()):
+        values, gradients = log_loss(structure, parts, given, lengths)
+        np.testing.assert_array_equal(values, wanted[0])
+        for one, other in zip(gradients, wanted[1], strict=True):
+            np.testing.assert_array_equal(one, other)
+    for wrong in (99, -2, 2**31 if np.dtype(dtype).itemsize > 4 else 100):
+        bad = y.astype(np.int64)
+        bad[1, 1] = wrong
+        with pytest.raises(ValueError, match=rf"Got {wrong} at batch entry 1"):
+            log_loss(structure, parts, bad, lengths)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("kind", "shapes"), [(Chain, [(40, 6, 3), (3, 3)]), (Arborescence, [(40, 7, 7)]), (Projective, [(40, 7, 7)])]
+)
+def test_threads_look_at_what_they_sum(kind, shapes, dtype, n_threads):
+    """Masks, and what stands beyond a length, are no numbers out of bounds; what is one is named."""
+    structure, rng = kind(n_threads=n_threads), np.random.default_rng(0)
+    parts, lengths = [rng.normal(size=shape).astype(dtype) for shape in shapes], rng.integers(2, 7, 40)
+    lengths[[5, 17]] = 3, 5
+    y = structure.sample(*parts, n_samples=1, seed=0, lengths=lengths)[:, 0]
+    parts[0][5, 5:] = np.nan
+    for _ in range(2):
+        values, gradients = log_loss(structure, parts, y, lengths)
+        known = structure.score(y, *parts, lengths=lengths)
+        np.testing.assert_allclose(values, structure.log_partition(*parts, lengths=lengths) - known, atol=1e-5)
+        wanted = structure.marginals(*parts, lengths=lengths)[0]
+        wanted -= structure.indicators(y, structure.check(parts, lengths))[0]
+        np.testing.assert_allclose(gradients[0], wanted, atol=1e-5)
+        place = (17, 2, (y[17, 2] + 1) % 3) if kind is Chain else (17, 4 if y[17, 2] != 4 else 5, 3)
+        parts[0][place] = -np.inf
+    assert gradients[0][place] == 0
+    parts[0][33, 0, 1] = np.nan
+    for truth in (y, np.full_like(y, -1)):
+        with pytest.raises(ValueError, match=r"must be finite.* Got nan at batch entry 33, position \(0, 1\)"):
+            log_loss(structure, parts, truth, lengths)

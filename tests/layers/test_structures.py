@@ -559,6 +559,16 @@ def test_sums_are_those_of_the_enumeration(name, change, dtype, tol):
             np.testing.assert_allclose(marginal[b], expected, atol=tol * (1 if change == "plain" else 100))
 
 
+@every_sum
+def test_entropies_of_float32_are_those_of_the_same_numbers(name):
+    case = Case(name)
+    scale = 300 if case.row.has_extreme_sums else 30
+    narrow = [(scale * part).astype(np.float32) for part in case.parts]
+    wide = [part.astype(np.float64) for part in narrow]
+    found, wanted = (case.structure.entropy(*parts, lengths=case.lengths) for parts in (narrow, wide))
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
 @every_case
 @every_change
 def test_the_best_outputs_come_in_order_and_without_repeats(name, change):

@@ -20,7 +20,7 @@ class Tensor:
 
     def __init__(self, array, requires_grad=False):
         self.array, self.requires_grad, self.grad, self.dtype = np.asarray(array), requires_grad, None, array.dtype
-        self.shape, self.kept = self.array.shape, None
+        self.shape, self.device, self.kept = self.array.shape, "cpu", None
 
     def detach(self):
         return self
@@ -40,7 +40,7 @@ class Tensor:
         return self.array.itemsize
 
     def to(self, other):
-        return Tensor(self.array.astype(other.dtype))
+        return self if other == self.device else Tensor(self.array.astype(other.dtype))
 
     def dim(self):
         return self.array.ndim
@@ -110,7 +110,19 @@ def test_values_and_weighted_gradients(tensor, loss, dtype):
     np.testing.assert_allclose(parts[0].grad.numpy(), gradients[0] * WEIGHTS[:, None, None], atol=tol)
     for part, gradient in ((parts[1], gradients[1]), (parts[3], gradients[3])):
         np.testing.assert_allclose(part.grad.numpy(), np.einsum("b,b...->...", WEIGHTS, gradient), atol=tol)
-    assert found.detach().numpy().dtype == parts[0].grad.numpy().dtype == dtype
+    assert found.detach().numpy().dtype == (np.float32 if dtype == np.float16 else dtype)
+    assert parts[0].grad.numpy().dtype == parts[1].grad.numpy().dtype == dtype
+
+
+def test_losses_of_halves_and_of_integers_are_no_such_numbers(tensor):
+    """A sum of 40 halves of 3,000 is beyond what a half can hold, and a loss has fractions."""
+    emissions, y = np.zeros((1, 40, 2), np.float16), np.zeros((1, 40), int)
+    emissions[..., 1] = 3000
+    found = binding.differentiable(log_loss, Chain())([tensor(emissions), tensor(np.zeros((2, 2), np.float16))], y)
+    assert found.detach().numpy() == [120000]
+    numbers = [tensor(np.zeros((1, 3, 2), int)), tensor(np.zeros((2, 2), np.float32))]
+    found = binding.differentiable(log_loss, Chain())(numbers, [[0, 1, 1]])
+    assert found.detach().numpy() == pytest.approx([3 * np.log(2)])
 
 
 def test_options_change_from_call_to_call(tensor):
@@ -129,6 +141,8 @@ def test_options_that_a_loss_has_not(tensor):
         function(parts, Y, LENGTHS, costs=1.0)
     with pytest.raises(ValueError, match=r"parts must be a tuple of arrays, .* Got an array of shape \(2, 4, 3\)"):
         function(np.zeros((2, 4, 3)), Y, LENGTHS)
+    with pytest.raises(TypeError, match=r"parts must be tensors, or None for those left out\. Got ndarray"):
+        function(parts_of((2, 4, 3), (3, 3)), Y, LENGTHS)
 
 
 def test_a_teacher_is_given_in_tensors(tensor):
