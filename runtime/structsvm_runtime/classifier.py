@@ -60,7 +60,7 @@ def _rows(rows: Iterable[Sequence[float]], n_numbers: int) -> tuple[Any, int]:
             raise TypeError(f"row {i} must be a list of numbers, got {row!r:.80}") from None
         if len(numbers) != n_numbers:
             raise ValueError(f"row {i} has {len(numbers)} numbers, and the model reads {n_numbers}")
-        found.append((numbers.tobytes(), 1.0))
+        found.append((numbers.tobytes(), 0, 1.0))
     return as_array(found), len(found)
 
 
@@ -72,4 +72,4 @@ def _texts(texts: Iterable[str]) -> tuple[Any, int]:
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"text {i} must be a str, got {text!r:.80}")
-    return as_array([(coded(text), 1.0) for text in texts]), len(texts)
+    return as_array([(coded(text), 0, 1.0) for text in texts]), len(texts)

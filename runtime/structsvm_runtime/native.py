@@ -12,17 +12,17 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
 
-__all__ = ["Model", "ModelError", "as_array", "check", "library"]
+__all__ = ["NO_TEXT", "Model", "ModelError", "as_array", "check", "library"]
 
 FILE, MEMORY, INPUT, UTF8, NOTHING, SIZE, MARGINS, VERSION = range(-1, -9, -1)
-MOST_BYTES = 1 << 31
+MOST_BYTES = NO_TEXT = 1 << 31
 ERRORS: dict[int, tuple[type[Exception], str]] = {
     MEMORY: (MemoryError, "no memory"),
     INPUT: (
         ValueError,
         (
             "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training,"
-            " several texts of one feature of a segment's token"
+            " lists of attributes for a model of segments of dicts, or dicts for one of lists"
         ),
     ),
     UTF8: (ValueError, "a text that is not UTF-8"),
@@ -127,9 +127,10 @@ class Model:
             return check(getattr(self._library, f"structsvm_{verb}")(self._pointer, *arguments))
 
 
-def as_array(texts: Sequence[tuple[bytes, float]]) -> Any:
-    """Texts with their values as C has them."""
-    return (_Text * len(texts))(*((data, len(data), value) for data, value in texts))
+def as_array(texts: Sequence[tuple[bytes, int, float]]) -> Any:
+    """Texts as C has them: their bytes, what is added to their size (0, or `NO_TEXT`), and their values."""
+    most = NO_TEXT - 1  # longer ones are refused, too
+    return (_Text * len(texts))(*((data, min(len(data), most) + mark, value) for data, mark, value in texts))
 
 
 def check(status: int) -> int:

@@ -56,7 +56,7 @@ def _texts(words: Iterable[Word]) -> tuple[Any, int]:
         raise TypeError(f"a sentence must be a list of words, got {words!r:.80}")
     given = words.split() if isinstance(words, str) else list(words)
     texts = [text for i, word in enumerate(given) for text in _columns(word, i)]
-    return as_array([(coded(text), 1.0) for text in texts]), len(given)
+    return as_array([(coded(text), 0, 1.0) for text in texts]), len(given)
 
 
 def _columns(word: Word, i: int) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class Tagger(Model):
         tokens = list(tokens)
         if self.n_columns:
             return as_array(columns(tokens, self.n_columns)), None, len(tokens)
-        texts: list[tuple[bytes, float]] = []
+        texts: list[tuple[bytes, int, float]] = []
         starts = [0]
         for t, token in enumerate(tokens):
             texts += attributes(token, t)

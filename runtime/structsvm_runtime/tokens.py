@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+
+from structsvm_runtime.native import NO_TEXT
 
 __all__ = ["attributes", "columns"]
 
 MAX_DEPTH = 64
+_MARK = re.compile("[:=]")
 
 
-def columns(tokens: Iterable[object], n_columns: int) -> list[tuple[bytes, float]]:
+def columns(tokens: Iterable[object], n_columns: int) -> list[tuple[bytes, int, float]]:
     """The texts of tokens that are strings, or tuples of `n_columns` strings.
 
     Raises
@@ -26,15 +30,16 @@ def columns(tokens: Iterable[object], n_columns: int) -> list[tuple[bytes, float
             raise TypeError(f"token {t} must be a str, or a tuple of {n_columns} str, got {token!r:.80}")
         if len(cells) != n_columns:
             raise ValueError(f"token {t} has {len(cells)} columns, and the model reads {n_columns}")
-        texts += [(coded(cell), 1.0) for cell in cells]
+        texts += [(coded(cell), 0, 1.0) for cell in cells]
     return texts
 
 
-def attributes(token: object, t: int) -> Iterator[tuple[bytes, float]]:
-    """The attributes of token t: a list, tuple or set of names, or a dict of features.
+def attributes(token: object, t: int) -> Iterator[tuple[bytes, int, float]]:
+    """The attributes of token t, as `as_array` takes them: of a list, tuple or set of names, or a dict of features.
 
     A str v under the key k is the attribute "k:v", a number or bool the value of "k"; dicts, lists and sets under k
-    have attributes below "k:".
+    have attributes below "k:". Marked `NO_TEXT` are those that are not the text of one feature: in dicts all but strs
+    under keys without a mark, in lists and sets those without "=", or with ":" before it.
 
     Raises
     ------
@@ -43,11 +48,13 @@ def attributes(token: object, t: int) -> Iterator[tuple[bytes, float]]:
     """
     if isinstance(token, Mapping):
         for name, value in token.items():
-            yield from _feature(_text(name, t), value, t, 0)
+            has_text = isinstance(token, dict) and isinstance(name, str) and isinstance(value, str)
+            mark = 0 if has_text and not _MARK.search(name) else NO_TEXT
+            yield from ((data, mark, number) for data, number in _feature(_text(name, t), value, t, 0))
     elif isinstance(token, (list, tuple)):
-        yield from ((coded(_text(name, t)), 1.0) for name in token)
+        yield from (_attribute(name, t) for name in token)
     elif isinstance(token, (set, frozenset)):
-        yield from ((coded(name), 1.0) for name in sorted(_text(name, t) for name in token))
+        yield from (_attribute(name, t) for name in sorted(token, key=lambda name: _text(name, t)))
     else:
         raise TypeError(f"token {t} must be a list of attributes or a dict of features, got {token!r:.80}")
 
@@ -55,6 +62,12 @@ def attributes(token: object, t: int) -> Iterator[tuple[bytes, float]]:
 def coded(text: str) -> bytes:
     """The bytes of a text, lone surrogates included."""
     return text.encode("utf-8", "surrogatepass")
+
+
+def _attribute(name: object, t: int) -> tuple[bytes, int, float]:
+    """The attribute of a name in a list."""
+    mark = _MARK.search(name) if isinstance(name, str) else None
+    return coded(_text(name, t)), 0 if mark is not None and mark[0] == "=" else NO_TEXT, 1.0
 
 
 def _feature(name: str, value: object, t: int, depth: int) -> Iterator[tuple[bytes, float]]:

@@ -24,7 +24,15 @@ PARTS = ("structsvm_core.h", "structsvm_names.h", "structsvm_tokens.h")  # share
 # The files of a folder beside the model.
 TARGETS = {"c": (SOURCE, HEADER), "wasm": (WASM, "structsvm.mjs", "structsvm.d.mts"), "page": (), "json": ()}
 FUNCTIONS = ("open", "predict", "kbest", "probability", "close")
-WASM_OPTIONS = ("--target=wasm32-wasi", "-mexec-model=reactor", "-std=c99", "-Os", "-ffp-contract=off", "-s")
+WASM_OPTIONS = (
+    "--target=wasm32-wasi",
+    "-mexec-model=reactor",
+    "-std=c99",
+    "-Os",
+    "-msimd128",
+    "-ffp-contract=off",
+    "-s",
+)
 
 
 def files_of(target: str, model: bytes, structure: str) -> dict[str, bytes]:

@@ -18,7 +18,6 @@ __all__ = ["Form", "add_numbers", "form_of"]
 FLOATS = 1  # the number of float32 among forms; behind it those of integers of these bits and dtypes:
 INTEGERS = ((2, 8, "i1"), (3, 16, "<i2"))
 LARGEST_EXPONENT = 111
-ROWS = 32  # rows of sparse weights whose start is stored
 MOST_LABELS = 1 << 16  # as in structsvm_core.h
 
 
@@ -68,29 +67,23 @@ def heads_of(sizes: Integers, exponents: Integers) -> list[tuple[str, AnyArray]]
     if n_bits > 16 or some.max(initial=base) > LARGEST_EXPONENT:
         return None
     heads = sizes | np.where(sizes > 0, exponents.astype(np.int64) - base, 0) << size_bits
-    starts = (np.cumsum(sizes) - sizes)[::ROWS]
     layout = np.array([size_bits, base % (1 << 32)], dtype=np.uint32)
     dtype = "u1" if n_bits <= 8 else "<u2"
-    return [("<u4", layout), ("<u4", starts), (dtype, heads.astype(dtype))]
+    return [("<u4", layout), (dtype, heads.astype(dtype))]
 
 
 def add_numbers(file: RuntimeFile, numbers: Floats) -> None:
-    """Numbers; or, where that halves them, those that are not 0, which take longer to find, and a bit for each."""
+    """Numbers; or those that are not 0, and a bit for each, whichever has fewer bytes."""
     form, values, exponents = values_of(numbers)
     at = np.flatnonzero(numbers)
     bits: Integers = np.zeros(-(-len(numbers) // 32) * 32, dtype=np.uint32)
     bits[at] = 1
-    counts = bits.reshape(-1, 32).sum(axis=1)
-    before = np.cumsum(counts) - counts
-    starts = before[:: BLOCK // 32]
-    is_sparse = values.itemsize * len(at) + 5 * len(counts) + 4 * len(starts) < values.nbytes // 2
+    is_sparse = values.itemsize * len(at) + len(bits) // 8 < values.nbytes
     file.add("<u4", [form, len(at) if is_sparse else len(numbers)])
     file.add(values.dtype.str.replace("|", ""), values[at] if is_sparse else values)
     file.add("i1", exponents)
     words = (bits.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(axis=1)
     file.add("<u4", words if is_sparse else [])
-    file.add("<u4", starts if is_sparse else [])
-    file.add("u1", before - np.repeat(starts, BLOCK // 32)[: len(before)] if is_sparse else [])
 
 
 def values_of(numbers: Floats) -> tuple[int, AnyArray, Integers]:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import runtime_models
 from click.testing import CliRunner
-from runtime_models import COMPILER, ROOT, X, fitted, sequences, shown_labels
+from runtime_models import COMPILER, OTHERS, ROOT, X, fitted, sequences, shown_labels, with_tokens
 
 import structsvm
 from structsvm.cli import main
@@ -205,6 +205,22 @@ def test_javascript_labels_as_python_does(folder_of, tmp_path, name):
         [list(y), [[list(labels), score] for labels, score in ranked], shown_labels(fitted(name))]
         for y, ranked in zip(labels, best, strict=True)
     ]
+
+
+def test_javascript_sees_the_texts_of_features_that_python_does(folder_of, tmp_path):
+    model, X = with_tokens(lambda word: {"w": word})
+    model.export(tmp_path)
+    X = [[X[0][0], token, X[0][1]] for token in OTHERS]
+    (tmp_path / "X.json").write_text(json.dumps([*X, [["w:san"], ["a"]]]), encoding="utf-8")
+    done = node(folder_of("segments"), COMPARE, tmp_path / "model.bin", tmp_path / "X.json")
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line)[1] for line in done.stdout.splitlines()]
+    best = model.predict_kbest([*X, [["w:san"], ["a"]]], 3)
+    assert found == [[[list(labels), score] for labels, score in ranked] for ranked in best]
+    for tokens in ([["w=san"]], [{}, ["a", "w=b"]]):
+        (tmp_path / "X.json").write_text(json.dumps([tokens]), encoding="utf-8")
+        done = node(folder_of("segments"), COMPARE, tmp_path / "model.bin", tmp_path / "X.json")
+        assert "lists of attributes for a model of segments of dicts, or dicts for one of lists" in done.stderr
 
 
 HALVES = r"""

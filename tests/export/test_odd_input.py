@@ -101,7 +101,7 @@ def test_no_labels_are_probable_where_constraints_leave_none(runtime):
         tagger.probability(["a", "b", "a"])
 
 
-@pytest.mark.parametrize("name", ["words", "records", "order 2"])
+@pytest.mark.parametrize("name", ["words", "records", "order 2", "segments"])
 def test_a_sequence_of_a_hundred_thousand_tokens(runtime, name):
     model = fitted(name)
     x = [token for tokens in runtime_models.sequences(name)[:60] for token in tokens if token]

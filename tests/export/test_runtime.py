@@ -1,5 +1,6 @@
 """The runtime in C against Python: labels, scores of the k best, probabilities, and what it refuses."""
 
+import copy
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -109,6 +110,43 @@ def test_values_of_attributes(runtime):
     assert [tagger.predict(x) for x in X] == model.predict(X)
 
 
+# Labels, and weights of a row from which on the runtime stores it dense.
+MANY_LABELS, DENSE = 20, 8
+
+
+@pytest.fixture(scope="module")
+def of_many_labels():
+    rng = np.random.default_rng(3)
+    X = [[f"w{k}" for k in rng.integers(60, size=9)] for _ in range(60)]
+    y = [[f"l{rng.integers(MANY_LABELS)}" for _ in x] for x in X]
+    params = {"loss": "log", "C": 0.1, "max_iter": 2, "random_state": 0}
+    templates = "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nU2:%x[1,0]\nB\nB0:%x[0,0]\n"
+    dicts = [[{word: 1.0, word[-1]: 1.0} for word in x] for x in X]
+    return {
+        "pairs": (SequenceLabeler(templates=templates, **params).fit(X, y), X),
+        "order 2": (SequenceLabeler(templates=templates, order=2, **params).fit(X, y), X),
+        "dicts": (SequenceLabeler(**params).fit(dicts, y), [[dict.fromkeys(z, 0.3) for z in x] for x in dicts]),
+    }
+
+
+@pytest.mark.parametrize("unit", [0, 2.0**-4, 2.0**-10], ids=["float32", "8 bits", "16 bits"])
+@pytest.mark.parametrize("name", ["pairs", "order 2", "dicts"])
+def test_rows_of_few_and_of_many_weights(runtime, of_many_labels, name, unit):
+    given, X = of_many_labels[name]
+    model, rng = copy.deepcopy(given), np.random.default_rng(4)
+    weights = model.model_.weights.reshape(-1, model.model_.oracle.stride).copy()
+    has_one = rng.random((len(weights), MANY_LABELS)) < rng.random((len(weights), 1))
+    weights[:, :MANY_LABELS] = has_one * (rng.integers(-99, 99, weights[:, :MANY_LABELS].shape) * (unit or 0.013))
+    model.model_.weights = weights.ravel()
+    sizes = has_one.sum(axis=1)
+    assert min((sizes >= DENSE).sum(), ((sizes > 0) & (sizes < DENSE)).sum()) > 20
+    tagger = runtime.load(bytes_of(model))
+    for x in X[:30]:
+        assert tagger.predict(x) == model.predict([x])[0]
+        assert tagger.kbest(x, 3) == [(list(y), score) for y, score in model.predict_kbest([x], 3)[0]]
+        np.testing.assert_allclose(tagger.probability(x), model.predict_marginals([x])[0], atol=2e-5)
+
+
 def test_letters_are_pythons():
     table = LetterTable.of_python()
     pages = table.kinds[table.pages].ravel()
@@ -148,7 +186,7 @@ def test_damaged_files_are_refused(runtime, tmp_path):
 def test_files_of_another_version_are_refused_by_name(runtime, structure, exported):
     data = exported()
     opened = CDLL(str(Path(runtime.__file__).with_name(f"_{structure}.so"))).structsvm_open
-    for version in (1, 2, 3, 5):
+    for version in (1, 2, 3, 4, 6):
         other = data[:8] + version.to_bytes(4, "little") + data[12:]
         with pytest.raises(ValueError, match="another version of structsvm exported: export it again"):
             runtime.load(other)

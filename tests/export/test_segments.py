@@ -1,11 +1,12 @@
 """Whole segments in the runtime in C against Python: phrases, lengths, schemes, hostile tables of nodes."""
 
+import ctypes
 import json
 from itertools import count, pairwise
 
 import numpy as np
 import pytest
-from runtime_models import COMPILER, SEGMENTS, arrays_of, bytes_of, fitted, sequences, sound
+from runtime_models import COMPILER, OTHERS, SEGMENTS, arrays_of, bytes_of, fitted, sequences, sound, with_tokens
 
 from structsvm.metrics._schemes import BIO, BIOES
 from structsvm.tasks import SequenceLabeler, TokenFeatures
@@ -72,17 +73,6 @@ def test_labels_are_in_the_scheme_of_training(runtime, scheme):
         np.testing.assert_allclose(np.sum(tagger.probability(x), axis=1), 1.0, atol=1e-5)
 
 
-WORDS = [["san", "diego", "is", "in", "new", "york"], ["we", "saw", "diego"], ["in", "san", "diego"]] * 4
-LABELS = [["B-L", "I-L", "O", "O", "B-L", "I-L"], ["O", "O", "B-P"], ["O", "B-L", "I-L"]] * 4
-
-
-def with_tokens(token, **params):
-    """A model of the words as tokens that a function makes of them, and these."""
-    X = [[token(word) for word in words] for words in WORDS]
-    model = SequenceLabeler(segments=True, C=1.0, loss="log", random_state=0, **params)
-    return model.fit(X, LABELS), X
-
-
 @pytest.mark.parametrize(
     ("token", "params"),
     [
@@ -107,30 +97,66 @@ def test_the_texts_of_a_feature_are_told_from_others(runtime, token, params, is_
 
 
 @pytest.mark.parametrize(
-    ("token", "other"),
+    "token",
     [
-        (lambda word: {"w": word, "w:cap": "no"}, "'w:cap:'"),
-        (lambda word: {"w": word, "w:length": 1.0}, "'w:length'"),
-        (lambda word: {"w": word if word != "san" else [word]}, "'w'"),
-        (lambda word: {"w": word if word != "san" else {word: 1.0}}, "'w'"),
+        lambda word: {"w": word, "w:cap": "no"},
+        lambda word: {"w:cap": "no", "w": word},
+        lambda word: {"w": word, "w:length": 1.0},
+        lambda word: {"w": word if word != "san" else [word]},
+        lambda word: {"w": word if word != "san" else {word: 1.0}},
     ],
-    ids=["key with a text", "key with a number", "list", "dict"],
+    ids=["key with a text", "key with a text before", "key with a number", "list", "dict"],
 )
-def test_other_attributes_that_begin_as_the_text_of_a_feature_are_refused(token, other, tmp_path):
-    model, _ = with_tokens(token)
-    with pytest.raises(ValueError, match=f"each attribute that begins with 'w:' as its text, and {other} gave such"):
-        model.export(tmp_path / "none")
-    assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.parametrize("token", [{"w": "san", "w:a": True}, {"w": ["in", "san"]}, {"w": "san", "w:b": "c"}])
-def test_a_token_with_several_texts_is_refused(runtime, token):
-    model, X = with_tokens(lambda word: {"w": word})
+def test_attributes_that_begin_as_the_text_of_a_feature_are_told_from_it(runtime, token):
+    model, X = with_tokens(token)
     tagger = runtime.load(bytes_of(model))
-    for own in (tagger.predict, tagger.probability, lambda x: tagger.kbest(x, 2)):
-        with pytest.raises(ValueError, match="several texts of one feature of a segment's token"):
-            own([X[0][1], token])
-    assert tagger.predict(X[0]) == model.predict(X[:1])[0]
+    for x in [*X[:3], X[0] + X[1]]:
+        assert tagger.kbest(x, 5) == [(list(y), score) for y, score in model.predict_kbest([x], 5)[0]]
+
+
+def test_the_text_of_a_feature_is_what_python_sees(runtime):
+    model, X = with_tokens(lambda word: {"w": word})
+    tagger, seen = runtime.load(bytes_of(model)), set()
+    for token in OTHERS:
+        for x in ([token, X[0][1]], [X[0][0], token, X[0][1], token]):
+            found = tagger.kbest(x, 5)
+            assert found == [(list(y), score) for y, score in model.predict_kbest([x], 5)[0]], token
+            seen.add(found[0][1])
+    assert len(seen) > 6
+    # An attribute alone is the word where it is not said to be none.
+    assert tagger.kbest([{"w": "san"}, X[0][1]], 1) != tagger.kbest([{"w": ["san"]}, X[0][1]], 1)
+
+
+def test_lists_for_a_model_of_dicts_and_dicts_for_one_of_lists_are_refused(runtime):
+    for token, wrong, right in [
+        (lambda word: {"w": word}, ["w=san", "a"], [["w:san"], ["a"], ["w:a=san"], []]),
+        (lambda word: [f"w={word}"], {"w": "san", "a": 1.0}, [{"a": "w"}, {"w=san": True}, {"w": ["san"]}, {}]),
+    ]:
+        model, X = with_tokens(token)
+        tagger = runtime.load(bytes_of(model))
+        for own in (tagger.predict, tagger.probability, lambda x, own=tagger: own.kbest(x, 2)):
+            with pytest.raises(ValueError, match="lists of attributes for a model of segments of dicts, or dicts"):
+                own([wrong, wrong])
+        for token in right:
+            x = [*X[0][:2], token, X[0][1]]
+            assert tagger.kbest(x, 5) == [(list(y), score) for y, score in model.predict_kbest([x], 5)[0]]
+
+
+def test_two_texts_of_one_feature_are_refused(runtime):
+    tagger = runtime.load(bytes_of(with_tokens(lambda word: {"w": word})[0]))
+    found, starts = (ctypes.c_uint32 * 1)(), (ctypes.c_uint32 * 2)(0, 2)
+    for mark in (0, runtime.native.NO_TEXT):
+        texts = runtime.native.as_array([(b"w:san", 0, 1.0), (b"w:in", mark, 1.0)])
+        status = runtime.native.library("segments").structsvm_predict(tagger._pointer, texts, starts, 1, found)
+        assert status == (0 if mark else -3)  # STRUCTSVM_INPUT
+    assert runtime.native.as_array([(Long(b"w"), 0, 1.0)])[0].size == runtime.native.NO_TEXT - 1
+
+
+class Long(bytes):
+    """Bytes that say they are more than a size in C holds."""
+
+    def __len__(self):
+        return (1 << 32) + 5
 
 
 def test_a_key_that_may_be_the_text_of_a_list_is_refused(tmp_path):

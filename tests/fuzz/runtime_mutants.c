@@ -102,7 +102,7 @@ static long use(structsvm *tagger, int as_it_is) {
     for (int i = 0; i < MOST_TOKENS * 5; i++) {
         const char *word = as_it_is ? capitals : words[drawn(60) == 0 ? 14 : drawn(14)];
         texts[i].data = word;
-        texts[i].size = (uint32_t)strlen(word);
+        texts[i].size = (uint32_t)strlen(word) + (tagger->n_columns == 0 && drawn(6) == 0 ? STRUCTSVM_NO_TEXT : 0);
         texts[i].value = drawn(4) ? 1.0f : 0.5f;
     }
     for (uint32_t k = 0; k < tagger->n_numbers; k++) numbers[k] = drawn(3) ? (double)drawn(2000) / 100.0 - 10.0 : 0.0;

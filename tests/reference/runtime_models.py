@@ -142,6 +142,25 @@ def fitted_to(name, n):
     return SequenceLabeler(**params).fit(given(X[:n]), labels[:n])
 
 
+SEGMENTED = [["san", "diego", "is", "in", "new", "york"], ["we", "saw", "diego"], ["in", "san", "diego"]] * 4
+SEGMENTS_OF_WORDS = [["B-L", "I-L", "O", "O", "B-L", "I-L"], ["O", "O", "B-P"], ["O", "B-L", "I-L"]] * 4
+
+
+def with_tokens(token, **params):
+    """A model of the words as tokens that a function makes of them, and these."""
+    X = [[token(word) for word in words] for words in SEGMENTED]
+    model = SequenceLabeler(segments=True, C=1.0, loss="log", random_state=0, **params)
+    return model.fit(X, SEGMENTS_OF_WORDS), X
+
+
+# Tokens of dicts of which some have no word, as Python sees it, but attributes that begin as one does.
+OTHERS = [
+    {"w": ["san"]}, {"w": ["in", "san"]}, {"w": {"san": 1.0}}, {"w": {"san": "x"}}, {"w:san": 1.0}, {"w:san": True},
+    {"w": "san", "w:a": True}, {"w": "san", "w:b": "c"}, {"w:b": "c", "w": "san"}, {"w=a": "b", "w": "san"},
+    {"w=san": True}, {"w:a=b": "c"}, {"w": ""}, {"w": ":san"}, {"w": True}, {},
+]  # fmt: skip
+
+
 def shown_labels(model):
     """The labels that a model's outputs have: of segments in the scheme of training, `classes_` being their tags."""
     return list(dict.fromkeys(model.model_.shown))

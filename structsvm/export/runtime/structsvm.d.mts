@@ -1,8 +1,7 @@
 /**
- * A token: a string, its columns, its attributes, or an object of features, as the model was trained on. In a model of
- * segments whose phrases have the string of a feature `w`, that is the one attribute of an object that begins with "w:";
- * a token with several is refused, and one whose only such attribute is of a list, an object or a key "w:..." is taken for
- * a word.
+ * A token: a string, its columns, its attributes, or an object of features, as the model was trained on. Where that matters,
+ * in models of segments, arrays of attributes "w=..." are refused by models of objects, and objects with a string under `w`
+ * by models of arrays.
  */
 export type Token = string | readonly string[] | Features;
 export interface Features {

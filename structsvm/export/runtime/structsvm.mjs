@@ -5,7 +5,7 @@ const MESSAGES = {
   [-2]: "no memory",
   [-3]:
     "a value that is not finite, k below 1, a text longer than 2**24 bytes, words without a column of training, " +
-    "several texts of one feature of a segment's token",
+    "lists of attributes for a model of segments of dicts, or dicts for one of lists",
   [-4]: "a text that is not UTF-8",
   [-5]: "the model's constraints leave no labelling, or its scores overflow",
   [-6]: "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",
@@ -14,9 +14,11 @@ const MESSAGES = {
 };
 const MAX_DEPTH = 64;
 const TEXT = 12; // bytes of a structsvm_text: address, size, value
+const NO_TEXT = 2 ** 31; // added to the size of an attribute that is not the text of one feature
 const KIND = 40; // where a model's bytes say what it labels
 const DOCUMENTS = 2;
 const TREES = 3;
+const SEGMENTS = 4;
 const COLUMNS = ["form", "lemma", "upos", "xpos", "feats"]; // of words
 
 const encoder = new TextEncoder();
@@ -60,8 +62,9 @@ class Opened {
 
   constructor(exports, model) {
     this.exports = exports;
-    const bytes = exports.malloc(model.length + 8);
+    const bytes = model.length < NO_TEXT ? exports.malloc(model.length + 8) >>> 0 : 0;
     if (!bytes) throw new RangeError(MESSAGES[-2]);
+    this.isOfSegments = model[KIND] === SEGMENTS;
     new Uint8Array(exports.memory.buffer).set(model, bytes);
     const status = exports.structsvm_open(bytes, model.length, bytes + ((model.length + 3) & ~3));
     if (status < 0) {
@@ -91,7 +94,9 @@ class Opened {
   }
 
   labelsAt(at, n) {
-    return Array.from(new Uint32Array(this.exports.memory.buffer, at, n), (y) => this.labels[y]);
+    const labels = [];
+    for (const y of new Uint32Array(this.exports.memory.buffer, at, n)) labels.push(this.labels[y]);
+    return labels;
   }
 
   // Rows of the probabilities of labels, or of so many numbers.
@@ -115,8 +120,9 @@ class Opened {
     return [textsAt, 0, this.#room];
   }
 
-  // Addresses of texts with their values, of where each token's begin (0 for columns), and of room for `more` bytes.
-  write(texts, values, starts, more) {
+  // Addresses of texts with their values and what is added to their sizes, of where each token's begin (0 for columns), and
+  // of room for `more` bytes.
+  write(texts, values, marks, starts, more) {
     const all = texts.join(" "); // one call encodes all: a call for each takes longer than what it writes
     const size = 16 + more + 4 * starts.length + TEXT * texts.length + 3 * all.length;
     if (!(size <= this.#size)) this.#grow(size);
@@ -126,15 +132,16 @@ class Opened {
     let at = textsAt + TEXT * texts.length;
     const bytes = new Uint8Array(this.exports.memory.buffer, at, 3 * all.length); // Node errs beyond 2**31
     const isAscii = encoder.encodeInto(all, bytes).written === all.length;
-    const view = this.view();
-    starts.forEach((start, t) => view.setUint32(startsAt + 4 * t, start, true));
-    texts.forEach((text, i) => {
-      const written = isAscii ? text.length : utf8Size(text);
-      view.setUint32(textsAt + TEXT * i, at, true);
-      view.setUint32(textsAt + TEXT * i + 4, written, true);
-      view.setFloat32(textsAt + TEXT * i + 8, values[i] ?? 1, true);
+    const numbers = new Uint32Array(this.exports.memory.buffer, startsAt, starts.length + 3 * texts.length);
+    const floats = new Float32Array(numbers.buffer, startsAt, numbers.length);
+    numbers.set(starts);
+    for (let i = 0, place = starts.length; i < texts.length; i++, place += 3) {
+      const written = isAscii ? texts[i].length : utf8Size(texts[i]);
+      numbers[place] = at;
+      numbers[place + 1] = marks.length ? written + marks[i] : written;
+      floats[place + 2] = values.length ? values[i] : 1;
       at += written + 1;
-    });
+    }
     return [textsAt, this.nColumns ? 0 : startsAt, out];
   }
 
@@ -185,16 +192,14 @@ export class Tagger {
   }
 
   #write(tokens, more) {
-    const texts = [];
-    const values = [];
-    const starts = [0];
+    const [texts, values, marks, starts] = [[], [], [], [0]];
     checkArray(tokens, "a sequence", "tokens");
-    for (const [t, token] of tokens.entries()) {
-      if (this.nColumns) addColumns(token, t, this.nColumns, texts);
-      else addAttributes(token, t, texts, values);
+    for (let t = 0; t < tokens.length; t++) {
+      if (this.nColumns) addColumns(tokens[t], t, this.nColumns, texts);
+      else addAttributes(tokens[t], t, texts, values, this.#model.isOfSegments ? marks : null);
       starts.push(texts.length);
     }
-    return this.#model.write(texts, values, starts, more);
+    return this.#model.write(texts, values, marks, starts, more);
   }
 }
 
@@ -240,7 +245,7 @@ export class Classifier {
     for (const [i, text] of texts.entries()) {
       if (typeof text !== "string") throw new TypeError(`text ${i} must be a string`);
     }
-    return this.#model.write(texts, [], [], more);
+    return this.#model.write(texts, [], [], [], more);
   }
 
   #writeRows(rows, more) {
@@ -298,7 +303,7 @@ export class Parser {
 
   #write(words, more) {
     checkArray(words, "a sentence", "words");
-    return this.#model.write(Array.from(words, columnsOf).flat(), [], [], more);
+    return this.#model.write(Array.from(words, columnsOf).flat(), [], [], [], more);
   }
 }
 
@@ -331,10 +336,9 @@ function checkCount(k) {
 
 function addColumns(token, t, nColumns, texts) {
   const cells = typeof token === "string" ? [token] : token;
-  if (!Array.isArray(cells) || cells.length !== nColumns || !Array.from(cells).every((cell) => typeof cell === "string")) {
-    throw new TypeError(`token ${t} must be a string, or an array of strings: the model reads ${nColumns}`);
-  }
-  texts.push(...cells);
+  let isSound = Array.isArray(cells) && cells.length === nColumns;
+  for (let i = 0; isSound && i < nColumns; i++) isSound = typeof cells[i] === "string" && texts.push(cells[i]) > 0;
+  if (!isSound) throw new TypeError(`token ${t} must be a string, or an array of strings: the model reads ${nColumns}`);
 }
 
 // Whether features are an object's properties: not of a Map, a Date, a Promise, whose contents are elsewhere.
@@ -342,11 +346,16 @@ function isRecord(value) {
   return Object.prototype.toString.call(value) === "[object Object]" && !(Symbol.iterator in value);
 }
 
-function addAttributes(token, t, texts, values) {
+// With `marks`: what tells the texts of features, of a list those behind "=", of an object strings under keys without a mark.
+function addAttributes(token, t, texts, values, marks) {
   if (Array.isArray(token) && Array.from(token).every((name) => typeof name === "string")) {
-    for (const name of token) texts.push(name), values.push(1);
+    for (const name of token) texts.push(name), values.push(1), marks?.push(/^[^:=]*=/.test(name) ? 0 : NO_TEXT);
   } else if (isRecord(token)) {
-    for (const [name, value] of Object.entries(token)) addFeature(name, value, t, texts, values, 0);
+    for (const [name, value] of Object.entries(token)) {
+      addFeature(name, value, t, texts, values, 0);
+      const mark = typeof value === "string" && !/[:=]/.test(name) ? 0 : NO_TEXT;
+      while (marks && marks.length < texts.length) marks.push(mark);
+    }
   } else {
     throw new TypeError(`token ${t} must be an array of attributes or an object of features`);
   }

@@ -4,7 +4,7 @@
  * A model's bytes, all numbers little-endian:
  *
  *     8 bytes   "\x89SVMRUN\n"
- *     uint32    version, 4
+ *     uint32    version, 5
  *     uint32    crc32 of all that follows
  *     uint64    size in bytes, of all
  *     arrays    each: uint32 kind of its items, uint32 0, uint64 number of items, the items, zeros up to a multiple of 8
@@ -24,7 +24,7 @@
 
 enum {
     U8 = 1, U16 = 2, U32 = 4, F32 = 20, F64 = 24,   /* kinds of items; the last four bits are their size */
-    ROWS = 32, MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24
+    MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24
 };
 
 #define MOST_ROOM ((uint64_t)1 << 31)
@@ -36,15 +36,17 @@ typedef struct { const float *floats; const int8_t *bytes; const int16_t *shorts
 /* Numbers of 1, 2 or 4 bytes; kind 0: there are none. */
 typedef struct { const void *data; uint32_t kind; } indices;
 
-/* Rows of weights, one per feature: dense, or of sparse rows. */
+/* Where a row's weights begin, how many there are, and their unit. */
+typedef struct { uint32_t start, size; float unit; } extent;
+
+/* Rows of weights, one per feature: sparse ones; of `full_size` weights or more dense ones, of `stride` floats each. */
 typedef struct {
-    uint32_t K, size_bits;
-    const float *dense;                 /* (rows, K), or: */
-    uint32_t *starts;                   /* where the rows begin whose heads are 8 bytes: allocated */
-    indices heads, columns;             /* a row's head: its weights' number in `size_bits`, and above it the exponent */
-    int32_t base;                       /* less `base`: a unit is 2 to it */
-    uint64_t sizes;                     /* the `size_bits` of as many heads as 8 bytes hold */
+    uint32_t K, full_size, stride;
+    extent *extents;                    /* (rows); a dense row starts at that one of `full`; NULL: all rows are there */
+    indices columns;
     values v;
+    const float *full;
+    float *made;                        /* the same, if it is allocated */
 } weights;
 
 /* Properties of letters: (n_pages), and of these (pages met, 128) kinds; of each kind flags, and what lower case adds. */
@@ -155,37 +157,59 @@ static uint64_t take_indices(reader *r, indices *x, uint64_t limit) {
     return r->failed ? 0 : n;
 }
 
-static uint32_t size_of(const weights *w, uint32_t head) { return head & ((1u << w->size_bits) - 1); }
-/* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16. */
-static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t form) {
-    w->K = K;
-    need(r, form <= 3);
-    if (form == 0) {
-        w->dense = take_n(r, F32, n * K);
-        need(r, are_scores(w->dense, n * K, 0));
-        return;
-    }
-    uint64_t total = 0;
-    const uint32_t *layout = take_n(r, U32, 2);
-    const uint32_t *block_starts = take_n(r, U32, (n + ROWS - 1) / ROWS);
-    need(r, take_indices(r, &w->heads, 1 << 16) == n && w->heads.kind != U32);
-    uint64_t n_entries = take_indices(r, &w->columns, K);
-    read_values(r, &w->v, n_entries, form);
-    need(r, !r->failed && layout[0] <= (w->heads.kind == U8 ? 8 : 16) && within(layout + 1, 1, -149, 112));
-    if (r->failed) return;
-    w->size_bits = layout[0], w->base = (int32_t)layout[1];
-    w->sizes = size_of(w, NONE) * (w->heads.kind == U8 ? 0x0101010101010101u : 0x0001000100010001u);
-    w->starts = malloc((n * w->heads.kind / 8 + 1) * sizeof *w->starts);
-    need(r, !(r->is_full = w->starts == NULL));
-    for (uint64_t i = 0; !r->failed && i < n; total += size_of(w, index_at(&w->heads, i++))) {
-        if (i * w->heads.kind % 8 == 0) w->starts[i * w->heads.kind / 8] = (uint32_t)total;
-        /* 2^15 times 2^111 is finite. */
-        need(r, (i % ROWS != 0 || block_starts[i / ROWS] == total)
-                    && w->base + (int32_t)(index_at(&w->heads, i) >> w->size_bits) <= 111);
-    }
-    need(r, total == n_entries);
+static float value_at(const values *v, uint64_t at, float unit) {
+    return v->floats != NULL ? v->floats[at] : (float)(v->bytes != NULL ? v->bytes[at] : v->shorts[at]) * unit;
 }
 
+/* Zeros: n of `size` bytes; NULL and a failed reader where there is no room. */
+static void *zeros(reader *r, uint64_t n, size_t size) {
+    void *data = n > MOST_ROOM / size ? NULL : calloc((size_t)n + 1, size);
+    need(r, !(r->is_full |= data == NULL));
+    return data;
+}
+
+/* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16. With a `stride` those that are full to a third are made
+ * dense: they are added up several at once. */
+static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t form, uint32_t stride) {
+    w->K = K, w->stride = stride, w->full_size = stride > 0 ? (stride + 2) / 3 : NONE;
+    need(r, form <= 3);
+    if (form == 0) {
+        w->full = take_n(r, F32, n * K), w->stride = K, w->full_size = 0;
+        need(r, are_scores(w->full, n * K, 0));
+        return;
+    }
+    /* A row's head: the number of its weights in some bits, and above them the exponent, less `base`, of 2, its unit. */
+    indices heads = {NULL, 0};
+    uint64_t total = 0, many = 0;
+    const uint32_t *layout = take_n(r, U32, 2);
+    need(r, take_indices(r, &heads, 1 << 16) == n && heads.kind != U32);
+    uint64_t n_entries = take_indices(r, &w->columns, K);
+    read_values(r, &w->v, n_entries, form);
+    need(r, !r->failed && layout[0] <= (heads.kind == U8 ? 8 : 16) && within(layout + 1, 1, -149, 112) && n_entries < NONE);
+    if (!r->failed) w->extents = zeros(r, n, sizeof *w->extents);
+    for (uint64_t i = 0; !r->failed && i < n; i++) {
+        uint32_t head = index_at(&heads, i), size = head & ((1u << layout[0]) - 1);
+        int exponent = (int32_t)layout[1] + (int32_t)(head >> layout[0]);
+        need(r, exponent <= 111);       /* 2^15 times 2^111 is finite */
+        w->extents[i] = (extent){(uint32_t)total, size, ldexpf(1.0f, exponent)};
+        total += size, many += size >= w->full_size;
+    }
+    need(r, total == n_entries);
+    if (!r->failed) w->full = w->made = zeros(r, many * stride, sizeof *w->made);
+    for (uint64_t i = many = 0; !r->failed && i < n; i++) {
+        extent *p = w->extents + i;
+        if (p->size < w->full_size) continue;
+        float *row = w->made + many * stride;
+        for (uint32_t k = 0; k < p->size; k++) row[index_at(&w->columns, p->start + k)] = value_at(&w->v, p->start + k, p->unit);
+        p->start = (uint32_t)many++;
+    }
+}
+
+static extent extent_of(const weights *w, uint32_t row) {
+    return w->extents != NULL ? w->extents[row] : (extent){row, w->K, 1.0f};
+}
+
+static void release_weights(weights *w) { free(w->extents), free(w->made); }
 static int read_labels(reader *r, structsvm *tagger, uint32_t K) {
     const uint32_t *starts = take_n(r, U32, (uint64_t)K + 1);
     uint64_t n_bytes;
@@ -229,7 +253,7 @@ int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
     memcpy(head, r.bytes + 8, 16);
     crc_tables(table);
-    if (head[0] != 4) return head[0] < 1 << 16 ? STRUCTSVM_VERSION : STRUCTSVM_FILE; /* or the other order of bytes */
+    if (head[0] != 5) return head[0] < 1 << 16 ? STRUCTSVM_VERSION : STRUCTSVM_FILE; /* or the other order of bytes */
     if ((head[2] | (uint64_t)head[3] << 32) != size) return STRUCTSVM_FILE;
     if (crc32_of(table, r.bytes + 16, size - 16) != head[1]) return STRUCTSVM_FILE;
     structsvm *made = calloc(1, sizeof(structsvm));
@@ -311,27 +335,4 @@ static int64_t lowered(const alphabet *a, const uint32_t *x, int64_t n, uint32_t
         out[made++] = c <= 0x10FFFF ? c : x[i];
     }
     return made;
-}
-
-/* ---- weights ---------------------------------------------------------------------------------------------------- */
-static float power_of_2(int e) {
-    uint32_t bits = (uint32_t)(e + 127) << 23;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return e > -127 ? x : ldexpf(1.0f, e);
-}
-
-static float value_at(const values *v, uint64_t at, float unit) {
-    return v->floats != NULL ? v->floats[at] : (float)(v->bytes != NULL ? v->bytes[at] : v->shorts[at]) * unit;
-}
-
-/* Where the weights of a row begin: the sizes of those before it in the 8 bytes with its head are added up at once. */
-static uint64_t start_of(const weights *w, uint32_t row) {
-    uint32_t is_wide = w->heads.kind == U16, block = row >> (3 - is_wide), bits = (8u << is_wide) * (row - (block << (3 - is_wide)));
-    uint64_t halves = 0x0000FFFF0000FFFF, bytes = 0x00FF00FF00FF00FF, x;
-    memcpy(&x, (const uint8_t *)w->heads.data + 8 * (uint64_t)block, 8);
-    x &= w->sizes & (((uint64_t)1 << bits) - 1);
-    if (!is_wide) x = (x & bytes) + (x >> 8 & bytes);
-    x = (x & halves) + (x >> 16 & halves);
-    return w->starts[block] + (uint32_t)(x + (x >> 32));
 }

@@ -1,6 +1,12 @@
 /* Tables of strings, sorting, sums of weights times values: what structures with names of features share, behind
  * structsvm_core.h. */
-enum { STRINGS = 8 };                   /* strings of which the start of the first is stored */
+/* Floats that are added at once: LANES are whole ones. */
+#if defined(__GNUC__)
+typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
+#else
+typedef float floats;
+#endif
+enum { STRINGS = 8, LANES = 8, WIDE = sizeof(floats) / sizeof(float) };     /* strings from one stored start to the next */
 
 /* Strings in the order of their hashes, each one of a few beginnings and what follows. */
 typedef struct {
@@ -89,33 +95,28 @@ static float fused_by_doubles(float a, float b, float c) {
 #endif
 static float fused(float a, float b, float c) { return HAS_FUSED ? fmaf(a, b, c) : fused_by_doubles(a, b, c); }
 
-static void add_dense(const float *given, uint32_t n, float value, float divisor, float *to) {
-    for (uint32_t c = 0; value == 1.0f && c < n; c++) to[c] += given[c] / divisor;
-    for (uint32_t c = 0; value != 1.0f && c < n; c++) to[c] = fused(value, given[c] / divisor, to[c]);
+static void add_full(const float *given, uint32_t n, float value, float divisor, float *to) {
+    uint32_t c = 0, whole = value == 1.0f && divisor == 1.0f ? n / LANES * LANES : 0;
+    for (; c < whole; c += 2 * WIDE) {
+        floats a = *(const floats *)(given + c), b = *(const floats *)(given + c + WIDE);
+        *(floats *)(to + c) += a, *(floats *)(to + c + WIDE) += b;
+    }
+    for (; c < n; c++) to[c] = value == 1.0f ? to[c] + given[c] / divisor : fused(value, given[c] / divisor, to[c]);
 }
 
 /* to += value * the weights of n rows that follow one another, divided by the temperature; without a product for 1. */
 static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, float divisor, float *to, uint64_t stride) {
-    if (w->dense != NULL) {
-        for (uint32_t i = 0; i < n; i++)
-            add_dense(w->dense + ((uint64_t)row + i) * w->K, w->K, value, divisor, to + i * stride);
-        return;
-    }
-    uint64_t e = start_of(w, row), end;
-    double inverse = 1.0 / (double)divisor; /* x times it rounds to x / divisor, for normal numbers */
-    for (uint32_t i = 0; i < n; i++, row++, to += stride) {
-        uint32_t head = index_at(&w->heads, row);
-        end = e + size_of(w, head);
-        float unit = w->v.floats != NULL ? 1.0f : power_of_2(w->base + (int)(head >> w->size_bits));
-        if (value == 1.0f && w->columns.kind == U8) {   /* the usual case */
-            const uint8_t *columns = w->columns.data;
-            for (; divisor == 1.0f && e < end; e++) to[columns[e]] += value_at(&w->v, e, unit);
-            for (; e < end; e++) to[columns[e]] += (float)(value_at(&w->v, e, unit) * inverse);
-        }
+    const uint8_t *columns = w->columns.kind == U8 && value == 1.0f && divisor == 1.0f ? w->columns.data : NULL;
+    const int8_t *bytes = columns != NULL ? w->v.bytes : NULL;
+    for (uint32_t last = row + n; row < last; row++, to += stride) {
+        extent p = extent_of(w, row);
+        uint32_t e = p.start, end = e + p.size;
+        if (p.size >= w->full_size) add_full(w->full + (uint64_t)e * w->stride, w->stride, value, divisor, to), e = end;
+        for (; bytes != NULL && e < end; e++) to[columns[e]] += (float)bytes[e] * p.unit;
+        for (; columns != NULL && e < end; e++) to[columns[e]] += value_at(&w->v, e, p.unit);
         for (; e < end; e++) {
-            uint32_t c = index_at(&w->columns, e);
-            float x = value_at(&w->v, e, unit);
-            to[c] = value == 1.0f ? to[c] + x / divisor : fused(value, x / divisor, to[c]);
+            float x = value_at(&w->v, e, p.unit), *sum = to + index_at(&w->columns, e);
+            *sum = value == 1.0f ? *sum + x / divisor : fused(value, x / divisor, *sum);
         }
     }
 }

@@ -18,6 +18,7 @@
  *
  * The bytes of a model are used where they are: mapped, read, or an array of the program. They must begin at a multiple
  * of 8, and stay until the last tagger over them is closed. Nothing writes to them, so threads and processes share them.
+ * What is fastest dense (rows of weights that are full to a third, numbers of arcs) each tagger stores so when it is opened.
  * A tagger is for one thread at a time; each thread opens its own over the same bytes. A call allocates only where its
  * sequence needs more memory than all before.
  */
@@ -37,7 +38,8 @@ enum {
     STRUCTSVM_MEMORY = -2,      /* no memory; the tagger stays as it was */
     STRUCTSVM_INPUT = -3,       /* a text longer than 2^24 bytes, starts that fall, a value that is not finite, a row of
                                  * another size, k = 0, k best labels of several texts, a word without a form, a sentence
-                                 * without a column of training, several texts ("w:a", "w:b") of a segment's token */
+                                 * without a column of training, several texts ("w:a", "w:b") of a segment's token, or
+                                 * one with the mark of dicts ("w:a") where the model has that of lists ("w=a"), or v.v. */
     STRUCTSVM_UTF8 = -4,        /* a text that is not UTF-8 */
     STRUCTSVM_NOTHING = -5,     /* constraints leave no labelling of this length, or scores overflow */
     STRUCTSVM_SIZE = -6,        /* a sequence or text, or k, that would need more than 2^31 bytes; a sentence of more words
@@ -45,6 +47,10 @@ enum {
     STRUCTSVM_MARGINS = -7,     /* probabilities of a model whose scores are margins */
     STRUCTSVM_VERSION = -8      /* a model that another version of structsvm exported */
 };
+
+/* Models of segments take an attribute "w:a", of lists "w=a", for the text "a" of the feature w, which phrases are made of.
+ * Add this to the size of one that is not: of a list or dict below w, of a number, of a name such as "w:length". */
+#define STRUCTSVM_NO_TEXT 0x80000000u
 
 /* A text in UTF-8, not necessarily with a zero behind it, and its value if it is an attribute. */
 typedef struct {

@@ -136,7 +136,7 @@ static int read_model(reader *r, structsvm *tagger) {
         need(r, !r->failed && are_scores(m->A[i], sizes[0], 0) && are_scores(m->g[i], sizes[1], 0));
     }
     if (!r->failed) read_nodes(r, m);
-    if (!r->failed) read_weights(r, &in->W, (uint64_t)in->n_features + head[11], m->K, head[5]);
+    if (!r->failed) read_weights(r, &in->W, (uint64_t)in->n_features + head[11], m->K, head[5], in->stride);
     if (r->failed) return STRUCTSVM_FILE;
     TRY(read_tokens(r, in));
     if (in->n_columns == 0) read_alphabet(r, &in->abc);
@@ -166,16 +166,17 @@ static slice runs_of(const tokens *in, const word *w, uint8_t *to) {
     return s;
 }
 
-/* The number of token t's name, or NONE: of a column, or of what is behind an attribute's beginning. Of several in a list
- * it is the least; a feature of dicts has one text. */
+/* The number of token t's name, or NONE: of a column, or of what is behind an attribute's beginning, which ends in the mark
+ * of lists or of dicts. Of several in a list it is the least; a feature of dicts has one text. */
 static int read_name(model *m, const kind *k, const structsvm_text *texts, const uint32_t *starts, uint32_t t, uint32_t *to) {
     tokens *in = &m->in;
     structsvm_text text = {NULL, 0, 1.0f};
     word w;
-    int is_of_dicts = k->size > 0 && k->begin[k->size - 1] == ':';
     for (uint32_t e = in->n_columns > 0 ? 1 : starts[t]; in->n_columns == 0 && e < starts[t + 1]; e++) {
-        if (texts[e].size < k->size || memcmp(texts[e].data, k->begin, k->size) != 0) continue;
-        if (is_of_dicts && text.data != NULL) return STRUCTSVM_INPUT;
+        if (texts[e].size & STRUCTSVM_NO_TEXT || texts[e].size < k->size) continue;
+        char mark = texts[e].data[k->size - 1];
+        if ((mark != '=' && mark != ':') || memcmp(texts[e].data, k->begin, k->size - 1) != 0) continue;
+        if (mark != (char)k->begin[k->size - 1] || (mark == ':' && text.data != NULL)) return STRUCTSVM_INPUT;
         structsvm_text own = {texts[e].data + k->size, texts[e].size - k->size, 1.0f};
         int order = text.data == NULL ? -1 : memcmp(own.data, text.data, own.size < text.size ? own.size : text.size);
         if (order < 0 || (order == 0 && own.size < text.size)) text = own;

@@ -84,7 +84,7 @@ static int read_model(reader *r, structsvm *tagger) {
     m->scaled = m->plain;
     if (head[10] && !r->failed) read_scores(r, m, &m->scaled, behind);
     if (head[8] && !r->failed) read_rules(r, m);
-    if (!r->failed) read_weights(r, &in->W, n_rows, m->K, head[7]);
+    if (!r->failed) read_weights(r, &in->W, n_rows, m->K, head[7], m->stride);
     if (r->failed) return STRUCTSVM_FILE;
     TRY(read_tokens(r, in));
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
@@ -131,7 +131,6 @@ static const float *table_at(model *m, const scores *s, uint32_t t, float diviso
 
 /* ---- the best labels: as in the package's chain.h ----------------------------------------------------------------- */
 static uint64_t block_of(const model *m) { return m->rules.N > 0 ? m->rules.N : (uint64_t)m->G * m->stride; }
-
 static uint64_t label_of(const model *m, uint64_t state) {
     return m->rules.N > 0 ? (uint64_t)m->rules.labels[state] : state % m->stride;
 }
@@ -153,18 +152,28 @@ static uint64_t targets_of(const model *m) {
 /* Where the state stands from which label a leads to group g. */
 static uint64_t from_of(const model *m, uint64_t g, uint64_t a) { return m->G == 1 ? a : a * m->stride + g; }
 
-/* The best scores of states at a token, `now`, which are all -inf, from those of the token before. */
+static floats greater(floats a, floats b) {
+#if defined(__GNUC__)
+    typedef int32_t masks __attribute__((vector_size(16), aligned(4), may_alias));
+    return (floats)(((a > b) & (masks)a) | (~(masks)(a > b) & (masks)b));
+#else
+    return a > b ? a : b;
+#endif
+}
+
+/* The best scores of states at a token from those of the token before. */
 static void chain_step(const model *m, const float *A, const float *E, const float *before, float *now) {
     uint64_t stride = m->stride, P = m->P;
-    for (uint64_t g = 0; g < (m->G == 1 ? 1 : m->K); g++) {
-        float *out = now + g * stride;
-        for (uint64_t a = 0; a < P; a++) {
-            const float *row = A + (g * P + a) * stride;
-            float x = before[from_of(m, g, a)];
-            for (uint64_t c = 0; c < stride; c++) out[c] = x + row[c] > out[c] ? x + row[c] : out[c];
+    for (uint64_t g = 0; g < (m->G == 1 ? 1 : m->K); g++, A += P * stride, now += stride)
+        for (uint64_t c = 0; c < stride; c += 2 * WIDE) {
+            floats one = *(floats *)(now + c), two = one;      /* -inf */
+            for (uint64_t a = 0; a < P; a++) {
+                const float *row = A + a * stride + c, x = before[from_of(m, g, a)];
+                one = greater(x + *(const floats *)row, one), two = greater(x + *(const floats *)(row + WIDE), two);
+            }
+            one += *(const floats *)(E + c), two += *(const floats *)(E + c + WIDE);
+            *(floats *)(now + c) = one, *(floats *)(now + c + WIDE) = two;
         }
-        for (uint64_t c = 0; c < stride; c++) out[c] += E[c];
-    }
 }
 
 /* ---- under an automaton: as in the package's ruled.h --------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* Tokens of sequences, by templates or attributes, as scores of labels: what structures of sequences share. */
-enum { LANES = 8, MOST_ITEMS = 1024, MOST_MARGIN = 200 };
+enum { MOST_ITEMS = 1024, MOST_MARGIN = 200 };
 
 /* Numbers of pairs of codes. The two are one number of so many bits, the second below the first, which is permuted: its
  * first bits are the pair's bucket, and the rest is stored. */
@@ -138,7 +138,7 @@ static void release_tokens(tokens *m) {
                      &m->text, &m->marks, &m->place_codes, &m->heads};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
     for (int i = 0; i < 2; i++) free(m->sets[i].vocabularies), free(m->sets[i].spaces), free(m->sets[i].joints);
-    free(m->W.starts);
+    release_weights(&m->W);
 }
 
 /* ---- functions of words ----------------------------------------------------------------------------------------- */
@@ -498,15 +498,10 @@ static int from_columns(tokens *m, const structsvm_text *texts, uint32_t n, floa
                                          (uint64_t)s->left + t);
                 if (id != NONE) keys[found++] = (uint64_t)id << 32;
             }
+            if (which == 1) ids = (uint32_t *)m->pair_ids.data + total, values = (float *)m->pair_values.data + total;
             found = merged(keys, found, NULL, ids, values);
-            if (which == 0) {
-                for (uint32_t e = 0; e < found; e++) add_row(&m->W, ids[e], values[e], divisor, row_of(m, t));
-                continue;
-            }
-            memcpy((uint32_t *)m->pair_ids.data + total, ids, found * sizeof *ids);
-            memcpy((float *)m->pair_values.data + total, values, found * sizeof *values);
-            total += found;
-            ((uint32_t *)m->pair_starts.data)[t + 1] = (uint32_t)total;
+            for (uint32_t e = 0; which == 0 && e < found; e++) add_row(&m->W, ids[e], values[e], divisor, row_of(m, t));
+            if (which == 1) ((uint32_t *)m->pair_starts.data)[t + 1] = (uint32_t)(total += found);
         }
     }
     return STRUCTSVM_OK;
@@ -540,10 +535,10 @@ static int from_attributes(tokens *m, const structsvm_text *texts, const uint32_
         uint32_t found = 0;
         for (uint32_t e = starts[t]; e < starts[t + 1]; e++) {
             const structsvm_text *text = texts + e;
-            if (text->size > MOST_BYTES || !(text->value >= -3.402823466e38f && text->value <= 3.402823466e38f))
-                return STRUCTSVM_INPUT;
-            if (decoded((const uint8_t *)text->data, text->size, NULL) < 0) return STRUCTSVM_UTF8;
-            uint32_t name = string_in(&m->names, (const uint8_t *)(text->size == 0 ? "" : text->data), text->size);
+            uint32_t size = text->size & ~STRUCTSVM_NO_TEXT;
+            if (size > MOST_BYTES || !are_scores(&text->value, 1, 0)) return STRUCTSVM_INPUT;
+            if (decoded((const uint8_t *)text->data, size, NULL) < 0) return STRUCTSVM_UTF8;
+            uint32_t name = string_in(&m->names, (const uint8_t *)(size == 0 ? "" : text->data), size);
             if (name != NONE && text->value != 0.0f) keys[found++] = (uint64_t)index_at(&m->name_ids, name) << 32 | e;
         }
         found = merged(keys, found, texts, ids, values);

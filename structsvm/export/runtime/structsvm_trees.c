@@ -18,31 +18,19 @@ enum {
 #define NEAR(address) ((void)(address))
 #endif
 
-/* 2^bits numbers, dense or by a bit for each that is not 0, where BLOCKs begin, and how many precede each 32 in theirs. */
-typedef struct {
-    int bits;
-    const uint32_t *known, *starts;
-    const uint8_t *before;
-    const int8_t *exponents;
-    float units[256];                               /* by exponent, from -128 on */
-    values v;
-} numbers;
-
+typedef struct { uint32_t shift; float *all; } numbers;     /* hashed ones: a key's is at the key >> shift */
 /* Words of a pair of arcs, side by side: the head g of h, h, its words t, s, m. An arc of a word. A change of two words. */
 typedef struct { int32_t side, word[ROLES], label[ROLES]; } part;
 typedef struct { int32_t head, label; float score; } choice;
 typedef struct { int64_t n; int32_t word[2]; const choice *to[2]; float gain; } move;
 typedef struct { uint64_t key; float value; } memo;
-/* A key whose number is not 0, and the number's place. A row of weights: its head, and where it begins. */
-typedef struct { uint32_t key, place; } spot;
-typedef struct { uint64_t start; uint32_t head; } span;
 /* A set of trees by its best one: words below `settled` have its arcs, and word `settled` none of those that are refused. */
 typedef struct { double score; uint32_t settled, refused, is_taken; } tree_set;
 typedef struct { uint32_t before; int32_t head, label; } refusal;
 
 struct structsvm_own {
-    uint32_t K, is_projective, is_coarse, absent, most_words, n_arc, n_below, n_above, n_joint, n_all, n_plain, root;
-    int row_shift;
+    uint32_t K, stride, is_projective, is_coarse, absent, most_words, n_arc, n_below, n_above, n_joint, n_all, n_plain;
+    uint32_t root, row_shift;
     double temperature, gap, scale, arc_unit, rest[N_GIVEN];
     alphabet abc;
     uint32_t crc[8 * 256], *distance_keys, *masks;      /* (DISTANCES, n_all); (ROLES, n_pairs), of labels that are seen */
@@ -55,15 +43,15 @@ struct structsvm_own {
     numbers P;
     float weight, crossing;                         /* factors: scores of arcs, a pair of arcs that cross */
     float *arc, *around;                            /* (n + 1), of words the scores of their arcs; (2 n + 2), F of sides */
-    uint64_t *keys, n_climbs;                       /* (2 n + 2), of what F depends on */
+    uint64_t *keys, n_climbs, width;                /* (2 n + 2), of what F depends on */
     memo *memo;
     part *parts;                                    /* (n + 2) */
-    spot *spots; span *spans;                       /* found last */
+    extent *spans;                                  /* found last */
     uint32_t *word_keys, *pair_keys, *side_keys;    /* (ROLES, n + 2, n_pairs); (n_pairs), (n_pairs): shared on a side */
     uint32_t n;                                     /* words of the sentence */
-    int32_t *codes;                                 /* (n, N_CODES) */
-    uint32_t *head_keys, *below_keys, *arc_keys;    /* (n + 1, n_all), (n + 1, n_all), (n_arc) */
-    float *above_rows, *below_rows, *row, *zeros;   /* (n + 1, 2, K), by whether the head stands before the word; (K) */
+    int32_t *columns;                               /* (N_CODES, width): codes from word -REACH on */
+    uint32_t *head_keys, *below_keys, *arc_keys;    /* (n + 1, n_all), (n + 1, n_all), (4, n_arc) */
+    float *above_rows, *below_rows, *row, *zeros;   /* (n + 1, 2, stride), by whether the head stands before the word */
     float *arcs;                                    /* (n + 1, n + 1): [h (n + 1) + m], of the best label */
     int32_t *stack, *found;                         /* (6 n + 12); (2 n), heads and labels */
     room letters, bytes, words, rows, table, chart, graph, search, choices, ranked, sets, refusals, outputs, sums, tables;
@@ -76,49 +64,37 @@ static uint32_t mix(uint32_t key, uint32_t code) {
     return key ^ key >> 13;
 }
 
-static uint32_t ones(uint32_t x) {
-    x -= x >> 1 & 0x55555555u;
-    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
-    return ((x + (x >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24;
-}
-
+/* 2^bits numbers: all, or with a bit for each those that are not 0. */
 static void read_numbers(reader *r, numbers *x, uint32_t bits) {
-    uint64_t n, n_words, total = 0, size = (uint64_t)1 << bits, n_blocks = (size + BLOCK - 1) / BLOCK;
+    values v = {NULL, NULL, NULL};
+    float unit = 1.0f;
+    uint64_t at = 0, n_words, size = (uint64_t)1 << bits, n_blocks = (size + BLOCK - 1) / BLOCK;
     const uint32_t *head = take_n(r, U32, 2);       /* the form of values, and their number */
     if (r->failed) return;
-    n = head[1], x->bits = (int)bits;
+    x->shift = 32 - bits;
     need(r, head[0] >= 1 && head[0] <= 3);
-    read_values(r, &x->v, n, head[0]);
-    x->exponents = take_n(r, U8, head[0] == 1 ? 0 : n_blocks);
-    for (uint64_t i = 0; !r->failed && head[0] > 1 && i < n_blocks; i++) need(r, x->exponents[i] <= 111);
-    for (int e = -128; e < 112; e++) x->units[e + 128] = power_of_2(e);
-    x->known = take(r, U32, NULL, &n_words);
-    x->starts = take_n(r, U32, n_words == 0 ? 0 : n_blocks);
-    x->before = take_n(r, U8, n_words);
-    need(r, n_words == 0 ? n == size : n_words == (size + 31) / 32);
-    for (uint64_t i = 0; !r->failed && i < n_words; total += ones(x->known[i++]))
-        need(r, x->starts[i / 8] + (uint64_t)x->before[i] == total && (i % 8 > 0 || x->before[i] == 0));
-    need(r, n_words == 0 || total == n);
-    if (n_words == 0) x->known = NULL;
+    read_values(r, &v, head[1], head[0]);
+    const int8_t *exponents = take_n(r, U8, head[0] == 1 ? 0 : n_blocks);
+    const uint32_t *known = take(r, U32, NULL, &n_words);
+    need(r, n_words == 0 ? head[1] == size : n_words == (size + 31) / 32);
+    if (!r->failed) x->all = zeros(r, size, sizeof *x->all);
+    for (uint64_t i = 0; !r->failed && i < size; i++) {
+        if (head[0] > 1 && i % BLOCK == 0) need(r, exponents[i / BLOCK] <= 111), unit = ldexpf(1.0f, exponents[i / BLOCK]);
+        if (n_words > 0 && !(known[i / 32] >> i % 32 & 1)) continue;
+        x->all[i] = at < head[1] ? value_at(&v, at, unit) : 0.0f, at++;
+    }
+    need(r, at == head[1]);
 }
 
-static float number_at(const numbers *x, uint32_t i) {
-    uint32_t at = i;
-    if (x->known != NULL) at = x->starts[i / BLOCK] + x->before[i >> 5] + ones(x->known[i >> 5] & ((1u << (i & 31)) - 1));
-    return value_at(&x->v, at, x->v.floats != NULL ? 1.0f : x->units[x->exponents[i / BLOCK] + 128]);
-}
-
-/* The numbers of n keys, those that are not 0 found first, in the order of the package's kernels: in lanes up to `whole`. */
-static float sum_of(const numbers *x, const uint32_t *restrict keys, uint32_t n, uint32_t whole, spot *restrict spots) {
-    const uint32_t *known = x->known, shift = 32 - (uint32_t)x->bits;
+/* The numbers of n keys, in the order of the package's kernels: in lanes up to `whole`. */
+static float sum_of(const numbers *x, const uint32_t *keys, uint32_t n, uint32_t whole) {
+    const float *all = x->all;
     float sums[LANES] = {0.0f}, total = 0.0f;
-    uint32_t many = 0;
-    for (uint32_t t = 0, i; t < n; t++)
-        i = keys[t] >> shift, spots[many] = (spot){t, i}, many += known == NULL ? 1 : known[i >> 5] >> (i & 31) & 1;
-    const spot *s = spots, *end = spots + many;
-    for (; s < end && s->key < whole; s++) sums[s->key % LANES] += number_at(x, s->place);
+    uint32_t shift = x->shift, t = 0;
+    for (; t < whole; t += LANES)
+        for (uint32_t l = 0; l < LANES; l++) sums[l] += all[keys[t + l] >> shift];
     for (int l = 0; l < LANES; l++) total += sums[l];
-    for (; s < end; s++) total += number_at(x, s->place);
+    for (; t < n; t++) total += all[keys[t] >> shift];
     return total;
 }
 
@@ -141,7 +117,7 @@ static void read_arcs(reader *r, model *m, uint32_t arc_bits, uint32_t row_bits,
     for (m->n_plain = m->n_arc; !r->failed && m->n_plain > 0 && m->between[m->n_plain - 1] >= 0;) m->n_plain--;
     need(r, m->n_arc - m->n_plain <= MOST_TEMPLATES_BETWEEN && within(m->between, m->n_plain, -1, 0));
     read_numbers(r, &m->A, arc_bits);
-    read_weights(r, &m->R, (uint64_t)1 << row_bits, m->K, form);
+    read_weights(r, &m->R, (uint64_t)1 << row_bits, m->K, form, m->stride);
 }
 
 static void read_pairs(reader *r, model *m, uint32_t bits) {
@@ -166,9 +142,9 @@ static int read_model(reader *r, structsvm *tagger) {
     if (r->failed || head[0] != 3) return STRUCTSVM_FILE;
     model *m = tagger->own = calloc(1, sizeof(model));
     if (m == NULL) return STRUCTSVM_MEMORY;
-    m->K = head[1], m->is_projective = head[3], m->is_coarse = head[4], m->absent = head[5], m->most_words = head[6];
+    m->K = head[1], m->stride = (m->K + LANES - 1) / LANES * LANES, m->is_projective = head[3], m->is_coarse = head[4];
     m->n_arc = head[7], m->n_below = head[8], m->n_above = head[9], m->n_joint = head[10], m->root = head[14] - 1;
-    m->n_pairs = head[15], m->pairs_project = head[16] & 1;
+    m->absent = head[5], m->most_words = head[6], m->n_pairs = head[15], m->pairs_project = head[16] & 1;
     tagger->n_columns = N_GIVEN, tagger->has_trees = 1;
     for (int k = 0; k < 17; k++) need(r, head[k] >= least[k] && head[k] <= most[k]);
     need(r, (m->root == NONE || m->root < m->K) && (m->n_pairs == 0 || head[16] >> 1 >= 1));
@@ -176,7 +152,7 @@ static int read_model(reader *r, structsvm *tagger) {
     for (int k = 0; k < N_GIVEN; k++) need(r, reals[4 + k] <= 0.0);
     if (r->failed) return STRUCTSVM_FILE;
     m->temperature = reals[0], m->gap = reals[1], m->scale = reals[2], m->arc_unit = reals[3];
-    m->row_shift = 32 - (int)head[12];
+    m->row_shift = 32 - head[12];
     memcpy(m->rest, reals + 4, sizeof m->rest);
     m->n_all = m->n_arc + m->n_below + m->n_above + m->n_joint;
     TRY(read_labels(r, tagger, m->K));
@@ -185,10 +161,8 @@ static int read_model(reader *r, structsvm *tagger) {
     if (m->n_pairs > 0) read_pairs(r, m, head[16] >> 1);
     if (r->failed || r->at != r->size) return STRUCTSVM_FILE;
     crc_tables(m->crc);
-    GROW(m->tables, m->n_all * sizeof(span) + ((uint64_t)m->n_arc + m->n_pairs + MOST_BETWEEN) * sizeof(spot)
-                        + (DISTANCES * (uint64_t)m->n_all + ROLES * (uint64_t)m->n_pairs) * sizeof(uint32_t));
-    m->spans = m->tables.data, m->spots = (spot *)(m->spans + m->n_all);
-    m->distance_keys = (uint32_t *)(m->spots + m->n_arc + m->n_pairs + MOST_BETWEEN);
+    GROW(m->tables, m->n_all * sizeof(extent) + (DISTANCES * (uint64_t)m->n_all + ROLES * (uint64_t)m->n_pairs) * sizeof(uint32_t));
+    m->spans = m->tables.data, m->distance_keys = (uint32_t *)(m->spans + m->n_all);
     m->masks = m->distance_keys + DISTANCES * (uint64_t)m->n_all;
     for (uint32_t k = 0; k < DISTANCES * m->n_all; k++) {
         const uint32_t its = k / m->n_all, seen[] = {0, 1 + its / 7, 4 + its};
@@ -202,7 +176,7 @@ static void release(model *m) {
     room *rooms[] = {&m->letters, &m->bytes, &m->words, &m->rows, &m->table, &m->chart, &m->graph,
                      &m->search, &m->choices, &m->ranked, &m->sets, &m->refusals, &m->outputs, &m->sums, &m->tables};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-    free(m->memo), free(m->R.starts);
+    release_weights(&m->R), free(m->A.all), free(m->P.all), free(m->memo);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------ */
@@ -263,30 +237,43 @@ static int32_t stand_in(const model *m, const int32_t *codes, int column) {
 static int read_words(model *m, const structsvm_text *texts, uint32_t n) {
     uint32_t given[N_GIVEN] = {0};
     if (n > m->most_words) return STRUCTSVM_SIZE;
-    GROW(m->words, (((uint64_t)n + 1) * (N_CODES + 2 * (uint64_t)m->n_all) + m->n_arc) * sizeof(uint32_t));
-    m->n = n, m->codes = m->words.data, m->head_keys = (uint32_t *)(m->codes + ((uint64_t)n + 1) * N_CODES);
+    m->width = (uint64_t)n + 2 + 3 * REACH + LANES;
+    GROW(m->words, (N_CODES * m->width + 2 * ((uint64_t)n + 1) * m->n_all + 4 * (uint64_t)m->n_arc) * sizeof(uint32_t));
+    m->n = n, m->columns = m->words.data, m->head_keys = (uint32_t *)(m->columns + N_CODES * m->width);
     m->below_keys = m->head_keys + ((uint64_t)n + 1) * m->n_all, m->arc_keys = m->below_keys + ((uint64_t)n + 1) * m->n_all;
+    memset(m->columns, OUTSIDE, N_CODES * m->width * sizeof(int32_t));
+    for (int c = 0; c < N_CODES; c++) m->columns[c * m->width + REACH] = ROOT;
     for (uint32_t i = 0; i < n; i++) {
-        int32_t *codes = m->codes + (uint64_t)i * N_CODES;
+        int32_t codes[N_CODES];
         TRY(read_word(m, texts + (uint64_t)i * N_GIVEN, codes));
         for (int c = 0; c < N_GIVEN; c++) given[c] += codes[c] != stand_in(m, codes, c);
         for (int c = 0; c < N_GIVEN; c++)
             if (m->absent >> c & 1) codes[c] = stand_in(m, codes, c);
         if (m->is_coarse) codes[XPOS] = codes[UPOS];
+        for (int c = 0; c < N_CODES; c++) m->columns[c * m->width + REACH + 1 + i] = codes[c];
     }
     for (int c = 0; c < N_GIVEN; c++)
         if (n > 0 && given[c] == 0 && m->rest[c] * n < CHANCE) return STRUCTSVM_INPUT;
     return STRUCTSVM_OK;
 }
 
-static int32_t code_at(const model *m, int64_t i, int32_t column) {
-    return i == 0 ? ROOT : i < 0 || i > m->n ? OUTSIDE : m->codes[(i - 1) * N_CODES + column];
+/* The codes of a column from word i on. */
+static const int32_t *codes_at(const model *m, int32_t column, int64_t i) {
+    return m->columns + (uint64_t)column * m->width + (uint64_t)(REACH + i);
 }
 
-/* The key of what a template sees of word i. */
-static uint32_t key_of(const model *m, uint32_t key, const int32_t *parts, const int32_t *ptr, int64_t i) {
-    for (int32_t k = ptr[0]; k < ptr[1]; k++) key = mix(key, (uint32_t)code_at(m, i + parts[2 * k], parts[2 * k + 1]));
-    return key;
+/* The keys of what a template sees of n words from one on, `step` from one to the next. */
+static void keys_of(const model *m, uint32_t key, const int32_t *parts, const int32_t *ptr, uint64_t first, uint64_t n,
+                    uint32_t *to, uint64_t step) {
+    for (uint64_t i = 0; i < n; i += LANES) {
+        uint32_t keys[LANES];
+        for (int l = 0; l < LANES; l++) keys[l] = key;
+        for (int32_t k = ptr[0]; k < ptr[1]; k++) {
+            const int32_t *codes = codes_at(m, parts[2 * k + 1], (int64_t)(first + i) + parts[2 * k]);
+            for (int l = 0; l < LANES; l++) keys[l] = mix(keys[l], (uint32_t)codes[l]);
+        }
+        for (uint64_t l = 0; l < LANES && i + l < n; l++) to[(i + l) * step] = keys[l];
+    }
 }
 
 /* ---- arcs ------------------------------------------------------------------------------------------------------- */
@@ -295,49 +282,56 @@ static uint32_t distance_of(int64_t h, int64_t m) {
     return h == 0 ? DISTANCES - 1 : (uint32_t)((d <= 5 ? d - 1 : d <= 10 ? 5 : 6) + (h < m ? 7 : 0));
 }
 
-/* row += the rows of n label templates of word d below word h, which are found first. */
-static void add_templates(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance, float *row) {
+/* Find the rows of n label templates of word d below word h. */
+static void find_rows(const model *m, uint32_t first, uint32_t n, int64_t h, int64_t d, uint32_t distance) {
     const uint32_t *above = m->head_keys + h * m->n_all + first, *below = m->below_keys + d * m->n_all + first;
     const uint32_t *between = m->distance_keys + distance * m->n_all + first;
     const weights *w = &m->R;
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t at = (above[k] + below[k] + between[k]) >> m->row_shift;
-        m->spans[k] = w->dense != NULL ? (span){(uint64_t)at * w->K, 0} : (span){start_of(w, at), index_at(&w->heads, at)};
-        if (w->dense == NULL) NEAR((const uint8_t *)w->columns.data + m->spans[k].start * w->columns.kind);
-        if (w->v.bytes != NULL) NEAR(w->v.bytes + m->spans[k].start);
+        extent p = m->spans[k] = extent_of(w, (above[k] + below[k] + between[k]) >> m->row_shift);
+        if (p.size >= w->full_size) NEAR(w->full + (uint64_t)p.start * w->stride);
+        else NEAR((const uint8_t *)w->columns.data + (uint64_t)p.start * w->columns.kind);
+        if (w->v.bytes != NULL) NEAR(w->v.bytes + p.start);
+        if (w->v.floats != NULL) NEAR(w->v.floats + p.start);
     }
-    for (const span *s = m->spans; s < m->spans + n; s++) {
-        float unit = power_of_2(w->base + (int)(s->head >> w->size_bits));
-        const uint8_t *columns = w->columns.data;
-        uint64_t e = s->start, end = e + size_of(w, s->head);
-        for (uint32_t c = 0; w->dense != NULL && c < w->K; c++) row[c] += w->dense[s->start + c];
-        for (; w->columns.kind == U8 && w->v.bytes != NULL && e < end; e++) row[columns[e]] += (float)w->v.bytes[e] * unit;
-        for (; e < end; e++) row[index_at(&w->columns, e)] += value_at(&w->v, e, unit);
+}
+
+/* row += the n rows that were found. */
+static void add_found(const model *m, uint32_t n, float *restrict row) {
+    const weights *w = &m->R;
+    const uint8_t *columns = w->columns.kind == U8 ? w->columns.data : NULL;
+    const float *floats = columns != NULL ? w->v.floats : NULL;
+    for (const extent *s = m->spans; s < m->spans + n; s++) {
+        const float *full = s->size >= w->full_size ? w->full + (uint64_t)s->start * w->stride : NULL;
+        uint32_t e = s->start, end = full != NULL ? e : e + s->size;
+        for (uint32_t c = 0; full != NULL && c < w->stride; c++) row[c] += full[c];
+        for (; floats != NULL && e < end; e++) row[columns[e]] += floats[e];
+        for (; e < end; e++) row[index_at(&w->columns, e)] += value_at(&w->v, e, s->unit);
     }
 }
 
 static int look(model *m) {
-    uint64_t n = m->n, K = m->K;
-    GROW(m->rows, ((n + 1) * 4 * K + 2 * K) * sizeof(float));
+    uint64_t n = m->n, K = m->K, stride = m->stride;
+    GROW(m->rows, ((n + 1) * 4 + 2) * stride * sizeof(float));
     GROW(m->table, (n + 1) * (n + 1) * sizeof(float) + (8 * n + 12) * sizeof(int32_t));
-    m->above_rows = m->rows.data, m->below_rows = m->above_rows + (n + 1) * 2 * K;
-    m->row = m->below_rows + (n + 1) * 2 * K, m->zeros = m->row + K;
+    m->above_rows = m->rows.data, m->below_rows = m->above_rows + (n + 1) * 2 * stride;
+    m->row = m->below_rows + (n + 1) * 2 * stride, m->zeros = m->row + stride;
     m->arcs = m->table.data, m->stack = (int32_t *)(m->arcs + (n + 1) * (n + 1)), m->found = m->stack + 6 * n + 12;
-    for (uint64_t i = 0; i <= n; i++)
-        for (uint32_t t = 0; t < m->n_all; t++) {
-            uint64_t at = i * m->n_all + t;
-            m->head_keys[at] = key_of(m, mix(0x68656164u, t + 1), m->head_parts, m->head_ptr + t, (int64_t)i);
-            m->below_keys[at] = key_of(m, mix(0x62656c6fu, t + 1), m->below_parts, m->below_ptr + t, (int64_t)i);
-        }
-    memset(m->above_rows, 0, ((n + 1) * 4 * K + 2 * K) * sizeof(float));
+    for (uint32_t t = 0; t < m->n_all; t++) {
+        keys_of(m, mix(0x68656164u, t + 1), m->head_parts, m->head_ptr + t, 0, n + 1, m->head_keys + t, m->n_all);
+        keys_of(m, mix(0x62656c6fu, t + 1), m->below_parts, m->below_ptr + t, 0, n + 1, m->below_keys + t, m->n_all);
+    }
+    memset(m->above_rows, 0, ((n + 1) * 4 + 2) * stride * sizeof(float));
     for (uint64_t i = 0; i <= n; i++)
         for (uint32_t side = 0; side < 2; side++) {
             /* A template that sees nothing of one word has the same key of it everywhere. */
-            float *above = m->above_rows + (2 * i + side) * K;
-            add_templates(m, m->n_arc, m->n_below, (int64_t)i, (int64_t)i, 7 * side, m->below_rows + (2 * i + side) * K);
-            add_templates(m, m->n_arc + m->n_below, m->n_above, (int64_t)i, (int64_t)i, 7 * side, above);
-            for (uint32_t y = 0; y < K && m->root != NONE; y++)
-                if ((y == m->root) != (i == 0)) above[y] = -INFINITY;
+            float *above = m->above_rows + (2 * i + side) * stride;
+            find_rows(m, m->n_arc, m->n_below, (int64_t)i, (int64_t)i, 7 * side);
+            add_found(m, m->n_below, m->below_rows + (2 * i + side) * stride);
+            find_rows(m, m->n_arc + m->n_below, m->n_above, (int64_t)i, (int64_t)i, 7 * side);
+            add_found(m, m->n_above, above);
+            for (uint32_t y = 0; y < stride; y++)
+                if (y >= K || (m->root != NONE && (y == m->root) != (i == 0))) above[y] = -INFINITY;
         }
     return STRUCTSVM_OK;
 }
@@ -360,12 +354,17 @@ static int32_t best_of(const float *row, uint32_t n) {
     return (int32_t)best;
 }
 
-/* Scores of all labels of an arc, but for its arc templates, into m->row; returns the greatest. */
+/* Scores of all labels of an arc whose joint rows were found, but for its arc templates, into m->row; returns the greatest. */
+static float found_scores(const model *m, int64_t h, int64_t d) {
+    const float *above = m->above_rows + (2 * h + (h < d)) * m->stride, *below = m->below_rows + (2 * d + (h < d)) * m->stride;
+    for (uint32_t y = 0; y < m->stride; y++) m->row[y] = above[y] + below[y];
+    add_found(m, m->n_joint, m->row);
+    return greatest(m->row, m->zeros, m->stride);
+}
+
 static float label_scores(const model *m, int64_t h, int64_t d) {
-    const float *above = m->above_rows + (2 * h + (h < d)) * m->K, *below = m->below_rows + (2 * d + (h < d)) * m->K;
-    for (uint32_t y = 0; y < m->K; y++) m->row[y] = above[y] + below[y];
-    add_templates(m, m->n_arc + m->n_below + m->n_above, m->n_joint, h, d, distance_of(h, d), m->row);
-    return greatest(m->row, m->zeros, m->K);
+    find_rows(m, m->n_all - m->n_joint, m->n_joint, h, d, distance_of(h, d));
+    return found_scores(m, h, d);
 }
 
 static uint32_t meet(int32_t *found, uint32_t n, int32_t code) {
@@ -375,27 +374,26 @@ static uint32_t meet(int32_t *found, uint32_t n, int32_t code) {
     return n;
 }
 
-/* Have memory bring near what an arc's score begins with. */
-static void approach(const model *m, int64_t h, int64_t d) {
+/* The keys of an arc's templates; memory brings near what its score begins with. */
+static void approach(const model *m, int64_t h, int64_t d, uint32_t *restrict keys) {
     const uint32_t *above = m->head_keys + h * m->n_all, *below = m->below_keys + d * m->n_all;
     const uint32_t *between = m->distance_keys + distance_of(h, d) * m->n_all;
-    for (uint32_t t = 0; t < m->n_plain && m->A.known != NULL; t++)
-        NEAR(m->A.known + ((above[t] + below[t] + between[t]) >> (32 - m->A.bits) >> 5));
-    for (uint32_t t = m->n_all - m->n_joint; t < m->n_all && m->R.dense == NULL; t++)
-        NEAR((const uint8_t *)m->R.heads.data + ((above[t] + below[t] + between[t]) >> m->row_shift) * m->R.heads.kind);
+    for (uint32_t t = 0; t < m->n_arc; t++) keys[t] = above[t] + below[t] + between[t];
+    for (uint32_t t = 0; t < m->n_plain; t++) NEAR(m->A.all + (keys[t] >> m->A.shift));
+    for (uint32_t t = m->n_all - m->n_joint; t < m->n_all && m->R.extents != NULL; t++)
+        NEAR(m->R.extents + ((above[t] + below[t] + between[t]) >> m->row_shift));
 }
 
-static void fill_arc(const model *m, int64_t h, int64_t d, int32_t between[][MOST_BETWEEN], const uint32_t *n_between) {
-    uint32_t n_plain = m->n_plain, *restrict keys = m->arc_keys, own[MOST_BETWEEN];
-    const uint32_t *above = m->head_keys + h * m->n_all, *below = m->below_keys + d * m->n_all;
-    const uint32_t *between_keys = m->distance_keys + distance_of(h, d) * m->n_all;
-    for (uint32_t t = 0; t < m->n_arc; t++) keys[t] = above[t] + below[t] + between_keys[t];
-    float score = sum_of(&m->A, keys, n_plain, n_plain / LANES * LANES, m->spots);
+static void fill_arc(const model *m, int64_t h, int64_t d, const uint32_t *keys, int32_t between[][MOST_BETWEEN],
+                     const uint32_t *n_between) {
+    uint32_t n_plain = m->n_plain, own[MOST_BETWEEN];
+    find_rows(m, m->n_all - m->n_joint, m->n_joint, h, d, distance_of(h, d));
+    float score = sum_of(&m->A, keys, n_plain, n_plain / LANES * LANES);
     for (uint32_t b = 0; b < m->n_arc - n_plain; b++) {
         for (uint32_t k = 0; k < n_between[b]; k++) own[k] = mix(keys[n_plain + b], (uint32_t)between[b][k]);
-        score += sum_of(&m->A, own, n_between[b], 0, m->spots);
+        score += sum_of(&m->A, own, n_between[b], 0);
     }
-    m->arcs[h * ((int64_t)m->n + 1) + d] = score + label_scores(m, h, d);
+    m->arcs[h * ((int64_t)m->n + 1) + d] = score + found_scores(m, h, d);
 }
 
 /* Fill m->arcs for a sentence. */
@@ -409,10 +407,12 @@ static int fill(model *m, const structsvm_text *texts, uint32_t n_words) {
         uint32_t n_between[MOST_TEMPLATES_BETWEEN] = {0};
         for (int64_t j = i + 1; j <= n; j++) {
             for (uint32_t b = 0; b < m->n_arc - m->n_plain && j > i + 1 && i > 0; b++)
-                n_between[b] = meet(between[b], n_between[b], code_at(m, j - 1, m->between[m->n_plain + b]));
+                n_between[b] = meet(between[b], n_between[b], *codes_at(m, m->between[m->n_plain + b], j - 1));
             for (int side = 0; side < (i > 0 ? 2 : 1); side++) {
-                if (j < n) approach(m, side ? j + 1 : i, side ? i : j + 1);
-                fill_arc(m, side ? j : i, side ? i : j, between, n_between);
+                uint32_t *keys = m->arc_keys + 2 * side * m->n_arc, own = j % 2 * m->n_arc, next = m->n_arc - own;
+                if (j == i + 1) approach(m, side ? j : i, side ? i : j, keys + own);
+                if (j < n) approach(m, side ? j + 1 : i, side ? i : j + 1, keys + next);
+                fill_arc(m, side ? j : i, side ? i : j, keys + own, between, n_between);
             }
         }
     }
@@ -574,14 +574,12 @@ static int look_at_pairs(model *m) {
     m->keys = m->search.data, m->arc = (float *)(m->keys + 2 * n + 2), m->around = m->arc + n + 1;
     m->parts = (part *)(m->around + 2 * n + 2), m->pair_keys = (uint32_t *)(m->parts + n + 2);
     m->side_keys = m->pair_keys + m->n_pairs, m->word_keys = m->side_keys + m->n_pairs;
-    uint32_t *key = m->word_keys;
-    for (uint32_t r = 0; r < ROLES; r++)
-        for (uint64_t i = 0; i <= n + 1; i++) {
-            const int32_t *ptr = m->pair_ptr + r * m->n_pairs;
-            int64_t at = (int64_t)(i <= n ? i : n + 2 * REACH);     /* the last one: no word, far outside */
-            for (uint32_t t = 0; t < m->n_pairs; t++)
-                *key++ = key_of(m, mix(0x70616972u + (r << 24), t + 1), m->pair_parts, ptr + t, at);
-        }
+    for (uint32_t k = 0; k < ROLES * m->n_pairs; k++) {
+        uint32_t r = k / m->n_pairs, t = k % m->n_pairs, begin = mix(0x70616972u + (r << 24), t + 1);
+        uint32_t *to = m->word_keys + r * (n + 2) * m->n_pairs + t;
+        keys_of(m, begin, m->pair_parts, m->pair_ptr + k, 0, n + 1, to, m->n_pairs);
+        keys_of(m, begin, m->pair_parts, m->pair_ptr + k, n + 1 + REACH, 1, to + (n + 1) * m->n_pairs, 1);  /* no word */
+    }
     return STRUCTSVM_OK;
 }
 
@@ -606,22 +604,23 @@ static int64_t pairs_around(const model *m, const int32_t *tree, int64_t side) {
     }
 }
 
-/* keys += those of what templates see of word r of a part and of its label. */
-static void look_at_word(const model *m, const part *p, uint32_t r, uint32_t *restrict keys) {
-    uint32_t n = m->n_pairs, unseen = mix(0x6c616265u + (r << 24), 0);
-    uint32_t seen = mix(0x6c616265u + (r << 24), (uint32_t)p->label[r] + 1) - unseen;
-    const uint32_t *word = m->word_keys + (r * ((uint64_t)m->n + 2) + (uint32_t)p->word[r]) * n, *mask = m->masks + r * n;
-    for (uint32_t t = 0; t < n; t++) keys[t] += word[t] + unseen + (seen & mask[t]);
-}
-
 /* The keys of part i on a side under all templates, into m->pair_keys. All parts there have the first two words. */
 static void look_at_part(const model *m, int64_t i) {
     const part *p = m->parts + i;
-    uint32_t unseen = mix(0x73696465u, 0), seen = mix(0x73696465u, (uint32_t)p->side + 1) - unseen;
-    for (uint32_t t = 0; i == 0 && t < m->n_pairs; t++) m->side_keys[t] = unseen + (seen & (0u - (m->sees[t] >> ROLES)));
-    for (uint32_t r = 0; i == 0 && r < 2; r++) look_at_word(m, p, r, m->side_keys);
-    memcpy(m->pair_keys, m->side_keys, m->n_pairs * sizeof(uint32_t));
-    for (uint32_t r = 2; r < ROLES; r++) look_at_word(m, p, r, m->pair_keys);
+    const uint32_t *sees = m->sees, *w[ROLES], *mask[ROLES];
+    uint32_t n = m->n_pairs, *restrict shared = m->side_keys, *restrict keys = m->pair_keys, label[ROLES], rest = 0;
+    uint32_t unseen = mix(0x73696465u, 0), side = mix(0x73696465u, (uint32_t)p->side + 1) - unseen;
+    for (uint32_t r = 0; r < ROLES; r++) {
+        uint32_t none = mix(0x6c616265u + (r << 24), 0);
+        w[r] = m->word_keys + (r * ((uint64_t)m->n + 2) + (uint32_t)p->word[r]) * n, mask[r] = m->masks + r * n;
+        label[r] = mix(0x6c616265u + (r << 24), (uint32_t)p->label[r] + 1) - none, rest += none;
+    }
+    for (uint32_t t = 0; i == 0 && t < n; t++)
+        shared[t] = unseen + rest + (side & (0u - (sees[t] >> ROLES))) + w[0][t] + (label[0] & mask[0][t]) + w[1][t]
+                  + (label[1] & mask[1][t]);
+    for (uint32_t t = 0; t < n; t++)
+        keys[t] = shared[t] + w[2][t] + (label[2] & mask[2][t]) + w[3][t] + (label[3] & mask[3][t]) + w[4][t]
+                + (label[4] & mask[4][t]);
 }
 
 /* F of a side: the scores of its pairs of arcs. */
@@ -630,7 +629,7 @@ static float pairs_sum(const model *m, const int32_t *tree, int64_t side) {
     int64_t count = pairs_around(m, tree, side);
     for (int64_t i = 0; i < count; i++) {
         look_at_part(m, i);
-        total += sum_of(&m->P, m->pair_keys, m->n_pairs, m->n_pairs / LANES * LANES, m->spots);
+        total += sum_of(&m->P, m->pair_keys, m->n_pairs, m->n_pairs / LANES * LANES);
     }
     return total;
 }
@@ -974,7 +973,7 @@ static double whole_score(const model *m, const ranking *k, const int32_t *tree,
         int64_t count = pairs_around(m, tree, side);
         for (int64_t i = 0; i < count; i++) {
             look_at_part(m, i);
-            for (uint32_t t = 0; t < m->n_pairs; t++) add(&a, sum_of(&m->P, m->pair_keys + t, 1, 0, m->spots));
+            for (uint32_t t = 0; t < m->n_pairs; t++) add(&a, m->P.all[m->pair_keys[t] >> m->P.shift]);
         }
     }
     for (int64_t d = 1; d <= m->n; d++) crossings += crossings_of(m->n, tree, d);

@@ -110,15 +110,7 @@ def _beginning(name: str, phrases: Phrases, encoder: FeatureEncoder) -> bytes:
             f"a SequenceLabeler whose segments have the feature {name!r} cannot be exported where {found} begin "
             "features that may be its text, in lists or in dicts: the runtime needs one of the two"
         )
-    beginning = name + marks[0]
-    others = [other for other in seen if other.startswith(beginning) and other != beginning]
-    others += [name] * (marks[0] == ":" and name in seen)
-    if others:
-        raise ValueError(
-            f"a SequenceLabeler whose segments have the feature {name!r} cannot be exported: the runtime takes each "
-            f"attribute that begins with {beginning!r} as its text, and {others[0]!r} gave such ones that are not"
-        )
-    return beginning.encode("utf-8", "surrogatepass")
+    return (name + marks[0]).encode("utf-8", "surrogatepass")
 
 
 def _makes_names(beginning: str, own: list[int], phrases: Phrases, encoder: FeatureEncoder) -> bool:
