@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from structsvm.oracles.meanings.words import look_of, shape_of
@@ -17,6 +18,8 @@ LISTED = "g:"
 LONGEST_NAME = 6
 # A word calls a leaf if the leaf is in the meanings of this share of its sentences.
 CALLED = 0.1
+# Two words beside each other, found so in as many sentences, call a leaf that neither calls if it is in this share.
+FEWEST_PAIRS, CALLED_BY_PAIR = 2, 0.5
 # A leaf that is not written like its words is always looked for if it is in this share of the sentences.
 COMMON = 0.02
 # A look (see `look_of`) says that words are a name of a kind if they are one `LIFT` times as often as any words, and
@@ -42,7 +45,7 @@ class Lexicon:
     ----------
     units : MeaningUnits
     calls : dict
-        From a word to the ids of the leaves that it calls.
+        From a word, or two with a blank between them, to the ids of the leaves that it calls.
     always : iterable of int
     new : iterable of int
         The kinds of names that words which are not known may be.
@@ -150,12 +153,36 @@ class Lexicon:
         had_looks = {u for u in seen if units.kinds[u] in looking}
         looked = had_looks | {u for u in seen if units.kinds[u] in self.looks}
         alone = {u for u in looked if 2 * written[u] >= share[u]}  # called by nothing else
+
+        def refused(words: Iterable[str]) -> set[int]:
+            return alone | had_looks if any(word in known for word in words) else alone
+
         for word, of_word in together.items():
-            others = alone | had_looks if word in known else alone
+            others = refused([word])
             called = sorted(leaf for leaf, p in of_word.items() if p >= CALLED * n_words[word] and leaf not in others)
             if called:
                 self.calls[word] = called
+        self.calls |= self._called_by_pairs(sentences, bags, refused)
         return self
+
+    def _called_by_pairs(
+        self, sentences: Sequence[Any], bags: Sequence[Any], refused: Callable[[tuple[str, str]], set[int]]
+    ) -> dict[str, list[int]]:
+        """The leaves that two words beside each other call and neither alone does, but for those `refused`."""
+        n_met = Counter(pair for words in sentences for pair in dict.fromkeys(pairwise(map(str, words))))
+        together: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+        for words, bag in zip(sentences, bags, strict=True):
+            leaves = {unit: p for unit, p in bag.items() if self.units.units[unit].n_slots == 0}
+            for pair in dict.fromkeys(pairwise(map(str, words))):
+                if n_met[pair] >= FEWEST_PAIRS:
+                    together[pair].update(leaves)
+        found = {}
+        for pair, of_pair in together.items():
+            others = refused(pair).union(self.always, *[self.calls.get(word, ()) for word in pair])
+            called = sorted(u for u, p in of_pair.items() if p >= CALLED_BY_PAIR * n_met[pair] and u not in others)
+            if called:
+                found[" ".join(pair)] = called
+        return found
 
     def _find_looks(self, kinds: Iterable[int], sentences: Sequence[Any], bags: Sequence[Any]) -> dict[int, list[str]]:
         """Looks of the names of some kinds in sentences, where these say that words are names."""
@@ -244,7 +271,7 @@ class Lexicon:
     def called(self, words: Sequence[str]) -> set[int]:
         """The leaves that may be meant."""
         found = set(self.always)
-        for word in {*words}:
+        for word in {*words, *map(" ".join, pairwise(words))}:
             found.update(self.calls.get(word, ()))
         found.update(leaf for _, _, leaf in self.written_in(words))
         found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
