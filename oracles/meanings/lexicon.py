@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from structsvm.oracles.meanings.readings import Form, Reading, Readings, number_in, numbers_of, readings_of
 from structsvm.oracles.meanings.words import look_of, shape_of
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
@@ -55,6 +56,8 @@ class Lexicon:
     looks : dict, optional
         From kinds of names to what they look like when written, see `look_of`; "" stands for unknown words that look
         like anything, as do names of all other kinds.
+    readings : dict, optional
+        From kinds of names that are numbers to what words mean which are written otherwise, see `readings_of`.
 
     Examples
     --------
@@ -74,9 +77,14 @@ class Lexicon:
         new: Iterable[int] = (),
         phrases: dict[tuple[str, ...], Meaning] | None = None,
         looks: dict[int, list[str]] | None = None,
+        readings: Readings | None = None,
     ) -> None:
         self.units, self.calls, self.always, self.new = units, calls, sorted(always), sorted(new)
         self.looks = looks or {}
+        self.readings = readings or {}
+        self._leaf_of_number = {
+            kind: {number: leaf for leaf, number in numbers_of(units, kind).items()} for kind in self.readings
+        }
         self.written: dict[str, list[int]] = defaultdict(list)
         for number, unit in enumerate(units.units):
             if unit.n_slots == 0 and unit.words:
@@ -125,7 +133,7 @@ class Lexicon:
         If it `is_closed`, no name is new. Names of the kinds `looking` had looks before: the words `known`
         from there call none of them, as few sentences do not tell how rarely they go together.
         """
-        self = cls(units, {}, (), (), phrases)
+        self = cls(units, {}, (), (), phrases, readings=readings_of(units, sentences, bags))
         together: dict[str, Counter[int]] = defaultdict(Counter)
         n_words: Counter[str] = Counter()
         share: Counter[int] = Counter()
@@ -148,7 +156,7 @@ class Lexicon:
             members.clear()
         may = {k: sum(written[u] for u in of_kind) for k, of_kind in sorted(members.items()) if len(of_kind) >= 3}
         likely = [kind for kind, n in may.items() if 2 * n >= sum(share[u] for u in members[kind])]
-        self.looks = self._find_looks(likely, sentences, bags)
+        self.looks = self._find_looks([kind for kind in likely if kind not in self.readings], sentences, bags)
         self.new = [k for k, n in may.items() if 2 * n >= sum(seen[u] for u in members[k]) or k in self.looks]
         had_looks = {u for u in seen if units.kinds[u] in looking}
         looked = had_looks | {u for u in seen if units.kinds[u] in self.looks}
@@ -221,7 +229,12 @@ class Lexicon:
         taken = {kind for kind in taken if kind >= len(self.units.units)}
         looks = {kinds[kind]: own for kind, own in other.looks.items() if kinds.get(kind) in taken} | self.looks
         known = {word: sorted(leaves) for word, leaves in calls.items()}
-        return Lexicon(self.units, known, always, taken, self.phrases, looks)
+        readings: dict[int, Mapping[Form, Reading]] = {
+            kinds[kind]: own for kind, own in other.readings.items() if kinds.get(kind) in self.units.members
+        }
+        for kind, own in self.readings.items():
+            readings[kind] = {**readings.get(kind, {}), **own}
+        return Lexicon(self.units, known, always, taken, self.phrases, looks, readings)
 
     @property
     def kinds_of_phrases(self) -> set[int]:
@@ -268,12 +281,19 @@ class Lexicon:
                 for leaf in self.written.get(text, ()):
                     yield i, j, leaf
 
+    def read_in(self, words: Sequence[str]) -> Iterator[int]:
+        """The leaves that words mean as numbers which are written otherwise."""
+        for kind, readings in self.readings.items():
+            numbers = (number_in(word, readings) for word in words)
+            yield from (self._leaf_of_number[kind][n] for n in numbers if n in self._leaf_of_number[kind])
+
     def called(self, words: Sequence[str]) -> set[int]:
         """The leaves that may be meant."""
         found = set(self.always)
         for word in {*words, *map(" ".join, pairwise(words))}:
             found.update(self.calls.get(word, ()))
         found.update(leaf for _, _, leaf in self.written_in(words))
+        found.update(self.read_in(words))
         found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
         return found - {-1}
 
