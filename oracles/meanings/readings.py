@@ -1,7 +1,7 @@
 """Numbers that are written otherwise than they are meant, as 1845 is by "645pm" and 1990 by "90s".
 
-A reading is of words of one form, their digits with the same letters or marks around, and says what number they mean:
-the digits times `times`, and `plus` more.
+A reading is of words of one form, digits with the same letters or marks around and between them, and says what number
+they mean: the digits times `times`, and `plus` more.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ SURE_READING, FEWEST_NUMBERS = 0.5, 3
 TIMES = 1, 10, 100, 1000
 # Digits of a number.
 MOST_DIGITS = 9
-ONE_NUMBER = re.compile(r"([^0-9]*)([0-9]+)([^0-9]*)", re.ASCII)
+ONE_NUMBER = re.compile(r"([^0-9]*)([0-9]+(?:[^\w\s][0-9]+)*)([^0-9]*)")
 
 
 class Form(NamedTuple):
-    """What stands before a word's digits, how many they are, and what stands behind them."""
+    """Form of a word with digits: their number, and the texts before, between and behind them."""
 
     before: str
     n_digits: int
+    between: str
     after: str
 
 
@@ -43,18 +44,21 @@ Readings: TypeAlias = Mapping[int, Mapping[Form, Reading]]
 
 
 def form_of(word: str) -> tuple[Form, int] | None:
-    """The form of a word and its digits; None unless it has digits in one place, and not too many.
+    """The form of a word and its digits; None unless these stand together, single marks aside, and are not too many.
 
     Examples
     --------
     >>> from structsvm.oracles.meanings.readings import form_of
-    >>> form_of("645pm"), form_of("1a2")
-    ((Form(before='', n_digits=3, after='pm'), 645), None)
+    >>> form_of("6:45pm"), form_of("1a2")
+    ((Form(before='', n_digits=3, between=':', after='pm'), 645), None)
     """
     found = ONE_NUMBER.fullmatch(word)
-    if found is None or len(found[2]) > MOST_DIGITS:
+    if found is None:
         return None
-    return Form(found[1].casefold(), len(found[2]), found[3].casefold()), int(found[2])
+    digits, marks = re.sub("[^0-9]", "", found[2]), re.sub("[0-9]", "", found[2])
+    if len(digits) > MOST_DIGITS:
+        return None
+    return Form(found[1].casefold(), len(digits), marks, found[3].casefold()), int(digits)
 
 
 def number_in(word: str, readings: Mapping[Form, Reading]) -> int | None:
@@ -85,7 +89,7 @@ def readings_of(
     >>> units = MeaningUnits([parse_meaning(f"at(time({12 + k}00))") for k in range(1, 6)])
     >>> bags = [{u: 1.0} for u, unit in enumerate(units.units) if unit.places is None]
     >>> [*readings_of(units, [[f"{k}pm"] for k in range(1, 6)], bags).values()]
-    [{Form(before='', n_digits=1, after='pm'): Reading(times=100, plus=1200)}]
+    [{Form(before='', n_digits=1, between='', after='pm'): Reading(times=100, plus=1200)}]
     """
     numbers = {kind: found for kind in units.members if (found := numbers_of(units, kind))}
     # Kinds with the same relation around their names are read alike.
@@ -103,6 +107,6 @@ def readings_of(
     for (name, form), of_form in said.items():
         reading, counts = max(of_form.items(), key=lambda pair: (pair[1].total(), -pair[0].times, pair[0].plus))
         is_sure = counts.total() >= SURE_READING * n_met[form] and len(counts) >= FEWEST_NUMBERS
-        if is_sure and not (reading == (1, 0) and form.before == form.after == ""):
+        if is_sure and not (reading == (1, 0) and form == ("", form.n_digits, "", "")):
             found[name][form] = reading
     return {kind: found[name] for kind, name in group.items() if name in found}

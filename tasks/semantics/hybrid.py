@@ -87,11 +87,11 @@ def looks_from(stored: Any) -> dict[int, list[str]]:
 def readings_from(stored: Any) -> dict[int, dict[Form, Reading]]:
     """Readings of numbers in a header; ValueError for what they cannot be."""
     found: dict[int, dict[Form, Reading]] = {}
-    for kind, before, n_digits, after, times, plus in stored:
-        numbers = kind, n_digits, times, plus
-        if not (all(type(n) is int for n in numbers) and type(before) is type(after) is str and abs(plus) < MOST_PLUS):
+    for kind, before, n_digits, between, after, times, plus in stored:
+        are_numbers = all(type(n) is int for n in (kind, n_digits, times, plus)) and abs(plus) < MOST_PLUS
+        if not (are_numbers and all(type(text) is str for text in (before, between, after))):
             raise ValueError("readings of numbers that are none")
-        found.setdefault(kind, {})[Form(before, n_digits, after)] = Reading(times, plus)
+        found.setdefault(kind, {})[Form(before, n_digits, between, after)] = Reading(times, plus)
     if not all(reading.times in TIMES for own in found.values() for reading in own.values()):
         raise ValueError("readings of numbers with other factors")
     return found

@@ -13,7 +13,7 @@ from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import parse_meaning
 from structsvm.tasks import SemanticParser
 
-PM, AM = Form("", 3, "pm"), Form("", 3, "am")
+PM, AM = Form("", 3, "", "pm"), Form("", 3, "", "am")
 
 
 def flights(n, seed):
@@ -34,12 +34,14 @@ def flights(n, seed):
     [
         ("645pm", (PM, 645)),
         ("645PM", (PM, 645)),
-        ("0615", (Form("", 4, ""), 615)),
-        ("$300", (Form("$", 3, ""), 300)),
+        ("0615", (Form("", 4, "", ""), 615)),
+        ("$300", (Form("$", 3, "", ""), 300)),
         ("don't", None),
         ("", None),
         ("1a2", None),
-        ("1.5", None),
+        ("6:45 pm", (Form("", 3, ":", " pm"), 645)),
+        ("$1,234.50", (Form("$", 6, ",.", ""), 123450)),
+        ("1..5", None),
         ("٣pm", None),
         ("1234567890", None),
     ],
@@ -62,11 +64,13 @@ def test_readings_hold_for_most_words_of_a_form_and_several_numbers():
     names, words = [*names, 1905], [*words, "till 705pm"]
     assert read(names, words) == [{PM: Reading(1, 1200)}]
     assert read([*names, *names], [*words, *words]) == [{PM: Reading(1, 1200)}]
-    assert read([*names, *[k + 1 for k in names]], [*words, *["by 630pm"] * 4]) == []  # of seven words three
+    assert read([*names, *[k + 1 for k in names]], [*words, *["by 630pm"] * 4]) == []  # three of seven
     assert read([*names, 90001], [*words, "nothing"]) == [{PM: Reading(1, 1200)}]
-    assert read([100, 200, 300], ["for $100", "for $200", "for $300"]) == [{Form("$", 3, ""): Reading(1, 0)}]
+    assert read([100, 200, 300], ["for $100", "for $200", "for $300"]) == [{Form("$", 3, "", ""): Reading(1, 0)}]
     assert read([100, 200, 300], ["for 100", "for 200", "for 300"]) == []  # as it is written
-    assert read([5000, 7000, 9000], ["5k", "7k", "9k"]) == [{Form("", 1, "k"): Reading(1000, 0)}]
+    assert read([1500, 1200, 7650], ["1,500", "1,200", "7,650"]) == [{Form("", 4, ",", ""): Reading(1, 0)}]
+    assert read([1845, 1320, 2250], ["6:45pm", "1:20pm", "10:50pm or 9:10pm"]) == []
+    assert read([5000, 7000, 9000], ["5k", "7k", "9k"]) == [{Form("", 1, "", "k"): Reading(1000, 0)}]
     assert read([*names, "noon"], [*words, "by noon"]) == []  # a kind with other names
     assert read(["007", "008", "009"], ["a7", "a8", "a9"]) == []
     assert read([10**9 + k for k in range(3)], ["a0", "a1", "a2"]) == []
@@ -104,8 +108,8 @@ def test_times_that_training_had_not_are_predicted(tmp_path):
     ("kind", "form", "reading"),
     [
         (0, PM, (1, 0)),
-        (None, ("", 3), (1, 0)),
-        (None, (3, 3, "pm"), (1, 0)),
+        (None, ("", 3, "pm"), (1, 0)),
+        (None, (3, 3, "", "pm"), (1, 0)),
         (None, PM, (1, 0.5)),
         (None, PM, (7, 0)),
         (None, PM, (1, 10**18)),
