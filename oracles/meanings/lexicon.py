@@ -156,7 +156,9 @@ class Lexicon:
             members.clear()
         may = {k: sum(written[u] for u in of_kind) for k, of_kind in sorted(members.items()) if len(of_kind) >= 3}
         likely = [kind for kind, n in may.items() if 2 * n >= sum(share[u] for u in members[kind])]
-        self.looks = self._find_looks([kind for kind in likely if kind not in self.readings], sentences, bags)
+        # A look is not told by numbers that are written otherwise.
+        otherwise = {kind for kind, own in self.readings.items() if any(reading != (1, 0) for reading in own.values())}
+        self.looks = self._find_looks([kind for kind in likely if kind not in otherwise], sentences, bags)
         self.new = [k for k, n in may.items() if 2 * n >= sum(seen[u] for u in members[k]) or k in self.looks]
         had_looks = {u for u in seen if units.kinds[u] in looking}
         looked = had_looks | {u for u in seen if units.kinds[u] in self.looks}
