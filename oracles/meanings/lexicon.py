@@ -20,7 +20,7 @@ LONGEST_NAME = 6
 # A word calls a leaf if the leaf is in the meanings of this share of its sentences.
 CALLED = 0.1
 # Two words beside each other, found so in as many sentences, call a leaf that neither calls if it is in this share.
-FEWEST_PAIRS, CALLED_BY_PAIR = 2, 0.5
+FEWEST_PAIRS, CALLED_BY_PAIR = 2, 0.9
 # A leaf that is not written like its words is always looked for if it is in this share of the sentences.
 COMMON = 0.02
 # A look (see `look_of`) says that words are a name of a kind if they are one `LIFT` times as often as any words, and
