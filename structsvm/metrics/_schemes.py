@@ -59,6 +59,8 @@ SCHEMES = {
 TAGGED = re.compile("[BIESLUMW][-_].+|.+[-_][BIESLUMW]|[BIESLUMW]")
 # A tag and a type, or the reverse, however they are written: ``b-per``, ``B:PER``, ``PER/B``.
 ALMOST = re.compile(r"(?P<tag>[BIESLUMW])[\W_](?P<kind>.+)|(?P<type>.+)[\W_](?P<last>[BIESLUMW])", re.IGNORECASE)
+# Labels that others write for O, or for tokens whose label is not known, in lower case.
+OTHERS = frozenset({"", "o", "0", "_", "-", "x", "other", "out", "outside", "none", "null", "pad", "[pad]"})
 # In the order in which labels are tried.
 READ = ("bio", "ioe2", "bioes", "bilou", "bmes", "bmewo")
 _BY_LETTERS = {frozenset(name) | {"o"}: name for name in ("bio", "bioes", "bilou", "bmes", "bmewo", "io")}
@@ -335,7 +337,7 @@ def why_none(labels: Iterable[object]) -> str:
 def doubt_of_tags(labels: Iterable[object]) -> str | None:
     """Why labels that look like tags of chunks have no scheme; None if they have one, or look like others.
 
-    They look so if all but one and O do, and chunks of some type begin and go on.
+    They look so if all do but those of `OTHERS`, and chunks of some type begin and go on.
 
     Examples
     --------
@@ -354,7 +356,9 @@ def doubt_of_tags(labels: Iterable[object]) -> str | None:
     for tag, kind in parts.values():
         tags[kind].add(tag)
     others = [text for text in named if text not in parts]
-    if len(others) > 1 or not any("B" in own and not own.isdisjoint("IMEL") for own in tags.values()):
+    if not OTHERS.issuperset(map(str.casefold, others)):
+        return None
+    if not any("B" in own and not own.isdisjoint("IMEL") for own in tags.values()):
         return None
     if others and scheme_of([*parts, "O"]) is not None:
         return (

@@ -129,7 +129,8 @@ def test_schemes_are_read_off_labels(labels, wanted):
         ("I-PER O", None),
         ("B O", None),
         ("B-PER I-LOC x", None),  # no chunk goes on
-        ("B-PER I-PER x y", None),
+        ("B-PER I-PER SEP", None),
+        ("B-PER I-PER O X [PAD]", "all labels but 'X' are"),
         ("street city O", None),
         ("S-bahn U-bahn O", None),
         ("NP-SBJ VP NN-B NN-S", None),
