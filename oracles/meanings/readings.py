@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from structsvm.structures.meaning_units import MeaningUnits, around
 
@@ -97,13 +97,14 @@ def readings_of(
     of_leaf = {leaf: (group[kind], number) for kind, found in numbers.items() for leaf, number in found.items()}
     n_met: Counter[Form] = Counter()
     # By group, form and reading: how often each number is so said.
-    said: dict[Any, dict[Reading, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
+    said: dict[tuple[tuple[str, ...], Form], dict[Reading, Counter[int]]]
+    said = defaultdict(lambda: defaultdict(Counter))
     for words, bag in zip(sentences, bags, strict=True) if of_leaf else ():
         forms = [found for word in words if (found := form_of(str(word))) is not None]
         n_met.update(form for form, _ in forms)
         for (name, number), (form, digits), times in product([of_leaf[u] for u in bag if u in of_leaf], forms, TIMES):
             said[name, form][Reading(times, number - times * digits)][digits] += 1
-    found: dict[Any, dict[Form, Reading]] = defaultdict(dict)
+    found: dict[tuple[str, ...], dict[Form, Reading]] = defaultdict(dict)
     for (name, form), of_form in said.items():
         reading, counts = max(of_form.items(), key=lambda pair: (pair[1].total(), -pair[0].times, pair[0].plus))
         is_sure = counts.total() >= SURE_READING * n_met[form] and len(counts) >= FEWEST_NUMBERS
