@@ -216,7 +216,7 @@ class HybridTrees(Oracle):
         self._examples = {
             kind: units.members.get(kind, [kind])[0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}
         }
-        self._written = {kind: Spelling(units, kind) for kind in lexicon.new}
+        self._written = {kind: Spelling(units, kind, lexicon.readings.get(kind)) for kind in lexicon.new}
         self.bytes_of_forest = 1000 + 20 * len(self._inner)
         self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+from structsvm.oracles.meanings.readings import Form, Reading, Readings, number_in, numbers_of, readings_of
 from structsvm.oracles.meanings.words import look_of, shape_of
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
@@ -17,6 +19,8 @@ LISTED = "g:"
 LONGEST_NAME = 6
 # A word calls a leaf if the leaf is in the meanings of this share of its sentences.
 CALLED = 0.1
+# Two words beside each other, found so in as many sentences, call a leaf that neither calls if it is in this share.
+FEWEST_PAIRS, CALLED_BY_PAIR = 2, 0.9
 # A leaf that is not written like its words is always looked for if it is in this share of the sentences.
 COMMON = 0.02
 # A look (see `look_of`) says that words are a name of a kind if they are one `LIFT` times as often as any words, and
@@ -42,7 +46,7 @@ class Lexicon:
     ----------
     units : MeaningUnits
     calls : dict
-        From a word to the ids of the leaves that it calls.
+        From a word, or two with a blank between them, to the ids of the leaves that it calls.
     always : iterable of int
     new : iterable of int
         The kinds of names that words which are not known may be.
@@ -52,6 +56,8 @@ class Lexicon:
     looks : dict, optional
         From kinds of names to what they look like when written, see `look_of`; "" stands for unknown words that look
         like anything, as do names of all other kinds.
+    readings : dict, optional
+        From kinds of names that are numbers to what words mean which are written otherwise, see `readings_of`.
 
     Examples
     --------
@@ -71,9 +77,14 @@ class Lexicon:
         new: Iterable[int] = (),
         phrases: dict[tuple[str, ...], Meaning] | None = None,
         looks: dict[int, list[str]] | None = None,
+        readings: Readings | None = None,
     ) -> None:
         self.units, self.calls, self.always, self.new = units, calls, sorted(always), sorted(new)
         self.looks = looks or {}
+        self.readings = readings or {}
+        self._leaf_of_number = {
+            kind: {number: leaf for leaf, number in numbers_of(units, kind).items()} for kind in self.readings
+        }
         self.written: dict[str, list[int]] = defaultdict(list)
         for number, unit in enumerate(units.units):
             if unit.n_slots == 0 and unit.words:
@@ -122,7 +133,7 @@ class Lexicon:
         If it `is_closed`, no name is new. Names of the kinds `looking` had looks before: the words `known`
         from there call none of them, as few sentences do not tell how rarely they go together.
         """
-        self = cls(units, {}, (), (), phrases)
+        self = cls(units, {}, (), (), phrases, readings=readings_of(units, sentences, bags))
         together: dict[str, Counter[int]] = defaultdict(Counter)
         n_words: Counter[str] = Counter()
         share: Counter[int] = Counter()
@@ -145,17 +156,43 @@ class Lexicon:
             members.clear()
         may = {k: sum(written[u] for u in of_kind) for k, of_kind in sorted(members.items()) if len(of_kind) >= 3}
         likely = [kind for kind, n in may.items() if 2 * n >= sum(share[u] for u in members[kind])]
-        self.looks = self._find_looks(likely, sentences, bags)
+        # A look is not told by numbers that are written otherwise.
+        otherwise = {kind for kind, own in self.readings.items() if any(reading != (1, 0) for reading in own.values())}
+        self.looks = self._find_looks([kind for kind in likely if kind not in otherwise], sentences, bags)
         self.new = [k for k, n in may.items() if 2 * n >= sum(seen[u] for u in members[k]) or k in self.looks]
         had_looks = {u for u in seen if units.kinds[u] in looking}
         looked = had_looks | {u for u in seen if units.kinds[u] in self.looks}
         alone = {u for u in looked if 2 * written[u] >= share[u]}  # called by nothing else
+
+        def refused(words: Iterable[str]) -> set[int]:
+            return alone | had_looks if any(word in known for word in words) else alone
+
         for word, of_word in together.items():
-            others = alone | had_looks if word in known else alone
+            others = refused([word])
             called = sorted(leaf for leaf, p in of_word.items() if p >= CALLED * n_words[word] and leaf not in others)
             if called:
                 self.calls[word] = called
+        self.calls |= self._called_by_pairs(sentences, bags, refused)
         return self
+
+    def _called_by_pairs(
+        self, sentences: Sequence[Any], bags: Sequence[Any], refused: Callable[[tuple[str, str]], set[int]]
+    ) -> dict[str, list[int]]:
+        """The leaves that two words beside each other call and neither alone does, but for those `refused`."""
+        n_met = Counter(pair for words in sentences for pair in dict.fromkeys(pairwise(map(str, words))))
+        together: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+        for words, bag in zip(sentences, bags, strict=True):
+            leaves = {unit: p for unit, p in bag.items() if self.units.units[unit].n_slots == 0}
+            for pair in dict.fromkeys(pairwise(map(str, words))):
+                if n_met[pair] >= FEWEST_PAIRS:
+                    together[pair].update(leaves)
+        found = {}
+        for pair, of_pair in together.items():
+            others = refused(pair).union(self.always, *[self.calls.get(word, ()) for word in pair])
+            called = sorted(u for u, p in of_pair.items() if p >= CALLED_BY_PAIR * n_met[pair] and u not in others)
+            if called:
+                found[" ".join(pair)] = called
+        return found
 
     def _find_looks(self, kinds: Iterable[int], sentences: Sequence[Any], bags: Sequence[Any]) -> dict[int, list[str]]:
         """Looks of the names of some kinds in sentences, where these say that words are names."""
@@ -194,7 +231,12 @@ class Lexicon:
         taken = {kind for kind in taken if kind >= len(self.units.units)}
         looks = {kinds[kind]: own for kind, own in other.looks.items() if kinds.get(kind) in taken} | self.looks
         known = {word: sorted(leaves) for word, leaves in calls.items()}
-        return Lexicon(self.units, known, always, taken, self.phrases, looks)
+        readings: dict[int, Mapping[Form, Reading]] = {
+            kinds[kind]: own for kind, own in other.readings.items() if kinds.get(kind) in self.units.members
+        }
+        for kind, own in self.readings.items():
+            readings[kind] = {**readings.get(kind, {}), **own}
+        return Lexicon(self.units, known, always, taken, self.phrases, looks, readings)
 
     @property
     def kinds_of_phrases(self) -> set[int]:
@@ -241,12 +283,19 @@ class Lexicon:
                 for leaf in self.written.get(text, ()):
                     yield i, j, leaf
 
+    def read_in(self, words: Sequence[str]) -> Iterator[int]:
+        """The leaves that words mean as numbers which are written otherwise."""
+        for kind, readings in self.readings.items():
+            numbers = (number_in(word, readings) for word in words)
+            yield from (self._leaf_of_number[kind][n] for n in numbers if n in self._leaf_of_number[kind])
+
     def called(self, words: Sequence[str]) -> set[int]:
         """The leaves that may be meant."""
         found = set(self.always)
-        for word in {*words}:
+        for word in {*words, *map(" ".join, pairwise(words))}:
             found.update(self.calls.get(word, ()))
         found.update(leaf for _, _, leaf in self.written_in(words))
+        found.update(self.read_in(words))
         found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
         return found - {-1}
 

@@ -1,7 +1,9 @@
 """The order in which the arguments of lists are written, such as those of ``and``, which may stand in any order.
 
 Two arguments a and b stand so by the log of how often relations like theirs do, and by the log of how often arguments
-of the list stand as the words do that say them: the two are added up, as if each were all that is known.
+of the list stand as the words do that say them: the two are added up, as if each were all that is known. A relation
+that joins several of one kind, as ``or(to(rome),to(oslo))``, stands where these would, unless meanings show another
+place.
 """
 
 from __future__ import annotations
@@ -9,10 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
-from math import log
+from math import exp, log
+from typing import Any
 
 from structsvm.oracles.meanings.lexicon import Lexicon
 from structsvm.structures.meanings import Meaning, head, ordered_pairs
+
+# The kind of an argument, by which it has its place in a list: see `kind_of`.
+Kind = tuple[Any, ...]
 
 # Added to what is counted.
 SMOOTHING = 0.5
@@ -41,9 +47,9 @@ class ListOrder:
     def __init__(self, trees: Iterable[Meaning], names: Container[str], follows: Mapping[str, Sequence[int]]) -> None:
         self.names = names
         self.odds = {name: log((n + SMOOTHING) / (others + SMOOTHING)) for name, (n, others) in follows.items()}
-        self.n_before: Counter[tuple[str, tuple[str, ...], tuple[str, ...]]] = Counter()
+        self.n_before: Counter[tuple[str, Kind, Kind]] = Counter()
         for name, *parts in chain.from_iterable(lists_in(tree, names) for tree in trees):
-            self.n_before.update((str(name), *pair) for pair in ordered_pairs([*map(head, parts)]))
+            self.n_before.update((str(name), *pair) for pair in ordered_pairs([*map(kind_of, parts)]))
 
     def sorted(self, tree: Meaning) -> Meaning:
         """The same meaning with the arguments of lists in order; they come in the order of their words."""
@@ -54,22 +60,50 @@ class ListOrder:
 
     def _placed(self, name: str, parts: Sequence[Meaning]) -> list[Meaning]:
         """Arguments of a list, one after the other where it fits best between those before it."""
-        heads, placed = [*map(head, parts)], list[int]()
+        kinds, placed = [*map(kind_of, parts)], list[int]()
         for k in range(len(parts)):
             # The value of each place: the arguments before it stand before k, those behind it after k.
             value, best, at = 0.0, 0.0, len(placed)
             for place in range(len(placed) - 1, -1, -1):
-                value -= self.odds.get(name, 0.0) + self._log_odds(name, heads[placed[place]], heads[k])
+                value -= self.odds.get(name, 0.0) + self._log_odds(name, kinds[placed[place]], kinds[k])
                 if value > best:
                     best, at = value, place
             placed.insert(at, k)
         return [parts[k] for k in placed]
 
-    def _log_odds(self, name: str, a: tuple[str, ...], b: tuple[str, ...]) -> float:
-        """How much more often a stands before b than after it; their relations, if the two were not met together."""
+    def _log_odds(self, name: str, a: Kind, b: Kind) -> float:
+        """How much more often a stands before b than after it; their relations, if the two were not met together.
+
+        What joins others stands as these do, as if one more meaning said so.
+        """
+        joined = joined_by(a), joined_by(b)
+        if joined != (a, b):
+            p = 1.0 / (1.0 + exp(-self._log_odds(name, *joined)))
+            return log((self.n_before[name, a, b] + p) / (self.n_before[name, b, a] + 1.0 - p))
         if not self.n_before[name, a, b] + self.n_before[name, b, a]:
             a, b = a[:1], b[:1]
         return log((self.n_before[name, a, b] + SMOOTHING) / (self.n_before[name, b, a] + SMOOTHING))
+
+
+def kind_of(tree: Meaning) -> Kind:
+    """The `head` of an argument; of a relation that joins several of one kind, its name and that kind.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.meanings.order import kind_of
+    >>> kind_of(("or", ("to", "rome"), ("to", "oslo"))), kind_of(("near", ("to", "rome"), "oslo"))
+    (('or', ('to',)), ('near',))
+    """
+    if isinstance(tree, str) or len(tree) < 3 or any(isinstance(part, str) for part in tree[1:]):
+        return head(tree)
+    kinds = {*map(kind_of, tree[1:])}
+    kinds = kinds if len(kinds) == 1 else {kind[:1] for kind in kinds}
+    return (tree[0], *kinds) if len(kinds) == 1 else head(tree)
+
+
+def joined_by(kind: Kind) -> Kind:
+    """The kind of what a relation joins; for others the kind itself."""
+    return kind[1] if len(kind) == 2 and isinstance(kind[1], tuple) else kind
 
 
 def lists_in(tree: Meaning, names: Container[str]) -> Iterator[tuple[Meaning, ...]]:

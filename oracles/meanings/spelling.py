@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from structsvm.oracles.meanings.readings import Form, Reading, number_in
 from structsvm.oracles.meanings.words import END_MARKS
 from structsvm.structures.meaning_units import MeaningUnits, around
 from structsvm.structures.meanings import Meaning
@@ -22,12 +23,14 @@ class Spelling:
 
     With their case, unless no name has capitals, or nearly all have and the words have none; between words stands what
     most names of several words have there, and around a mark that is a word of its own what names with that mark have.
-    The mark that ends a question is no part of a name.
+    The mark that ends a question is no part of a name. A word that is read as a number is that number.
 
     Parameters
     ----------
     units : MeaningUnits
     kind : int
+    readings : dict, optional
+        Those of the kind, see `readings_of`.
 
     Examples
     --------
@@ -41,7 +44,8 @@ class Spelling:
     ("'Old Mill'", "'Ashton-in-Fell'")
     """
 
-    def __init__(self, units: MeaningUnits, kind: int) -> None:
+    def __init__(self, units: MeaningUnits, kind: int, readings: Mapping[Form, Reading] | None = None) -> None:
+        self.readings = readings or {}
         trees = [units.units[unit].tree for unit in units.members[kind]]
         self.wrapper = around(trees[0])
         constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
@@ -63,6 +67,9 @@ class Spelling:
         stripped[-1] = stripped[-1].rstrip(self.ends)
         if not all(self.may_stand(word) for word in stripped) or is_mark(stripped[0]) or is_mark(stripped[-1]):
             return None
+        number = number_in(stripped[0], self.readings) if len(stripped) == 1 else None
+        if number is not None:
+            return None if number < 0 else (*self.wrapper, str(number)) if self.wrapper else str(number)
         if self.is_titled and not any(map(str.isupper, "".join(stripped))):
             stripped = [word if t and word in self.small else titled(word) for t, word in enumerate(stripped)]
         text = self.joined(stripped)

@@ -57,6 +57,10 @@ SCHEMES = {
 }
 # Labels that have the form of a scheme's.
 TAGGED = re.compile("[BIESLUMW][-_].+|.+[-_][BIESLUMW]|[BIESLUMW]")
+# A tag and a type, or the reverse, however they are written: ``b-per``, ``B:PER``, ``PER/B``.
+ALMOST = re.compile(r"(?P<tag>[BIESLUMW])[\W_](?P<kind>.+)|(?P<type>.+)[\W_](?P<last>[BIESLUMW])", re.IGNORECASE)
+# Labels that others write for O, or for tokens whose label is not known, in lower case.
+OTHERS = frozenset({"", "o", "0", "_", "-", "x", "other", "out", "outside", "none", "null", "pad", "[pad]"})
 # In the order in which labels are tried.
 READ = ("bio", "ioe2", "bioes", "bilou", "bmes", "bmewo")
 _BY_LETTERS = {frozenset(name) | {"o"}: name for name in ("bio", "bioes", "bilou", "bmes", "bmewo", "io")}
@@ -328,6 +332,44 @@ def why_none(labels: Iterable[object]) -> str:
     if fitting is not None:
         reason = f"{label!r:.80} could be one of {fitting.name.upper()}, but no type has a second tag"
     return f"the labels have no scheme of chunks (tags as in BIO, BIOES, BILOU or BMES): {reason}"
+
+
+def doubt_of_tags(labels: Iterable[object]) -> str | None:
+    """Why labels that look like tags of chunks have no scheme; None if they have one, or look like others.
+
+    They look so if all do but those of `OTHERS`, and chunks of some type begin and go on.
+
+    Examples
+    --------
+    >>> from structsvm.metrics._schemes import doubt_of_tags
+    >>> doubt_of_tags(["B-PER", "I-PER", "o"])
+    "all labels but 'o' are tags of chunks: write O for what is outside of them, None for a label that is not known"
+    >>> doubt_of_tags(["B-PER", "I-PER", "O"]), doubt_of_tags(["street", "city"])
+    (None, None)
+    """
+    named = sorted({label for label in labels if isinstance(label, str)} - {"O"})
+    if scheme_of([*named, "O"]) is not None:
+        return None
+    found = [(text, match) for text in named if (match := ALMOST.fullmatch(text))]
+    parts = {text: ((m["tag"] or m["last"]).upper(), (m["kind"] or m["type"]).strip()) for text, m in found}
+    tags = defaultdict(set)
+    for tag, kind in parts.values():
+        tags[kind].add(tag)
+    others = [text for text in named if text not in parts]
+    if not OTHERS.issuperset(map(str.casefold, others)):
+        return None
+    if not any("B" in own and not own.isdisjoint("IMEL") for own in tags.values()):
+        return None
+    if others and scheme_of([*parts, "O"]) is not None:
+        return (
+            f"all labels but {others[0]!r:.80} are tags of chunks: write O for what is outside of them, None for a "
+            "label that is not known"
+        )
+    odd = next((text for text, part in parts.items() if text != "-".join(part)), None)
+    if odd is None:
+        used = ", ".join(sorted(set().union(*tags.values())))
+        return f"labels have the tags {used}, which are those of no one scheme, such as BIOES or BILOU"
+    return f"labels such as {odd!r:.80} look like tags of chunks: write {'-'.join(parts[odd])!r:.80}"
 
 
 def odd_one(labels: Iterable[object]) -> tuple[str, Scheme | None]:

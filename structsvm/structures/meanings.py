@@ -20,6 +20,8 @@ Meaning = str | tuple[Any, ...]
 MAX_DEPTH = 100
 # Symbols of a grammar in each category and argument where they may stand: quadratic in its lines at worst.
 MOST_HEADS = 2_000_000
+# Brackets that are a part of names.
+BRACKETS = {"[": "]", "{": "}"}
 # Beginning of the line of a grammar that names relations whose arguments may stand in any order.
 ANY_ORDER = "%any_order "
 # An order of two arguments is read from meanings if it is so sure, one half of a meaning being added for each order,
@@ -217,6 +219,25 @@ def _check_tree(tree: tuple[Any, ...], depth: int) -> None:
             raise TypeError(f"an argument is a str or a tuple, got {part!r:.80}")
         elif not _PLAIN.fullmatch(part) and parse_meaning(part) != part:
             raise ValueError(f"{part!r:.80} is no name of a constant as it would be read; write it as text")
+
+
+def half_of_list(tree: Meaning) -> str | None:
+    """The first constant of a tree that a square or curly bracket opens which is not closed in it; None without one.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import half_of_list, parse_meaning
+    >>> half_of_list(parse_meaning("f(a[1],[b,c])"))
+    '[b'
+    """
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, str):
+            waiting += reversed(node[1:])
+        elif node[0] in BRACKETS and node.count(node[0]) > node.count(BRACKETS[node[0]]):
+            return node
+    return None
 
 
 def in_one_order(tree: Meaning, names: Container[str]) -> Meaning:

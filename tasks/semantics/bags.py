@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structsvm._warnings import warn_of_unknown
+from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
 from structsvm.features.sources import load_text
 from structsvm.stored_values import Array, Field, Flag, Record, Value
-from structsvm.structures.meanings import MeaningGrammar, as_meaning
+from structsvm.structures.meanings import MeaningGrammar, as_meaning, half_of_list
 from structsvm.tasks.common.examples import Examples, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.common.parameters import check_settled, is_same
@@ -42,6 +42,18 @@ def as_grammar(grammar: GrammarLike | None) -> MeaningGrammar | None:
     if not os.fspath(grammar):
         raise ValueError("The 'grammar' parameter must be a grammar, or a path. Got '' instead.")
     return MeaningGrammar(*load_text(grammar, ValueError, "{}, line {}"))
+
+
+def warn_of_lists(bags: Iterable[Iterable[Meaning]], places: Iterable[str]) -> None:
+    """Warn of the first list in brackets, whose beginning and end are read as two constants."""
+    halves = ((half_of_list(tree), place) for bag, place in zip(bags, places, strict=True) for tree in bag)
+    half, place = next((found for found in halves if found[0] is not None), (None, ""))
+    if half is not None:
+        warn(
+            f"{place}: {half!r:.80} is read as a constant. Lists in brackets are none here: write them as relations, "
+            "list(a,b) for [a,b]",
+            AdviceWarning,
+        )
 
 
 # The parameters that both models read from their files, and the grammar.
@@ -112,6 +124,7 @@ class BagModel(TaskModel[MeaningBags]):
             raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
         places = [f"sentence {i}" for i in range(len(bags))] if places is None else places
         trees = [self.trees_of(bag, place) for bag, place in zip(bags, places, strict=True)]
+        warn_of_lists(trees, places)
         tokens = self.tokens_of(sentences, places, allow_empty=False)
         return MeaningBags(tokens, trees, weight=checked_sample_weight(weight, len(tokens)))
 

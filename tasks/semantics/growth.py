@@ -107,6 +107,6 @@ def same(old: HybridTrees, new: HybridTrees) -> bool:
         == (new.units.units, new.units.kinds, new.units.fillers, new.lists)
         and (list(old.attributes), list(old.borders)) == (list(new.attributes), list(new.borders))
         and old.columns == new.columns
-        and (old.lexicon.calls, old.lexicon.always, old.lexicon.new, old.lexicon.looks)
-        == (new.lexicon.calls, new.lexicon.always, new.lexicon.new, new.lexicon.looks)
+        and (old.lexicon.calls, old.lexicon.always, old.lexicon.new, old.lexicon.looks, old.lexicon.readings)
+        == (new.lexicon.calls, new.lexicon.always, new.lexicon.new, new.lexicon.looks, new.lexicon.readings)
     )

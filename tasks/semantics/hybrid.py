@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.oracles.meanings.order import ListOrder, following
+from structsvm.oracles.meanings.readings import TIMES, Form, Reading
 from structsvm.oracles.meanings.words import Folded
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.stored_values import Array, Flag, Names, OneOf, Record, Stored, Value
@@ -70,6 +71,8 @@ LEAST_WORTH = 1e-6
 
 # C of named solvers of the dual; the best of 0.03 to 3 on a third of GeoQuery's training questions.
 MARGIN_C = 3.0
+# Numbers in files are smaller than this.
+MOST_PLUS = 10**18
 # Temperatures: the precision of their logarithm; no probability counts as less than this.
 PRECISE, SURELY = 0.05, 1e-6
 
@@ -79,6 +82,19 @@ def looks_from(stored: Any) -> dict[int, list[str]]:
     if not all(type(kind) is int and all(type(look) is str for look in own) for kind, *own in stored):
         raise ValueError("looks of names that are none")
     return {kind: own for kind, *own in stored}
+
+
+def readings_from(stored: Any) -> dict[int, dict[Form, Reading]]:
+    """Readings of numbers in a header; ValueError for what they cannot be."""
+    found: dict[int, dict[Form, Reading]] = {}
+    for kind, before, n_digits, between, after, times, plus in stored:
+        are_numbers = all(type(n) is int for n in (kind, n_digits, times, plus)) and abs(plus) < MOST_PLUS
+        if not (are_numbers and all(type(text) is str for text in (before, between, after))):
+            raise ValueError("readings of numbers that are none")
+        found.setdefault(kind, {})[Form(before, n_digits, between, after)] = Reading(times, plus)
+    if not all(reading.times in TIMES for own in found.values() for reading in own.values()):
+        raise ValueError("readings of numbers with other factors")
+    return found
 
 
 def follows_from(stored: Any) -> dict[str, list[int]]:
@@ -111,6 +127,12 @@ RECORD = Record({
         lambda looks: [[kind, *own] for kind, own in sorted(looks.items())],
         needed=False,
         of=lambda model: model.hybrid.lexicon.looks or None,
+    ),
+    "readings": Value(
+        readings_from,
+        lambda readings: [[kind, *form, *own[form]] for kind, own in sorted(readings.items()) for form in sorted(own)],
+        needed=False,
+        of=lambda model: model.hybrid.lexicon.readings or None,
     ),
     "opened": Names(needed=False, of=lambda model: sorted(model.hybrid.units.opened) or None),
     "terms": Names(needed=False, of=lambda model: model.hybrid.units.fixed or None),
@@ -436,7 +458,9 @@ class HybridModel(BagModel, method=Hybrid.name):
         looks = stored.looks or {}
         if not looks.keys() <= {*stored.new}:
             raise ValueError("looks of a kind of names that is none")
-        lexicon = Lexicon(units, stored.calls, stored.always, {*stored.new}, model._phrases(), looks)
+        if not units.members.keys() >= (stored.readings or {}).keys():
+            raise ValueError("readings of a kind of names that is none")
+        lexicon = Lexicon(units, stored.calls, stored.always, {*stored.new}, model._phrases(), looks, stored.readings)
         attributes, borders, inside = stored.attributes, stored.borders, "inside" in features
         found = stored.arrays(n_features=size_in_files(units, attributes, len(borders), inside=inside))
         columns = stored_columns(units, len(attributes), found["features"])

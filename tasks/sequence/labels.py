@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
 from structsvm.features.attributes import unwrapped
 from structsvm.features.columns import Columns
 from structsvm.metrics._counts import AUTO, is_nan, is_unknown, mark_for, say_unknown
-from structsvm.metrics._schemes import scheme_of
+from structsvm.metrics._schemes import doubt_of_tags, scheme_of
 from structsvm.oracles.chain import place_of
 from structsvm.tasks.common.labels import from_text, ids_by_label, is_hashable, sort_labels, weights_of
 
@@ -227,6 +227,13 @@ def warn_of_columns(X: Columns, labels: Sequence[Hashable], label_ids: Integers)
                 f"{labels[0]!r:.80}: does the label stand first? (label=1 of read_columns, --label 1)",
                 AdviceWarning,
             )
+
+
+def warn_of_tags(labels: Iterable[object]) -> None:
+    """Warn of labels that look like tags of chunks and have no scheme."""
+    doubt = doubt_of_tags(labels)
+    if doubt is not None:
+        warn(f"{doubt}. As it is, spans are runs of one label, and no F1 of chunks is counted", AdviceWarning)
 
 
 def by_sequence(y: object, lengths: Sequence[int] | Integers) -> Columns | list[Any]:

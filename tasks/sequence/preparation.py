@@ -25,7 +25,7 @@ from structsvm.tasks.common.training import check_whole
 from structsvm.tasks.common.units import Units
 from structsvm.tasks.sequence.constraints import repair
 from structsvm.tasks.sequence.examples import LabeledSequences
-from structsvm.tasks.sequence.labels import encode_known, warn_of_columns
+from structsvm.tasks.sequence.labels import encode_known, warn_of_columns, warn_of_tags
 from structsvm.tasks.sequence.model import NONE, SequenceModel, read
 from structsvm.tasks.sequence.parameters import (
     check_open,
@@ -183,6 +183,8 @@ def _new_model(
             "('record-tokens' are 'records' without them)"
         )
     known = known or known_of(tokens)
+    if not params.segments:
+        warn_of_tags(known.labels)
     if isinstance(X, Columns) and not params.segments:
         warn_of_columns(X, known.labels, known.label_ids)
     known = _repaired(params, known, tokens, is_open=classes is None)

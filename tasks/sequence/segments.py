@@ -33,7 +33,7 @@ from structsvm.metrics._schemes import (
 )
 from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.sequence.constraints import TagNames, constrained, scheme_among
-from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence
+from structsvm.tasks.sequence.labels import COLLECTIONS, by_sequence, warn_of_tags
 from structsvm.tasks.sequence.phrases import Phrases
 
 if TYPE_CHECKING:
@@ -211,6 +211,7 @@ def _unmarked(y: list[Sequence[Any]], unknown: object) -> list[Sequence[Any]]:
 def _scheme_of(y: Sequence[Sequence[Any]], every: Collection[Any]) -> Scheme:
     """The scheme of labels; of labels without any tag their runs. Errors name sequence and token of other labels."""
     if {*every} - {"O"} and name_no_tags(every):
+        warn_of_tags(every)
         return Runs()
     try:
         return scheme_for(every)
@@ -264,6 +265,8 @@ def labels_of(spans: Iterable[Span], length: int, i: int) -> list[str]:
         start, stop, kind = span
         if not isinstance(kind, str):
             raise TypeError(f"sequence {i}: the label of the span {span!r:.80} must be a string")
+        if kind != kind.strip():
+            raise ValueError(f"sequence {i}: the label of the span {span!r:.80} begins or ends with a blank")
         if not 0 <= start < stop <= length:
             raise ValueError(f"sequence {i}: the span {span!r:.80} is empty or outside its {length} tokens")
         if any(label != "O" for label in labels[start:stop]):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structsvm import metrics
+from structsvm import AdviceWarning, metrics
 from structsvm.metrics import Scheme, scheme_of
 from structsvm.metrics._chunks import chunk_counts, chunk_counts_of_ids
-from structsvm.metrics._schemes import FORMS, OUTSIDE, SCHEMES, scheme_for, scheme_name
+from structsvm.metrics._schemes import FORMS, OUTSIDE, SCHEMES, doubt_of_tags, scheme_for, scheme_name
 from structsvm.tasks import SequenceLabeler
 
 EVERY = [Scheme(name, separator, is_suffix) for name, (is_suffix, separator) in product(SCHEMES, FORMS)]
@@ -109,6 +109,47 @@ def test_names(names, wanted):
 def test_schemes_are_read_off_labels(labels, wanted):
     found = scheme_of(labels.split())
     assert (found and str(found)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        ("b-PER i-PER O", "labels such as 'b-PER' look like tags of chunks: write 'B-PER'"),
+        ("b-PER i-PER o", "write 'B-PER'"),
+        ("B:PER I:PER B:LOC O", "labels such as 'B:LOC' look like tags of chunks: write 'B-LOC'"),
+        ("PER/B PER/I O", "write 'B-PER'"),
+        ("B-PER I_PER O", "labels such as 'I_PER' look like tags of chunks: write 'I-PER'"),
+        ("B-PER I-PER o", "all labels but 'o' are tags of chunks: write O for what is outside"),
+        ("B-PER I-PER OTHER", "all labels but 'OTHER' are"),
+        ("PER_B PER_E 0", "all labels but '0' are"),
+        ("B-PER I-PER O X", "all labels but 'X' are"),
+        ("B-PER I-PER E-PER S-PER L-PER U-PER O", "labels have the tags B, E, I, L, S, U, which are those of no one"),
+        ("B-PER I-PER O", None),
+        ("PER-B PER-E PER-S O", None),
+        ("I-PER O", None),
+        ("B O", None),
+        ("B-PER I-LOC x", None),  # no chunk goes on
+        ("B-PER I-PER SEP", None),
+        ("B-PER I-PER O X [PAD]", "all labels but 'X' are"),
+        ("street city O", None),
+        ("S-bahn U-bahn O", None),
+        ("NP-SBJ VP NN-B NN-S", None),
+    ],
+)
+def test_labels_that_look_like_tags_are_doubted(labels, wanted):
+    doubt = doubt_of_tags(labels.split())
+    assert doubt is None if wanted is None else wanted in doubt
+    assert doubt_of_tags([*labels.split(), 3, None]) == doubt
+
+
+@pytest.mark.parametrize("segments", [False, True])
+def test_labels_that_look_like_tags_are_named_in_training(segments):
+    X, y = [["Ann", "Lee", "met", "Bo"]] * 3, [["b-PER", "i-PER", "O", "b-PER"]] * 3
+    labeler = SequenceLabeler(C=1.0, segments=segments, random_state=0)
+    with pytest.warns(AdviceWarning, match="labels such as 'b-PER' look like tags .* spans are runs of one label"):
+        labeler.fit(X, y)
+    labeler.fit(X, [[label.upper() for label in labels] for labels in y])  # warnings are errors
+    assert labeler.predict_spans(X[:1]) == [[(0, 2, "PER"), (3, 4, "PER")]]
 
 
 def test_labels_that_are_no_strings_have_no_scheme():

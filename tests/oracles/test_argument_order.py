@@ -70,6 +70,20 @@ def test_words_say_the_order_where_relations_do_not():
     assert surer.sorted(parse_meaning("and(h(x),f(y))")) == parse_meaning("and(h(x),f(y))")
 
 
+def test_what_joins_several_of_a_kind_stands_where_they_do():
+    trees = trees_of(*["and(f(a),g(b))"] * 5, "and(g(b),f(a))", "and(f(a),g(b),h())", *["and(or(h(),h()),f(a))"] * 3)
+    order = ListOrder(trees, {"and"}, {})
+    joined = parse_meaning("and(f(z),or(g(x),g(y)))")
+    assert order.sorted((joined[0], *joined[:0:-1])) == joined
+    twice = parse_meaning("and(or(f(w),f(z)),or(g(x),g(y)))")
+    assert order.sorted((twice[0], *twice[:0:-1])) == twice
+    shown = parse_meaning("and(or(h(),h()),f(z))")  # although h alone stands behind f
+    assert order.sorted(shown) == shown
+    assert order.sorted((shown[0], *shown[:0:-1])) == shown
+    for text in ("and(or(g(x),h()),f(z))", "and(near(g(x),g(y),f(z)),f(z))"):  # several kinds: nothing is known
+        assert ListOrder(trees[:6], {"and"}, {}).sorted(parse_meaning(text)) == parse_meaning(text)
+
+
 def test_names_in_sentences_say_how_often_arguments_follow_them():
     trees = trees_of("and(f(rome),g(oslo))", "and(g(rome),f(oslo))", "and(f(oslo),g(rome),h())", "no(f(rome),g(oslo))")
     lexicon = Lexicon(MeaningUnits(trees), {}, [])

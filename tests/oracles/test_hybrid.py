@@ -642,6 +642,22 @@ def test_what_a_lexicon_calls():
     assert {"'san diego'", "'oslo'"} <= called and "'rome'" not in called
 
 
+def test_two_words_call_a_leaf_that_neither_calls():
+    """As "twenty first" does 21 where "twenty" and "first" are in many other dates."""
+    sentences = [["twenty", f"x{k}"] if k % 2 else [f"x{k}", "first"] for k in range(120)]
+    names = [f"a{k}" for k in range(120)]
+    sentences += [["twenty", "first"], ["twenty", "first"], ["first", "once"]]
+    trees = [parse_meaning(f"on({name})") for name in [*names, "d21", "d21", "a0"]]
+    units = MeaningUnits(trees)
+    bags = [dict.fromkeys(units.unit_ids(tree), 1.0) for tree in trees]
+    lexicon = Lexicon.learn(units, sentences, bags)
+    leaf = next(u for u, unit in enumerate(units.units) if unit.name == "d21")
+    assert [word for word, leaves in lexicon.calls.items() if leaf in leaves] == ["twenty first"]
+    assert [word for word in lexicon.calls if " " in word] == ["twenty first"]  # pairs that come once call nothing
+    assert leaf in lexicon.called(["the", "twenty", "first"])
+    assert leaf not in lexicon.called(["first", "twenty"]) | lexicon.called(["twenty"]) | lexicon.called(["first", "x"])
+
+
 def test_words_that_names_are_written_with():
     units = MeaningUnits([parse_meaning(f"go('{name}')") for name in ("san diego", "rome", "purple9")])
     lexicon = Lexicon(units, {}, [])

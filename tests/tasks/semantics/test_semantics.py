@@ -520,6 +520,13 @@ def test_data_that_do_not_fit(X, y, error, message):
     np.testing.assert_array_equal(parser.model_.symbols.weights, before)
 
 
+@pytest.mark.parametrize("meaning", ["f([b,c],a[1])", "(f a {b c})", ("f", ("g", "a"), "[b")], ids=str)
+def test_lists_in_brackets_are_named(meaning):
+    with pytest.warns(structsvm.AdviceWarning, match=r"sentence 1: '[\[{]b' is read as a constant. Lists in brackets"):
+        OspasParser().fit(["a", "b", "c"], ["f([a],{1})", meaning, meaning])
+    OspasParser().fit(["a"], ["f([a],{1},'[b',a[1])"])  # warnings are errors
+
+
 def test_odd_but_sound_data():
     parser = OspasParser().fit(
         ["ein wort", "x", "größe 漢字", "x x x"],

@@ -225,6 +225,7 @@ def test_names_in_columns():
             from_text(name)
 
 
+@pytest.mark.filterwarnings("ignore:all labels but '_' are tags of chunks")
 def test_the_command_line(tmp_path):
     known = hidden(0.5)
     known[3][0] = {LABELS[0], LABELS[1]}

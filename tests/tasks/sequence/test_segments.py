@@ -261,6 +261,7 @@ TWO = [[{"word": "a"}, {"word": "b"}], [{"word": "c"}]]
         ([[(1, 1, "X")], []], "sequence 0: the span .* is empty"),
         ([[(-1, 1, "X")], []], "sequence 0: the span .* is empty or outside"),
         ([[(0, 1, 7)], []], "sequence 0: the label of the span .* must be a string"),
+        ([[(0, 1, "X ")], []], r"sequence 0: the label of the span \(0, 1, 'X '\) begins or ends with a blank"),
         ([[(0, 1, "X"), "O"], []], "sequence 0: 'O' is no span"),
         ([[(0, 1, "X")]], "X has 2 sequences, y has 1"),
         ([["O", "I-X"], ["O"]], "sequence 0: its label 'I-X' at token 1, after 'O', breaks the scheme BIO"),

@@ -1,0 +1,113 @@
+"""Numbers that are written otherwise than they are meant, as 1845 is by "645pm" and 1990 by "90s".
+
+A reading is of words of one form, digits with the same letters or marks around and between them, and says what number
+they mean: the digits times `times`, and `plus` more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+from structsvm.structures.meaning_units import MeaningUnits, around
+
+# A reading holds for this share of the words of its form, and was met with so many numbers.
+SURE_READING, FEWEST_NUMBERS = 0.5, 3
+# Factors of digits.
+TIMES = 1, 10, 100, 1000
+# Digits of a number.
+MOST_DIGITS = 9
+ONE_NUMBER = re.compile(r"([^0-9]*)([0-9]+(?:[^\w\s][0-9]+)*)([^0-9]*)")
+
+
+class Form(NamedTuple):
+    """Form of a word with digits: their number, and the texts before, between and behind them."""
+
+    before: str
+    n_digits: int
+    between: str
+    after: str
+
+
+class Reading(NamedTuple):
+    """The number that digits mean: `times` themselves, and `plus`."""
+
+    times: int
+    plus: int
+
+
+# Per kind of names that are numbers: what words of some forms mean.
+Readings: TypeAlias = Mapping[int, Mapping[Form, Reading]]
+
+
+def form_of(word: str) -> tuple[Form, int] | None:
+    """The form of a word and its digits; None unless these stand together, single marks aside, and are not too many.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.meanings.readings import form_of
+    >>> form_of("6:45pm"), form_of("1a2")
+    ((Form(before='', n_digits=3, between=':', after='pm'), 645), None)
+    """
+    found = ONE_NUMBER.fullmatch(word)
+    if found is None:
+        return None
+    digits, marks = re.sub("[^0-9]", "", found[2]), re.sub("[0-9]", "", found[2])
+    if len(digits) > MOST_DIGITS:
+        return None
+    return Form(found[1].casefold(), len(digits), marks, found[3].casefold()), int(digits)
+
+
+def number_in(word: str, readings: Mapping[Form, Reading]) -> int | None:
+    """The number that a word means; None if there is no reading of its form."""
+    found = form_of(word) if readings else None
+    reading = None if found is None else readings.get(found[0])
+    return None if found is None or reading is None else reading.times * found[1] + reading.plus
+
+
+def numbers_of(units: MeaningUnits, kind: int) -> dict[int, int]:
+    """From the leaves of a kind to the numbers that they are; empty unless all are."""
+    trees = {leaf: units.units[leaf].tree for leaf in units.members[kind]}
+    texts = {leaf: tree if isinstance(tree, str) else tree[-1] for leaf, tree in trees.items()}
+    is_plain = all(len(text) <= MOST_DIGITS and text.isdecimal() and text == str(int(text)) for text in texts.values())
+    return {leaf: int(text) for leaf, text in texts.items()} if is_plain else {}
+
+
+def readings_of(
+    units: MeaningUnits, sentences: Iterable[Sequence[str]], bags: Iterable[Mapping[int, float]]
+) -> dict[int, dict[Form, Reading]]:
+    """Learn readings from sentences, and the shares of the units in their bags.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.meanings.readings import readings_of
+    >>> from structsvm.structures.meaning_units import MeaningUnits
+    >>> from structsvm.structures.meanings import parse_meaning
+    >>> units = MeaningUnits([parse_meaning(f"at(time({12 + k}00))") for k in range(1, 6)])
+    >>> bags = [{u: 1.0} for u, unit in enumerate(units.units) if unit.places is None]
+    >>> [*readings_of(units, [[f"{k}pm"] for k in range(1, 6)], bags).values()]
+    [{Form(before='', n_digits=1, between='', after='pm'): Reading(times=100, plus=1200)}]
+    """
+    numbers = {kind: found for kind in units.members if (found := numbers_of(units, kind))}
+    # Kinds with the same relation around their names are read alike.
+    group = {kind: around(units.units[units.members[kind][0]].tree) for kind in numbers}
+    of_leaf = {leaf: (group[kind], number) for kind, found in numbers.items() for leaf, number in found.items()}
+    n_met: Counter[Form] = Counter()
+    # By group, form and reading: how often each number is so said.
+    said: dict[tuple[tuple[str, ...], Form], dict[Reading, Counter[int]]]
+    said = defaultdict(lambda: defaultdict(Counter))
+    for words, bag in zip(sentences, bags, strict=True) if of_leaf else ():
+        forms = [found for word in words if (found := form_of(str(word))) is not None]
+        n_met.update(form for form, _ in forms)
+        for (name, number), (form, digits), times in product([of_leaf[u] for u in bag if u in of_leaf], forms, TIMES):
+            said[name, form][Reading(times, number - times * digits)][digits] += 1
+    found: dict[tuple[str, ...], dict[Form, Reading]] = defaultdict(dict)
+    for (name, form), of_form in said.items():
+        reading, counts = max(of_form.items(), key=lambda pair: (pair[1].total(), -pair[0].times, pair[0].plus))
+        is_sure = counts.total() >= SURE_READING * n_met[form] and len(counts) >= FEWEST_NUMBERS
+        if is_sure and not (reading == (1, 0) and form == ("", form.n_digits, "", "")):
+            found[name][form] = reading
+    return {kind: found[name] for kind, name in group.items() if name in found}
