@@ -292,6 +292,8 @@ class Search:
         Whether training on all examples may start, and starts, from the point that a part of them has reached.
     states : sequence of dict
         Per split, the state of the training with the best value, if it was left early, or the point that grows.
+    mean_weight : float
+        Of the examples that have some: C times so much is what counts.
     whole : Search or None
         The search of whole examples that these are parts of, by their groups: they are held out as the whole ones are.
     """
@@ -310,6 +312,8 @@ class Search:
     ) -> None:
         self.model, self.values = model, values
         self.part: Part | None = None
+        weight = examples.of_weight().weight
+        self.mean_weight = 1.0 if weight is None or not len(weight) else float(weight.mean())
         self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
@@ -369,7 +373,7 @@ class Search:
 
     def _first(self) -> float:
         """Where the path begins."""
-        scale = self.scale
+        scale = self.scale * self.mean_weight
         return self.lowest / scale if 0.0 < scale < np.inf else self.lowest
 
     def _finish(self, monitor: Monitor) -> None:

@@ -221,6 +221,17 @@ def test_the_choice_does_not_depend_on_units(factor):
         assert score <= one.validation_["score"].min() + near
 
 
+@pytest.mark.parametrize("name", ["sequence", "loss of sequences", "log loss", "taxonomy", "larank", "lasvm", "ambiguous"])
+def test_a_factor_of_all_weights_divides_c(name):
+    """Where the path began at the same values for all, weights that sum to 1 were trained with far too small ones."""
+    case = CHOICES[name]
+    once, scaled = (
+        case.make().fit(case.X, case.y, sample_weight=np.full(len(case.X), factor)) for factor in (1.0, 1e-4)
+    )
+    assert once.validation_["C"][0] == pytest.approx(1e-4 * scaled.validation_["C"][0])
+    assert 0.3 <= 1e-4 * scaled.C_ / once.C_ <= 3.4  # scores are rounded: a tie may have another end
+
+
 def test_examples_without_weight_are_not_there():
     weight = np.ones(400)
     weight[::4] = 0.0
