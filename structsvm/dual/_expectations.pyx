@@ -358,6 +358,7 @@ cdef class ExpectationState(WeightState):
             self.shrink(before)
         elif not self.drifts:
             self.settle()
+        self.average_from = self.n_visits
         return True
 
     cdef int shrink(self, C_before) except -1:
