@@ -441,7 +441,7 @@ def test_the_gap_seen_is_that_of_each_examples_last_visit():
 @pytest.mark.parametrize("n_labels", [2, 9, 20])
 @pytest.mark.parametrize("n_long", [40, 66_000], ids=["short", "long"])
 def test_later_visits_of_a_sequence_move_the_weights_as_its_moments_say(n_long, n_labels, has_values):
-    """Which rows of weights its tokens share is noted at the first visit."""
+    """The rows that its tokens share are noted at the first visit."""
     rng, n_features, offsets = np.random.default_rng(0), 70_000, np.cumsum([0, n_long, 1, 7])
     n = offsets[-1]
     indices = np.stack([rng.integers(0, 5, n), 5 + np.arange(n) % 66_000], axis=1).ravel().astype(np.int32)

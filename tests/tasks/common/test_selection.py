@@ -221,7 +221,9 @@ def test_the_choice_does_not_depend_on_units(factor):
         assert score <= one.validation_["score"].min() + near
 
 
-@pytest.mark.parametrize("name", ["sequence", "loss of sequences", "log loss", "taxonomy", "larank", "lasvm", "ambiguous"])
+@pytest.mark.parametrize(
+    "name", ["sequence", "loss of sequences", "log loss", "taxonomy", "larank", "lasvm", "ambiguous"]
+)
 def test_a_factor_of_all_weights_divides_c(name):
     """Where the path began at the same values for all, weights that sum to 1 were trained with far too small ones."""
     case = CHOICES[name]
