@@ -118,3 +118,9 @@ def test_a_choice_at_the_edge_is_said_once(monkeypatch):
         with pytest.warns(match="at the edge") as said:
             labeler(n_jobs=n_jobs).fit(X, y)
         assert len(said) == 1
+
+
+def test_a_random_state_draws_the_same_seeds_with_threads():
+    """The margin may be ready to begin before the log loss."""
+    alone, together = (labeler(n_jobs=n).set_params(random_state=np.random.RandomState(0)).fit(X, y) for n in (1, 2))
+    assert_same(alone, together)
