@@ -24,6 +24,7 @@ from structsvm.tasks.common.solver import is_log
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from structsvm.arrays import Integers
     from structsvm.progress import Monitor
     from structsvm.tasks.common.examples import Examples
     from structsvm.tasks.common.model import TaskModel
@@ -120,7 +121,7 @@ class SumSearch(LossSearch):
         first = self.first_search
         chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)] for part in first.parts]
         model, examples, rows = first.model.narrowed(first.examples.take(np.concatenate(chosen)))
-        places = np.split(np.arange(len(examples)), np.cumsum([len(one) for one in chosen])[:-1])
+        places: list[Integers] = np.split(np.arange(len(examples)), np.cumsum([len(one) for one in chosen])[:-1])
         if rows is None:
             examples, places = first.examples, chosen
         problem, weight = model.bind(examples, first.solver)
