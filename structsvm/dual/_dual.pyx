@@ -24,7 +24,7 @@ import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
 from structsvm._prefetch cimport in_large_pages, prefetch
-from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem, Target
+from structsvm._problem cimport PENALTY_HARD, PENALTY_LINEAR, PENALTY_QUADRATIC, Cut, Problem, Target
 from structsvm._random cimport Random, random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm.dual._weights cimport (
@@ -710,13 +710,14 @@ cdef class DualState(WeightState):
         if self.averaging == AVERAGE_NONE:
             return 0
         self.problem.sections.enter()
-        for i in range(self.problem.n_samples):
-            for k in range(self.sets[i].n):
-                if self.sets[i].cuts[k].drift != 0.0:
-                    self.problem.c_add(i, &self.sets[i].cuts[k], self.sets[i].cuts[k].drift, self.u)
-                    self.sets[i].cuts[k].drift = 0.0
-                    poll(<int64_t>self.problem.c_cost(i))
-            self.problem.sections.visited(i)
+        with nogil:
+            for i in range(self.n_sets):
+                for k in range(self.sets[i].n):
+                    if self.sets[i].cuts[k].drift != 0.0:
+                        self.problem.c_add(i, &self.sets[i].cuts[k], self.sets[i].cuts[k].drift, self.u)
+                        self.sets[i].cuts[k].drift = 0.0
+                        poll(<int64_t>self.problem.c_cost(i))
+                self.problem.sections.visited(i)
         return 0
 
     def restart_average(self):
@@ -726,9 +727,10 @@ cdef class DualState(WeightState):
         else:
             self.average, self.average_sum = None, zeros(len(self.weights), self.weights.dtype)
             self.u, self.average_from = array_data(self.average_sum), self.n_visits
-        for i in range(self.problem.n_samples):
-            for k in range(self.sets[i].n):
-                self.sets[i].cuts[k].drift = 0.0
+        with nogil:
+            for i in range(self.n_sets):
+                for k in range(self.sets[i].n):
+                    self.sets[i].cuts[k].drift = 0.0
 
     def averaged(self):
         if self.average is not None:
@@ -784,7 +786,8 @@ cdef class DualState(WeightState):
                 origin = 0.0 if base is None else base[self.signs[k]]
                 self.mu[k] = max(-(exact[self.signs[k]] + origin), 0.0)
                 exact[self.signs[k]] = max(exact[self.signs[k]], 0.0 - origin)
-            add_products(exact, exact, squares)
+            with nogil:
+                add_products(exact, exact, squares)
             if low + size >= n:
                 break
             self.weights[low:low + size] = sums
@@ -915,20 +918,22 @@ cdef class DualState(WeightState):
         cdef float64_t[:, ::1] numbers = np.empty((self.n_cuts, 3))
         cdef int64_t[::1] idle = np.empty(self.n_cuts, dtype=np.int64)
         cdef int32_t[::1] words
-        for i in range(self.problem.n_samples):
-            s = &self.sets[i]
-            for k in range(s.n):
-                example[c] = i
-                bounds[c + 1] = bounds[c] + s.cuts[k].n_words
-                numbers[c, 0], numbers[c, 1], numbers[c, 2] = s.cuts[k].alpha, s.cuts[k].b, s.cuts[k].scale
-                idle[c] = s.cuts[k].idle
-                c += 1
+        with nogil:
+            for i in range(self.n_sets):
+                s = &self.sets[i]
+                for k in range(s.n):
+                    example[c] = i
+                    bounds[c + 1] = bounds[c] + s.cuts[k].n_words
+                    numbers[c, 0], numbers[c, 1], numbers[c, 2] = s.cuts[k].alpha, s.cuts[k].b, s.cuts[k].scale
+                    idle[c] = s.cuts[k].idle
+                    c += 1
         words = np.empty(bounds[self.n_cuts], dtype=np.int32)
-        for i in range(self.problem.n_samples):
-            s = &self.sets[i]
-            for k in range(s.n):
-                memcpy(&words[0] + at, s.cuts[k].words, s.cuts[k].n_words * sizeof(int32_t))
-                at += s.cuts[k].n_words
+        with nogil:
+            for i in range(self.n_sets):
+                s = &self.sets[i]
+                for k in range(s.n):
+                    memcpy(&words[0] + at, s.cuts[k].words, s.cuts[k].n_words * sizeof(int32_t))
+                    at += s.cuts[k].n_words
         state.update(
             cut_example=np.asarray(example), cut_bounds=np.asarray(bounds),
             cut_numbers=np.asarray(numbers), cut_words=np.asarray(words),
@@ -995,27 +1000,48 @@ cdef class DualState(WeightState):
         self.cost = state["cost"][0]
         self.clear()
         try:
-            for c in range(n_cuts):
-                i = example[c]
-                alpha = numbers[c, 0]
-                if total[i] > box_of(&self.sets[i]) * (1.0 + 1e-9):
-                    alpha *= box_of(&self.sets[i]) / total[i]
-                if alpha == 0.0 and (self.patience == 0 or box_of(&self.sets[i]) == 0.0):
-                    continue
-                cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
-                cut.n_words = bounds[c + 1] - bounds[c]
-                cut.words = first + bounds[c]
-                k = self.find(i, &cut)
-                if k == NOTHING:
-                    k = self.insert(i, &cut)
-                self.sets[i].cuts[k].alpha += alpha
-                self.sets[i].cuts[k].idle = idle[c]
-                look()
+            with nogil:
+                for c in range(n_cuts):
+                    i = example[c]
+                    alpha = numbers[c, 0]
+                    if total[i] > box_of(&self.sets[i]) * (1.0 + 1e-9):
+                        alpha *= box_of(&self.sets[i]) / total[i]
+                    if alpha == 0.0 and (self.patience == 0 or box_of(&self.sets[i]) == 0.0):
+                        continue
+                    cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
+                    cut.n_words = bounds[c + 1] - bounds[c]
+                    cut.words = first + bounds[c]
+                    k = self.find(i, &cut)
+                    if k == NOTHING:
+                        k = self.insert(i, &cut)
+                    self.sets[i].cuts[k].alpha += alpha
+                    self.sets[i].cuts[k].idle = idle[c]
+                    poll(<int64_t>self.problem.c_cost(i))
             self.put_in_order()
         except BaseException:   # Ctrl-C, or no memory: none is left rather than some
             self.clear()
             self.put_in_order()
             raise
+
+    def reweigh(self, const float64_t[::1] C not None):
+        """Go on with larger weights of linear slacks: alpha, w and the dual stay as they are. False for others.
+
+        The state must be settled, as after a pass.
+        """
+        cdef Py_ssize_t i
+        weight = np.array(C)
+        if (self.problem.penalty != PENALTY_LINEAR or self.patience > 0 or self.is_lent or self.recompleted.shape[0] > 0
+                or not (weight >= np.asarray(self.weight)).all()):
+            return False
+        self.problem.lend(self.weights)
+        self.weight = weight
+        for i in range(self.n_sets):
+            self.set_bound(i)
+            self.add_up(i)
+        if self.average is not None:
+            self.restart_average()
+        self.average_from = self.n_visits
+        return True
 
     cdef int put_in_order(self) except -1:
         """`settle`, but for weights that belong to others."""

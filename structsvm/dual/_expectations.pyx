@@ -346,6 +346,21 @@ cdef class ExpectationState(WeightState):
         elif not self.drifts:
             self.settle()
 
+    def reweigh(self, const float64_t[::1] C not None):
+        """Go on with other weights of the losses, as a copy of the state would that has them; False with the 1-norm."""
+        if self.l1 > 0.0:
+            return False
+        before, self.C = np.asarray(self.C), C
+        self.problem.lend(self.weights)
+        if self.is_lent:
+            self.moments, self.is_lent = copied(np.asarray(self.moments)), False
+        if not np.array_equal(before, C):
+            self.shrink(before)
+        elif not self.drifts:
+            self.settle()
+        self.average_from = self.n_visits
+        return True
+
     cdef int shrink(self, C_before) except -1:
         """Mix each p_i, of a run with another C, with the true output, so that w hardly moves if C has grown.
 

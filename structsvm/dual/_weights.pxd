@@ -10,8 +10,8 @@ cdef enum Averaging:
 
 
 # The sum of a[k] b[k] in one fixed order: a BLAS may use threads, and then the last bits depend on their number.
-cdef void add_products(const double[::1] a, const double[::1] b, double* lanes) noexcept
-cdef double sum_of_lanes(const double* lanes) noexcept
+cdef void add_products(const double[::1] a, const double[::1] b, double* lanes) noexcept nogil
+cdef double sum_of_lanes(const double* lanes) noexcept nogil
 cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept
 
 # Raise the error of example i whose scores are not numbers.

@@ -29,7 +29,7 @@ cdef Py_ssize_t CACHE_LINE = 64     # bytes
 AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
 
 
-cdef void add_products(const float64_t[::1] a, const float64_t[::1] b, double* lanes) noexcept:
+cdef void add_products(const float64_t[::1] a, const float64_t[::1] b, double* lanes) noexcept nogil:
     """Add to eight sums that do not wait for each other, and to one of the rest.
 
     If pieces of long vectors have a multiple of eight numbers, all but the last, the sums are those of the whole.
@@ -42,7 +42,7 @@ cdef void add_products(const float64_t[::1] a, const float64_t[::1] b, double* l
         lanes[8] += a[k] * b[k]
 
 
-cdef double sum_of_lanes(const double* lanes) noexcept:
+cdef double sum_of_lanes(const double* lanes) noexcept nogil:
     cdef double total = lanes[8]
     cdef Py_ssize_t lane
     for lane in range(8):
@@ -52,18 +52,20 @@ cdef double sum_of_lanes(const double* lanes) noexcept:
 
 cdef double sum_of_products(const float64_t[::1] a, const float64_t[::1] b) noexcept:
     cdef double[9] lanes = [0.0] * 9
-    add_products(a, b, lanes)
+    with nogil:
+        add_products(a, b, lanes)
     return sum_of_lanes(lanes)
 
 
-cdef double squared_distance(const real* w, const float64_t* base, Py_ssize_t n) except -1.0:
+cdef double squared_distance(const real* w, const float64_t* base, Py_ssize_t n) except -1.0 nogil:
     """|w - base|^2 in float64, in the order of `add_products` in each piece; base NULL: 0."""
-    cdef Py_ssize_t start, stop, k, lane
+    cdef Py_ssize_t start = 0, stop, k, lane
     cdef double[9] lanes
     cdef double x, total = 0.0
-    for start in range(0, n, PIECE):
+    while start < n:
         stop = min(start + PIECE, n)
-        lanes = [0.0] * 9
+        for lane in range(9):
+            lanes[lane] = 0.0
         for k in range(start, stop - 7, 8):
             for lane in range(8):
                 x = w[k + lane] if base == NULL else w[k + lane] - base[k + lane]
@@ -73,6 +75,7 @@ cdef double squared_distance(const real* w, const float64_t* base, Py_ssize_t n)
             lanes[8] += x * x
         total += sum_of_lanes(lanes)
         poll(4 * PIECE)
+        start = stop
     return total
 
 
@@ -83,13 +86,18 @@ def half_norm(weights, base=None):
     cdef const float64_t[::1] full
     cdef Py_ssize_t n = len(weights)
     cdef const float64_t* start = NULL if base is None or n == 0 else &origin[0]
+    cdef double square
     if n == 0:
         return 0.0
     if weights.dtype == np.float32:
         single = weights
-        return 0.5 * squared_distance(&single[0], start, n)
-    full = weights
-    return 0.5 * squared_distance(&full[0], start, n)
+        with nogil:
+            square = squared_distance(&single[0], start, n)
+    else:
+        full = weights
+        with nogil:
+            square = squared_distance(&full[0], start, n)
+    return 0.5 * square
 
 
 cdef double sum_up_at(const int64_t* where, real* values, const int64_t* bounds, int64_t* at, Py_ssize_t n_vectors,
@@ -399,6 +407,10 @@ cdef class WeightState(State):
         self.project()
         if adapt and "average_sum" not in state:
             self.average_from = self.n_visits
+
+    def reweigh(self, C):
+        """Go on with other weights of the examples' losses; False, and nothing is changed, where it cannot."""
+        return False
 
 
 def fitting(state, name, like):

@@ -104,16 +104,17 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
 
 
 @contextmanager
-def beside(call: Callable[[], T], n_threads: int) -> Iterator[Callable[[], T]]:
-    """A function that returns the result of `call`, made in a thread beside the body; stopped if the body does not ask.
+def beside(n_threads: int) -> Iterator[Callable[[Callable[[], T]], Callable[[], T]]]:
+    """A function that lets calls be made one after the other in a thread beside the body, and returns one per result.
 
-    With one thread it is made once the body asks.
+    A call whose result the body does not ask for is stopped at its end. With one thread a call is made once its result
+    is asked for.
     """
     if n_threads == 1:
-        yield call
+        yield lambda call: call
         return
     with _workers(1, wait=True) as submit:
-        yield submit(lambda _: call(), None).result
+        yield lambda call: submit(lambda _: call(), None).result
 
 
 def parallel_stream(function: Any, parts: Any, n_threads: int) -> Any:

@@ -137,8 +137,15 @@ class LikelihoodRun(DualRun):
         return super().weights if found is None else found
 
     def follow(self, before: Any) -> None:
-        super().follow(before)
+        if not self.goes_on_from(before):
+            super().follow(before)
+        self._forget_shares(before.C)
         self.before = before.polished
+
+    def _forget_shares(self, C: NDArray[np.float64]) -> None:
+        """Shares of the gap under another C say nothing: the next pass visits each example once."""
+        if not np.array_equal(C, self.C):
+            self.schedule.set_state(np.zeros(self.schedule.n_samples))
 
     def get_point(self) -> dict[str, AnyArray]:
         return self.get_state()
@@ -197,9 +204,8 @@ class LikelihoodRun(DualRun):
 
     def restore(self, arrays: dict[str, CheckedArray], *, adapt: bool) -> None:
         super().restore(arrays, adapt=adapt)
-        if adapt and not np.array_equal(arrays["C"], self.C):
-            # Shares of the gap under another C say nothing: the next pass visits each example once.
-            self.schedule.set_state(np.zeros(self.schedule.n_samples))
+        if adapt:
+            self._forget_shares(arrays["C"])
 
 
 class MarginalRun(LikelihoodRun):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -331,6 +332,8 @@ STATES["weights"] = counters(4) | {
 class WeightRun(Run):
     """A run on explicit weights."""
 
+    lends = False  # whether `weights` are those of the state, which the next pass changes
+
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:
         super().__init__(solver, problem, state, schedule, C=C)
         self.use_average = solver.average
@@ -343,7 +346,7 @@ class WeightRun(Run):
         """
         if self.use_average:
             return self.state.averaged()
-        return self.state.weights if self.status == "interrupted" else copied(self.state.weights)
+        return self.state.weights if self.lends or self.status == "interrupted" else copied(self.state.weights)
 
     def resume(self) -> None:
         if self.status == "interrupted":
@@ -379,6 +382,24 @@ class DualRun(WeightRun):
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, rounds: Any, *, C: Any) -> None:
         super().__init__(solver, problem, state, schedule, C=C)
         self.rounds = rounds
+
+    def follow(self, before: Any) -> None:
+        if type(self) is not DualRun or not self.goes_on_from(before):
+            super().follow(before)
+
+    def goes_on_from(self, before: Any) -> bool:
+        """Go on with the state of a run on the same problem, as `follow` would with a copy; False if it cannot."""
+        state = before.state
+        if type(state) is not type(self.state) or state.problem is not self.state.problem:
+            return False
+        if not (self.solver.deterministic and state.reweigh(self.C)):
+            return False
+        self.state, self.schedule = state, self.solver.schedule_of(state, self.rounds, self.C)
+        with suppress(ValueError):  # another schedule starts with nothing due
+            self.schedule.set_state(before.schedule.get_state())
+        self.n_iter, self.seconds, self.history = before.n_iter, before.seconds, before.history
+        self.primal, self.dual = np.nan, state.dual
+        return True
 
     def state_sizes(self) -> dict[str, int]:
         return super().state_sizes() | {"examples": self.state.problem.n_samples}  # 1 of one_slack

@@ -90,7 +90,8 @@ cdef class LabelProblem(Problem):
     cdef float[::1] rows
     cdef Py_ssize_t n_spread
     cdef const int32_t* row_features    # the features of the rows
-    cdef int32_t[::1] places            # with each entry of the tokens its row, once its sequence was spread; or empty
+    cdef int32_t[::1] places            # the rows of the tokens' entries, once their sequence was spread; or empty
+    cdef int32_t[::1] scratch
     cdef int32_t[::1] distinct          # the features of the rows of each sequence, where its entries stand
     cdef int32_t[::1] n_distinct        # their number; -1: the sequence was not spread yet
     cdef int32_t[::1] pair_slot         # the same for conjoined attributes
@@ -105,4 +106,5 @@ cdef class LabelProblem(Problem):
     cdef void add_rows(self, Py_ssize_t i, const float* rows, const int32_t* row_of) noexcept nogil
     cdef double mean_weight(self, Py_ssize_t i) noexcept nogil
     cdef int make_room(self, Py_ssize_t pair_size) except -1
+    cdef bint is_short(self, Py_ssize_t T, Py_ssize_t n_rows) noexcept nogil
     cdef int spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil

@@ -32,11 +32,15 @@ cdef extern from "labels.h" nogil:
                           float* rows) noexcept nogil
         void (*spread_again)(const int64_t* indptr, const int32_t* places, const float* values, int64_t T,
                              int64_t stride, const float* moments, int64_t n, float* rows) noexcept nogil
+        void (*note)(const int64_t* indptr, int64_t T, int64_t n, int32_t* places, int32_t* scratch) noexcept nogil
+        void (*spread_noted)(const int32_t* noted, int64_t n, int64_t n_entries, int64_t stride, const float* moments,
+                             float* rows) noexcept nogil
         double (*dot)(const float* a, const float* b, int64_t n) noexcept nogil
         void (*add_rows)(float* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
                          float coef) noexcept nogil
         void (*accumulate)(double* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
                            const float* values, int64_t T, const float* moments, double coef) noexcept nogil
+    int LABELS_SHORT
     const labels_kernels* labels_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const labels_kernels* KERNELS = labels_kernels_of(kernel_set(), poll)
@@ -447,7 +451,8 @@ cdef class LabelProblem(Problem):
     cdef int make_room(self, Py_ssize_t pair_size) except -1:
         """The scratch of `spread_moments`; `pair_size`: of a conjoined attribute."""
         tokens = self.chain.tokens
-        most = min(self.chain.n_emission, np.diff(tokens.indptr[tokens.offsets]).max(initial=1))
+        longest = np.diff(tokens.indptr[tokens.offsets]).max(initial=1)
+        most = min(self.chain.n_emission, longest)
         self.features = np.empty(most, dtype=np.int32)
         self.rows = np.empty(most * self.chain.stride, dtype=np.float32)
         if self.chain.n_bigrams > 0:
@@ -459,12 +464,18 @@ cdef class LabelProblem(Problem):
         if size <= MOST_PLACES and self.sections.bounds is None:
             self.places, self.distinct = np.empty(size + 1, dtype=np.int32), np.empty(size + 1, dtype=np.int32)
             self.n_distinct = np.full(self.n_samples, -1, dtype=np.int32)
+            self.scratch = np.empty(longest, dtype=np.int32)
         self.slot = np.full(self.chain.n_emission, -1, dtype=np.int32)
         return 0
+
+    cdef bint is_short(self, Py_ssize_t T, Py_ssize_t n_rows) noexcept nogil:
+        """Whether entries of T tokens, with so many rows, are noted as `spread_noted` takes them."""
+        return self.chain.values == NULL and T <= LABELS_SHORT and n_rows <= LABELS_SHORT
 
     cdef int spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil:
         """The emission part of F_i(m) as rows of distinct features, and that of conjoined attributes."""
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
+        cdef const int64_t* indptr = self.chain.indptr + first
         cdef Conjoined more = self.chain.conjoined(i)
         cdef int32_t* places = NULL
         cdef int32_t* features
@@ -474,18 +485,22 @@ cdef class LabelProblem(Problem):
         features = &self.features[0]
         if self.places.shape[0] > 0:
             places = &self.places[0]
-            features = &self.distinct[self.chain.indptr[first]]
+            features = &self.distinct[indptr[0]]
         self.row_features = features
         if places != NULL and self.n_distinct[i] >= 0:
             self.n_spread = self.n_distinct[i]
-            KERNELS.spread_again(self.chain.indptr + first, places, self.chain.values, T, stride, m, self.n_spread,
-                                 &self.rows[0])
+            if self.is_short(T, self.n_spread):
+                KERNELS.spread_noted(places + indptr[0], self.n_spread, indptr[T] - indptr[0], stride, m, &self.rows[0])
+            else:
+                KERNELS.spread_again(indptr, places, self.chain.values, T, stride, m, self.n_spread, &self.rows[0])
         else:
             self.n_spread = KERNELS.spread(
-                self.chain.indptr + first, self.chain.indices, self.chain.values, T, stride, m, &self.slot[0],
-                features, places, &self.rows[0])
+                indptr, self.chain.indices, self.chain.values, T, stride, m, &self.slot[0], features, places,
+                &self.rows[0])
             if places != NULL:
                 self.n_distinct[i] = <int32_t>self.n_spread
+                if self.is_short(T, self.n_spread):
+                    KERNELS.note(indptr, T, self.n_spread, places, &self.scratch[0])
         if self.chain.n_bigrams > 0:
             self.n_pairs_spread = KERNELS.spread(
                 more.indptr, more.indices, more.values, more.n, more.size, m + (T + self.chain.n_edges) * stride,

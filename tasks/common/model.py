@@ -278,7 +278,7 @@ class TaskModel(ABC, Generic[E]):
         model.oracle, inputs, rows = self.oracle.touched(examples.inputs)
         if not len(rows):  # the features have no weights
             return self, examples, None
-        model.weights = self.weights.reshape(-1, model.oracle.n_features // len(rows))[rows].ravel()
+        model.weights = rows_of(self.weights, rows, model.oracle.n_features)
         return model, examples.with_inputs(inputs), rows
 
     def set_weights_from(self, run: Any) -> None:
@@ -564,6 +564,11 @@ class TaskModel(ABC, Generic[E]):
                 raise ValueError("a state of one part of a sum alone")
             model.check()
         return model
+
+
+def rows_of(weights: Floats, rows: Integers, n_features: int) -> Floats:
+    """Some rows of weights, flat: those of an oracle with so many features."""
+    return weights.reshape(-1, n_features // len(rows))[rows].ravel()
 
 
 # The arrays of a training state that are vectors of weights.

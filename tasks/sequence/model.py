@@ -247,7 +247,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
         if not self._may_be_sparse(examples) or isinstance(usual, RivalSearch):
             return usual
         sparse = solver_of(self.params | {"solver": RIVAL}, "log")
-        return RivalSearch(usual, SparseSearch(self.with_loss("log"), examples, sparse), (USUAL_SOLVER, RIVAL))
+        rival = SparseSearch(self.with_loss("log"), examples, sparse)
+        return RivalSearch(usual, rival, (USUAL_SOLVER, RIVAL), solver.n_jobs)
 
     def _may_be_sparse(self, examples: LabeledSequences) -> bool:
         """Whether training with the 1-norm is tried beside the usual one, see `RIVAL`."""

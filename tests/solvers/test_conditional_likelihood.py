@@ -9,6 +9,7 @@ from python_oracles import Logistic, Multiclass
 from scipy.optimize import minimize
 
 from structsvm import ConvergenceWarning, OracleError, StructuredSVM
+from structsvm.features.tokens import Tokens
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -434,3 +435,27 @@ def test_the_gap_seen_is_that_of_each_examples_last_visit():
     visits = run.schedule.get_state()
     assert len(visits) == 50 and run.gap_seen == pytest.approx(visits.sum() / (run.dual + visits.sum()))
     assert run.gap_seen > 0.5 * run.remaining
+
+
+@pytest.mark.parametrize("has_values", [False, True])
+@pytest.mark.parametrize("n_labels", [2, 9, 20])
+@pytest.mark.parametrize("n_long", [40, 66_000], ids=["short", "long"])
+def test_later_visits_of_a_sequence_move_the_weights_as_its_moments_say(n_long, n_labels, has_values):
+    """The rows that its tokens share are noted at the first visit."""
+    rng, n_features, offsets = np.random.default_rng(0), 70_000, np.cumsum([0, n_long, 1, 7])
+    n = offsets[-1]
+    indices = np.stack([rng.integers(0, 5, n), 5 + np.arange(n) % 66_000], axis=1).ravel().astype(np.int32)
+    indptr = 2 * np.arange(n + 1)
+    values = rng.normal(size=len(indices)).astype(np.float32) if has_values else None
+    tokens = Tokens(offsets, indptr, indices, values, n_features)
+    labels = rng.integers(0, n_labels, n).astype(np.int32)
+    oracle = ViterbiOracle(n_labels, n_features, loss="log")
+    run = ConditionalLikelihood(0.01, sampling="uniform", random_state=0).start(
+        oracle.bind(tokens, labels, **ConditionalLikelihood().formulation())
+    )
+    for _ in range(3):
+        advance(run)
+    weights = run.weights.copy()
+    assert run.state.drifts and weights.any()
+    rounding = 1e-4 if n_long < 1000 else 1e-2  # sums of many floats
+    np.testing.assert_allclose(weights, run.state.exact()[0], atol=rounding * np.abs(weights).max())

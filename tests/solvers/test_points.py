@@ -1,4 +1,4 @@
-"""Runs that start from the point that a run on a part of the examples has reached."""
+"""Runs that start from the point that a run on a part of the examples, or with another C, has reached."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import pytest
 from structsvm import LaRank
 from structsvm.datasets import make_sequences
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.solvers import ConditionalLikelihood
+from structsvm.solvers import ConditionalLikelihood, CuttingPlane
+from structsvm.solvers.run import Run
 
 X, y = make_sequences(40, n_labels=4, n_words=30, mean_length=6.0, random_state=0)
 WORDS = sorted({word for x in X for word in x})
@@ -93,3 +94,69 @@ def test_a_point_of_other_examples_is_refused(rows, error):
     with pytest.raises(ValueError, match=error):
         whole.start_from(point, rows)
     assert whole.state.n_cuts == 0
+
+
+@pytest.mark.parametrize("passes", [1, 3, 8])
+@pytest.mark.parametrize(
+    ("solver", "params", "C"),
+    [
+        (LaRank, {}, 2.0),
+        (LaRank, {}, 0.5),
+        (LaRank, {}, 0.2),
+        (LaRank, {"average": False, "schedule": "adaptive"}, 3.0),
+        (ConditionalLikelihood, {}, 2.0),
+        (ConditionalLikelihood, {}, 0.1),
+    ],
+)
+def test_a_state_goes_on_with_another_C_as_its_copy_would(solver, params, C, passes):
+    problem, weight = problem_of(solver, ROWS), np.linspace(0.5, 1.5, len(ROWS))
+    runs = []
+    for follow in (solver.run_type.follow, Run.follow):
+        before = trained(solver(C=0.5, random_state=0, **params).start(problem, sample_weight=weight), passes)
+        before.get_state()  # as a search keeps it
+        run = solver(C=C, random_state=0, **params).start(problem, sample_weight=weight)
+        follow(run, before)
+        grows = solver is ConditionalLikelihood or C >= 0.5
+        assert (run.state is before.state) == (grows and follow is not Run.follow)
+        runs.append(run)
+    for _ in range(3):
+        one, other = (run.get_state() for run in runs)
+        assert one.keys() == other.keys()
+        for name in one:
+            if name not in ("run", "history_seconds"):  # seconds
+                np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+        np.testing.assert_array_equal(one["run"][[0, 2, 3]], other["run"][[0, 2, 3]])
+        for run in runs:
+            trained(run, 1)
+
+
+def test_what_a_search_keeps_of_a_state_stays_as_it_was():
+    problem = problem_of(ConditionalLikelihood, ROWS)
+    before = trained(ConditionalLikelihood(C=0.5, random_state=0).start(problem), 3)
+    kept = before.get_state()
+    copies = {name: np.array(array) for name, array in kept.items()}
+    run = ConditionalLikelihood(C=2.0, random_state=0).start(problem)
+    run.follow(before)
+    trained(run, 2)
+    assert run.state is before.state
+    for name, array in copies.items():
+        np.testing.assert_array_equal(kept[name], array, err_msg=name)
+
+
+def test_states_of_other_problems_and_penalties_are_copied():
+    solver = LaRank(C=2.0, penalty="quadratic", random_state=0)
+    labels = sorted({label for labels in y for label in labels})
+    data = [rows_of(x) for x in X], [[labels.index(label) for label in one] for one in y]
+    problem = ViterbiOracle(len(labels), len(WORDS)).bind(*data, **solver.formulation())
+    before = trained(LaRank(C=0.5, penalty="quadratic", random_state=0).start(problem), 2)
+    run = solver.start(problem)
+    run.follow(before)
+    assert run.state is not before.state and run.state.n_cuts == before.state.n_cuts
+    before = trained(LaRank(C=0.5, random_state=0).start(problem_of(LaRank, ROWS)), 2)
+    run = LaRank(C=2.0, random_state=0).start(problem_of(LaRank, ROWS))
+    run.follow(before)
+    assert run.state is not before.state
+    before = trained(CuttingPlane(C=0.5, random_state=0).start(problem_of(LaRank, ROWS)), 2)
+    run = CuttingPlane(C=2.0, random_state=0).start(before.problem)
+    run.follow(before)
+    assert run.state is not before.state

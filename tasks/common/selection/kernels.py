@@ -247,7 +247,7 @@ class KernelSearch(Search):
     def choose_on(self, held_out: Any, monitor: Monitor) -> Choice:
         self.monitor = monitor
         self._begin(held_out[0])
-        scale = self.scale
+        scale = self.scale * self.mean_weight
         first = half_decades(2.0 / scale) if 0.0 < scale < np.inf else 0
         for j in FIRST if self.values is None else (0,):
             self._try(0, first + j)

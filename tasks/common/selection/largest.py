@@ -59,8 +59,7 @@ class LargestSearch(Search):
         return self.choice.C == last.C and (self.choice.is_at_edge or self._is_blank(last))
 
     def _first(self) -> float:
-        weight = self.examples.of_weight().weight
-        return ABOVE * super()._first() / (1.0 if weight is None else float(weight.mean()))
+        return ABOVE * super()._first()
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Monitor) -> Row:
         row = super().tried(parts, C, monitor)

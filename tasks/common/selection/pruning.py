@@ -41,9 +41,10 @@ def least_weight(held_out: Sequence[tuple[Any, Any]], most_changed: float = MOST
     most_changed : float
         Outputs that may change, as a share of the chunks or tokens that the metric counts.
     """
+    top = max(float(np.abs(model.weights).max(initial=0.0)) for model, _ in held_out)
+    held_out = [model.narrowed(examples)[:2] for model, examples in held_out]  # other weights are not felt
     before = [model.outputs_of(examples) for model, examples in held_out]
     n_units = sum(n_counted(model.held_out_scores(examples)) for model, examples in held_out)
-    top = max(float(np.abs(model.weights).max(initial=0.0)) for model, _ in held_out)
 
     def is_felt(size: float) -> bool:
         changed = 0

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,8 @@ LEAST_GAIN, MOST_OF_MARGIN, MOST_OF_LIKELIHOOD, MOST_OF_BATCH = 0.05, 6, 12, 100
 # The next value of a likelihood is tried after so many passes at least, once one of them no longer changes the held-out
 # score by more than noise: larger values need more of them, and fewer would favour small ones.
 LEAST_PASSES = 3
+# Parts that are held out in turn where one of them leaves doubt.
+TURNS = 3
 
 
 # Prefix of the arrays of points in a checkpoint, and the name of their rows.
@@ -154,6 +156,7 @@ class Part:
     held_out: Integers
     races = False  # whether trainings are left early
     scores: list[Held]  # then: after each pass but the first ones, which end no training
+    is_scored = False  # whether the last of them is that of the model
 
     def __init__(self, model: TaskModel, examples: Examples, held_out: NDArray[np.bool_], solver: Solver) -> None:
         self.rows, self.held_out = np.flatnonzero(~held_out), np.flatnonzero(held_out)
@@ -185,11 +188,13 @@ class Part:
 
     def finish(self, solver: Solver, state: dict[str, NDArray[Any]], monitor: Monitor) -> None:
         """Train with the C of a state, from where it was left, until a pass gains little."""
-        self.run, self.races = solver.start(self.problem, sample_weight=self.weight, base=self.base), False
-        self.run.set_state(state)
+        run = solver.start(self.problem, sample_weight=self.weight, base=self.base)
+        run.set_state(state)
+        self.run, self.races, self.is_scored = run, False, False  # only now, as in `train`
         if self.run.gap_seen > LEAST_GAIN:
             self._train(self.most_passes(solver, is_first=False), monitor)
-        self.model.set_weights_from(self.run)
+        else:
+            self.model.set_weights_from(self.run)
 
     def _train(self, most: int, monitor: Monitor) -> int:
         """Make passes until they are enough; returns their number."""
@@ -201,10 +206,9 @@ class Part:
             is_enough = self._is_enough(n_passes, most)
             if is_enough and self.run.solver.finishing:
                 self.run.certify()
-            may_be_steady = self.races and n_passes >= LEAST_PASSES - 1
-            if is_enough or may_be_steady:
-                self.model.set_weights_from(self.run)
-            is_enough = is_enough or (may_be_steady and self._is_steady())
+            self.is_scored = not is_enough and self.races and n_passes >= LEAST_PASSES - 1 and self._is_steady()
+            is_enough = is_enough or self.is_scored
+        self.model.set_weights_from(self.run)
         return int(self.run.n_iter - first)
 
     def _is_steady(self) -> bool:
@@ -212,6 +216,9 @@ class Part:
 
         Asked from the pass before the first that may end a training: only the last two scores are compared.
         """
+        self.run.lends = True
+        self.model.set_weights_from(self.run)
+        self.run.lends = False
         self.scores.append(self.held_out_scores())
         if len(self.scores) < 2:
             return False
@@ -285,6 +292,8 @@ class Search:
         Whether training on all examples may start, and starts, from the point that a part of them has reached.
     states : sequence of dict
         Per split, the state of the training with the best value, if it was left early, or the point that grows.
+    mean_weight : float
+        Of the examples that have some: C times so much is what counts.
     whole : Search or None
         The search of whole examples that these are parts of, by their groups: they are held out as the whole ones are.
     """
@@ -303,6 +312,8 @@ class Search:
     ) -> None:
         self.model, self.values = model, values
         self.part: Part | None = None
+        weight = examples.of_weight().weight
+        self.mean_weight = 1.0 if weight is None or not len(weight) else float(weight.mean())
         self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
@@ -316,11 +327,6 @@ class Search:
     @property
     def first_search(self) -> Search:
         """The search of the first loss: the only one."""
-        return self
-
-    @property
-    def best_search(self) -> Search:
-        """The search of the loss that is chosen: the only one."""
         return self
 
     @property
@@ -342,6 +348,18 @@ class Search:
             self._finish(monitor)
         return self.choice
 
+    def more(self, monitor: Monitor) -> Held:
+        """How the examples of other parts than the first are predicted with what was chosen."""
+        return self.elsewhere(monitor).held
+
+    def elsewhere(self, monitor: Monitor) -> Self:
+        """The search that tries the chosen value alone, on other parts than the first."""
+        again = type(self)(self.model, self.examples, self.solver, [self.choice.C])
+        again.seed, again.turns, again.gap = self.seed, TURNS, self.gap
+        _, *others = again.divisions()
+        again.choose_on(others, monitor)
+        return again
+
     def _explore(self, monitor: Monitor) -> None:
         """Try the given values, or those of the path."""
         if self.values is not None:
@@ -355,7 +373,7 @@ class Search:
 
     def _first(self) -> float:
         """Where the path begins."""
-        scale = self.scale
+        scale = self.scale * self.mean_weight
         return self.lowest / scale if 0.0 < scale < np.inf else self.lowest
 
     def _finish(self, monitor: Monitor) -> None:
@@ -433,7 +451,7 @@ class Search:
 
     def _scores(self, parts: Sequence[Part]) -> Held:
         """How the held-out examples of parts are predicted."""
-        held = joined([part.held_out_scores() for part in parts])
+        held = joined([part.scores[-1] if part.is_scored else part.held_out_scores() for part in parts])
         self.metric, self.n_held_out = held.metric, len(held.numerator)
         if self.repeats > 1:
             times = self.n_held_out // len(np.unique(np.concatenate([part.held_out for part in parts])))
@@ -502,13 +520,10 @@ class LossSearch:
         return self.searches[0]
 
     @property
-    def best_search(self) -> Search:
-        """The search of the loss that is chosen, or that runs."""
-        return self.search
-
-    @property
     def part(self) -> Part | None:
-        return self.search.part
+        """The training that runs; with threads, one of them."""
+        parts = (search.part for search in (self.search, *self.searches))
+        return next((part for part in parts if part is not None and part.run is not None), None)
 
     @property
     def held_out(self) -> list[tuple[TaskModel, Examples]]:
@@ -521,22 +536,39 @@ class LossSearch:
         return {loss: point for points in found for loss, point in points.items()}
 
     def choose(self, monitor: Monitor) -> Choice | None:
-        first, *others = self.searches
-        others_monitor = monitor if self.n_threads == 1 else Monitor()
-
-        def choose_others() -> None:
-            for search in others:
-                self.search = search
-                search.choose(others_monitor)
-
-        with beside(choose_others, self.n_threads) as wait:
-            if first.choose(monitor) is None:
+        with beside(self.n_threads) as aside:
+            others = aside(partial(self.choose_others, monitor if self.n_threads == 1 else Monitor()))
+            if self.choose_first(monitor) is None:
                 return None
-            first.release()
-            wait()
-        for search in others:
+            others()
+        return self.compared()
+
+    def more(self, monitor: Monitor) -> Held:
+        """See `Search.more`; with the chosen loss."""
+        return self.search.more(monitor)
+
+    def choose_first(self, monitor: Monitor) -> Choice | None:
+        """The choice of C for the first loss."""
+        choice = self.first_search.choose(monitor)
+        if choice is not None:
+            self.first_search.release()
+        return choice
+
+    def choose_others(self, monitor: Monitor) -> None:
+        """Choose C for the other losses."""
+        for search in self.searches[1:]:
+            self.search = search
+            search.choose(monitor)
             search.release()
-        losses = {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
+
+    @property
+    def losses(self) -> dict[str, Best]:
+        """By loss, its best C, once that is chosen."""
+        return {search.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
+
+    def compared(self) -> Choice:
+        """The choice, once C is chosen for each loss."""
+        losses = self.losses
         best = self.search = self._preferred(losses)
         self.held = best.held
         return replace(best.choice, others=(ChosenLoss(best.loss, losses), *best.choice.others))

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from structsvm.dual._expectations import ExpectationState
+from structsvm.dual.parallel import beside, n_threads
+from structsvm.progress import Monitor
 from structsvm.solvers.choosing import Row, is_loss
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSolver
 from structsvm.tasks.common.selection.search import (
     LONGEST,
     LOWEST_OF_LOG,
     Held,
+    LossSearch,
     Part,
     Point,
     Search,
@@ -30,14 +34,12 @@ from structsvm.tasks.common.selection.search import (
 )
 
 if TYPE_CHECKING:
-    from structsvm.progress import Monitor
     from structsvm.solvers import Solver
     from structsvm.tasks.common.examples import Examples
-    from structsvm.tasks.common.selection.search import LossSearch
 
-# Standard errors of the paired difference by which the 1-norm must be better to be taken. If it is better by less, the
-# parts held out are so many: the others with the values that the first one has chosen.
-SURELY, TURNS = 2.0, 3
+# Standard errors of the paired difference by which the 1-norm must be better to be taken. If it is better by less, more
+# parts are held out, with the values that the first one has chosen.
+SURELY = 2.0
 # Relative gap to which values are tried: what is predicted hardly changes below.
 GAP = 0.3
 # Where the path begins at least, in units of the C at which the first weight leaves 0: the next round value.
@@ -95,11 +97,17 @@ class RivalSearch:
         On the same examples.
     names : (str, str)
         The names of their solvers.
+    n_jobs : int or None
+        With more than one, the rival is searched beside the usual choice.
     """
 
-    def __init__(self, usual: Search | LossSearch, rival: SparseSearch, names: tuple[str, str]) -> None:
-        self.usual, self.rival, self.names = usual, rival, names
+    def __init__(
+        self, usual: Search | LossSearch, rival: SparseSearch, names: tuple[str, str], n_jobs: int | None = None
+    ) -> None:
+        self.usual, self.rival, self.names, self.n_threads = usual, rival, names, n_threads(n_jobs)
         self.search: Search | LossSearch = usual
+        if isinstance(usual, LossSearch) and self.n_threads == 2:
+            usual.n_threads = 1  # the rival takes longer than all losses
 
     @property
     def part(self) -> Part | None:
@@ -116,17 +124,21 @@ class RivalSearch:
 
     def choose(self, monitor: Monitor) -> Choice | None:
         """The usual choice, or the rival's if its score is better by more than `SURELY` standard errors."""
-        choice = self.usual.choose(monitor)
-        if choice is None:
-            return None
-        self.search = self.rival
         first = self.usual.first_search
-        rows = np.arange(len(first.examples))
-        other = self.rival.choose_on([np.isin(rows, part.held_out) for part in first.parts], monitor)
+        held_out = list(first.divisions())
+        if not held_out:
+            return None
+        with beside(self.n_threads) as aside:
+            rival = aside(partial(self.rival.choose_on, held_out, monitor if self.n_threads == 1 else Monitor()))
+            choice = self.usual.choose(monitor)
+            if choice is None:
+                return None
+            self.search = self.rival
+            other = rival()
         helds = [self.usual.held, self.rival.held]
         gain, error = gained(*helds)
         if 0.0 < gain <= SURELY * error and len(first.parts) == 1:
-            helds = [joined([search.held, more(search, monitor)]) for search in (self.usual.best_search, self.rival)]
+            helds = [joined([search.held, search.more(monitor)]) for search in (self.usual, self.rival)]
             gain, error = gained(*helds)
         is_better = gain > SURELY * error
         scores = [ratio(*held[1:]) for held in helds]
@@ -143,15 +155,6 @@ def gained(usual: Held, rival: Held) -> tuple[float, float]:
     """By how much the rival predicts the same examples better, and the standard error of that."""
     change, error = difference(usual, rival)
     return (-change if is_loss(usual.metric) else change), error
-
-
-def more(search: Search, monitor: Monitor) -> Held:
-    """How the examples of other parts than the first are predicted with the value that a search has chosen."""
-    again = type(search)(search.model, search.examples, search.solver, [search.choice.C])
-    again.seed, again.turns, again.gap = search.seed, TURNS, search.gap
-    _, *others = again.divisions()
-    again.choose_on(others, monitor)
-    return again.held
 
 
 def are_near(one: Held, other: Held) -> bool:

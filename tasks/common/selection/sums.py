@@ -13,17 +13,22 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from structsvm.tasks.common.likelihood import HELD_OUT
+from structsvm.tasks.common.model import rows_of
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
 from structsvm.tasks.common.selection.search import LOWEST_OF_LOG, LossSearch, Search, joined, ratio
 from structsvm.tasks.common.solver import is_log
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from structsvm.arrays import Integers
     from structsvm.progress import Monitor
     from structsvm.tasks.common.examples import Examples
     from structsvm.tasks.common.model import TaskModel
+    from structsvm.tasks.common.selection.search import Held
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
 MOST_MOMENTS = 1 << 28
@@ -33,7 +38,17 @@ class SumSearch(LossSearch):
     """The choice of C for each loss, and the scales at which models are added.
 
     Training continues with the loss of the first search.
+
+    Attributes
+    ----------
+    scales : dict of float
+        By loss, what its weights are multiplied by in the sum.
+    sums : list of TaskModel
+        Per split of the examples, the sum.
     """
+
+    scales: dict[str, float]
+    sums: list[TaskModel]
 
     def __init__(self, searches: Sequence[Search], n_jobs: int | None = None) -> None:
         super().__init__(searches, n_jobs)
@@ -50,37 +65,76 @@ class SumSearch(LossSearch):
         return [(model, part.others) for model, part in zip(self.sums, self.search.parts, strict=True)]
 
     def choose(self, monitor: Monitor) -> Choice | None:
-        if not all(list(search.divisions()) for search in self.searches):
-            return None
-        choice = super().choose(monitor)
-        compared = None if choice is None else choice.get(ChosenLoss)
-        if compared is None:
-            return None
-        first = self.search = self.searches[0]
-        calibration = first.model.calibration
-        problem, weight = first.model.bind(first.examples, first.solver)
-        chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)].copy() for part in first.parts]
+        return super().choose(monitor) if self.can_divide else None
 
-        def temperature(models: list[TaskModel]) -> float:
-            return calibration.temperature(first.model, list(zip(models, chosen, strict=True)), problem, weight)
+    @property
+    def can_divide(self) -> bool:
+        """Whether there are examples enough for each loss."""
+        return all(list(search.divisions()) for search in self.searches)
 
-        scales = {search.model.loss: 1.0 / temperature(search.models) for search in self.searches}
-        sums = [part.model.copy() for part in first.parts]
-        for k, model in enumerate(sums):
-            weights, *others = (scales[search.model.loss] * search.models[k].weights for search in self.searches)
-            for other in others:
-                weights += other
-            model.weights = weights
+    def provisional(self) -> Choice:
+        """The choice of the first loss, as long as the others are not chosen."""
+        first = self.first_search
+        best = (first.choice.C, *ratio(*first.held[1:]))
+        return dataclasses.replace(first.choice, others=(ChosenLoss(first.loss, {first.loss: best}),))
+
+    def compared(self) -> Choice:
+        first = self.search = self.first_search
+        temperature = self._temperatures()
+        self.scales = {search.loss: 1.0 / temperature(search.models) for search in self.searches}
+        self.sums = sums = self._added(self.searches)
         total = temperature(sums)
         for part, model in zip(first.parts, sums, strict=True):
             part.model = model
-        self.sums = sums
         self.held = held = joined([part.held_out_scores() for part in first.parts])
         found = ChosenSum(
             first.model.loss,
-            compared.losses,
-            {loss: scale / total for loss, scale in scales.items()},
+            self.losses,
+            {loss: scale / total for loss, scale in self.scales.items()},
             ratio(*held[1:]),
-            {search.model.loss: search.choice.table for search in self.searches},
+            {search.loss: search.choice.table for search in self.searches},
         )
         return dataclasses.replace(first.choice, others=(found,))
+
+    def more(self, monitor: Monitor) -> Held:
+        others = [search.elsewhere(monitor) for search in self.searches]
+        for part, model in zip(others[0].parts, self._added(others), strict=True):
+            part.model = model
+        return joined([part.held_out_scores() for part in others[0].parts])
+
+    def _added(self, searches: Sequence[Search]) -> list[TaskModel]:
+        """The sum of the models of each part, one of each search."""
+        sums = []
+        for models in zip(*(search.models for search in searches), strict=True):
+            weights, *others = (self.scales[model.loss] * model.weights for model in models)
+            for other in others:
+                weights += other
+            sums.append(models[0].copy())
+            sums[-1].weights = weights
+        return sums
+
+    def _temperatures(self) -> Callable[[Sequence[TaskModel]], float]:
+        """A function that fits the temperature of a model per part to some examples that the part holds out.
+
+        Temperatures scale weights: of these it takes those that the examples touch.
+        """
+        first = self.first_search
+        chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)] for part in first.parts]
+        model, examples, rows = first.model.narrowed(first.examples.take(np.concatenate(chosen)))
+        places: list[Integers] = np.split(np.arange(len(examples)), np.cumsum([len(one) for one in chosen])[:-1])
+        if rows is None:
+            examples, places = first.examples, chosen
+        problem, weight = model.bind(examples, first.solver)
+
+        def narrowed(one: TaskModel) -> TaskModel:
+            if rows is None:
+                return one
+            other = model.copy()
+            other.weights = rows_of(one.weights, rows, model.oracle.n_features)
+            return other
+
+        def temperature(models: Sequence[TaskModel]) -> float:
+            turns = list(zip(map(narrowed, models), places, strict=True))
+            return model.calibration.temperature(model, turns, problem, weight)
+
+        return temperature

@@ -16,6 +16,7 @@ import structsvm
 from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_taxonomy
+from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.choosing import Row
 from structsvm.solvers.run import DualRun
@@ -174,11 +175,14 @@ def test_ctrl_c_in_the_search_leaves_a_partial_model(case, monkeypatch):
     assert case.predicted(model)
 
 
-def test_ctrl_c_while_a_run_takes_over_keeps_what_was_learnt(monkeypatch):
-    def interrupt(self, arrays, *, adapt=False):
+@pytest.mark.parametrize("name", ["goes_on_from", "set_state"])
+def test_ctrl_c_while_a_run_takes_over_keeps_what_was_learnt(name, monkeypatch):
+    """From a run with another C, or from where its own C was left."""
+
+    def interrupt(self, arrays, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DualRun, "set_state", interrupt)
+    monkeypatch.setattr(DualRun, name, interrupt)
     model = tasks.SequenceLabeler(random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(LINES, LINE_TAGS)
@@ -215,6 +219,19 @@ def test_the_choice_does_not_depend_on_units(factor):
     for C in (one.C_, other.C_ * factor**2):
         (score,) = one.validation_["score"][np.isclose(one.validation_["C"], C)]
         assert score <= one.validation_["score"].min() + near
+
+
+@pytest.mark.parametrize(
+    "name", ["sequence", "loss of sequences", "log loss", "taxonomy", "larank", "lasvm", "ambiguous"]
+)
+def test_a_factor_of_all_weights_divides_c(name):
+    """Where the path began at the same values for all, weights that sum to 1 were trained with far too small ones."""
+    case = CHOICES[name]
+    once, scaled = (
+        case.make().fit(case.X, case.y, sample_weight=np.full(len(case.X), factor)) for factor in (1.0, 1e-4)
+    )
+    assert once.validation_["C"][0] == pytest.approx(1e-4 * scaled.validation_["C"][0])
+    assert 0.3 <= 1e-4 * scaled.C_ / once.C_ <= 3.4  # scores are rounded: a tie may have another end
 
 
 def test_examples_without_weight_are_not_there():
@@ -617,23 +634,23 @@ def test_the_path_of_the_1_norm_begins_where_weights_leave_0(monkeypatch):
 
 def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so(monkeypatch):
     """The difference of the same examples counts, not the scores' own errors; in doubt more of them are held out."""
-    asked = []
-
-    def more(search, monitor):
-        asked.append(search)
-        return search.held._replace(numerator=np.tile(search.held.numerator, 9), denominator=np.ones(360))
-
-    monkeypatch.setattr(sparse, "more", more)
+    asked, held_out = [], object()
 
     class Other(Fixed):
         def __init__(self, metric, right):
             super().__init__("log", metric, right)
-            self.examples, self.parts = right, [SimpleNamespace(held_out=np.array([0, 2]))]
-            self.first_search = self.best_search = self
+            self.parts, self.first_search = [None], self
 
-        def choose_on(self, held_out, monitor):
-            assert [rows.tolist() for rows in held_out] == [[k in (0, 2) for k in range(len(self.examples))]]
+        def divisions(self):
+            return [held_out]
+
+        def choose_on(self, found, monitor):
+            assert found == [held_out]
             return self.choice
+
+        def more(self, monitor):
+            asked.append(self)
+            return self.held._replace(numerator=np.tile(self.held.numerator, 9), denominator=np.ones(360))
 
     some, better = [1.0] * 20 + [0.0] * 20, [1.0] * 24 + [0.0] * 16
     mixed, luck = [0.0] * 12 + [1.0] * 28, [0.0] * 19 + [1.0] * 21
@@ -646,7 +663,7 @@ def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so(monkeypatch):
         ("mean loss", better, some, "second", 0),
     ):
         asked.clear()
-        search = RivalSearch(Other(metric, usual), Other(metric, rival), ("first", "second"))
+        search = RivalSearch(Other(metric, usual), Other(metric, rival), ("first", "second"), 1 + (n_asked > 0))
         choice = search.choose(None)
         found = choice.get(ChosenSolver)
         assert found.solver == chosen and found.solvers["first"][0] == np.mean(usual) and len(asked) == n_asked
@@ -656,6 +673,38 @@ def test_the_1_norm_is_taken_where_held_out_examples_surely_say_so(monkeypatch):
         for change in ({"solver": "third"}, {"gain": [np.nan, 0.0]}, {"solvers": {chosen: [np.inf, 0.0]}}):
             with pytest.raises(ValueError, match="a choice of the solver"):
                 Choice.from_json(choice.to_json() | change)
+
+
+def test_in_doubt_the_1_norm_is_compared_with_the_sum_of_losses(monkeypatch):
+    """As on the first part: the log loss alone may be a worse opponent."""
+    asked, compared, more = [], [], SumSearch.more
+
+    def watched(self, monitor):
+        asked.append((self, more(self, monitor)))
+        return asked[-1][1]
+
+    def doubtful(usual, rival):
+        compared.append(usual)
+        return 0.5, 1.0
+
+    monkeypatch.setattr(SumSearch, "more", watched)
+    monkeypatch.setattr(sparse, "gained", doubtful)
+    monkeypatch.setattr(Search, "enough", 0)  # one part of many examples is held out
+    model = CHOICES["loss of sequences"].fit(solver="auto")
+    assert model.validation_["solver"] == "larank" and "sum" in model.validation_
+    (search, held), (first, whole) = *asked, compared
+    np.testing.assert_array_equal(whole.numerator, np.concatenate([first.numerator, held.numerator]))
+    searches = [one.elsewhere(Monitor()) for one in search.searches]
+    for one in searches:
+        assert [part.held_out.tolist() for part in one.parts] == [part.held_out.tolist() for part in searches[0].parts]
+        assert len(one.parts) == selection.TURNS - 1
+        others = np.concatenate([part.held_out for part in one.parts])
+        assert not np.isin(search.first_search.parts[0].held_out, others).any()
+    expected = []
+    for part, *models in zip(searches[0].parts, *(one.models for one in searches), strict=True):
+        part.model.weights = sum(search.scales[one.loss] * one.weights for one in models)
+        expected.append(part.held_out_scores())
+    np.testing.assert_array_equal(held.numerator, selection.joined(expected).numerator)
 
 
 @pytest.mark.parametrize("surely", [np.inf, -np.inf], ids=["larank", "elastic_likelihood"])
