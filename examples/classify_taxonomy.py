@@ -1,27 +1,29 @@
 """
-Does a tree of categories help when documents are few?
-======================================================
+Does a tree of categories help when titles are few?
+===================================================
 
-Documents in a taxonomy.
+Titles of products in a shop's tree of categories.
 
-What its features and its loss are worth when there are few documents.
+What its features and its loss are worth when there are few titles.
 
 Run it: python examples/classify_taxonomy.py
 """
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from structsvm.datasets import make_taxonomy
+from structsvm.datasets import make_products
 from structsvm.metrics import hierarchical_scores, tree_loss
 from structsvm.plotting import TaxonomyDisplay
 from structsvm.tasks import TaxonomyClassifier
 
 
 def main():
-    X_test, y_test, taxonomy = make_taxonomy(1000, n_leaves=64, n_words=2000, random_state=1)
+    hard = {"ambiguity": 0.5, "typos": 0.2, "noise": 0.05}
+    X_test, y_test, taxonomy = make_products(1000, **hard, random_state=1)
+    print(X_test[0], "|", y_test[0])
     print(f"{taxonomy}; the way to a leaf: {' > '.join(taxonomy.path(taxonomy.leaves[0]))}")
-    for n in (128, 512):
-        X, y, _ = make_taxonomy(n, n_leaves=64, n_words=2000, random_state=0)
+    for n in (40, 160):
+        X, y, _ = make_products(n, **hard, random_state=0)
         for attributes, loss in (
             ("flat", "zero_one"),
             ("flat", "tree"),
@@ -33,7 +35,7 @@ def main():
             ).fit(X, y)
             predicted = model.predict(X_test)
             print(
-                f"{n} documents, {attributes:>9} features, {loss:>8} loss: accuracy {model.score(X_test, y_test):.3f}, "
+                f"{n} titles, {attributes:>9} features, {loss:>8} loss: accuracy {model.score(X_test, y_test):.3f}, "
                 f"tree loss {tree_loss(y_test, predicted, taxonomy):.3f}, F1 over ancestors "
                 f"{hierarchical_scores(y_test, predicted, taxonomy).f1:.3f}"
             )
@@ -41,7 +43,7 @@ def main():
     careful = TaxonomyClassifier(taxonomy, leaf_only=False, loss="path", vectorizer=TfidfVectorizer(), random_state=0)
     predicted = careful.fit(X, y).predict(X_test)
     inner = [name for name in predicted if name not in taxonomy.leaves]
-    print(f"with leaf_only=False and the path loss {len(inner)} of {len(predicted)} documents stay above the leaves")
+    print(f"with leaf_only=False and the path loss {len(inner)} of {len(predicted)} titles stay above the leaves")
 
 
 if __name__ == "__main__":

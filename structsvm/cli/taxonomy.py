@@ -132,13 +132,14 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 
 
 def demo(seed: int) -> Any:
-    """Train on simulated documents, evaluate on fresh ones, draw how they are confused."""
-    from structsvm.datasets import make_taxonomy
+    """Train on simulated titles of products, evaluate on fresh ones, draw how they are confused."""
+    from structsvm.datasets import make_products
 
-    size = {"n_leaves": 48, "depth": 3, "n_words": 3000}
-    click.echo("simulating 500 documents in a taxonomy of 48 leaves, and 2000 to test on")
-    X, y, taxonomy = make_taxonomy(500, **size, random_state=seed)
-    X_test, y_test, _ = make_taxonomy(2000, **size, random_state=seed + 1)
+    hard = {"ambiguity": 0.5, "typos": 0.2, "noise": 0.05}
+    click.echo("simulating 160 titles of products in a shop's categories, and 2000 to test on")
+    X, y, taxonomy = make_products(160, **hard, random_state=seed)
+    X_test, y_test, _ = make_products(2000, **hard, random_state=seed + 1)
+    click.echo(f"{X_test[0]} | {y_test[0]}")
     for attributes, loss in (("flat", "zero_one"), ("ancestors", "tree")):
         settings: dict[str, Any] = {"attributes": attributes, "loss": loss, "random_state": seed}
         model = TaxonomyClassifier(taxonomy, vectorizer=vectorizer(X), **settings).fit(X, y)
