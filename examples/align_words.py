@@ -50,7 +50,7 @@ def sentence(rng):
     who, verb = rng.choice(NAMES), rng.choice([*VERBS])
     parts = [([who], [who], [0])]
     if rng.random() < 0.3:
-        parts.append((["does", "not", verb], ["ne", VERBS[verb], "pas"], [-1, 2, 1]))
+        parts.append((["does", "not", verb], ["ne", VERBS[verb], "pas"], [0, 2, 1]))
     else:
         parts.append(([f"{verb}s"], [VERBS[verb]], [0]))
     parts.append(phrase(rng))
