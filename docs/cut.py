@@ -3,7 +3,7 @@
 import re
 
 LONGEST = 12_000  # characters of a page
-ROOM = 300  # of these, for a page's own title and for links to the others
+ROOM = 300  # characters for a page's own title and for links to the others
 PIECE = re.compile(r"^(?=##+ )", re.MULTILINE)
 
 

@@ -2,9 +2,7 @@
 How do I find the translation of each word?
 ===========================================
 
-Word alignments.
-
-Word alignment: which word of a sentence translates which one, learnt from a few aligned sentences.
+Word alignment, learnt from a few aligned sentences.
 
 Many sentence pairs without alignments say how often two words occur together (Dice's coefficient). That, places in the
 sentence and spelling describe each pair of words; the weights of these are learnt from the aligned ones.
@@ -68,7 +66,7 @@ def sentence(rng):
 
 def sentences(n, seed):
     """Pairs of sentences, and their alignments."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 - sentences, no secrets
     return map(list, zip(*(sentence(rng) for _ in range(n)), strict=True))
 
 

@@ -329,6 +329,8 @@ def test_the_map_leads_to_every_page_of_a_structure(monkeypatch):
     rows = [*tables.rows()]
     drawn = chart.chart(rows)
     assert set(re.findall(r'href="([\w-]+)\.html"', drawn)) == {row["page"] for row in rows}
+    lines = re.findall(r"<tspan[^>]*>([^<]+)<", re.search(r'<a class="column-3".*', drawn)[0])
+    assert max(map(len, lines)) <= 28 and "SequenceLabeler(" in lines  # wider ones leave their boxes
     with pytest.raises(ValueError, match="knitting: in no group of the map"):
         chart.chart([*rows, rows[0] | {"page": "knitting"}])
 

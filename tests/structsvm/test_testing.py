@@ -331,5 +331,5 @@ def test_a_search_without_the_loss_is_found_where_features_are_large():
     rng = np.random.default_rng(0)
     X, Y = list(30.0 * rng.normal(size=(8, 12, 2))), [(k, k + 4) for k in range(8)]
     check_oracle(Intervals(), X, Y)
-    with pytest.raises(OracleError, match="Forgetful.argmax .* margin-rescaled score .*, but an output found"):
+    with pytest.raises(OracleError, match=r"Forgetful.argmax .* margin-rescaled score .*, but an output found"):
         check_oracle(Forgetful(), X, Y)
