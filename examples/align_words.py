@@ -26,7 +26,7 @@ NOUNS = {
     "letter": ["la lettre"], "house": ["la maison", "la demeure"], "table": ["la table"], "lamp": ["la lampe"],
 }  # fmt: skip
 BEFORE = {"young": "jeune", "huge": "énorme", "honest": "honnête"}
-BEHIND = {"red": "rouge", "yellow": "jaune", "quiet": "calme", "modern": "moderne", "useful": "utile"}
+BEHIND = {"pink": "rose", "yellow": "jaune", "quiet": "calme", "modern": "moderne", "useful": "utile"}
 VERBS = {"see": "voit", "want": "veut", "paint": "peint", "find": "trouve", "draw": "dessine"}
 DAYS = {"today": "aujourd'hui", "tomorrow": "demain", "often": "souvent"}
 NAMES = ["Anna", "Bruno", "Clara", "David", "Emil"]
