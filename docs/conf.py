@@ -28,6 +28,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 import tables  # noqa: E402
+from cut import cut  # noqa: E402
 from names import public_names  # noqa: E402
 from pictures import news, paths, scores, training, versions  # noqa: E402, F401
 from pictures.chart import chart  # noqa: E402
@@ -110,7 +111,7 @@ def copy_pages(_app):
     kept.mkdir()
     names = []
     for path in sorted((ROOT / "benchmarks" / "results").glob("*.md")):
-        shutil.copy(path, kept / path.name)
+        write_cut(path.read_text(encoding="utf-8"), kept / path.stem)
         names.append(path.stem)
     lines = "\n".join(names)
     (kept / "index.md").write_text(
@@ -120,7 +121,15 @@ def copy_pages(_app):
     (HERE / "project").mkdir(exist_ok=True)
     for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
-        (HERE / "project" / f"{name.lower()}.md").write_text(text.replace("](docs/", "](../"), encoding="utf-8")
+        write_cut(text.replace("](docs/", "](../"), HERE / "project" / name.lower())
+
+
+def write_cut(text, stem):
+    """Write a page, cut where it is too long: to the path `stem` with a suffix, and beside it."""
+    for old in stem.parent.glob(f"{stem.name}-*.md"):
+        old.unlink()
+    for name, page in cut(text, stem.name).items():
+        stem.with_name(f"{name}.md").write_text(page, encoding="utf-8")
 
 
 def draw_demo(_app):

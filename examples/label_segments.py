@@ -4,8 +4,8 @@ Should I label tokens, or whole names?
 
 Segments: chunks as wholes.
 
-Learn to find named spans: with whole segments, and token by token. Titles are runs of two or four capitals here; a
-chain of labels cannot count them, a segment has a length.
+Learn to find the names of people: with whole segments, and token by token. People have two names here or four, with
+those of their mothers; other runs of capitals are places. A chain of labels cannot count words, a segment has a length.
 
 Run it: python examples/label_segments.py
 """
@@ -15,19 +15,21 @@ import numpy as np
 from structsvm.metrics import Scheme, chunk_f1
 from structsvm.tasks import SequenceLabeler
 
+NAMES = ["Alba", "Anders", "Baker", "Bell", "Clara", "Cole", "Dora", "Dean"]
+
 
 def sentences(n, rng):
-    """Words, and the spans of titles: runs of two or four capitals, where others are none."""
+    """Words, and the spans of people: runs of two or four capitals, where others are places."""
     X, y = [], []
     for _ in range(n):
         words, spans = [], []
         for _ in range(rng.integers(3, 6)):
-            words += [str(rng.choice(["the", "He", "said", "of", "Now"])) for _ in range(rng.integers(1, 4))]
+            words += [str(rng.choice(["and", "near", "met", "of", "for"])) for _ in range(rng.integers(1, 4))]
             length = int(rng.integers(1, 6))
             if length in (2, 4):
-                spans.append((len(words), len(words) + length, "TITLE"))
-            words += [f"{rng.choice(list('ABCD'))}{rng.choice(['an', 'el', 'or'])}" for _ in range(length)]
-        capital = [False, *(word[0] in "ABCD" for word in words), False]
+                spans.append((len(words), len(words) + length, "PERSON"))
+            words += map(str, rng.choice(NAMES, length))
+        capital = [False, *(word in NAMES for word in words), False]
         X.append([{"capital": "".join("xX"[c] for c in capital[k : k + 3])} for k in range(len(words))])
         y.append(spans)
     return X, y
@@ -49,14 +51,14 @@ def main():
     }
     print(f"F1 of a chain: {scores['tokens']:.3f}")
     print(f"F1 of segments: {scores['segments']:.3f}")
-    titled = next(k for k, spans in enumerate(y_test) if spans)
-    print(segments.predict_spans(X_test[titled : titled + 1], probabilities=True)[0])
+    named = next(k for k, spans in enumerate(y_test) if spans)
+    print(segments.predict_spans(X_test[named : named + 1], probabilities=True)[0])
 
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(figsize=(4, 3), layout="constrained")
     ax.bar(list(scores), list(scores.values()), width=0.5)
-    ax.set(ylabel="F1 of titles", ylim=(0, 1))
+    ax.set(ylabel="F1 of people", ylim=(0, 1))
 
 
 if __name__ == "__main__":

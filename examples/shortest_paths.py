@@ -16,7 +16,7 @@ Run it: python examples/shortest_paths.py
 With more draws of the data, and other degrees of the polynomial: python examples/shortest_paths.py 10 1 2 4 6
 """
 
-# sphinx_gallery_thumbnail_path = 'project/pictures/score-light.svg'
+# sphinx_gallery_thumbnail_path = 'project/pictures/own-structure-light.svg'
 
 import sys
 

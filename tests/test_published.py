@@ -93,3 +93,14 @@ def test_the_note_on_headers_has_the_number_taken(monkeypatch, quick, n):
     monkeypatch.setattr(headers, "run_module", lambda _, n, __: taken.append(n) or {"cpu": 1.0, "peak": 1.0})
     tables = list(headers.run(SimpleNamespace(quick=quick, only="")))
     assert taken == [n, n] and all(f"simulated: {n} sequences" in table.notes[0] for table in tables)
+
+
+def test_the_versions_end_with_the_results_of_now(monkeypatch):
+    """Until a version is made, its column has the kept results as they stand: `benchmarks/history.py` stores them."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    history, tables = importlib.import_module("history"), importlib.import_module("published")
+    folder = ROOT / "benchmarks" / "results"
+    version, revision = [*history.VERSIONS.items()][-1]
+    now = {row["task"]: row["score"] for row in tables.summary(tables.Results(folder, "defaults")).rows}
+    (scores, _) = tables.Results(folder, "history").tables("versions")
+    assert revision != "HEAD" or {row["task"]: row.get(version) for row in scores.rows} == now

@@ -15,7 +15,7 @@ GROUPS = {
     "something else": ("oracles",),
 }
 COLUMNS = ((0, 128), (172, 228), (424, 228), (676, 284))  # left edge and width: group, predicted, from, estimator
-CHARACTER = 8.0  # width of one, on average
+CHARACTERS = (8.0, 8.0, 8.0, 9.5)  # width of one, on average; estimators are bold, and cannot be broken anywhere
 LINE, PAD, GAP = 19, 9, 10
 
 
@@ -59,9 +59,11 @@ def chart(rows: Iterable[dict[str, str]]) -> str:
 
 
 def wrapped(text: str, column: int) -> list[str]:
-    """Lines that fit the width of a column."""
-    width = int((COLUMNS[column][1] - 2 * PAD) / CHARACTER)
-    return [line for part in text.replace("`", "").split("\n") for line in textwrap.wrap(part, width)]
+    """Lines that fit the width of a column; calls that do not are broken behind their bracket."""
+    width = int((COLUMNS[column][1] - 2 * PAD) / CHARACTERS[column])
+    parts = text.replace("`", "").split("\n")
+    parts = [piece for part in parts for piece in (part.replace("(", "(\n") if len(part) > width else part).split("\n")]
+    return [line for part in parts for line in textwrap.wrap(part, width)]
 
 
 def heading(column: int, text: str) -> str:

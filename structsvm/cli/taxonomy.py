@@ -132,19 +132,19 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 
 
 def demo(seed: int) -> Any:
-    """Train on simulated documents, evaluate on fresh ones, draw how they are confused."""
-    from structsvm.datasets import make_taxonomy
+    """Train on simulated titles of products, evaluate on fresh ones, draw how they are confused."""
+    from structsvm.datasets import make_products
 
-    size = {"n_leaves": 48, "depth": 3, "n_words": 3000}
-    click.echo("simulating 500 documents in a taxonomy of 48 leaves, and 2000 to test on")
-    X, y, taxonomy = make_taxonomy(500, **size, random_state=seed)
-    X_test, y_test, _ = make_taxonomy(2000, **size, random_state=seed + 1)
-    for attributes, loss in (("flat", "zero_one"), ("ancestors", "tree")):
-        settings: dict[str, Any] = {"attributes": attributes, "loss": loss, "random_state": seed}
-        model = TaxonomyClassifier(taxonomy, vectorizer=vectorizer(X), **settings).fit(X, y)
+    hard = {"ambiguity": 0.5, "typos": 0.2, "noise": 0.05}
+    click.echo("simulating 640 titles of products in a shop's categories, and 2000 to test on")
+    X, y, taxonomy = make_products(640, **hard, random_state=seed)
+    X_test, y_test, _ = make_products(2000, **hard, random_state=seed + 1)
+    click.echo(f"{X_test[0]} [{y_test[0]}]")
+    for n in (80, 640):
+        model = TaxonomyClassifier(taxonomy, vectorizer=vectorizer(X), random_state=seed).fit(X[:n], y[:n])
         predicted = model.predict(X_test)
         click.echo(
-            f"{attributes} features, {loss} loss: accuracy {100 * np.mean(predicted == y_test):.2f}%, mean tree loss "
+            f"{n} titles: accuracy {100 * np.mean(predicted == y_test):.2f}%, mean tree loss "
             f"{tree_loss(y_test, predicted, taxonomy):.4f}"
         )
     click.echo(model.result_.certificate())

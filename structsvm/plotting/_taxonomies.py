@@ -131,13 +131,17 @@ class TaxonomyDisplay:
         self._plot_matrix(matrix, cmap)
         return self
 
-    def _spans(self) -> list[tuple[int, int, int, Hashable]]:
-        """Level, first and last label, and name of each node on the paths."""
+    def _spans(self) -> list[tuple[int, int, int, Hashable, Hashable]]:
+        """Level, first and last label, and name of each node on the paths, and the name above it or None."""
         spans: dict[tuple[int, ...], tuple[int, int]] = {}
         for k, path in enumerate(self._paths):
             for end in range(1, len(path) + 1):
                 spans[path[:end]] = (spans.get(path[:end], (k, k))[0], k)
-        return [(len(path) - 1, *span, self.taxonomy.nodes[path[-1]]) for path, span in spans.items()]
+        names = self.taxonomy.nodes
+        return [
+            (len(path) - 1, *span, names[path[-1]], names[path[-2]] if len(path) > 1 else None)
+            for path, span in spans.items()
+        ]
 
     def _plot_tree(self, ax: Axes, cmap: str | Colormap) -> None:
         from matplotlib import colormaps
@@ -146,12 +150,13 @@ class TaxonomyDisplay:
 
         shade = colormaps.get_cmap(cmap)
         room = 60.0 / len(self.labels)  # height of a row, in lines of small text
-        for level, first, last, node in self._spans():
+        for level, first, last, node, above in self._spans():
             recall = self.recall.get(node)
             face = to_rgba(GREY) if recall is None else shade(recall)
             ax.barh(0.5 * (first + last), 0.98, last - first + 1, level, color=face, edgecolor="white", linewidth=0.5)
             if (last - first + 1) * room >= 1.0:
-                text = shortened(node, 22) if recall is None else f"{shortened(node, 18)} {recall:.2f}"
+                name = own_part(node, above)
+                text = shortened(name, 22) if recall is None else f"{shortened(name, 18)} {recall:.2f}"
                 color = text_color(face)
                 ax.text(level + 0.03, 0.5 * (first + last), text, va="center", fontsize=7, color=color, clip_on=True)
         levels = max(map(len, self._paths))
@@ -167,3 +172,12 @@ class TaxonomyDisplay:
             if self._paths[k][:1] != self._paths[k - 1][:1]:  # another child of the root begins
                 ax.axhline(k - 0.5, color=GREY, linewidth=0.6)
                 ax.axvline(k - 0.5, color=GREY, linewidth=0.6)
+
+
+def own_part(node: Hashable, above: Hashable) -> Hashable:
+    """Return the name of a node without the name above it, where it is the whole path down to it."""
+    if not (isinstance(node, str) and isinstance(above, str) and node.startswith(above)):
+        return node
+    rest = node[len(above) :]
+    own = rest.lstrip(" /.>|:\\")
+    return own if own and own != rest else node

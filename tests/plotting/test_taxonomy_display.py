@@ -53,6 +53,14 @@ def test_what_is_drawn():
     assert display.figure_ is tree.figure
 
 
+def test_names_that_are_paths_are_shown_by_their_ends():
+    names = ["Home/Pans", "Homes > Flats", "Toysets"]
+    edges = [("r", "Home"), ("Home", names[0]), ("r", "Homes"), ("Homes", names[1]), ("r", "Toys"), ("Toys", names[2])]
+    tree = TaxonomyDisplay(Taxonomy(edges), np.eye(3, dtype=int), names).plot().ax_[0]
+    texts = {text.get_text().rpartition(" ")[0] for text in tree.texts}
+    assert texts == {"Home", "Pans", "Homes", "Flats", "Toys", "Toysets"}
+
+
 def test_on_given_axes_and_many_labels():
     taxonomy = Taxonomy([("r", f"g{g}") for g in range(10)] + [(f"g{k % 10}", f"leaf{k}") for k in range(120)])
     axes = plt.subplots(ncols=2)[1]

@@ -302,3 +302,34 @@ def test_data_of_any_library_go_by_place():
             assert model.predict(X) == expected and model.score(X, Y) == model.score(data.X, data.Y)
     with pytest.raises(ValueError, match="a sparse matrix is no list of examples"):
         check_oracle(data.oracle, csr_array(np.array(data.X)), data.Y)
+
+
+class Intervals(structsvm.Oracle):
+    """The best interval of a signal; its features are sums, so that losses are small beside scores."""
+
+    n_features = 3
+
+    def joint_feature(self, x, y):
+        return np.array([*x[y[0] : y[1]].sum(axis=0), y[1] - y[0]])
+
+    def loss(self, y_true, y):
+        shared = max(0, min(y_true[1], y[1]) - max(y_true[0], y[0]))
+        return 1.0 - shared / (max(y_true[1], y[1]) - min(y_true[0], y[0]))
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        def score(y):
+            return self.joint_feature(x, y) @ w + (self.loss(y_true, y) if y_true is not None else 0.0)
+
+        return max(((a, b) for b in range(1, len(x) + 1) for a in range(b)), key=score)
+
+
+def test_a_search_without_the_loss_is_found_where_features_are_large():
+    class Forgetful(Intervals):
+        def argmax(self, x, w, y_true=None, rescaling=None):
+            return super().argmax(x, w)
+
+    rng = np.random.default_rng(0)
+    X, Y = list(30.0 * rng.normal(size=(8, 12, 2))), [(k, k + 4) for k in range(8)]
+    check_oracle(Intervals(), X, Y)
+    with pytest.raises(OracleError, match=r"Forgetful.argmax .* margin-rescaled score .*, but an output found"):
+        check_oracle(Forgetful(), X, Y)
