@@ -28,10 +28,14 @@ class MeaningReader(Reader["HybridModel"]):
     strategies = ("margin", "confidence")
 
     def __init__(self, model: HybridModel, X: Iterable[SentenceLike]) -> None:
-        self.tokens = model.tokens_of([*X])
+        self.tokens, self.settings = model.tokens_of([*X]), settings_of(model)
         self.parts = np.array([len(sentence) for sentence in self.tokens])
         if not self.parts.all():
             raise ValueError(f"sentence {int(self.parts.argmin())} of the pool is empty: there is nothing to ask")
+
+    def fits(self, model: HybridModel) -> bool:
+        """Whether words are split as the model was trained on them, and the same meanings may be run."""
+        return settings_of(model) == self.settings
 
     def read(self, model: HybridModel, chosen: Integers, strategy: str) -> Floats:
         found = model.kbest([self.tokens[i] for i in chosen.tolist()], 2)
@@ -49,3 +53,8 @@ class MeaningReader(Reader["HybridModel"]):
         rows = csr_array((np.ones(len(ids)), ids, starts), (len(chosen), len(number)))
         rows.sum_duplicates()
         return rows
+
+
+def settings_of(model: HybridModel) -> tuple[object, ...]:
+    """The settings that values depend on beside a model's weights: its method, and parameters that it follows."""
+    return model.method, model.settings.lowercase, getattr(model.settings, "executor", None)

@@ -51,6 +51,13 @@ class Given:
     def plus(self, batch: Batch) -> Self:
         return dataclasses.replace(self, batches=(*self.batches, batch))
 
+    def plus_again(self, batch: Batch) -> Self:
+        """As `plus`, of a batch that may be the last one once more: it counts once, by its last weights."""
+        last = self.batches[-1] if self.batches else None
+        if last is None or last.X is not batch.X or not is_same(last.y, batch.y):
+            return self.plus(batch)
+        return dataclasses.replace(self, batches=(*self.batches[:-1], batch))
+
     @property
     def is_long(self) -> bool:
         """Whether they are too many to be kept."""
@@ -66,6 +73,16 @@ class Given:
             weight = np.concatenate(parts)
         X = joined([batch.X for batch in self.batches])
         return Batch(X, list(chain.from_iterable(as_list(batch.y) for batch in self.batches)), weight)
+
+
+def is_same(y: Any, other: Any) -> bool:
+    """Whether two lists or arrays tell the same; False where that is not clear."""
+    if y is other:
+        return True
+    try:
+        return bool(as_list(y) == as_list(other))
+    except ValueError:  # arrays within them
+        return False
 
 
 def joined(parts: Sequence[Any]) -> Any:

@@ -86,7 +86,7 @@ class LearningLoop(TaskEstimator):
 
     def _pool_inputs(self, X: Any) -> Any:
         """The inputs of a pool, which can be counted and read again."""
-        if isinstance(X, (str, bytes)) or not hasattr(X, "__iter__"):
+        if isinstance(X, (str, bytes, dict, set, frozenset)) or not hasattr(X, "__iter__"):
             raise TypeError(f"a pool is a list of inputs, got {X!r:.80}")
         return X if hasattr(X, "shape") or hasattr(X, "offsets") else list(X)
 
@@ -319,7 +319,7 @@ class LearningLoop(TaskEstimator):
             first = Given().plus(batch) if can else None
             self._given = None if first is None or first.is_long else first
         elif before is not None:
-            more = before if before.batches and before.batches[-1].X is X else before.plus(batch)
+            more = before.plus_again(batch)
             self._given = more if can and not more.is_long else None
         return self
 

@@ -155,8 +155,9 @@ def test_wrong_questions_are_refused(loop):
             pool.discard(wrong)
     with pytest.raises(ValueError, match="the pool is empty"):
         Pool(estimator, X[:0])
-    with pytest.raises(TypeError, match="a pool is a list of inputs"):
-        estimator.query("words")
+    for wrong in ("words", {"words": 1}, {"words"}, None):
+        with pytest.raises(TypeError, match="a pool is a list of inputs"):
+            estimator.query(wrong)
     with pytest.raises(ValueError, match="another estimator"):
         clone(estimator).query(pool)
     for options, message in (
@@ -453,3 +454,41 @@ def test_inputs_whose_scores_overflow_are_named():
     with pytest.raises(ValueError, match="input 3 of the pool: its scores overflow"):
         estimator.query(huge, 2, strategy="entropy")
     assert len(estimator.query(huge[:3], 2, strategy="entropy")) == 2
+
+
+def test_other_answers_to_the_same_inputs_are_kept():
+    """A second annotator's, say; the same ones again are one batch, by their last weights."""
+    X, y = ROWS[:20], CLASSES[:20].tolist()
+    other = [*y[1:], y[0]]
+    estimator = clone(LOOPS["ambiguous"][0]).fit(X, y).partial_fit(X, other)
+    assert [batch.y for batch in estimator._given.batches] == [y, other]
+    whole = clone(estimator).fit(np.concatenate([X, X]), [*y, *other])
+    np.testing.assert_array_equal(estimator.consolidate().coef_, whole.coef_)
+    weight = RNG.uniform(0.5, 2.0, size=20)
+    estimator = clone(estimator).fit(X, y).partial_fit(X, [*y], sample_weight=weight)
+    (batch,) = estimator._given.batches
+    np.testing.assert_array_equal(batch.weight, weight)
+    estimator.partial_fit(X, np.array(y))
+    assert len(estimator._given.batches) == 1
+
+
+def test_a_pool_of_meanings_follows_the_parameters():
+    """Whether words are in lower case, and which meanings may be run; models of another method have no questions."""
+    estimator, X, y = LOOPS["semantics"]
+    estimator = clone(estimator).set_params(lowercase=True)
+    estimator.fit(X[:20], y[:20])
+    loud = [sentence.upper() if isinstance(sentence, str) else [*map(str.upper, sentence)] for sentence in X[20:30]]
+    pool = Pool(estimator, loud)
+    estimator.query(pool, 3)
+    estimator.set_params(lowercase=False).fit(X[:20], y[:20])
+    with pytest.warns(UserWarning, match="no feature that the model knows"):
+        found = estimator.query(pool, 10, strategy="confidence")
+    with pytest.warns(UserWarning, match="no feature that the model knows"):
+        assert found.tolist() == estimator.query(loud, 10, strategy="confidence").tolist()
+    pool = Pool(estimator, X[20:30])
+    estimator.query(pool, 3)
+    estimator.set_params(method__executor=lambda meaning: len(meaning) % 2 == 0)
+    assert estimator.query(pool, 10).tolist() == estimator.query(X[20:30], 10).tolist()
+    estimator.set_params(method="ospas").fit(X[:20], y[:20])
+    with pytest.raises(ValueError, match="query is for models of method='hybrid'"):
+        estimator.query(pool)
