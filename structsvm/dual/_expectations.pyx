@@ -411,10 +411,8 @@ cdef class ExpectationState(WeightState):
     def start_from(self, state, rows):
         """Start from the moments in the state of a run, with the same C, on the examples of ascending rows.
 
-        Raises ValueError, and changes nothing, for other rows, and for arrays that cannot be of such a run.
+        Raises ValueError, and changes nothing, for arrays that cannot be of such a run.
         """
-        if not ((np.diff(rows, prepend=-1) > 0).all() and rows.max(initial=-1) < self.n_samples):
-            raise ValueError(f"the rows of a point must be ascending numbers of {self.n_samples} examples")
         included = np.zeros(self.n_samples, dtype=bool)
         included[rows] = True
         included = np.repeat(included, np.diff(self.offsets))

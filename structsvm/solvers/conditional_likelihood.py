@@ -19,7 +19,7 @@ from structsvm.parameters import COUNT, NONE, POSITIVE, Checkpoints, Jobs, Optio
 from structsvm.progress import Monitor
 from structsvm.result import Result, relative_gap
 from structsvm.solvers.base import DualSolver
-from structsvm.solvers.run import AROUND, LEAST_GAP, SLICE_SECONDS, DualRun
+from structsvm.solvers.run import AROUND, LEAST_GAP, SLICE_SECONDS, DualRun, check_rows
 from structsvm.stored_values import Array
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ class LikelihoodRun(DualRun):
         return self.get_state()
 
     def start_from(self, point: dict[str, AnyArray], rows: NDArray[np.intp]) -> None:
+        check_rows(rows, self.problem.n_samples)
         self.state.start_from(point, rows)
 
     def minimise(self, tol: float, most: int, tick: Callable[[], object] = bool) -> bool:

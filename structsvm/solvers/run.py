@@ -491,9 +491,8 @@ class DualRun(WeightRun):
         ValueError
             If the rows do not ascend, are not of this problem, or the point is not of as many examples.
         """
-        n, example = self.problem.n_samples, point["cut_example"]
-        if not (np.diff(rows, prepend=-1) > 0).all() or rows.max(initial=-1) >= n:
-            raise ValueError(f"the rows of a point must be ascending numbers of {n} examples")
+        check_rows(rows, self.problem.n_samples)
+        example = point["cut_example"]
         if not (example.min(initial=0) >= 0 and example.max(initial=-1) < len(rows)):
             raise ValueError(f"array 'cut_example' of a point of {len(rows)} examples has others")
         cuts = {name: point[name] for name in POINT} | {"cut_example": rows[example]}
@@ -549,3 +548,9 @@ class SharedRun(DualRun):
 
     def norms(self) -> tuple[float, float]:
         return half_norm(self.weights), self.state.norm
+
+
+def check_rows(rows: NDArray[np.intp], n_samples: int) -> None:
+    """Raise ValueError unless the rows of a point ascend and are those of examples."""
+    if not (np.diff(rows, prepend=-1) > 0).all() or rows.max(initial=-1) >= n_samples:
+        raise ValueError(f"the rows of a point must be ascending numbers of {n_samples} examples")

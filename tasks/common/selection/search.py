@@ -113,8 +113,8 @@ class ChoiceCheckpoint(CheckpointWriter):
 
 def stored_choice(path: str | os.PathLike[str]) -> tuple[Choice | None, dict[str, Point], bool]:
     """The `Choice` that a checkpoint stores, with its points, and whether it is that of a `ChoiceCheckpoint`."""
-    # A map, of which only the points are copied: most of the file are weights and moments that the run reads itself.
-    file = read_model(path, kind=ChoiceCheckpoint.kind, mmap=True, verify=True)
+    # A map, of which only the points are copied: the run reads the whole file, and verifies it.
+    file = read_model(path, kind=ChoiceCheckpoint.kind, mmap=True)
     with unsound(path, ChoiceCheckpoint.kind):
         choice = file.meta.get("choice")
         arrays = {name: np.array(array) for name, array in file.under(POINTS).items()}
@@ -238,9 +238,8 @@ class Part:
             self.run.certify()
             return self.run.remaining <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
-        if solver.rescaling is None:
-            return self.run.gap_seen <= LEAST_GAIN or n_passes >= most
-        return self.run.gain <= LEAST_GAIN or n_passes >= most
+        left = self.run.gap_seen if solver.rescaling is None else self.run.gain
+        return left <= LEAST_GAIN or n_passes >= most
 
     def held_out_scores(self) -> Held:
         metric, a, b = self.model.choice_scores(self.others)
@@ -288,8 +287,8 @@ class Search:
         How the held-out examples were predicted at the best value.
     models : list of TaskModel
         Per split of the examples, the model at the best value.
-    may_grow, grows : bool
-        Whether training on all examples may start, and starts, from the point that a part of them has reached.
+    grows : bool
+        Whether training on all examples starts from the point that a part of them has reached.
     states : sequence of dict
         Per split, the state of the training with the best value, if it was left early, or the point that grows.
     mean_weight : float
@@ -317,7 +316,6 @@ class Search:
         self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
-        self.may_grow = model.grows and type(solver) is LaRank and solver.deterministic
 
     @property
     def loss(self) -> str:

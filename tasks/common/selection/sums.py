@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from structsvm.solvers.larank import LaRank
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.model import rows_of
 from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
@@ -53,7 +54,8 @@ class SumSearch(LossSearch):
     def __init__(self, searches: Sequence[Search], n_jobs: int | None = None) -> None:
         super().__init__(searches, n_jobs)
         for search in searches:
-            search.grows = search.may_grow
+            solver = search.model.solver_of_loss(search.loss)
+            search.grows = search.model.grows and type(solver) is LaRank and solver.deterministic
             if search.examples.groups is not None and self.search.examples.groups is None:
                 search.whole = self.search
             if is_log(search.model.loss):
