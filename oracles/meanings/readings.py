@@ -91,23 +91,24 @@ def readings_of(
     >>> [*readings_of(units, [[f"{k}pm"] for k in range(1, 6)], bags).values()]
     [{Form(before='', n_digits=1, between='', after='pm'): Reading(times=100, plus=1200)}]
     """
-    numbers = {kind: found for kind in units.members if (found := numbers_of(units, kind))}
+    numbers = {kind: names for kind in units.members if (names := numbers_of(units, kind))}
     # Kinds with the same relation around their names are read alike.
     group = {kind: around(units.units[units.members[kind][0]].tree) for kind in numbers}
-    of_leaf = {leaf: (group[kind], number) for kind, found in numbers.items() for leaf, number in found.items()}
+    of_leaf = {leaf: (group[kind], number) for kind, names in numbers.items() for leaf, number in names.items()}
     n_met: Counter[Form] = Counter()
     # By group, form and reading: how often each number is so said.
     said: dict[tuple[tuple[str, ...], Form], dict[Reading, Counter[int]]]
     said = defaultdict(lambda: defaultdict(Counter))
     for words, bag in zip(sentences, bags, strict=True) if of_leaf else ():
-        forms = [found for word in words if (found := form_of(str(word))) is not None]
+        forms = [one for word in words if (one := form_of(str(word))) is not None]
         n_met.update(form for form, _ in forms)
-        for (name, number), (form, digits), times in product([of_leaf[u] for u in bag if u in of_leaf], forms, TIMES):
-            said[name, form][Reading(times, number - times * digits)][digits] += 1
+        leaves = [of_leaf[u] for u in bag if u in of_leaf]
+        for (relations, number), (form, digits), times in product(leaves, forms, TIMES):
+            said[relations, form][Reading(times, number - times * digits)][digits] += 1
     found: dict[tuple[str, ...], dict[Form, Reading]] = defaultdict(dict)
-    for (name, form), of_form in said.items():
+    for (relations, form), of_form in said.items():
         reading, counts = max(of_form.items(), key=lambda pair: (pair[1].total(), -pair[0].times, pair[0].plus))
         is_sure = counts.total() >= SURE_READING * n_met[form] and len(counts) >= FEWEST_NUMBERS
         if is_sure and not (reading == (1, 0) and form == ("", form.n_digits, "", "")):
-            found[name][form] = reading
-    return {kind: found[name] for kind, name in group.items() if name in found}
+            found[relations][form] = reading
+    return {kind: found[relations] for kind, relations in group.items() if relations in found}
