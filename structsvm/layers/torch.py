@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
+from structsvm.arrays import Floats
 from structsvm.layers.chain import Chain
 from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, log_loss, options_of, several
 from structsvm.layers.structure import Structure
@@ -132,7 +133,7 @@ def _layer() -> type[torch.autograd.Function]:
                 for part, array in zip(parts, arrays, strict=True)
             ]
             ctx.save_for_backward(*parts, *gradients)
-            return torch.from_numpy(values.astype(given[0].dtype)).to(parts[0].device)
+            return torch.from_numpy(values.astype(cast(Floats, given[0]).dtype)).to(parts[0].device)
 
         @staticmethod
         def backward(ctx, weights):  # type: ignore[no-untyped-def]
