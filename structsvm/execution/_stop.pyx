@@ -48,6 +48,7 @@ cdef extern from *:
 cdef int64_t INTERVAL = 1 << 23     # work between two looks: some milliseconds
 cdef int64_t interval = INTERVAL
 cdef object watcher = None
+cdef int64_t n_shared = 0
 
 
 cdef int poll(int64_t work) except -1 nogil:
@@ -76,6 +77,11 @@ cdef int look() except -1 nogil:
 def looks():
     """How often threads have looked up so far."""
     return stop_looks
+
+
+def shared():
+    """How many tasks have been offered to more threads than the caller's so far."""
+    return n_shared
 
 
 def look_every(work=None, watch=None):
@@ -148,6 +154,7 @@ cdef extern from "pool.h":
     PyThread_type_lock PyThread_allocate_lock()
     int PyThread_acquire_lock(PyThread_type_lock lock, int wait)
     int pool_forks
+    int pool_watch_forks()
     bint pool_ready()
     int pool_count(int more)
     int pool_work(void* task, int slot) except -1 nogil
@@ -166,14 +173,8 @@ cdef enum:
     LEAST_WORK = 10000
 
 
-def _forked():
-    """Say that this process is a child, which has none of the helpers."""
-    global pool_forks
-    pool_forks += 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+if pool_watch_forks():
+    raise MemoryError
 
 # Helpers stay until the process ends: more of them than this wait for processors.
 cdef int MOST_HELPERS = max(8, 4 * (os.cpu_count() or 1))
@@ -184,6 +185,7 @@ cdef int threads_for(int n_threads, int64_t n_parts, int64_t work) noexcept nogi
 
 
 cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads) except -1:
+    global n_shared
     cdef pool_task t
     cdef int64_t part
     cdef int forks = pool_forks
@@ -193,6 +195,7 @@ cdef int each_part(pool_body body, void* context, int64_t n_parts, int n_threads
             for part in range(n_parts):
                 body(context, 0, part)
         return 0
+    n_shared += 1
     cdef Job job = Job()
     errors = []
     memset(&t, 0, sizeof(t))

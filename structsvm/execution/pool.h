@@ -12,6 +12,9 @@
 #include <time.h>
 
 #include <pythread.h>
+#ifndef _WIN32
+#include <pthread.h>
+#endif
 
 /* So many nanoseconds a thread looks out, before it sleeps; microseconds between two looks for a signal; and bytes that
  * processors pass on at once. */
@@ -45,6 +48,17 @@ typedef struct pool_state {
 
 static pool_state pool;
 static int pool_forks;              /* processes that led to this one; to ask for its number takes longer */
+
+static void pool_forked(void) { pool_forks++; }
+
+/* Have forks counted, those by C too, of which Python knows nothing. Returns 0, or an error's number. */
+static int pool_watch_forks(void) {
+#ifdef _WIN32
+    return 0;
+#else
+    return pthread_atfork(NULL, NULL, pool_forked);
+#endif
+}
 
 /* A process that was forked off has none of the helpers, and of the locks it knows nothing. */
 static int pool_ready(void) {

@@ -2,5 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-# Whether n scores, floats or doubles, are in bounds: no mask, none that is no number, none that is too great.
+# Whether all n scores are finite and below the bound in size.
 cdef bint scores_within(const void* scores, bint is_double, int64_t n) noexcept nogil
+
+# Whether all n scores are that, or masks (-inf): one by one.
+cdef bint scores_allowed(const void* scores, bint is_double, int64_t n) noexcept nogil

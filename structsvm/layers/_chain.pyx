@@ -38,7 +38,7 @@ cdef extern from "potentials.h" nogil:
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef extern from "numpy/ndarraytypes.h" nogil:
-    int NPY_FLOAT, NPY_DOUBLE, NPY_INT
+    int NPY_FLOAT, NPY_DOUBLE
     bint PyArray_ISCARRAY_RO(ndarray array)
     int PyArray_TYPE(ndarray array)
     int PyArray_NDIM(ndarray array)
@@ -59,6 +59,20 @@ GREATEST = MOST_FLOAT, MOST_DOUBLE
 
 cdef bint scores_within(const void* scores, bint is_double, int64_t n) noexcept nogil:
     return KERNELS.within(scores, is_double, n, MOST_DOUBLE if is_double else MOST_FLOAT)
+
+
+cdef bint scores_allowed(const void* scores, bint is_double, int64_t n) noexcept nogil:
+    if is_double:
+        return are_allowed(<const double*> scores, n, MOST_DOUBLE)
+    return are_allowed(<const float*> scores, n, MOST_FLOAT)
+
+
+cdef bint are_allowed(const floating* scores, int64_t n, double most) noexcept nogil:
+    cdef int64_t j
+    for j in range(n):
+        if not (scores[j] < most and (scores[j] > -most or scores[j] == -INFINITY)):
+            return False
+    return True
 
 
 # Groups with fewer entries are computed one by one, which is then as fast.
@@ -241,7 +255,7 @@ cdef class Batch:
         cdef chains_task t
         cdef Py_ssize_t longest = self.lengths[self.at(0)] if self.n else 0, slot, size
         cdef int64_t n_groups = (self.n + self.together - 1) // self.together, S = self.scores.S, K = self.scores.K
-        cdef int64_t work = self.n * longest * (10 + self.scores.S * (self.scores.K + 20) // 24)
+        cdef int64_t work = self.work_of(self.n * longest)
         memset(&t, 0, sizeof(t))
         t.batch, t.values = <void*> self, <double*> array_data(log_z)
         if nodes is not None:
@@ -285,7 +299,7 @@ cdef class Batch:
 
     cdef int sum_group(self, const chains_task* t, chain_room* room, Py_ssize_t group) except -1 nogil:
         cdef Py_ssize_t place = group * self.together, stop = min(place + self.together, self.n), b
-        cdef Py_ssize_t n_totals = self.scores.S * (self.scores.K + 2)
+        cdef Py_ssize_t n_totals = self.scores.S * (self.scores.K + 2), tokens = 0
         cdef int lane, alone = (1 << (stop - place)) - 1
         cdef double* totals = NULL
         if t.totals != NULL:
@@ -306,16 +320,22 @@ cdef class Batch:
                 self.less_known(t, b, totals)
             if t.first != NULL and self.lengths[b]:
                 self.copy_edges(t, b, totals)
+            tokens += self.lengths[b]
+        poll(self.work_of(tokens))      # kernels count nothing of short sequences
         return 0
 
+    cdef int64_t work_of(self, int64_t tokens) noexcept nogil:
+        """Nanoseconds or so that so many tokens take."""
+        return tokens * (10 + self.scores.S * (self.scores.K + 20) // 24)
+
     cdef bint are_within(self, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
-        """Whether the emissions of a group are in bounds."""
-        cdef Py_ssize_t b
+        """Whether the emissions of a group are masks or in bounds."""
+        cdef Py_ssize_t b, n
+        cdef const char* scores
         for place in range(place, stop):
             b = self.at(place)
-            if not scores_within(
-                self.emissions + b * self.width * self.size, self.is_double, self.lengths[b] * self.scores.S
-            ):
+            scores, n = self.emissions + b * self.width * self.size, self.lengths[b] * self.scores.S
+            if not (scores_within(scores, self.is_double, n) or scores_allowed(scores, self.is_double, n)):
                 return False
         return True
 
@@ -419,6 +439,7 @@ cdef class Batch:
                 if s.T and self.kernels.best[self.is_double](&s, out + b * step):
                     empty = b
                     break
+                poll(self.work_of(s.T))
         return empty
 
     def reached(self, scores):
@@ -438,6 +459,7 @@ cdef class Batch:
             s, total = self.entry(b), 0.0
             s.rows, s.tables, s.logs = rows, rows + 2 * longest * S, rows + (2 * longest + 1) * S
             with nogil:
+                poll(self.work_of(s.T))
                 if s.T == 0 or OF_DOUBLES.best[1](&s, <int32_t*> (s.logs + longest)):
                     continue
                 for t in range(s.T):
@@ -680,17 +702,15 @@ cdef double less_labels(const potentials* s, const int32_t* y, floating* nodes, 
 
 cdef double HUGE = 1e7
 
-# Types of numbers, as `is_plain` takes them: float32 or float64, or int32.
-FLOATS, NARROW = (NPY_FLOAT, NPY_DOUBLE), (NPY_INT, NPY_INT)
 
-
-def is_plain(ndarray array not None, types):
-    """Whether an array is contiguous, aligned and of the machine's byte order, and of one of two types of numbers."""
-    return PyArray_ISCARRAY_RO(array) and PyArray_TYPE(array) in types
+def is_plain(ndarray array not None):
+    """Whether an array is contiguous, aligned, of the machine's byte order, and of float32 or float64."""
+    return PyArray_ISCARRAY_RO(array) and PyArray_TYPE(array) in (NPY_FLOAT, NPY_DOUBLE)
 
 
 def are_chains(parts):
-    """Whether parts are alike and those of chains of order 1 that share all but their emissions; others are in bounds.
+    """Return whether the parts are plain arrays of a chain of order 1 with shared transitions, start and end, all but
+    the emissions in bounds.
     """
     cdef Py_ssize_t k, K, n = len(parts)
     cdef Py_ssize_t* shape

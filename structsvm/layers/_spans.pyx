@@ -123,6 +123,7 @@ cdef class Entries:
             t.wide[b] = self.run(b, t.values + b, to, counts, NULL)
         if to != NULL and not t.wide[b]:
             self.finish(t, b)
+        poll(100 + self.work(self.lengths[b]))      # kernels count nothing of short entries
         return 0
 
     def sums(self, int n_threads, log_z, parts, counts, ends=None, y=None, known=None):
@@ -185,6 +186,7 @@ cdef class Entries:
                 scores[b] = 0.0
                 if self.lengths[b] > 0:
                     self.run(b, scores + b, NULL, NULL, to + b * step)
+                poll(100 + self.work(self.lengths[b]))
 
     def kbest(self, int k, y, values):
         """Write the k best outputs and their scores, as many as there are (see detours.h).

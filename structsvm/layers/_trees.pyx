@@ -13,7 +13,7 @@ import numpy as np
 from structsvm._arrays cimport array_data, array_shape, scratch, scratch_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
-from structsvm.layers._chain cimport scores_within
+from structsvm.layers._chain cimport scores_allowed, scores_within
 
 cdef extern from "tree_sums.h" nogil:
     enum: TREES_OK, TREES_IN_LOGS, LANES_LONGEST
@@ -44,12 +44,10 @@ cdef enum:
     LINE = 64
 
 
-# Said of an entry beside its sums: there are none without logs; none in its group, as its heads are no known tree; or
-# as scores are out of bounds.
+# Status flags per entry: its sums need logs; or its group has no sums, as scores are out of bounds.
 cdef enum:
     IN_LOGS = 1
-    NO_TREE = 2
-    BEYOND = 3
+    BEYOND = 2
 
 
 # The sums of a batch: where they go, trees whose indicators are taken off, and scratch of each thread.
@@ -63,7 +61,6 @@ cdef struct trees_task:
     bint looks
     char* room
     Py_ssize_t size
-    int n_threads
 
 
 cdef int sums_of_group(void* task, int slot, int64_t group) except -1 nogil:
@@ -101,9 +98,9 @@ cdef class Batch:
     def sums(self, int n_threads, log_z, chances, heads=None, known=None, bint looks=False):
         """Write log partitions and, unless `chances` is None, the probabilities of arcs.
 
-        With heads, the scores of these trees are written, and their indicators taken off the probabilities. Returns the
-        entries that only logs will do for, with probabilities of 0; or None where heads are not all known, or no trees
-        of the structure, or where it `looks` for scores out of bounds and finds some.
+        With heads, which `are_trees`, the scores of these trees are written, and their indicators taken off the
+        probabilities. Returns the entries that only logs will do for, with probabilities of 0; or None where it `looks`
+        for scores out of bounds and finds some.
 
         Parameters
         ----------
@@ -117,17 +114,17 @@ cdef class Batch:
         cdef uint8_t* flag
         cdef trees_task t
         t.batch, t.values = <void*> self, <double*> array_data(log_z)
-        t.n_threads = threads_for(n_threads, n_groups, work)
+        n_threads = threads_for(n_threads, n_groups, work)
         t.chances, t.heads = NULL if chances is None else <char*> array_data(chances), NULL
         if heads is not None:
             t.heads, t.known = <const int32_t*> array_data(heads), <double*> array_data(known)
         t.size = self.room_of(longest)
-        room, flags = scratch(NULL, t.n_threads * t.size + LINE), bytearray(self.n)
+        room, flags = scratch(NULL, n_threads * t.size + LINE), bytearray(self.n)
         t.room = <char*> ((<uintptr_t> scratch_data(room) + LINE - 1) // LINE * LINE)
         t.said, t.looks = flags, looks
         flag = t.said
-        each_part(sums_of_group, &t, n_groups, t.n_threads)
-        if NO_TREE in flags or BEYOND in flags:
+        each_part(sums_of_group, &t, n_groups, n_threads)
+        if BEYOND in flags:
             return None
         return [b for b in range(self.n) if flag[b]] if IN_LOGS in flags else []
 
@@ -149,8 +146,6 @@ cdef class Batch:
         if t.looks and not self.are_within(place, stop):
             t.said[self.at(place)] = BEYOND
             return 0
-        if t.heads != NULL and not self.are_trees(t, room, place, stop):
-            return 0
         for p in range(place, stop):
             b = self.at(p)
             if t.chances != NULL and (self.lengths[b] < scores.m - 1 or self.lengths[b] == 0):
@@ -164,30 +159,44 @@ cdef class Batch:
                 t.said[b] = self.by_itself(&scores, b, narrow, t.values, t.chances) == TREES_IN_LOGS
             if t.heads != NULL:
                 self.less_heads(t, b)
+            poll(100 + self.lengths[b] * self.lengths[b])       # kernels count nothing of short sentences
         return 0
 
     cdef bint are_within(self, Py_ssize_t place, Py_ssize_t stop) noexcept nogil:
-        """Whether all scores of a group's entries are in bounds."""
-        cdef int64_t n = self.scores.m * self.scores.m
+        """Whether the scores of a group's arcs are masks or in bounds."""
+        cdef int64_t m = self.scores.m, n, head
+        cdef Py_ssize_t b, size = 8 if self.scores.is_double else 4
+        cdef const char* row
         for place in range(place, stop):
-            if not scores_within(self.arcs + self.at(place) * self.step, self.scores.is_double, n):
-                return False
+            b = self.at(place)
+            n, row = self.lengths[b], self.arcs + b * self.step
+            if scores_within(row, self.scores.is_double, m * m):
+                continue
+            for head in range(n + 1):       # columns 1 .. n but for the diagonal
+                if not (
+                    scores_allowed(row + size, self.scores.is_double, head - 1)
+                    and scores_allowed(row + (head + 1) * size, self.scores.is_double, n - head)
+                ):
+                    return False
+                row += m * size
         return True
 
-    cdef int are_trees(self, const trees_task* t, char* room, Py_ssize_t place, Py_ssize_t stop) except -1 nogil:
-        """Whether the heads of a group's entries are known and trees of the structure; says so of the first others."""
-        cdef Py_ssize_t p, b, word
-        cdef const int32_t* head
-        cdef bint unknown
-        for p in range(place, stop):
-            b, unknown = self.at(p), False
-            head = t.heads + b * (self.scores.m - 1)
-            for word in range(self.lengths[b]):
-                unknown |= <uint32_t> head[word] > <uint32_t> self.lengths[b]
-            if unknown or fault_of(head, self.lengths[b], self.scores.several, self.scores.projective, <int32_t*> room):
-                t.said[b] = NO_TREE
-                return False
-        return True
+    def are_trees(self, heads):
+        """Whether heads, int32 (B, n) with anything beyond the lengths, are known and trees of the structure."""
+        cdef const int32_t* head = <const int32_t*> array_data(heads)
+        cdef Py_ssize_t b, word
+        cdef bint bad = False
+        room = scratch(NULL, self.scores.m * sizeof(int32_t))
+        cdef int32_t* start = <int32_t*> scratch_data(room)
+        with nogil:
+            for b in range(self.n):
+                for word in range(self.lengths[b]):
+                    bad |= <uint32_t> head[word] > <uint32_t> self.lengths[b]
+                if bad or fault_of(head, self.lengths[b], self.scores.several, self.scores.projective, start):
+                    bad = True
+                    break
+                head += self.scores.m - 1
+        return not bad
 
     cdef void less_heads(self, const trees_task* t, Py_ssize_t b) noexcept nogil:
         """Write the score of a tree, and take its indicators off."""

@@ -216,7 +216,7 @@ class Chain(Structure):
             steps, (start, end) = _per_entry(transitions, n), np.zeros((2, n, K), nodes.dtype)
         sums = self.n_threads, log_z, nodes, steps, (start, end), labels, known, added
         if not batch.sums(*sums, looks=scores.later is not None):
-            scores.settle()
+            scores.settle()  # raises, unless another thread has mended the scores
             batch.sums(*sums)
         for entry in without_output(log_z)[:1]:
             raise self._no_output(entry, scores)

@@ -116,7 +116,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     @jax.custom_jvp
     def call(given: Given) -> tuple[AnyArray, ...]:
         zeros = [None if part is None else np.zeros(part.shape, part.dtype) for part in given[0]]
-        scores = structure.check(zeros, None if given[2] is None else np.zeros(given[2].shape, int))
+        scores = structure.check(zeros, None if given[2] is None else np.zeros(given[2].shape, given[2].dtype))
         n = len(scores.lengths)
         wide = tuple(np.broadcast_to(part, (n, *part.shape[1:])) for part in scores.parts)
         arrays = [array for array in scores.per_entry(wide) if array is not None]

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.arrays import AnyArray, Floats, Integers
 from structsvm.execution._stop import each_range
 from structsvm.features.inputs.masks import check_no_masks
-from structsvm.layers._chain import FLOATS, NARROW, are_alike, first_masked, is_plain, sum_rows, within
 from structsvm.layers._chain import GREATEST as GREATEST_OF
+from structsvm.layers._chain import are_alike, first_masked, is_plain, sum_rows, within
 from structsvm.parameters import checked_count
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Scores:
     shapes: Shapes  # shapes that the user gave
     lengths: NDArray[np.int64]
     n_threads: int = 1  # to add up gradients
-    truth: Labels | None = None  # outputs as `sums_less` takes them, where `check_output` found nothing unknown
+    truth: Labels | None = None  # outputs as `sums_less_known` takes them, where `check_output` found none unknown
     later: Callable[[], None] | None = None  # checks the first part's numbers, where they have not been checked
 
     def settle(self) -> Scores:
@@ -166,9 +166,9 @@ class Structure(ABC):
     def sums_less(self, scores: Scores, y: ArrayLike, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """Log partitions of all outputs and of those that agree with y, and the difference of expected indicators.
 
-        y is as the user gave it, `scores` as `check_for_sums` left them: where sums are compiled, both are checked by
-        the threads at work on them. Without `per_entry` differences of parts that all entries share may be sums over
-        several of them.
+        y is as the user gave it, `scores` as `check_for_sums` left them: the threads of chains of order 1 and of trees
+        check the first part's numbers as they sum. Without `per_entry` differences of parts that all entries share may
+        be sums over several of them.
         """
         return self.sums_less_known(scores.settle(), self.check_output(y, scores, partly=True))
 
@@ -310,12 +310,15 @@ def shares_of(logs: Values, axis: int | tuple[int, ...]) -> Values:
 
 
 def as_outputs(y: ArrayLike) -> Integers:
-    """An array of outputs, whose type is yet to be checked."""
+    """A contiguous array of outputs, whose type is yet to be checked.
+
+    A copy: another thread may write to y once it is checked, and compiled code takes places in memory from it.
+    """
     if type(y) is np.ndarray:
-        return y
+        return y.copy()
     check_no_masks(y, "y")
     try:
-        return np.asarray(y)
+        return np.array(y, order="C")
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -323,21 +326,15 @@ def as_outputs(y: ArrayLike) -> Integers:
 
 
 def plain_outputs(y: ArrayLike, shape: tuple[int, ...]) -> Labels | None:
-    """Outputs of a shape as a contiguous array of int32, without a copy where they are one; None if they are none."""
-    if type(y) is np.ndarray and is_plain(y, NARROW):
-        return cast(Labels, y) if y.shape == shape else None
+    """Outputs of a shape as a contiguous array of int32, a copy; None if they are none."""
     found = as_outputs(y)
     narrow, is_narrow = as_narrow(found) if found.shape == shape and found.dtype.kind in "iu" else (found, False)
     return cast(Labels, narrow) if is_narrow else None
 
 
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
-    """A contiguous array of int32, and whether it has the same numbers."""
-    if is_plain(y, NARROW):
-        return cast(Labels, y), True
-    narrow = np.asarray(y, np.int32, order="C")
-    if not narrow.flags.aligned:
-        narrow = narrow.copy()
+    """A contiguous array of int32, and whether it has the same numbers, of what `as_outputs` returned."""
+    narrow = np.require(y, np.int32, ["C", "A"])
     return narrow, y.dtype == np.int32 or np.array_equal(narrow, y)
 
 
@@ -349,7 +346,7 @@ def generators_of(seed: int, n: int) -> Generators:
 
 def as_floats(name: str, array: object) -> Floats:
     """A contiguous array of float32 or float64, without a copy where it is one (NumPy, or anything with DLPack)."""
-    if type(array) is np.ndarray and is_plain(array, FLOATS):
+    if type(array) is np.ndarray and is_plain(array):
         return array
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
         array = from_dlpack(array)
@@ -435,21 +432,26 @@ def check_values(
 
 
 def check_lengths(lengths: ArrayLike | None, n: int, longest: int) -> NDArray[np.int64]:
-    """One length per entry, all of them `longest` by default."""
+    """One length per entry, all of them `longest` by default; a copy, for the reason that `as_outputs` names."""
     if lengths is None:
         whole = np.empty(n, np.int64)
         whole.fill(longest)
         return whole
     check_no_masks(lengths, "lengths")
-    found = np.asarray(lengths)
+    found = np.array(lengths)
     if found.dtype == bool:
         raise ValueError("lengths must be integers, one per batch entry. Got a mask: give mask.sum(axis=1).")
     if found.shape == (0,) == (n,):
         return np.empty(0, np.int64)
-    if found.shape != (n,) or found.dtype.kind not in "iu" or (n and not 0 <= found.min() <= found.max() <= longest):
-        raise ValueError(
-            f"lengths must be {n} integers from 0 to {longest}, one per batch entry. Got {found.tolist()!r:.80}."
-        )
+    got = ""
+    if found.shape != (n,):
+        got = f"shape {found.shape}"
+    elif found.dtype.kind not in "iu":
+        got = f"dtype {found.dtype}"
+    elif n and not 0 <= found.min() <= found.max() <= longest:
+        got = f"{found.tolist()!r:.80}"
+    if got:
+        raise ValueError(f"lengths must be {n} integers from 0 to {longest}, one per batch entry. Got {got}.")
     return np.require(found, np.int64, ["C", "A"])
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Protocol, cast
 
 from structsvm.arrays import Floats
 from structsvm.layers.chain import Chain
 from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, log_loss, options_of, several
-from structsvm.layers.structure import Structure, Values
+from structsvm.layers.structure import Structure
 
 if TYPE_CHECKING:
     import torch
@@ -51,8 +49,8 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     callable
         ``f(parts, y, lengths=None, **options)``: values (B,) on the device of the first part and of its type, but of
         float32 where this is of half precision, with gradients by `parts`, a tuple of tensors (None: left out); all
-        else is constant, a teacher's parts, too. Scores on a GPU travel. Second derivatives are refused with
-        NotImplementedError.
+        else is constant, a teacher's parts, too. Parts of integers count as of PyTorch's default type. Scores on a GPU
+        travel. Second derivatives are refused with NotImplementedError.
 
     Raises
     ------
@@ -99,11 +97,6 @@ def host(value: object) -> object:
     return (tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor).numpy()
 
 
-def like(values: Values, part: object) -> Floats:
-    """Values in the type of a part, but of halves as float32, and of integers as they are: a loss has fractions."""
-    return values.astype(np.float32) if isinstance(part, np.ndarray) and part.dtype == np.float32 else values
-
-
 @cache
 def _layer() -> type[torch.autograd.Function]:
     import torch
@@ -132,13 +125,15 @@ def _layer() -> type[torch.autograd.Function]:
 
         @staticmethod
         def forward(ctx, compute, *parts):  # type: ignore[no-untyped-def]
-            values, arrays = compute([host(part) for part in parts])
+            real = torch.get_default_dtype()
+            given = [host(part if part is None or part.is_floating_point() else part.to(real)) for part in parts]
+            values, arrays = compute(given)
             gradients = [
                 None if part is None else torch.from_numpy(array).to(part.device)
                 for part, array in zip(parts, arrays, strict=True)
             ]
             ctx.save_for_backward(*parts, *gradients)
-            return torch.from_numpy(like(values, host(parts[0]))).to(parts[0].device)
+            return torch.from_numpy(values.astype(cast(Floats, given[0]).dtype)).to(parts[0].device)
 
         @staticmethod
         def backward(ctx, weights):  # type: ignore[no-untyped-def]

@@ -150,7 +150,7 @@ class _Trees(Places):
             arcs = _over_labels(arcs)
         counts = np.empty(arcs.shape, arcs.dtype) if marginals else None
         batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
-        for entry in batch.sums(self.n_threads, log_z, counts) or ():
+        for entry in cast("list[int]", batch.sums(self.n_threads, log_z, counts)):
             self._sum_logs(arcs, scores, entry, log_z, counts)
         self._check_sums(scores, log_z, marginals=marginals)
         return log_z, () if counts is None else (self._of_labels(counts, arcs, scores),)
@@ -158,18 +158,17 @@ class _Trees(Places):
     def sums_less(self, scores: Scores, y: ArrayLike, *, per_entry: bool = True) -> tuple[Values, Values, Parts]:
         """In one go for each entry, where there are no labels and all heads are known."""
         arcs, n = scores.parts[0], len(scores.lengths)
-        heads, in_logs = plain_outputs(y, (n, arcs.shape[1] - 1)) if arcs.ndim == 3 else None, None
-        if heads is not None:
-            log_z, known, counts = np.empty(n), np.empty(n), np.empty_like(arcs)
-            batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
-            sums = self.n_threads, log_z, counts, heads, known
-            in_logs = batch.sums(*sums, looks=True)
-            if in_logs is None:
-                scores.settle()
-                in_logs = batch.sums(*sums)
-        if heads is None or in_logs is None:
+        heads = plain_outputs(y, (n, arcs.shape[1] - 1)) if arcs.ndim == 3 else None
+        batch = Batch(arcs, scores.lengths, self.projective, self.several_roots)
+        if heads is None or not batch.are_trees(heads):
             return super().sums_less(scores, y)
-        for entry in in_logs:
+        log_z, known, counts = np.empty(n), np.empty(n), np.empty_like(arcs)
+        sums = self.n_threads, log_z, counts, heads, known
+        in_logs = batch.sums(*sums, looks=True)
+        if in_logs is None:
+            scores.settle()  # raises, unless another thread has mended the scores
+            in_logs = batch.sums(*sums)
+        for entry in cast("list[int]", in_logs):
             self._sum_logs(arcs, scores, entry, log_z, counts)
             words = np.arange(scores.lengths[entry])
             counts[entry, heads[entry, words], words + 1] -= 1

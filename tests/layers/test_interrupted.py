@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from structsvm.execution._stop import look_every, looks
 from structsvm.layers import Alignment, Arborescence, Chain, Projective, SemiMarkov, Spans, log_loss
 from structsvm.layers._spans import Brackets
 from structsvm.layers._trees import Batch
@@ -24,6 +25,17 @@ LONG = {
     "projective trees": (Projective, [(24, 221, 221)]),
     "trees": (Arborescence, [(60, 301, 301)]),
     "alignments": (Alignment, [(12, 400, 400)]),
+    "short chains": (Chain, [(20000, 5, 60), (60, 60)]),
+    "short trees": (Arborescence, [(100000, 4, 4)]),
+}
+SHORT = {
+    "chains": (Chain, [(3000, 3, 5), (5, 5)]),
+    "chains of their own": (Chain, [(3000, 3, 5), (3000, 2, 5, 5)]),
+    "segments": (SemiMarkov, [(3000, 3, 2, 3), (3, 3)]),
+    "brackets": (Spans, [(3000, 3, 3, 2)]),
+    "projective trees": (Projective, [(3000, 4, 4)]),
+    "trees": (Arborescence, [(3000, 4, 4)]),
+    "alignments": (Alignment, [(3000, 3, 3)]),
 }
 SMALL = {
     "chains": (Chain, [(9, 12, 4), (4, 4)]),
@@ -58,11 +70,21 @@ def interrupt():
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.fixture
+def watched():
+    """Call a function each time that so much work was done."""
+    yield look_every
+    look_every()
+
+
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("name", LONG)
-def test_an_interrupt_ends_a_batch_and_nothing_else(name, n_threads, interrupt):
+def test_an_interrupt_ends_a_batch_and_nothing_else(name, n_threads, interrupt, watched):
     kind, shapes = LONG[name]
-    structure, parts = kind(n_threads=n_threads), parts_of(shapes)
+    structure, parts, before = kind(n_threads=n_threads), parts_of(shapes), looks()
+    watched(1 << 17)
+    structure.marginals(*parts)
+    assert looks() > before
     with pytest.raises(KeyboardInterrupt):
         interrupt(0.02, lambda: structure.marginals(*parts))
     few = [part[:1] if len(part) == len(parts[0]) and part.ndim > 2 else part for part in parts]
@@ -71,6 +93,39 @@ def test_an_interrupt_ends_a_batch_and_nothing_else(name, n_threads, interrupt):
         few[-1] = few[-1][:, :8]
     fresh = kind().marginals(*few)
     assert all((a == b).all() for a, b in zip(structure.marginals(*few), fresh, strict=True))
+
+
+@pytest.mark.parametrize("verb", ["marginals", "log_partition", "argmax"])
+@pytest.mark.parametrize("name", SHORT)
+def test_batches_of_short_entries_look_up(name, verb, watched):
+    kind, shapes = SHORT[name]
+    parts, seen = parts_of(shapes), []
+    watched(1000, lambda: seen.append(1))
+    getattr(kind(), verb)(*parts)
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", SHORT)
+def test_another_thread_writes_to_what_was_checked(name, dtype, watched):
+    """Compiled code has copies of y and of lengths: without, it would write to places that y gives beyond arrays."""
+    kind, shapes = SHORT[name]
+    structure, parts = kind(), [part.astype(dtype) for part in parts_of(shapes)]
+    y, lengths = structure.argmax(*parts), np.full(3000, 3)
+    if kind is Alignment:
+        lengths = np.full((3000, 2), 3)
+    wanted, gradients = log_loss(structure, parts, y, lengths)
+    written = []
+
+    def write():
+        y[:], lengths[:] = y[::-1].copy(), 1
+        written.append(1)
+
+    watched(100, write)
+    found, others = log_loss(structure, parts, y, lengths)
+    assert written
+    assert found.tolist() == wanted.tolist()
+    assert all((a == b).all() for a, b in zip(others, gradients, strict=True))
 
 
 @pytest.mark.parametrize("kind", [Projective, Arborescence])
@@ -116,13 +171,16 @@ def test_threads_and_neighbours_change_no_bit(name):
 
 
 FORKED = """
+import ctypes
 import os
+import time
 import numpy as np
 from structsvm.layers import Chain
 rng = np.random.default_rng(0)
 parts, structure = (rng.normal(size=(90, 200, 9)), rng.normal(size=(9, 9))), Chain(n_threads=3)
 wanted = structure.log_partition(*parts)  # starts threads, which a child has not
-child = os.fork()
+time.sleep(0.2)  # they may wait for the GIL, which Python's own fork alone sees to
+child = FORK()
 if child == 0:
     right, tasks = structure.log_partition(*parts).tolist() == wanted.tolist(), "/proc/self/task"
     os._exit(0 if right and (not os.path.isdir(tasks) or len(os.listdir(tasks)) > 1) else 1)
@@ -131,9 +189,11 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_has_threads_of_its_own():
-    """In a process of its own: others' threads, such as JAX's, are none of its business."""
-    done = subprocess.run([sys.executable, "-P", "-c", FORKED], capture_output=True, text=True, check=False, timeout=60)
+@pytest.mark.parametrize("fork", ["os.fork", "ctypes.PyDLL(None).fork"])
+def test_a_forked_process_has_threads_of_its_own(fork):
+    """In a process of its own: others' threads, such as JAX's, are none of its business. C forks, too."""
+    forked = FORKED.replace("FORK", fork)
+    done = subprocess.run([sys.executable, "-P", "-c", forked], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout.split() == ["0"], done.stderr
 
 

@@ -283,6 +283,16 @@ def test_integers_beyond_32_bits(off, jit):
             run(lambda parts, seed=seed: function(parts, Y, LENGTHS, seed=seed))(CHAIN)
 
 
+@pytest.mark.parametrize("lengths", [np.ones(3, int), np.ones((2, 4), int), np.ones((2, 4), bool), np.ones(2)])
+def test_lengths_that_are_none_are_refused_as_numpy_refuses_them(lengths):
+    with pytest.raises(ValueError, match="lengths must be") as wanted:
+        Chain().log_partition(*CHAIN, lengths=lengths)
+    with pytest.raises(ValueError, match="lengths must be") as found:
+        differentiable(log_loss, Chain())(CHAIN, Y, lengths)
+    assert str(found.value) == str(wanted.value).replace("float64", "float32")
+    assert lengths.dtype != int or f"Got shape {lengths.shape}" in str(found.value)
+
+
 def test_unsigned_integers_beyond_32_bits():
     function = differentiable(log_loss, Chain())
     with pytest.raises(ValueError, match=r"y must have integers from 0 to 4294967295\. Got 4294967297"):

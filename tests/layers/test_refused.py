@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import structsvm
+from structsvm.execution._stop import shared
 from structsvm.layers import (
     Alignment,
     Arborescence,
@@ -26,7 +27,7 @@ from structsvm.layers import (
     spo_plus,
 )
 from structsvm.layers._chain import Batch
-from structsvm.layers.structure import as_floats, as_narrow
+from structsvm.layers.structure import GREATEST, as_floats, as_narrow
 
 ARCS = np.zeros((2, 5, 5))
 NODES = structsvm.Taxonomy([("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")])
@@ -482,17 +483,19 @@ def test_truths_of_any_integers_and_what_stands_beyond_them(structure, shapes, d
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    ("kind", "shapes"), [(Chain, [(40, 6, 3), (3, 3)]), (Arborescence, [(40, 7, 7)]), (Projective, [(40, 7, 7)])]
+    ("kind", "shapes"), [(Chain, [(400, 6, 3), (3, 3)]), (Arborescence, [(400, 7, 7)]), (Projective, [(400, 7, 7)])]
 )
 def test_threads_look_at_what_they_sum(kind, shapes, dtype, n_threads):
     """Masks, and what stands beyond a length, are no numbers out of bounds; what is one is named."""
     structure, rng = kind(n_threads=n_threads), np.random.default_rng(0)
-    parts, lengths = [rng.normal(size=shape).astype(dtype) for shape in shapes], rng.integers(2, 7, 40)
+    parts, lengths = [rng.normal(size=shape).astype(dtype) for shape in shapes], rng.integers(2, 7, 400)
     lengths[[5, 17]] = 3, 5
     y = structure.sample(*parts, n_samples=1, seed=0, lengths=lengths)[:, 0]
     parts[0][5, 5:] = np.nan
     for _ in range(2):
+        before = shared()
         values, gradients = log_loss(structure, parts, y, lengths)
+        assert (shared() > before) == (n_threads > 1)
         known = structure.score(y, *parts, lengths=lengths)
         np.testing.assert_allclose(values, structure.log_partition(*parts, lengths=lengths) - known, atol=1e-5)
         wanted = structure.marginals(*parts, lengths=lengths)[0]
@@ -505,3 +508,55 @@ def test_threads_look_at_what_they_sum(kind, shapes, dtype, n_threads):
     for truth in (y, np.full_like(y, -1)):
         with pytest.raises(ValueError, match=r"must be finite.* Got nan at batch entry 33, position \(0, 1\)"):
             log_loss(structure, parts, truth, lengths)
+
+
+class Counting:
+    """Counts the calls of a batch's `sums`."""
+
+    calls = 0
+
+    def sums(self, *arguments, **options):
+        type(self).calls += 1
+        return super().sums(*arguments, **options)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("kind", "shapes"), [(Chain, [(40, 6, 3), (3, 3)]), (Arborescence, [(40, 7, 7)]), (Projective, [(40, 7, 7)])]
+)
+def test_masks_do_not_make_sums_run_twice(kind, shapes, dtype, monkeypatch):
+    module, rng = sys.modules[kind.__module__], np.random.default_rng(0)
+    structure, parts, lengths = kind(), [rng.normal(size=shape).astype(dtype) for shape in shapes], np.full(40, 6)
+    y = structure.argmax(*parts, lengths=lengths)
+    lengths[5] = 3
+    parts[0][5, 5:] = np.nan  # beyond its length
+    if kind is Chain:
+        parts[0][17, 2, (y[17, 2] + 1) % 3] = -np.inf
+    else:
+        y[5] = 2, 0, 2, -1, -1, -1
+        parts[0][:, np.arange(7), np.arange(7)] = np.inf
+        parts[0][:, :, 0] = np.nan
+        parts[0][17, 4 if y[17, 2] != 4 else 5, 3] = -np.inf
+    batch = type("Counted", (Counting, module.Batch), {})
+    monkeypatch.setattr(module, "Batch", batch)
+    assert np.isfinite(log_loss(structure, parts, y, lengths)[0]).all()
+    assert batch.calls == 1
+    for bad in (np.nan, np.inf, GREATEST[np.dtype(dtype)], -GREATEST[np.dtype(dtype)]):
+        parts[0][33, 1, 2] = bad
+        with pytest.raises(ValueError, match=r"must be finite.* at batch entry 33, position \(1, 2\)"):
+            log_loss(structure, parts, y, lengths)
+
+
+@pytest.mark.parametrize("kind", [Projective, Arborescence])
+def test_an_unknown_head_is_seen_before_any_sum(kind, monkeypatch):
+    module, arcs = sys.modules[kind.__module__], np.random.default_rng(0).normal(size=(40, 7, 7))
+    y = kind().argmax(arcs)
+    wanted, (gradient,) = log_loss(kind(), (arcs,), y)
+    batch = type("Counted", (Counting, module.Batch), {})
+    y[39] = -1
+    monkeypatch.setattr(module, "Batch", batch)
+    found, (others,) = log_loss(kind(), (arcs,), y)
+    np.testing.assert_allclose(found[:39], wanted[:39])
+    np.testing.assert_allclose(others[:39], gradient[:39], atol=1e-12)
+    assert found[39] == pytest.approx(0, abs=1e-12)
+    assert batch.calls == 2  # for all trees, and for those that agree

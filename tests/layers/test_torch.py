@@ -40,7 +40,7 @@ class Tensor:
         return self.array.itemsize
 
     def to(self, other):
-        return self if other == self.device else Tensor(self.array.astype(other.dtype))
+        return self if other == self.device else Tensor(self.array.astype(getattr(other, "dtype", other)))
 
     def dim(self):
         return self.array.ndim
@@ -84,7 +84,7 @@ def tensor(request, monkeypatch):
         autograd = types.ModuleType("torch.autograd")
         autograd.Function = Function
         torch = types.ModuleType("torch")
-        torch.autograd, torch.from_numpy = autograd, Tensor
+        torch.autograd, torch.from_numpy, torch.get_default_dtype = autograd, Tensor, lambda: np.dtype(np.float32)
         for module in (torch, autograd):
             monkeypatch.setitem(sys.modules, module.__name__, module)
         binding._layer.cache_clear()
@@ -123,6 +123,7 @@ def test_losses_of_halves_and_of_integers_are_no_such_numbers(tensor):
     numbers = [tensor(np.zeros((1, 3, 2), int)), tensor(np.zeros((2, 2), np.float32))]
     found = binding.differentiable(log_loss, Chain())(numbers, [[0, 1, 1]])
     assert found.detach().numpy() == pytest.approx([3 * np.log(2)])
+    assert found.detach().numpy().dtype == np.float32
 
 
 def test_options_change_from_call_to_call(tensor):
