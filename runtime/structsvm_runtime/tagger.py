@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from structsvm_runtime.native import MOST_BYTES, SIZE, Model, as_array, check
 from structsvm_runtime.tokens import attributes, columns
@@ -18,6 +18,7 @@ class Tagger(Model):
     """A model of label sequences; see `Model`."""
 
     structure = "sequences"
+    _has_texts: ClassVar[bool] = False
 
     def predict(self, tokens: Iterable[Token]) -> list[str]:
         """Return the best labels of a sequence; tokens are as for `SequenceLabeler.predict`."""
@@ -54,7 +55,7 @@ class Tagger(Model):
         texts: list[tuple[bytes, int, float]] = []
         starts = [0]
         for t, token in enumerate(tokens):
-            texts += attributes(token, t)
+            texts += attributes(token, t, has_texts=self._has_texts)
             starts.append(len(texts))
         return as_array(texts), (ctypes.c_uint32 * len(starts))(*starts), len(tokens)
 
@@ -63,3 +64,4 @@ class SegmentTagger(Tagger):
     """A model of label sequences that scores whole segments."""
 
     structure = "segments"
+    _has_texts = True

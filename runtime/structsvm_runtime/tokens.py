@@ -34,12 +34,13 @@ def columns(tokens: Iterable[object], n_columns: int) -> list[tuple[bytes, int, 
     return texts
 
 
-def attributes(token: object, t: int) -> Iterator[tuple[bytes, int, float]]:
+def attributes(token: object, t: int, *, has_texts: bool) -> Iterator[tuple[bytes, int, float]]:
     """The attributes of token t, as `as_array` takes them: of a list, tuple or set of names, or a dict of features.
 
     A str v under the key k is the attribute "k:v", a number or bool the value of "k"; dicts, lists and sets under k
-    have attributes below "k:". Marked `NO_TEXT` are those that are not the text of one feature: in dicts all but strs
-    under keys without a mark, in lists and sets those without "=", or with ":" before it.
+    have attributes below "k:". For models of segments, which read the texts of features (`has_texts`), those that are
+    not the text of one feature are marked `NO_TEXT`: in dicts all but strs under keys without a mark, in lists and sets
+    those without "=", or with ":" before it.
 
     Raises
     ------
@@ -48,13 +49,15 @@ def attributes(token: object, t: int) -> Iterator[tuple[bytes, int, float]]:
     """
     if isinstance(token, Mapping):
         for name, value in token.items():
-            has_text = isinstance(token, dict) and isinstance(name, str) and isinstance(value, str)
-            mark = 0 if has_text and not _MARK.search(name) else NO_TEXT
-            yield from ((data, mark, number) for data, number in _feature(_text(name, t), value, t, 0))
+            mark = 0
+            if has_texts:
+                is_text = isinstance(token, dict) and isinstance(name, str) and isinstance(value, str)
+                mark = 0 if is_text and not _MARK.search(name) else NO_TEXT
+            yield from _feature(_text(name, t), value, t, 0, mark)
     elif isinstance(token, (list, tuple)):
-        yield from (_attribute(name, t) for name in token)
+        yield from (_attribute(name, t, has_texts) for name in token)
     elif isinstance(token, (set, frozenset)):
-        yield from (_attribute(name, t) for name in sorted(token, key=lambda name: _text(name, t)))
+        yield from (_attribute(name, t, has_texts) for name in sorted(token, key=lambda name: _text(name, t)))
     else:
         raise TypeError(f"token {t} must be a list of attributes or a dict of features, got {token!r:.80}")
 
@@ -64,28 +67,30 @@ def coded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _attribute(name: object, t: int) -> tuple[bytes, int, float]:
+def _attribute(name: object, t: int, has_texts: bool) -> tuple[bytes, int, float]:
     """The attribute of a name in a list."""
+    if not has_texts:
+        return coded(_text(name, t)), 0, 1.0
     mark = _MARK.search(name) if isinstance(name, str) else None
     return coded(_text(name, t)), 0 if mark is not None and mark[0] == "=" else NO_TEXT, 1.0
 
 
-def _feature(name: str, value: object, t: int, depth: int) -> Iterator[tuple[bytes, float]]:
+def _feature(name: str, value: object, t: int, depth: int, mark: int) -> Iterator[tuple[bytes, int, float]]:
     if depth > MAX_DEPTH:
         raise ValueError(f"token {t}: features are nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, (str, bytes)):
-        yield coded(f"{name}:{_text(value, t)}"), 1.0
+        yield coded(f"{name}:{_text(value, t)}"), mark, 1.0
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _feature(f"{name}:{_text(key, t)}", inner, t, depth + 1)
+            yield from _feature(f"{name}:{_text(key, t)}", inner, t, depth + 1, mark)
     elif isinstance(value, (list, tuple)):
         for place, inner in enumerate(value):
             is_text = isinstance(inner, (str, bytes))
-            yield from _feature(name if is_text else f"{name}[{place}]", inner, t, depth + 1)
+            yield from _feature(name if is_text else f"{name}[{place}]", inner, t, depth + 1, mark)
     elif isinstance(value, (set, frozenset)):
-        yield from ((coded(f"{name}:{key}"), 1.0) for key in sorted(_text(key, t) for key in value))
+        yield from ((coded(f"{name}:{key}"), mark, 1.0) for key in sorted(_text(key, t) for key in value))
     else:
-        yield coded(name), _number(name, value, t)
+        yield coded(name), mark, _number(name, value, t)
 
 
 def _number(name: str, value: object, t: int) -> float:

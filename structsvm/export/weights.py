@@ -19,6 +19,7 @@ FLOATS = 1  # the number of float32 among forms; behind it those of integers of 
 INTEGERS = ((2, 8, "i1"), (3, 16, "<i2"))
 LARGEST_EXPONENT = 111
 MOST_LABELS = 1 << 16  # as in structsvm_core.h
+MOST_ROWS = (1 << 31) // 12  # sparse ones: MOST_ROOM bytes of extents there
 
 
 class Form(NamedTuple):
@@ -34,12 +35,23 @@ def form_of(weights: Floats, n_labels: int) -> Form:
     Raises
     ------
     ValueError
-        For more labels than the runtime has.
+        For more labels or more sparse rows than the runtime has.
     """
     if n_labels > MOST_LABELS:
         raise ValueError(
             f"a model of {n_labels:,} labels cannot be exported: the runtime supports no more than {MOST_LABELS:,}"
         )
+    form = smallest(weights, n_labels)
+    if form.number > 0 and len(weights) > MOST_ROWS:
+        raise ValueError(
+            f"a model of {len(weights):,} rows of weights cannot be exported: the runtime supports no more than "
+            f"{MOST_ROWS:,}; a DependencyParser has 2**row_bits of them"
+        )
+    return form
+
+
+def smallest(weights: Floats, n_labels: int) -> Form:
+    """The form of the fewest bytes."""
     rows, columns = np.nonzero(weights)
     sizes = np.bincount(rows, minlength=len(weights))
     entries = ("u1" if n_labels <= 256 else "<u2", columns)

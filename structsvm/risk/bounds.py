@@ -124,36 +124,30 @@ def log_wealth(sums: Sums, n: Integers | int, alpha: float, level: float) -> Flo
     """The logarithm of what a stake of 1 has become in bets on small losses, per test of `says_below`.
 
     A bet of size b multiplies its stake by ``1 + b (alpha - loss)`` at each output, which is not negative for b up to
-    ``1 / (1 - alpha)``. If the expected loss is above alpha, the expectation of all these factors is below 1. So is
-    that of a mean over bets which n, alpha and `level` alone have settled, and with probability `level` at most it
-    reaches ``1 / level`` (betting: Waudby-Smith and Ramdas 2024). Weights multiply b. The order of outputs plays no
-    part.
+    ``1 / (1 - alpha)``. If the expected loss is above alpha, the expectation of their product is below 1. A mean over
+    bets fixed by n, alpha and `level` alone has the same property, so it reaches ``1 / level`` with probability at most
+    `level` (Markov; betting: Waudby-Smith and Ramdas 2024). Weights multiply b. The order of outputs plays no part.
 
-    Half of the stake is on the size that is best for losses of 0 and 1 with the greatest mean m of which Hoeffding's
-    bound says enough, ``n kl(m, alpha) = log(1 / level)``: it is ``b = (alpha - m) / (alpha (1 - alpha))``, and other
-    losses with this mean win no less. The other half is on all larger sizes alike: they win more where losses vary
-    less.
+    Half of the stake is on the size that is best for losses of 0 and 1 with the largest mean m that Hoeffding's bound
+    accepts, ``n kl(m, alpha) = log(1 / level)``: it is ``b = (alpha - m) / (alpha (1 - alpha))``, and other losses with
+    this mean win no less. The other half is on all larger sizes alike: they win more where losses vary less.
     """
     # Size k is 1 / RATIO^k of the largest, and is the best from this n on, but for rounding.
     mean = alpha * (1.0 - RATIO ** -(np.arange(1, N_SIZES) - 0.5))
     least = -log(level) / (xlogy(mean, mean / alpha) + xlogy(1.0 - mean, (1.0 - mean) / (1.0 - alpha)))
     best = np.searchsorted(least, n, side="right")
     sizes = LARGEST / (1.0 - alpha) * RATIO ** -np.arange(int(np.max(best)) + 1.0)
-    won = np.stack([sums(partial(log_factors, b)) for b in sizes.tolist()])
-    best = np.broadcast_to(best, won.shape[1:])
-    on_best, on_larger = (np.take_along_axis(own, best[None], 0)[0] for own in (won, larger(won)))
-    return np.where(best > 0, np.logaddexp(on_best, on_larger) - log(2.0), won[0])
+    wealth = larger = sums(partial(log_factors, sizes[0]))
+    for k, b in enumerate(sizes[1:], start=1):
+        on_best = sums(partial(log_factors, b))
+        wealth = np.where(best == k, np.logaddexp(on_best, larger - log(k)) - log(2.0), wealth)
+        larger = np.logaddexp(larger, on_best)  # the wealth of k + 1 stakes of 1
+    return wealth
 
 
 def log_factors(b: float, excess: Floats) -> Floats:
     """The logarithm of what a bet of size b multiplies its stake by at each output."""
-    return np.log1p(-b * excess)
-
-
-def larger(won: Floats) -> Floats:
-    """The logarithm of the mean of all wealths in the rows above each row."""
-    above = np.logaddexp.accumulate(won, axis=0) - np.log(np.arange(1.0, len(won) + 1.0))[:, None]
-    return np.concatenate([won[:1], above[:-1]])
+    return np.log1p(np.maximum(-b * excess, -LARGEST))
 
 
 def selective_threshold(

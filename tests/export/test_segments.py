@@ -2,7 +2,9 @@
 
 import ctypes
 import json
+import warnings
 from itertools import count, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -107,6 +109,7 @@ def test_the_texts_of_a_feature_are_told_from_others(runtime, token, params, is_
     ],
     ids=["key with a text", "key with a text before", "key with a number", "list", "dict"],
 )
+@pytest.mark.filterwarnings("ignore:training had features that a program in C")
 def test_attributes_that_begin_as_the_text_of_a_feature_are_told_from_it(runtime, token):
     model, X = with_tokens(token)
     tagger = runtime.load(bytes_of(model))
@@ -140,6 +143,25 @@ def test_lists_for_a_model_of_dicts_and_dicts_for_one_of_lists_are_refused(runti
         for token in right:
             x = [*X[0][:2], token, X[0][1]]
             assert tagger.kbest(x, 5) == [(list(y), score) for y, score in model.predict_kbest([x], 5)[0]]
+
+
+@pytest.mark.parametrize(
+    ("token", "named"),
+    [
+        (lambda word: {"w": word, "w:length": 1.0, "w:cap": "no", "b:c": 1.0}, "'w:cap:', 'w:length'"),
+        (lambda word: {"w": word if word != "san" else [word]}, "'w'"),
+        (lambda word: {"w": word, "w=0.5": 1.0, "b": ["c"]}, None),
+        (lambda word: {"w": word if word != "san" else True}, None),
+        (lambda word: [f"w={word}", f"w:suffix={word[-1]}"], None),
+    ],
+)
+def test_features_that_a_program_in_c_has_to_mark_are_named(token, named, tmp_path):
+    model, _ = with_tokens(token)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.export(tmp_path / "c")
+    assert [str(one.message) for one in said] == [] if named is None else f"attributes of {named}, or" in str(said[0])
+    assert all(Path(one.filename).name == Path(__file__).name for one in said)
 
 
 def test_two_texts_of_one_feature_are_refused(runtime):
@@ -181,6 +203,17 @@ def test_features_in_lists_and_in_dicts_at_once_are_refused(tmp_path):
     with pytest.raises(ValueError, match="both 'w=' and 'w:' begin features"):
         model.export(tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_only_models_of_segments_look_for_texts(runtime, monkeypatch):
+    """Attributes of other models are not searched for marks."""
+    monkeypatch.setattr(runtime.tokens, "_MARK", None)
+    for token in (lambda word: {"w": word, "b": 1.0}, lambda word: [f"w={word}", "b"]):
+        model, X = with_tokens(token)
+        plain = SequenceLabeler(C=1.0, random_state=0).fit(X, model.predict(X))
+        assert [runtime.load(bytes_of(plain)).predict(x) for x in X] == plain.predict(X)
+        with pytest.raises(AttributeError, match="search"):
+            runtime.load(bytes_of(model)).predict(X[0])
 
 
 def test_compact_models(runtime):

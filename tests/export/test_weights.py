@@ -9,6 +9,7 @@ import pytest
 from runtime_models import COMPILER, RUNTIME, arrays_of
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
+from structsvm import export
 from structsvm.export.weights import form_of
 from structsvm.tasks import TaxonomyClassifier
 
@@ -48,6 +49,22 @@ def test_the_last_label_that_a_column_holds_and_one_more():
     assert f"MOST_LABELS = 1 << {most.bit_length() - 1}," in (RUNTIME / "structsvm_core.h").read_text(encoding="utf-8")
     with pytest.raises(ValueError, match=r"a model of 65,537 labels cannot be exported: .* no more than 65,536"):
         form_of(weights, most + 1)
+
+
+def test_more_sparse_rows_than_there_is_room_for_are_refused(monkeypatch):
+    source = (RUNTIME / "structsvm_core.h").read_text(encoding="utf-8")
+    assert "typedef struct { uint32_t start, size; float unit; } extent;" in source  # 12 bytes
+    assert "#define MOST_ROOM ((uint64_t)1 << 31)" in source
+    assert export.weights.MOST_ROWS == 2**31 // 12 == 178_956_970
+    monkeypatch.setattr(export.weights, "MOST_ROWS", 99)
+    for is_whole in (False, True):
+        with pytest.raises(
+            ValueError, match=r"100 rows of weights cannot be exported: .* no more than 99; .* 2\*\*row_"
+        ):
+            form_of(matrix(9, is_whole=is_whole), N_LABELS)
+        assert form_of(matrix(9, is_whole=is_whole)[1:], N_LABELS).number > 0
+    full = np.random.default_rng(0).normal(size=(100, 2)).astype("<f4")
+    assert form_of(full, 2).number == 0
 
 
 def parts_of(layout, heads):

@@ -1,5 +1,6 @@
 """The statistics of promises keep them: by enumeration, by simulation, and with the numbers that they ask for."""
 
+import tracemalloc
 from itertools import product
 from math import comb
 
@@ -118,6 +119,22 @@ def test_wealth_is_that_of_the_plain_definition(n, alpha):
         assert each.tolist() == found.tolist()
         mixed = log_wealth(of_rows(losses, alpha), np.where(np.arange(len(losses)) % 2, n, 900), alpha, level)
         assert mixed[1::2].tolist() == pytest.approx(found[1::2], rel=1e-12, abs=1e-12)
+
+
+def test_sizes_of_bets_are_not_held_at_once():
+    excess = np.random.default_rng(0).random(20_000) - 0.3
+    counts = np.arange(1, len(excess) + 1)
+    tracemalloc.start()
+    try:
+        found = log_wealth(lambda of: np.cumsum(of(excess)), counts, 0.3, 1e-6)
+        assert tracemalloc.get_traced_memory()[1] < 10 * found.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_losses_that_rounding_puts_above_1():
+    excess = np.array([[1.0 + 2e-12 - 0.3]])
+    assert log_wealth(lambda of: of(excess).sum(axis=1), 1, 0.3, 0.1) == pytest.approx([np.log(1e-12)], rel=1e-3)
 
 
 def test_tests_of_losses_of_0_and_1_are_exact():

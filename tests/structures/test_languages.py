@@ -129,12 +129,15 @@ def test_names_of_labels():
         ("x (y)", ["x", "y", "x (y)"], 1, "an expression"),
         ("O *x", ["O", "x", "*x"], 3, "an expression"),
         (". NN", ["NN", "."], 1, r"any label: write \[\*\]"),
+        (". NN", ["NN", "*", "."], 1, r"any label: write \[\*\*\]"),
+        ("[*] NN", ["NN", "*", "**"], 2, r"some labels: name them, or write \*\*\*"),
         ("(NN .*)*", ["NN", "."], 5, "any label"),
         ("NN | VB", ["NN", "VB", "|"], 4, "an operator or a group"),
         ("( NN )", ["NN", "(", ")"], 1, "an operator or a group"),
         ("NN +", ["NN", "+"], 4, "an operator or a group"),
         ("[O I-*]", ["O", "I-X", "I-*"], 4, "some labels: name them"),
         ("[^I-*]", ["O", "I-X", "I-*"], 3, "some labels"),
+        ("[NN ]", ["NN", "]"], 5, "an operator or a group"),
     ],
 )
 def test_labels_that_have_the_signs_of_expressions(text, labels, place, other):
@@ -149,6 +152,8 @@ def test_labels_that_have_the_signs_of_expressions(text, labels, place, other):
         ("(NAME)? O", ["NAME", "NAME?", "O"], [[2], [0, 2]], [[1, 2]]),
         ("'NAME?' O", ["NAME", "NAME?", "O"], [[1, 2]], [[2], [0, 2]]),
         ("[*] NN '.'", ["NN", "."], [[1, 0, 1], [0, 0, 1]], [[0, 0, 0]]),
+        ("[**] NN", ["NN", "*", "."], [[1, 0], [2, 0]], [[0, 1]]),
+        ("[A*] [^A*]", ["A*", "B"], [[0, 1]], [[0, 0], [1, 1]]),
         ("[NN .]", ["NN", "."], [[0], [1]], [[]]),
         ("(New) York", ["New", "York", "New York"], [[0, 1]], [[2]]),
         ("NN|VB", ["NN", "VB", "|"], [[0], [1]], [[0, 2, 1]]),
@@ -160,6 +165,21 @@ def test_labels_that_have_the_signs_of_expressions(text, labels, place, other):
 def test_both_meanings_can_be_written(text, labels, accepted, refused):
     automaton = of(text, labels)
     assert all(map(automaton.accepts, accepted)) and not any(map(automaton.accepts, refused))
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "wanted"),
+    [
+        ("n't", ["n't"], "'n' is none of the labels .*; the label \"n't\" stands in quotes"),
+        ("VB n't", ["VB", "n", "n't"], 'at character 5: expected .*; the label "n\'t" stands in quotes'),
+        ("NAME? X", ["NAME", "NAME?"], r"at character 7: 'X' is none of .*; the label 'NAME\?' stands in quotes"),
+        ("VB (", ["VB", "NAME?"], r"at character 5: expected a label or a class of labels, got its end$"),
+    ],
+)
+def test_texts_that_are_no_expression_have_one_meaning_at_most(text, labels, wanted):
+    with pytest.raises(ValueError, match=wanted) as failed:
+        of(text, labels)
+    assert "this may be" not in str(failed.value)
 
 
 def test_expressions_that_are_too_large():

@@ -77,30 +77,40 @@ def parse(text: str, names: Sequence[str]) -> Expression:
     """Return the expression of a text over labels with some names.
 
     Raises ValueError, with the position, for a text that is no expression, for labels that do not occur, and where a
-    label with signs of expressions could be meant.
+    label with signs of expressions could be meant as well: ``NAME?`` is a NAME that may be left out, or the label
+    "NAME?"; ``.`` any label, or the full stop of a treebank.
     """
-    check_meanings(text, [name for name in names if SIGNS.search(name) or name == "."])
-    return _Parser(text, names).whole()
+    found = label_within(text, names)
+    try:
+        expression = _Parser(text, names).whole()
+    except ValueError as failed:
+        if found is None:
+            raise
+        raise ValueError(f"{failed}; the label {found[0]!r} stands in quotes, as it has signs of expressions") from None
+    if found is not None:
+        name, at, other = found
+        raise ValueError(
+            f"the expression {text!r:.200}, at character {at + 1}: this may be the label {name!r}, which stands in "
+            f"quotes, or {other}"
+        )
+    return expression
 
 
-def check_meanings(text: str, labels: Sequence[str]) -> None:
-    """Raise ValueError, with the position, where an expression could mean one of some labels that have its signs.
-
-    ``NAME?`` is a NAME that may be left out, or the label "NAME?"; ``.`` any label, or the full stop of a treebank.
-    """
+def label_within(text: str, names: Sequence[str]) -> tuple[str, int, str] | None:
+    """The first label with signs of expressions that a text could mean, where it is, and what else could be meant."""
+    labels = [name for name in names if SIGNS.search(name) or name == "."]
     at, tokens = 0, TOKENS
     while labels and (found := tokens.match(text, at)) and found.lastgroup is not None:
         kind, (start, at) = found.lastgroup, (found.start(found.lastgroup), found.end())
         in_class = tokens is IN_CLASS
         for name in labels if kind != "quoted" else ():
-            if could_be(name, text, start, at, kind, in_class=in_class):
-                raise ValueError(
-                    f"the expression {text!r:.200}, at character {start + 1}: this may be the label {name!r}, which "
-                    f"stands in quotes, or {meaning(name, text[start:at], in_class=in_class)}"
-                )
+            is_alone = in_class and kind == "name" and matching(text[start:at], names) == {names.index(name)}
+            if not is_alone and could_be(name, text, start, at, kind, in_class=in_class):
+                return name, start, meaning(name, text[start:at], names, in_class=in_class)
         if kind == "sign" and text[start:at] in "[]":
             tokens = TOKENS if text[start:at] == "]" else IN_CLASS
             at += text[start : at + 1] == "[^"
+    return None
 
 
 def could_be(name: str, text: str, start: int, end: int, kind: str, *, in_class: bool) -> bool:
@@ -117,13 +127,28 @@ def could_be(name: str, text: str, start: int, end: int, kind: str, *, in_class:
     return ends_here and (is_apart or token not in tuple("*+?|)]"))
 
 
-def meaning(name: str, token: str, *, in_class: bool) -> str:
+def meaning(name: str, token: str, names: Sequence[str], *, in_class: bool) -> str:
     """How the other meaning of a token, which could be a label, is written."""
     if name != token:
         return "an expression: put ( ) around its first label, or blanks between its signs"
     if name == ".":
-        return "any label: write [*]"
-    return "some labels: name them" if in_class else "an operator or a group: write it without blanks around it"
+        return f"any label: write [{no_label('*', names)}]"
+    if in_class and "*" in name:
+        return f"some labels: name them, or write {no_label(name, names)}"
+    return "an operator or a group: write it without blanks around it"
+
+
+def no_label(pattern: str, names: Sequence[str]) -> str:
+    """A pattern with the same meaning that is no label itself."""
+    while pattern in names:
+        pattern = pattern.replace("*", "**", 1)
+    return pattern
+
+
+def matching(pattern: str, names: Sequence[str]) -> set[int]:
+    """The labels that a pattern of a class matches."""
+    exact = pattern.replace("?", "[?]")
+    return {k for k, name in enumerate(names) if fnmatchcase(name, exact)}
 
 
 def automaton_of(expression: Expression, n_labels: int) -> Automaton:
@@ -235,8 +260,7 @@ class _Parser:
     def matching(self, pattern: str, at: int) -> set[int]:
         if "*" not in pattern:
             return {self.label(pattern, at)}
-        exact = pattern.replace("?", "[?]")
-        found = {k for k, name in enumerate(self.names) if fnmatchcase(name, exact)}
+        found = matching(pattern, self.names)
         if not found:
             raise ValueError(self.unknown(pattern, at))
         return found

@@ -16,7 +16,7 @@ from structsvm.features.columns import Vocabulary
 from structsvm.features.functions.places import PLACES
 from structsvm.features.functions.strings import KIND
 from structsvm.features.template_features import TemplateEncoder, TemplateVocabulary
-from structsvm.tasks.sequence.portable.segments import PhraseTables, add_segments
+from structsvm.tasks.sequence.portable.segments import PhraseTables, add_segments, warn_of_others
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,8 +51,15 @@ def runtime_files(model: SequenceModel, to: str) -> dict[str, bytes]:
         As `runtime_bytes`; and for a page of tokens that are not words.
     ImportError
         If WebAssembly is asked for and cannot be compiled.
+
+    Warns
+    -----
+    AdviceWarning
+        For "c" and a model of segments, if a program has to mark attributes: see `warn_of_others`.
     """
     data, structure = runtime_bytes(model), "sequences" if model.segments is None else "segments"
+    if to == "c" and model.segments is not None:
+        warn_of_others(model.segments.phrases, model.encoder)
     if to != "page":
         return files_of(to, data, structure)
     layout = model.encoder.layout

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.export.binary import PairTable, StringTable
 from structsvm.export.letters import LetterTable
 from structsvm.export.texts import table_of
@@ -111,6 +112,26 @@ def _beginning(name: str, phrases: Phrases, encoder: FeatureEncoder) -> bytes:
             "features that may be its text, in lists or in dicts: the runtime needs one of the two"
         )
     return (name + marks[0]).encode("utf-8", "surrogatepass")
+
+
+def warn_of_others(phrases: Phrases, encoder: FeatureEncoder) -> None:
+    """Warn of features of training whose attributes begin as the word does, and are not its text.
+
+    Python's runtime and JavaScript's see the dicts and mark them; a program in C has to.
+    """
+    seen = {} if encoder.seen is None else encoder.seen.columns
+    found = set[str]()
+    for name in {where for where, _ in phrases.sources if isinstance(where, str)}:
+        beginning = _beginning(name, phrases, encoder).decode("utf-8", "surrogatepass")
+        found |= {column for column in seen if column.startswith(beginning) and column != beginning}
+        if name in seen and name not in encoder.feature_names:  # a list or dict, not a number
+            found.add(name)
+    if found:
+        warn(
+            f"training had features that a program in C has to tell from the words of phrases: add STRUCTSVM_NO_TEXT "
+            f"to the sizes of the attributes of {', '.join(map(repr, sorted(found))):.200}, or they are read as words",
+            AdviceWarning,
+        )
 
 
 def _makes_names(beginning: str, own: list[int], phrases: Phrases, encoder: FeatureEncoder) -> bool:
