@@ -119,6 +119,8 @@ def copy_pages(_app):
         f"```{{toctree}}\n:maxdepth: 1\n\n{lines}\n```\n"
     )
     (HERE / "project").mkdir(exist_ok=True)
+    for old in (HERE / "project").glob("*.md"):  # folders beside them are kept: the gallery fills its own once
+        old.unlink()
     for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         write_cut(text.replace("](docs/", "](../"), HERE / "project" / name.lower())
@@ -126,8 +128,6 @@ def copy_pages(_app):
 
 def write_cut(text, stem):
     """Write a page, cut where it is too long: to the path `stem` with a suffix, and beside it."""
-    for old in stem.parent.glob(f"{stem.name}-*.md"):
-        old.unlink()
     for name, page in cut(text, stem.name).items():
         stem.with_name(f"{name}.md").write_text(page, encoding="utf-8")
 

@@ -4,7 +4,18 @@ import re
 
 LONGEST = 12_000  # characters of a page
 ROOM = 300  # characters for a page's own title and for links to the others
-PIECE = re.compile(r"^(?=##+ )", re.MULTILINE)
+HEADING = re.compile("##+ ")
+
+
+def pieces(text: str) -> list[str]:
+    """Split a page before its headings, which in a block of code are none."""
+    found, is_code = [""], False
+    for line in text.splitlines(keepends=True):
+        is_code ^= line.lstrip().startswith(("```", "~~~"))
+        if not is_code and HEADING.match(line):
+            found.append("")
+        found[-1] += line
+    return found
 
 
 def cut(text: str, name: str) -> dict[str, str]:
@@ -23,7 +34,7 @@ def cut(text: str, name: str) -> dict[str, str]:
         Pages by their names: NAME, NAME-2, NAME-3 ...
     """
     title, pages, above = text.partition("\n")[0], [""], ""
-    for piece in PIECE.split(text):
+    for piece in pieces(text):
         heading = piece.partition("\n")[0]
         if len(pages[-1]) + len(piece) > LONGEST - ROOM:
             pages.append(f"{title}, page {len(pages) + 1}\n\n" + above * heading.startswith("### "))

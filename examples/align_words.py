@@ -25,7 +25,7 @@ NOUNS = {
     "garden": ["le jardin"], "street": ["la rue"], "car": ["la voiture", "la bagnole"], "door": ["la porte"],
     "letter": ["la lettre"], "house": ["la maison", "la demeure"], "table": ["la table"], "lamp": ["la lampe"],
 }  # fmt: skip
-BEFORE = {"young": "jeune", "huge": "énorme", "honest": "honnête"}
+BEFORE = {"young": "jeune", "vast": "vaste", "poor": "pauvre"}
 BEHIND = {"pink": "rose", "yellow": "jaune", "quiet": "calme", "modern": "moderne", "useful": "utile"}
 VERBS = {"see": "voit", "want": "veut", "paint": "peint", "find": "trouve", "draw": "dessine"}
 DAYS = {"today": "aujourd'hui", "tomorrow": "demain", "often": "souvent"}

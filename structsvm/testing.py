@@ -66,7 +66,8 @@ def check_oracle(
     known : sequence of the same length, optional
         Partial knowledge of each true output, for `complete` and `expect_known`.
     n_trials : int, default=20
-        Number of weight vectors, distributed over at most five of the examples.
+        Number of weight vectors, distributed over at most five of the examples. Each of these has one vector more,
+        under which the true output beats those found on average.
     random_state : int, default=0
         Seeds the weights and the choice of examples.
 
@@ -194,10 +195,10 @@ class _Trial:
         self.compare_constraints(all_weights)
 
     def favouring_the_truth(self) -> NDArray[np.float64]:
-        """Weights under which the true output beats those found, by half of the least loss at most.
+        """Weights under which the true output beats those found, on average, by half of the least loss or of 1 at most.
 
-        So any of them wins with its loss, and a search that leaves the loss out returns the true one, whatever the size
-        of features is.
+        So any that it beats wins with its loss, under both rescalings (1 - lead > 0), and a search that leaves the loss
+        out returns the true one, whatever the size of features is.
         """
         (_, true), *others = self.outputs
         w = np.zeros(self.oracle.n_features)
@@ -206,7 +207,8 @@ class _Trial:
             np.subtract.at(w, indices, values / len(others))
         w[self.signs] = np.maximum(w[self.signs], 0.0)
         lead = max(abs(_score(true, w)[0] - _score(feature, w)[0]) for _, feature in self.outputs)
-        return w * (0.5 * min((loss for loss, _ in others if loss > 0.0), default=0.0) / lead) if lead > 0.0 else w
+        losses = [loss for loss, _ in others if loss > 0.0]
+        return w * (0.5 * min(1.0, *losses) / lead if losses else 0.0) if lead > 0.0 else w
 
     def feature(self, y: Any) -> Feature:
         where = self.where("joint_feature")

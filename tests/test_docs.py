@@ -212,8 +212,16 @@ def test_pages_from_elsewhere_are_cut_where_they_are_long(page):
     shown = iter([line for part in pages.values() for line in part.splitlines()])
     assert all(line in shown for line in text.splitlines())  # each, in order
     assert all(f"\n{name}\n" in pages[page.stem] for name in pages if name != page.stem)
+    assert all(len(re.findall("^```", part, re.MULTILINE)) % 2 == 0 for part in pages.values())  # no code is cut
     levels = [re.findall(r"^(#+) ", part, re.MULTILINE) for part in pages.values()]
     assert all(levels) and all(of[0] == "#" and of[1:2] != ["###"] for of in levels)
+
+
+def test_pages_are_cut_outside_of_code():
+    code = "```sh\n" + "## no heading\n" * 500 + "```\n\n"
+    pages = cut.cut(f"# A\n\n## B\n\n{code}## C\n\n{code}", "a")
+    assert [*pages] == ["a", "a-2"]
+    assert pages["a-2"] == f"# A, page 2\n\n## C\n\n{code}"
 
 
 @pytest.mark.parametrize("page", wrap.pages(), ids=name_of)

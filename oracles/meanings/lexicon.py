@@ -7,13 +7,24 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from structsvm.oracles.meanings.readings import Form, Reading, Readings, number_in, numbers_of, readings_of
+from structsvm.oracles.meanings.readings import (
+    Form,
+    Reading,
+    Readings,
+    number_in,
+    numbers_of,
+    read_otherwise,
+    readings_of,
+)
 from structsvm.oracles.meanings.words import look_of, shape_of
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
 
 # Prefix of the attributes of words in phrases of the lexicon.
 LISTED = "g:"
+
+# Stands between two words beside each other that call a leaf: in no token, as a blank may be.
+BESIDE = "\x01"
 
 # Maximum number of words of a name that is searched in a sentence.
 LONGEST_NAME = 6
@@ -46,7 +57,7 @@ class Lexicon:
     ----------
     units : MeaningUnits
     calls : dict
-        From a word, or two with a blank between them, to the ids of the leaves that it calls.
+        From a word, or two with `BESIDE` between them, to the ids of the leaves that it calls.
     always : iterable of int
     new : iterable of int
         The kinds of names that words which are not known may be.
@@ -156,9 +167,7 @@ class Lexicon:
             members.clear()
         may = {k: sum(written[u] for u in of_kind) for k, of_kind in sorted(members.items()) if len(of_kind) >= 3}
         likely = [kind for kind, n in may.items() if 2 * n >= sum(share[u] for u in members[kind])]
-        # A look is not told by numbers that are written otherwise.
-        otherwise = {kind for kind, own in self.readings.items() if any(reading != (1, 0) for reading in own.values())}
-        self.looks = self._find_looks([kind for kind in likely if kind not in otherwise], sentences, bags)
+        self.looks = self._find_looks([k for k in likely if k not in read_otherwise(self.readings)], sentences, bags)
         self.new = [k for k, n in may.items() if 2 * n >= sum(seen[u] for u in members[k]) or k in self.looks]
         had_looks = {u for u in seen if units.kinds[u] in looking}
         looked = had_looks | {u for u in seen if units.kinds[u] in self.looks}
@@ -191,7 +200,7 @@ class Lexicon:
             others = refused(pair).union(self.always, *[self.calls.get(word, ()) for word in pair])
             called = sorted(u for u, p in of_pair.items() if p >= CALLED_BY_PAIR * n_met[pair] and u not in others)
             if called:
-                found[" ".join(pair)] = called
+                found[BESIDE.join(pair)] = called
         return found
 
     def _find_looks(self, kinds: Iterable[int], sentences: Sequence[Any], bags: Sequence[Any]) -> dict[int, list[str]]:
@@ -236,6 +245,7 @@ class Lexicon:
         }
         for kind, own in self.readings.items():
             readings[kind] = {**readings.get(kind, {}), **own}
+        looks = {kind: own for kind, own in looks.items() if kind not in read_otherwise(readings)}
         return Lexicon(self.units, known, always, taken, self.phrases, looks, readings)
 
     @property
@@ -292,7 +302,7 @@ class Lexicon:
     def called(self, words: Sequence[str]) -> set[int]:
         """The leaves that may be meant."""
         found = set(self.always)
-        for word in {*words, *map(" ".join, pairwise(words))}:
+        for word in {*words, *map(BESIDE.join, pairwise(words))}:
             found.update(self.calls.get(word, ()))
         found.update(leaf for _, _, leaf in self.written_in(words))
         found.update(self.read_in(words))

@@ -68,6 +68,11 @@ def number_in(word: str, readings: Mapping[Form, Reading]) -> int | None:
     return None if found is None or reading is None else reading.times * found[1] + reading.plus
 
 
+def read_otherwise(readings: Readings) -> set[int]:
+    """The kinds with numbers that are not as they are written, so that what these look like says no name."""
+    return {kind for kind, own in readings.items() if any(reading != (1, 0) for reading in own.values())}
+
+
 def numbers_of(units: MeaningUnits, kind: int) -> dict[int, int]:
     """From the leaves of a kind to the numbers that they are; empty unless all are."""
     trees = {leaf: units.units[leaf].tree for leaf in units.members[kind]}
@@ -96,19 +101,20 @@ def readings_of(
     group = {kind: around(units.units[units.members[kind][0]].tree) for kind in numbers}
     of_leaf = {leaf: (group[kind], number) for kind, names in numbers.items() for leaf, number in names.items()}
     n_met: Counter[Form] = Counter()
-    # By group, form and reading: how often each number is so said.
-    said: dict[tuple[tuple[str, ...], Form], dict[Reading, Counter[int]]]
-    said = defaultdict(lambda: defaultdict(Counter))
+    # By group, form and reading: the share of the words that say each number so.
+    said: dict[tuple[tuple[str, ...], Form], dict[Reading, dict[int, float]]]
+    said = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
     for words, bag in zip(sentences, bags, strict=True) if of_leaf else ():
         forms = [one for word in words if (one := form_of(str(word))) is not None]
         n_met.update(form for form, _ in forms)
-        leaves = [of_leaf[u] for u in bag if u in of_leaf]
-        for (relations, number), (form, digits), times in product(leaves, forms, TIMES):
-            said[relations, form][Reading(times, number - times * digits)][digits] += 1
+        leaves = [(*of_leaf[u], share) for u, share in bag.items() if u in of_leaf]
+        for (relations, number, share), (form, digits), times in product(leaves, forms, TIMES):
+            said[relations, form][Reading(times, number - times * digits)][digits] += share
     found: dict[tuple[str, ...], dict[Form, Reading]] = defaultdict(dict)
     for (relations, form), of_form in said.items():
-        reading, counts = max(of_form.items(), key=lambda pair: (pair[1].total(), -pair[0].times, pair[0].plus))
-        is_sure = counts.total() >= SURE_READING * n_met[form] and len(counts) >= FEWEST_NUMBERS
+        totals = {reading: sum(shares.values()) for reading, shares in of_form.items()}
+        reading = max(totals, key=lambda one: (totals[one], -one.times, one.plus))
+        is_sure = totals[reading] >= SURE_READING * n_met[form] and len(of_form[reading]) >= FEWEST_NUMBERS
         if is_sure and not (reading == (1, 0) and form == ("", form.n_digits, "", "")):
             found[relations][form] = reading
     return {kind: found[relations] for kind, relations in group.items() if relations in found}

@@ -58,9 +58,14 @@ SCHEMES = {
 # Labels that have the form of a scheme's.
 TAGGED = re.compile("[BIESLUMW][-_].+|.+[-_][BIESLUMW]|[BIESLUMW]")
 # A tag and a type, or the reverse, however they are written: ``b-per``, ``B:PER``, ``PER/B``.
-ALMOST = re.compile(r"(?P<tag>[BIESLUMW])[\W_](?P<kind>.+)|(?P<type>.+)[\W_](?P<last>[BIESLUMW])", re.IGNORECASE)
-# Labels that others write for O, or for tokens whose label is not known, in lower case.
-OTHERS = frozenset({"", "o", "0", "_", "-", "x", "other", "out", "outside", "none", "null", "pad", "[pad]"})
+ALMOST = re.compile(r"(?P<tag>[BIESLUMWbieslumw])[\W_](?P<kind>.+)|(?P<type>.+)[\W_](?P<last>[BIESLUMW])")
+# Tags of one type that names of other things hardly have: "hepatitis B" and "hepatitis E" are no chunks.
+TOGETHER = tuple(map(frozenset, ("BI", "BME", "BES", "BLU")))
+# Labels that others write for O, or for tokens whose label is not known, in lower case and without brackets.
+OTHERS = frozenset(
+    {"", "o", "0", "_", "-", "x", "other", "out", "outside", "none", "null"}
+    | {"pad", "padding", "cls", "sep", "start", "end", "unk", "unknown"}
+)
 # In the order in which labels are tried.
 READ = ("bio", "ioe2", "bioes", "bilou", "bmes", "bmewo")
 _BY_LETTERS = {frozenset(name) | {"o"}: name for name in ("bio", "bioes", "bilou", "bmes", "bmewo", "io")}
@@ -337,13 +342,13 @@ def why_none(labels: Iterable[object]) -> str:
 def doubt_of_tags(labels: Iterable[object]) -> str | None:
     """Why labels that look like tags of chunks have no scheme; None if they have one, or look like others.
 
-    They look so if all do but those of `OTHERS`, and chunks of some type begin and go on.
+    They look so if all do but those of `OTHERS` and one more, and chunks of some type begin and go on.
 
     Examples
     --------
     >>> from structsvm.metrics._schemes import doubt_of_tags
-    >>> doubt_of_tags(["B-PER", "I-PER", "o"])
-    "all labels but 'o' are tags of chunks: write O for what is outside of them, None for a label that is not known"
+    >>> doubt_of_tags(["b-PER", "i-PER", "O"])
+    "labels such as 'b-PER' look like tags of chunks: write 'B-PER'"
     >>> doubt_of_tags(["B-PER", "I-PER", "O"]), doubt_of_tags(["street", "city"])
     (None, None)
     """
@@ -356,14 +361,14 @@ def doubt_of_tags(labels: Iterable[object]) -> str | None:
     for tag, kind in parts.values():
         tags[kind].add(tag)
     others = [text for text in named if text not in parts]
-    if not OTHERS.issuperset(map(str.casefold, others)):
-        return None
-    if not any("B" in own and not own.isdisjoint("IMEL") for own in tags.values()):
+    strange = [text for text in others if text.strip("<>[]{}").casefold() not in OTHERS]
+    if len(strange) > 1 or not any(own >= some for own in tags.values() for some in TOGETHER):
         return None
     if others and scheme_of([*parts, "O"]) is not None:
+        other = (strange or others)[0]
         return (
-            f"all labels but {others[0]!r:.80} are tags of chunks: write O for what is outside of them, None for a "
-            "label that is not known"
+            f"labels such as {other!r:.80} stand among tags of chunks: write O for tokens outside of chunks; for "
+            f"tokens whose label is not known say unknown={other!r:.80} (--unknown)"
         )
     odd = next((text for text, part in parts.items() if text != "-".join(part)), None)
     if odd is None:

@@ -229,11 +229,12 @@ def warn_of_columns(X: Columns, labels: Sequence[Hashable], label_ids: Integers)
             )
 
 
-def warn_of_tags(labels: Iterable[object]) -> None:
-    """Warn of labels that look like tags of chunks and have no scheme."""
+def warn_of_tags(labels: Iterable[object], *, segments: bool = False) -> None:
+    """Warn of labels that look like tags of chunks and have no scheme, of tokens or of `segments`."""
     doubt = doubt_of_tags(labels)
     if doubt is not None:
-        warn(f"{doubt}. As it is, spans are runs of one label, and no F1 of chunks is counted", AdviceWarning)
+        are = "segments are runs of one label" if segments else "spans are runs of one label, and have no F1 of chunks"
+        warn(f"{doubt}. As it is, {are}", AdviceWarning)
 
 
 def by_sequence(y: object, lengths: Sequence[int] | Integers) -> Columns | list[Any]:

@@ -183,8 +183,6 @@ def _new_model(
             "('record-tokens' are 'records' without them)"
         )
     known = known or known_of(tokens)
-    if not params.segments:
-        warn_of_tags(known.labels)
     if isinstance(X, Columns) and not params.segments:
         warn_of_columns(X, known.labels, known.label_ids)
     known = _repaired(params, known, tokens, is_open=classes is None)
@@ -194,7 +192,10 @@ def _new_model(
         length = length_of(params.segments) or usual_length(known.tags)
         known.segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
         tokens = dataclasses.replace(tokens, bigrams=phrases)
-    return _model_of(params, encoder, tokens, known, choice, weight)
+    model, examples = _model_of(params, encoder, tokens, known, choice, weight)
+    if not params.segments:
+        warn_of_tags(known.labels)  # once the constraints are known to be of these labels
+    return model, examples
 
 
 def _with_templates(
@@ -282,6 +283,7 @@ def prepare_shards(
         model = before
     else:
         model = SequenceModel(encoder, shards.labels, make_oracle(params, encoder, shards.labels, shards.label_ids))
+        warn_of_tags(shards.labels)
     return model, examples_of(shards.tokens, shards.label_ids, np.zeros((0, len(model.labels)), dtype=bool), weight)
 
 

@@ -211,7 +211,7 @@ def _unmarked(y: list[Sequence[Any]], unknown: object) -> list[Sequence[Any]]:
 def _scheme_of(y: Sequence[Sequence[Any]], every: Collection[Any]) -> Scheme:
     """The scheme of labels; of labels without any tag their runs. Errors name sequence and token of other labels."""
     if {*every} - {"O"} and name_no_tags(every):
-        warn_of_tags(every)
+        warn_of_tags(every, segments=True)
         return Runs()
     try:
         return scheme_for(every)

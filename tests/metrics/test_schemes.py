@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structsvm import AdviceWarning, metrics
+from structsvm import AdviceWarning, SequenceShards, metrics
+from structsvm.datasets import write_columns
 from structsvm.metrics import Scheme, scheme_of
 from structsvm.metrics._chunks import chunk_counts, chunk_counts_of_ids
 from structsvm.metrics._schemes import FORMS, OUTSIDE, SCHEMES, doubt_of_tags, scheme_for, scheme_name
@@ -119,19 +120,29 @@ def test_schemes_are_read_off_labels(labels, wanted):
         ("B:PER I:PER B:LOC O", "labels such as 'B:LOC' look like tags of chunks: write 'B-LOC'"),
         ("PER/B PER/I O", "write 'B-PER'"),
         ("B-PER I_PER O", "labels such as 'I_PER' look like tags of chunks: write 'I-PER'"),
-        ("B-PER I-PER o", "all labels but 'o' are tags of chunks: write O for what is outside"),
-        ("B-PER I-PER OTHER", "all labels but 'OTHER' are"),
-        ("PER_B PER_E 0", "all labels but '0' are"),
-        ("B-PER I-PER O X", "all labels but 'X' are"),
+        ("B-PER I-PER o", "labels such as 'o' stand among tags of chunks: write O for tokens outside of chunks"),
+        ("B-PER I-PER OTHER", "labels such as 'OTHER' stand"),
+        ("PER_B PER_E PER_S 0", "labels such as '0' stand"),
+        ("PER_B PER_M PER_E 0", "labels such as '0' stand"),
+        ("PER_B PER_L PER_U 0", "labels such as '0' stand"),
+        ("B-PER I-PER O X", "labels such as 'X' stand among"),
+        ("B-PER I-PER O _", "say unknown='_' (--unknown)"),
         ("B-PER I-PER E-PER S-PER L-PER U-PER O", "labels have the tags B, E, I, L, S, U, which are those of no one"),
         ("B-PER I-PER O", None),
         ("PER-B PER-E PER-S O", None),
         ("I-PER O", None),
         ("B O", None),
         ("B-PER I-LOC x", None),  # no chunk goes on
-        ("B-PER I-PER SEP", None),
-        ("B-PER I-PER O X [PAD]", "all labels but 'X' are"),
+        ("B-PER I-PER O MISC", "labels such as 'MISC' stand"),
+        ("B-PER I-PER [SEP] <pad> <START> MISC", "labels such as 'MISC' stand"),
+        ("B-PER I-PER O [SEP] {cls} <END>", "labels such as '<END>' stand"),
+        ("B-PER I-PER O X [PAD]", "labels such as 'X' stand"),
+        ("B-PER I-PER NN VB", None),  # two that are no tags
         ("street city O", None),
+        ("B:maj E:maj", None),
+        ("b-flat e-flat i-sharp", None),
+        ("shirt-L shirt-M shirt-B", None),
+        ("per-b per-i O", None),  # letters behind are names' own
         ("S-bahn U-bahn O", None),
         ("NP-SBJ VP NN-B NN-S", None),
     ],
@@ -142,14 +153,31 @@ def test_labels_that_look_like_tags_are_doubted(labels, wanted):
     assert doubt_of_tags([*labels.split(), 3, None]) == doubt
 
 
+def test_names_with_blanks_are_no_tags():
+    assert doubt_of_tags(["hepatitis B", "hepatitis E"]) is None
+    assert doubt_of_tags(["hepatitis B", "hepatitis E", "none"]) is None
+
+
 @pytest.mark.parametrize("segments", [False, True])
 def test_labels_that_look_like_tags_are_named_in_training(segments):
     X, y = [["Ann", "Lee", "met", "Bo"]] * 3, [["b-PER", "i-PER", "O", "b-PER"]] * 3
     labeler = SequenceLabeler(C=1.0, segments=segments, random_state=0)
-    with pytest.warns(AdviceWarning, match="labels such as 'b-PER' look like tags .* spans are runs of one label"):
+    runs = "segments are runs of one label$" if segments else "spans are runs of one label, and have no F1 of chunks$"
+    with pytest.warns(AdviceWarning, match=f"labels such as 'b-PER' look like tags .* {runs}"):
         labeler.fit(X, y)
     labeler.fit(X, [[label.upper() for label in labels] for labels in y])  # warnings are errors
     assert labeler.predict_spans(X[:1]) == [[(0, 2, "PER"), (3, 4, "PER")]]
+
+
+def test_labels_that_look_like_tags_are_named_once_constraints_fit(tmp_path):
+    """Constraints that do not are the error alone; shards are warned of as files are."""
+    X, y = [["Ann", "Lee", "met"]] * 3, [["B-PER", "I-PER", "o"]] * 3
+    with pytest.raises(ValueError, match="'o' is none of the scheme BIO"):  # warnings are errors
+        SequenceLabeler(C=1.0, constraints="bio").fit(X, y)
+    write_columns(tmp_path / "train.txt", X, y)
+    shards = SequenceShards.make(tmp_path / "train.txt", tmp_path / "shards")
+    with pytest.warns(AdviceWarning, match="labels such as 'o' stand among tags of chunks"):
+        SequenceLabeler(C=1.0, random_state=0).fit(shards)
 
 
 def test_labels_that_are_no_strings_have_no_scheme():

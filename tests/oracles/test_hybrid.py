@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Learner
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
+from structsvm.oracles.meanings.lexicon import BESIDE
 from structsvm.structures.meaning_units import ROOT, MeaningUnits, similar_slots, wrappers
 from structsvm.structures.meanings import MeaningGrammar, format_meaning, in_one_order, parse_meaning
 from structsvm.testing import check_oracle
@@ -652,10 +653,23 @@ def test_two_words_call_a_leaf_that_neither_calls():
     bags = [dict.fromkeys(units.unit_ids(tree), 1.0) for tree in trees]
     lexicon = Lexicon.learn(units, sentences, bags)
     leaf = next(u for u, unit in enumerate(units.units) if unit.name == "d21")
-    assert [word for word, leaves in lexicon.calls.items() if leaf in leaves] == ["twenty first"]
-    assert [word for word in lexicon.calls if " " in word] == ["twenty first"]  # pairs that come once call nothing
+    pair = f"twenty{BESIDE}first"
+    assert [word for word, leaves in lexicon.calls.items() if leaf in leaves] == [pair]
+    assert [word for word in lexicon.calls if BESIDE in word] == [pair]  # pairs that come once call nothing
     assert leaf in lexicon.called(["the", "twenty", "first"])
     assert leaf not in lexicon.called(["first", "twenty"]) | lexicon.called(["twenty"]) | lexicon.called(["first", "x"])
+    assert leaf not in lexicon.called(["twenty first"])  # a token of its own
+
+
+def test_a_word_with_a_blank_calls_other_leaves_than_two_words():
+    sentences = [["new york"]] * 2 + [["new", f"x{k}"] for k in range(99)] + [["york", f"z{k}"] for k in range(99)]
+    trees = [parse_meaning(f"on({name})") for name in ["a7", "a7", *(f"b{k}" for k in range(198)), "c1", "c1"]]
+    units = MeaningUnits(trees)
+    bags = [dict.fromkeys(units.unit_ids(tree), 1.0) for tree in trees]
+    lexicon = Lexicon.learn(units, [*sentences, *[["new", "york"]] * 2], bags)
+    leaf = {unit.name: u for u, unit in enumerate(units.units)}
+    assert lexicon.called(["new york"]) & {leaf["a7"], leaf["c1"]} == {leaf["a7"]}
+    assert lexicon.called(["new", "york"]) & {leaf["a7"], leaf["c1"]} == {leaf["c1"]}
 
 
 def test_words_that_names_are_written_with():

@@ -50,11 +50,11 @@ def test_forms_of_words(word, wanted):
     assert form_of(word) == wanted
 
 
-def read(names, sentences):
-    """Readings of the names of one kind, of a sentence each."""
+def read(names, sentences, share=1.0):
+    """Readings of the names of one kind, of a sentence each, which have a share of its bag."""
     units = MeaningUnits([parse_meaning(f"at(time({name}))") for name in names])
     leaf = {unit.name: u for u, unit in enumerate(units.units)}
-    bags = [{leaf[f"time({name})"]: 1.0} for name in names]
+    bags = [{leaf[f"time({name})"]: share} for name in names]
     return [*readings_of(units, [sentence.split() for sentence in sentences], bags).values()]
 
 
@@ -74,6 +74,22 @@ def test_readings_hold_for_most_words_of_a_form_and_several_numbers():
     assert read([*names, "noon"], [*words, "by noon"]) == []  # a kind with other names
     assert read(["007", "008", "009"], ["a7", "a8", "a9"]) == []
     assert read([10**9 + k for k in range(3)], ["a0", "a1", "a2"]) == []
+
+
+def test_readings_count_by_shares_of_bags():
+    names, words = [1815, 1320, 2250, 1905], ["615pm", "120pm", "1050pm", "705pm"]
+    assert read([*names[:2], 1845, 1905], [*words[:2], "645pm", "705pm"], 0.5) == [{PM: Reading(1, 1200)}]
+    assert read([*names[:2], 1845, 1905], [*words[:2], "645pm", "705pm"], 0.4) == []
+
+
+def test_looks_are_none_where_later_sentences_say_numbers_otherwise():
+    """Whatever few of them look like: 4pm has been 1600, and 900 is 900 from then on."""
+    said = [(f"leave at {h}{half}", 100 * h + 1200 * (half == "pm")) for h in range(1, 12) for half in ("pm", "am")]
+    X, y = [one for one, _ in said], [f"at(time({number}))" for _, number in said]
+    kept = [k for k in range(22) if X[k] not in ("leave at 4pm", "leave at 4am")]
+    parser = SemanticParser(random_state=0).fit([X[k] for k in kept], [y[k] for k in kept])
+    parser.partial_fit([f"leave at {h}00" for h in range(1, 9)], [f"at(time({h}00))" for h in range(1, 9)])
+    assert parser.predict(["leave at 4pm", "leave at 4am"]) == [["at(time(1600))"], ["at(time(400))"]]
 
 
 def test_names_are_written_as_numbers_are_read():

@@ -6,7 +6,7 @@ from python_oracles import FORMS, Data, Logistic, Multiclass
 from scipy.sparse import csr_array
 
 import structsvm
-from structsvm import OracleError
+from structsvm import Oracle, OracleError
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.testing import check_oracle
@@ -333,3 +333,23 @@ def test_a_search_without_the_loss_is_found_where_features_are_large():
     check_oracle(Intervals(), X, Y)
     with pytest.raises(OracleError, match=r"Forgetful.argmax .* margin-rescaled score .*, but an output found"):
         check_oracle(Forgetful(), X, Y)
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+def test_a_search_without_the_loss_is_found_whatever_the_losses_size_is(rescaling, size):
+    class Sign(Oracle):
+        n_features = 1
+        rescalings = (rescaling,)
+
+        def loss(self, y_true, y):
+            return size * abs(y_true - y)
+
+        def joint_feature(self, x, y):
+            return np.array([x * y])
+
+        def argmax(self, x, w, y_true=None, rescaling=None):
+            return int(w[0] * x > 0.0)
+
+    with pytest.raises(OracleError, match=rf"{rescaling}-rescaled score .*, but an output found"):
+        check_oracle(Sign(), [1370.0], [1])

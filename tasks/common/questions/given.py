@@ -52,11 +52,11 @@ class Given:
         return dataclasses.replace(self, batches=(*self.batches, batch))
 
     def plus_again(self, batch: Batch) -> Self:
-        """As `plus`, of a batch that may be the last one once more: it counts once, by its last weights."""
-        last = self.batches[-1] if self.batches else None
-        if last is None or last.X is not batch.X or not is_same(last.y, batch.y):
-            return self.plus(batch)
-        return dataclasses.replace(self, batches=(*self.batches[:-1], batch))
+        """As `plus`, of a batch that may be one of these once more: it counts once, by its last weights."""
+        for k, one in enumerate(self.batches):
+            if one.X is batch.X and is_same(one.y, batch.y):
+                return dataclasses.replace(self, batches=(*self.batches[:k], batch, *self.batches[k + 1 :]))
+        return self.plus(batch)
 
     @property
     def is_long(self) -> bool:

@@ -119,6 +119,7 @@ def test_minus_one_is_not_known():
     assert fitted(lesser, max_iter=1, unknown=-1).classes_.tolist() == [-2, 0, 1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:labels such as 'new' stand among tags of chunks")
 def test_labels_that_stand_in_sets_alone():
     known = [[{label, "new"} if i == 0 else label for label in labels] for i, labels in enumerate(y)]
     assert "new" in fitted(known, max_iter=1).classes_
@@ -225,7 +226,7 @@ def test_names_in_columns():
             from_text(name)
 
 
-@pytest.mark.filterwarnings("ignore:all labels but '_' are tags of chunks")
+@pytest.mark.filterwarnings("ignore:labels such as '_' stand among tags of chunks")
 def test_the_command_line(tmp_path):
     known = hidden(0.5)
     known[3][0] = {LABELS[0], LABELS[1]}

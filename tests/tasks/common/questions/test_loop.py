@@ -470,6 +470,10 @@ def test_other_answers_to_the_same_inputs_are_kept():
     np.testing.assert_array_equal(batch.weight, weight)
     estimator.partial_fit(X, np.array(y))
     assert len(estimator._given.batches) == 1
+    others, named = ROWS[20:40], CLASSES[20:40].tolist()
+    for _ in range(3):
+        estimator.partial_fit(others, named).partial_fit(X, y)
+    assert len(estimator._given.batches) == 2
 
 
 def test_a_pool_of_meanings_follows_the_parameters():
