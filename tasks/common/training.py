@@ -175,16 +175,7 @@ def train(job: Job, monitor: Monitor | None = None) -> Run:
     choose(job, monitor)
     if job.run is None:
         start(job)
-        other = other_part(job)
-        with beside(partial(finish, other), 1 if other is None else n_threads(job.solver.n_jobs)) as wait:
-            solve(job, monitor)
-            store(job)
-            if job.run.status not in ("stopped", "interrupted"):
-                attempt(job, wait)
-        if job.run.status == "stopped" and other is not None:  # by a callback, which sees the first training alone
-            other = other_part(job, max_iter=job.run.n_iter, random_state=other.solver.inner.random_state)
-            attempt(job, partial(finish, other))
-        add(job, other)
+        train_parts(job, monitor)
         prune(job)
         calibrate(job)
     return job.run
@@ -371,6 +362,20 @@ def other_part(job: Job, **settings: object) -> Job | None:
     return other
 
 
+def train_parts(job: Job, monitor: Monitor) -> None:
+    """Solve, store and add: the model, and beside it the other part of a sum of losses, if there is one."""
+    other = other_part(job)
+    with beside(partial(finish, other), 1 if other is None else n_threads(job.solver.n_jobs)) as wait:
+        solve(job, monitor)
+        store(job)
+        if job.run.status not in ("stopped", "interrupted"):
+            attempt(job, wait)
+    if job.run.status == "stopped" and other is not None:  # by a callback, which sees the first training alone
+        other = other_part(job, max_iter=job.run.n_iter, random_state=other.solver.inner.random_state)
+        attempt(job, partial(finish, other))
+    add(job, other)
+
+
 def finish(other: Job | None) -> None:
     """Train the other part of a sum, if there is one."""
     if other is not None:
@@ -392,16 +397,16 @@ def add(job: Job, other: Job | None) -> None:
 
     After an interrupted training it is added as it was before.
     """
-    if other is None:
+    model, chosen, margin = job.model, chosen_sum(job.model), job.margin if job.resume else None
+    if other is None or chosen is None:
         return
-    model, margin, scales = job.model, job.margin if job.resume else None, chosen_sum(job.model).scales
     if job.run.status != "interrupted":
         job.run, margin = other.run, other.model
     if job.run.status == "interrupted":
         model.result = dataclasses.replace(model.result, status="interrupted")
     if margin is not None:
         model.margin = margin
-        model.weights = scales[model.loss] * model.weights + scales[margin.loss] * margin.weights
+        model.weights = chosen.scales[model.loss] * model.weights + chosen.scales[margin.loss] * margin.weights
 
 
 def prune(job: Job) -> None:

@@ -295,7 +295,7 @@ class Search:
     states : sequence of dict
         Per split, the state of the training with the best value, if it was left early, or the point that grows.
     mean_weight : float
-        See the function: C times so much is what counts.
+        See the function `mean_weight`: C times so much is what counts.
     whole : Search or None
         The search of whole examples that these are parts of, by their groups: they are held out as the whole ones are.
     """
@@ -593,12 +593,15 @@ def joined(parts: list[Held]) -> Held:
 
 
 def mean_weight(weight: Weights | None) -> float:
-    """The geometric mean of the weights of examples that are not 0, which one heavy example hardly moves."""
+    """The geometric mean of the weights of examples that are not 0, as a power of ten.
+
+    One heavy example hardly moves it. Weights of about 1 are as good as none: copies of examples are weights, too.
+    """
     positive = np.empty(0) if weight is None else weight[weight > 0.0]
     if not len(positive):
         return 1.0
     most = float(positive.max())
-    mean = most * float(np.exp((np.log(positive) - np.log(most)).mean()))  # exact where all are equal
+    mean = float(f"1e{round(float(np.log10(positive).mean()))}")
     if most > MOST_WEIGHT or mean < 1.0 / MOST_WEIGHT:
         raise ValueError(
             f"sample_weight must be at most {MOST_WEIGHT:g}, and its geometric mean at least {1.0 / MOST_WEIGHT:g}, "

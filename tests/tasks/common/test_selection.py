@@ -246,6 +246,12 @@ def test_a_heavy_example_hardly_moves_the_path(name):
     assert heavy.C_ >= 0.09 * once.C_
 
 
+def test_weights_that_are_numbers_of_copies_begin_where_copies_do():
+    assert selection.mean_weight(None) == selection.mean_weight(np.zeros(3)) == 1.0
+    assert selection.mean_weight(np.array([0.0, 1.0, 2.0, 3.0])) == 1.0
+    assert selection.mean_weight(np.array([0.0, 0.02, 0.02])) == 0.01
+
+
 @pytest.mark.parametrize("n", [40, selection.LEAST_EXAMPLES - 1])
 @pytest.mark.parametrize("name", ["loss of sequences", "sequence"])
 def test_weights_beyond_which_c_would_be_infinite_are_refused(name, n):
