@@ -350,10 +350,10 @@ cdef class ExpectationState(WeightState):
         """Go on with other weights of the losses, as a copy of the state would that has them; False with the 1-norm."""
         if self.l1 > 0.0:
             return False
+        if self.is_lent:  # first: where memory ends here, the state is as it was
+            self.moments, self.is_lent = copied(np.asarray(self.moments)), False
         before, self.C = np.asarray(self.C), C
         self.problem.lend(self.weights)
-        if self.is_lent:
-            self.moments, self.is_lent = copied(np.asarray(self.moments)), False
         if not np.array_equal(before, C):
             self.shrink(before)
         elif not self.drifts:

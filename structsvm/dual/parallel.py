@@ -104,17 +104,16 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
 
 
 @contextmanager
-def beside(n_threads: int) -> Iterator[Callable[[Callable[[], T]], Callable[[], T]]]:
-    """A function that lets calls be made one after the other in a thread beside the body, and returns one per result.
+def beside(call: Callable[[], T], n_threads: int) -> Iterator[Callable[[], T]]:
+    """Yield a function that waits for the result of `call`, which one thread makes beside the body.
 
-    A call whose result the body does not ask for is stopped at its end. With one thread a call is made once its result
-    is asked for.
+    A call that the body does not wait for is stopped at its end. With one thread it is made once the body waits.
     """
     if n_threads == 1:
-        yield lambda call: call
+        yield call
         return
     with _workers(1, wait=True) as submit:
-        yield lambda call: submit(lambda _: call(), None).result
+        yield submit(lambda _: call(), None).result
 
 
 def parallel_stream(function: Any, parts: Any, n_threads: int) -> Any:

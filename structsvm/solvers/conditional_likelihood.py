@@ -137,10 +137,14 @@ class LikelihoodRun(DualRun):
         return super().weights if found is None else found
 
     def follow(self, before: Any) -> None:
-        if not self.goes_on_from(before):
-            super().follow(before)
-        self._forget_shares(before.C)
+        super().follow(before)
         self.before = before.polished
+
+    def goes_on_from(self, before: Any) -> bool:
+        goes_on = super().goes_on_from(before)
+        if goes_on:  # a copy of the state forgets them when it is restored
+            self._forget_shares(before.C)
+        return goes_on
 
     def _forget_shares(self, C: NDArray[np.float64]) -> None:
         """Shares of the gap under another C say nothing: the next pass visits each example once."""

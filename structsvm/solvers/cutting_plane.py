@@ -55,6 +55,8 @@ STATES["one_slack"] = CUTS | {
 class CuttingPlaneRun(DualRun):
     """A run whose certificate is also the oracle call of the next round."""
 
+    shares_state = False
+
     def advance(self, *seconds: Any) -> Any:
         done = super().advance(*seconds)
         if done and self.solver.penalty is None and self.n_iter in HARD_CHECKS and self.schedule.joined:

@@ -95,6 +95,7 @@ class LatentRun(DualRun):
         A checksum of the completions that the round began with.
     """
 
+    shares_state = False
     least_passes = 30  # over each C on the path to one, unless the rounds end before
 
     problem: Any = of_inner("problem")

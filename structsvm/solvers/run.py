@@ -332,7 +332,7 @@ STATES["weights"] = counters(4) | {
 class WeightRun(Run):
     """A run on explicit weights."""
 
-    lends = False  # whether `weights` are those of the state, which the next pass changes
+    shares_weights = False  # whether `weights` are those of the state, which the next pass changes
 
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:
         super().__init__(solver, problem, state, schedule, C=C)
@@ -346,7 +346,7 @@ class WeightRun(Run):
         """
         if self.use_average:
             return self.state.averaged()
-        return self.state.weights if self.lends or self.status == "interrupted" else copied(self.state.weights)
+        return self.state.weights if self.shares_weights or self.status == "interrupted" else copied(self.state.weights)
 
     def resume(self) -> None:
         if self.status == "interrupted":
@@ -374,6 +374,7 @@ class DualRun(WeightRun):
     """A run on the dual with explicit weights; `rounds` calls the oracle on all examples."""
 
     has_dual = True
+    shares_state = True  # whether it may go on with the state of a run with another C, not with a copy
 
     @property
     def warns_of_gap(self) -> bool:  # type: ignore[override]
@@ -384,7 +385,7 @@ class DualRun(WeightRun):
         self.rounds = rounds
 
     def follow(self, before: Any) -> None:
-        if type(self) is not DualRun or not self.goes_on_from(before):
+        if not (self.shares_state and self.goes_on_from(before)):
             super().follow(before)
 
     def goes_on_from(self, before: Any) -> bool:
@@ -517,6 +518,7 @@ class DualRun(WeightRun):
 class SharedRun(DualRun):
     """A run on weights that workers hold: they answer what certificates ask, and are read when training ends."""
 
+    shares_state = False
     returned: Any = None  # the weights that were read
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -20,29 +20,24 @@ from structsvm.checkpoint import resumed
 from structsvm.dual.parallel import beside, n_threads
 from structsvm.files.new_file import check_new_file
 from structsvm.model_file import unsound
+from structsvm.parameters import seed_from
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.tasks.common.examples import E
 from structsvm.tasks.common.selection.choice import ChosenLeast, ChosenLoss, ChosenSum
 from structsvm.tasks.common.selection.pruning import least_weight
-from structsvm.tasks.common.selection.search import ChoiceCheckpoint, Point, stored_choice
-from structsvm.tasks.common.selection.sums import SumSearch
+from structsvm.tasks.common.selection.search import ChoiceCheckpoint, Point, mean_weight, stored_choice
 from structsvm.tasks.common.solver import is_auto, is_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeAlias
 
     from structsvm.arrays import Floats, Integers, State, Weights
     from structsvm.solvers import Solver
     from structsvm.solvers.run import Run
     from structsvm.tasks.common.kernel_machine import KernelPoint
     from structsvm.tasks.common.model import TaskModel
-    from structsvm.tasks.common.selection.choice import Choice
-    from structsvm.tasks.common.selection.search import LossSearch, Part, Search
-    from structsvm.tasks.common.selection.sparse import RivalSearch
-
-    AnySearch: TypeAlias = Search | LossSearch | RivalSearch
+    from structsvm.tasks.common.selection.search import Part
 
 
 def check_whole(model: TaskModel[E]) -> None:
@@ -93,10 +88,6 @@ class Job(Generic[E]):
         The learner before it was trained on other examples than its own.
     notes : object
         What one method of the model leaves to another.
-    aside : callable
-        The function of `beside` that makes calls in a thread, where there is one.
-    rest : callable, optional
-        While the choice is provisional: waits until it is made.
     """
 
     model: TaskModel[E]
@@ -115,8 +106,6 @@ class Job(Generic[E]):
     run: Any = None
     before: TaskModel[E] | None = None
     notes: Any = None
-    aside: Any = None
-    rest: Any = None
 
     def __post_init__(self) -> None:
         self.learner = self.model
@@ -183,16 +172,10 @@ def train(job: Job, monitor: Monitor | None = None) -> Run:
     """
     monitor = monitor or Monitor()
     complete(job)
-    with ExitStack() as threads:
-        choose(job, monitor, threads)
-        is_chosen = job.run is None
-        if is_chosen:
-            start(job)
-            other = begin_other(job, threads)
-            solve(job, monitor)
-            store(job)
-            add(job, other)
-    if is_chosen:
+    choose(job, monitor)
+    if job.run is None:
+        start(job)
+        train_parts(job, monitor)
         prune(job)
         calibrate(job)
     return job.run
@@ -210,18 +193,15 @@ def complete(job: Job) -> None:
     model.settle(job)
 
 
-def choose(job: Job, monitor: Monitor, threads: ExitStack) -> None:
-    """Choose C, and with it what else is left open; if interrupted, `run` is that of a part of the examples.
-
-    With threads, in which `search` may go on, the C of the loss that is trained first is enough.
-    """
+def choose(job: Job, monitor: Monitor) -> None:
+    """Choose C, and with it what else is left open; if interrupted, `run` is that of a part of the examples."""
     model = job.model
     compares = job.chooses_loss and model.compares_always and not job.continues
     if not (job.choose or compares):
         model.choice = None
         return
     if model.choice is None and job.passes is None:
-        search(job, monitor, threads)
+        search(job, monitor)
         if job.run is not None:
             return
     choice = model.choice
@@ -232,10 +212,10 @@ def choose(job: Job, monitor: Monitor, threads: ExitStack) -> None:
         job.solver.set_params(C=choice.C)
         model.apply_choice(choice)
     elif job.choose and job.passes is None and model.C_of_few is not None:
-        job.solver.set_params(C=model.C_of_few)
+        job.solver.set_params(C=model.C_of_few / mean_weight(job.examples.weight))
 
 
-def search(job: Job, monitor: Monitor, threads: ExitStack) -> None:
+def search(job: Job, monitor: Monitor) -> None:
     """Set the model's choice, or read it from the solver's checkpoint.
 
     Partly known examples cannot be scored: the others decide. The checkpoint then stores the choice, so training
@@ -251,10 +231,10 @@ def search(job: Job, monitor: Monitor, threads: ExitStack) -> None:
     if not is_known:
         found = model.search(job.examples.fully_known(), solver.inner)
         try:
-            if isinstance(found, SumSearch) and found.n_threads > 1 and path is None:
-                search_beside(job, found, monitor, threads)
-                return
-            model.choice = with_least_weight(model, found, found.choose(monitor))
+            model.choice = found.choose(monitor)
+            if model.prunes and model.choice is not None:
+                least = ChosenLeast(least_weight(found.held_out))
+                model.choice = dataclasses.replace(model.choice, others=(*model.choice.others, least))
             job.points = found.points(job.examples)
         except KeyboardInterrupt:
             part = found.part
@@ -263,51 +243,16 @@ def search(job: Job, monitor: Monitor, threads: ExitStack) -> None:
             monitor.close()
             job.run = adopted(model, part)
             return
-        warn_of_edges(model)
+        for text in [] if model.choice is None else model.choice.edges:
+            warn(
+                f"{text} is at the edge of the values that were tried; the best may lie beyond, which a search "
+                "over larger and smaller C would find",
+                AdviceWarning,
+            )
     if path is not None:
         chosen = chosen_sum(model)
         others = {} if chosen is None else {loss: at for loss, at in job.points.items() if loss != chosen.loss}
         solver.set_params(checkpoint=ChoiceCheckpoint(path, model.choice, others))
-
-
-def search_beside(job: Job, found: SumSearch, monitor: Monitor, threads: ExitStack) -> None:
-    """Choose C for the first loss of a sum, while a thread chooses that of the others, and then goes on to the sum.
-
-    The first training needs no more, and begins at once: the choice is provisional until `rest` has returned.
-    """
-    if not found.can_divide:
-        return
-    with ExitStack() as ending:  # at once if C cannot be chosen
-        job.aside = ending.enter_context(beside(found.n_threads))
-        others = job.aside(partial(found.choose_others, Monitor()))
-        found.choose_first(monitor)
-        job.model.choice, job.points = found.provisional(), found.first_search.points(job.examples)
-
-        def compare() -> None:
-            others()  # they are chosen: the thread makes one call after the other
-            job.model.choice = with_least_weight(job.model, found, found.compared())
-            for other in found.searches[1:]:
-                job.points |= other.points(job.examples)
-
-        job.rest = job.aside(compare)
-        threads.enter_context(ending.pop_all())
-
-
-def with_least_weight(model: TaskModel, found: AnySearch, choice: Choice | None) -> Choice | None:
-    """A choice with the size of weights that no held-out output feels, where a model is pruned."""
-    if choice is None or not model.prunes:
-        return choice
-    return dataclasses.replace(choice, others=(*choice.others, ChosenLeast(least_weight(found.held_out))))
-
-
-def warn_of_edges(model: TaskModel) -> None:
-    """Warn of choices at the edge of the values that were tried."""
-    for text in [] if model.choice is None else model.choice.edges:
-        warn(
-            f"{text} is at the edge of the values that were tried; the best may lie beyond, which a search "
-            "over larger and smaller C would find",
-            AdviceWarning,
-        )
 
 
 def adopted(model: TaskModel, part: Part) -> Run:
@@ -408,64 +353,58 @@ def other_part(job: Job, **settings: object) -> Job | None:
         part = model.with_loss(loss)
         part.result = part.state = None
     solver = copy.copy(model.solver_of_loss(part.loss))
+    if job.run is None:  # a random state draws its seed first
+        job.run = job.solver.start(job.problem, sample_weight=job.weight, base=job.base)
     solver.set_params(C=chosen.losses[part.loss][0], checkpoint=None, **settings)
+    solver.set_params(random_state=seed_from(solver.random_state))
     other = Job(part.copy(), job.examples, solver, resume=job.resume, choose=job.choose)
     other.points, other.points_file = dict(job.points), job.points_file
     return other
 
 
-def finish(other: Job | None) -> Job | None:
-    """Train the other part of a sum, if there is one; returns it."""
+def train_parts(job: Job, monitor: Monitor) -> None:
+    """Solve, store and add: the model, and beside it the other part of a sum of losses, if there is one."""
+    other = other_part(job)
+    with beside(partial(finish, other), 1 if other is None else n_threads(job.solver.n_jobs)) as wait:
+        solve(job, monitor)
+        store(job)
+        if job.run.status not in ("stopped", "interrupted"):
+            attempt(job, wait)
+    if job.run.status == "stopped" and other is not None:  # by a callback, which sees the first training alone
+        other = other_part(job, max_iter=job.run.n_iter, random_state=other.solver.inner.random_state)
+        attempt(job, partial(finish, other))
+    add(job, other)
+
+
+def finish(other: Job | None) -> None:
+    """Train the other part of a sum, if there is one."""
     if other is not None:
         start(other)
         solve(other, Monitor())
         store(other)
-    return other
 
 
-def begin_other(job: Job, threads: ExitStack) -> Callable[[], Job | None]:
-    """Have the other part of a sum trained beside the first one; returns a function that waits for its job."""
-    other = other_part(job) if job.rest is None else None
-    if other is None and job.rest is None:
-        return lambda: None
-    n = n_threads(job.solver.n_jobs)
-    if job.rest is None:
-        job.aside = threads.enter_context(beside(n))
-    if n > 1 and job.run is None:  # a random state draws seeds in the order of one thread
-        job.run = job.solver.start(job.problem, sample_weight=job.weight, base=job.base)
-
-    def trained() -> Job | None:
-        if other is not None:
-            return finish(other)
-        job.rest()  # made before, in the same thread
-        return finish(other_part(job))
-
-    return job.aside(trained)
+def attempt(job: Job, training: Callable[[], object]) -> None:
+    """Call what trains the other part of a sum; Ctrl-C leaves the first part, which is trained, as interrupted."""
+    try:
+        training()
+    except KeyboardInterrupt:
+        job.run.status = "interrupted"
 
 
-def add(job: Job, trained: Callable[[], Job | None]) -> None:
-    """Add the other part of a sum of losses once it is trained; `run` is then the one that ended last.
+def add(job: Job, other: Job | None) -> None:
+    """Add the other part of a sum of losses; `run` is then the one that ended last.
 
-    After an interrupted training it is not trained further, and added as it was before.
+    After an interrupted training it is added as it was before.
     """
-    model, status, margin = job.model, job.run.status, None
-    if status == "interrupted":
-        margin = job.margin if job.resume and other_part(job) is not None else None
-    else:
-        if status == "stopped":  # by a callback, which sees the first training alone
-            if job.rest is not None:
-                job.rest()
-            other = finish(other_part(job, max_iter=model.result.n_iter))
-        else:
-            other = trained()
-        if job.rest is not None:
-            warn_of_edges(model)
-        if other is not None:
-            job.run, margin = other.run, other.model
-            if job.run.status == "interrupted":
-                model.result = dataclasses.replace(model.result, status="interrupted")
-    chosen = chosen_sum(model)
-    if margin is not None and chosen is not None:
+    model, chosen, margin = job.model, chosen_sum(job.model), job.margin if job.resume else None
+    if other is None or chosen is None:
+        return
+    if job.run.status != "interrupted":
+        job.run, margin = other.run, other.model
+    if job.run.status == "interrupted":
+        model.result = dataclasses.replace(model.result, status="interrupted")
+    if margin is not None:
         model.margin = margin
         model.weights = chosen.scales[model.loss] * model.weights + chosen.scales[margin.loss] * margin.weights
 

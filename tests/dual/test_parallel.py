@@ -33,20 +33,17 @@ def test_one_thread_or_one_part_starts_no_threads(parts, n_threads):
 
 def test_a_call_is_made_beside_the_body():
     both = threading.Barrier(2, timeout=60.0)
-    with beside(2) as aside:
-        first = aside(lambda: [both.wait(), threading.get_ident()])
+    with beside(lambda: both.wait() and threading.get_ident(), 2) as result:
         both.wait()
-        second = aside(threading.get_ident)
-        assert second() == first()[1] != threading.get_ident()  # one after the other, in one thread
+        assert result() != threading.get_ident()
 
 
 def test_with_one_thread_a_call_waits_until_the_body_asks():
     called = []
-    with beside(1) as aside:
-        aside(lambda: called.append(threading.get_ident()))
+    with beside(lambda: called.append(threading.get_ident()), 1):
+        pass
     assert called == []
-    with beside(1) as aside:
-        result = aside(lambda: called.append(threading.get_ident()))
+    with beside(lambda: called.append(threading.get_ident()), 1) as result:
         assert called == [] and result() is None
     assert called == [threading.get_ident()]
 
@@ -63,8 +60,7 @@ def test_a_call_that_nobody_asks_for_is_stopped(error):
         ended.append(True)
 
     def body():
-        with beside(2) as aside:
-            aside(work)
+        with beside(work, 2):
             begun.wait(60.0)
             if error is not None:
                 raise error
@@ -78,8 +74,8 @@ def test_a_call_that_nobody_asks_for_is_stopped(error):
 
 
 def test_the_error_of_a_call_is_raised_where_its_result_is_asked_for():
-    with pytest.raises(KeyError, match="in the call"), beside(2) as aside:
-        aside(lambda: {}["in the call"])()
+    with pytest.raises(KeyError, match="in the call"), beside(lambda: {}["in the call"], 2) as result:
+        result()
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 10])

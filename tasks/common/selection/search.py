@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from structsvm._problem import Problem
-    from structsvm.arrays import AnyArray, Floats, Integers
+    from structsvm.arrays import AnyArray, Floats, Integers, Weights
     from structsvm.features.sparse import SparseRows
     from structsvm.features.tokens import Tokens
     from structsvm.solvers import Solver
@@ -63,6 +63,8 @@ NOTHING = 1e-6
 # In units of 1 / scale, where the path of a log loss begins that is added to a margin, or has the 1-norm: below, hardly
 # anything is learnt.
 LOWEST_OF_LOG = 10.0 * LOWEST
+# Weights of examples beyond which C, or C times a weight, might be infinite.
+MOST_WEIGHT = 1e200
 # Values that may be worse than the best so far before the path ends.
 PATIENCE = 2
 # Passes over each value: until one of them has raised the dual by no more than this share of it, or seen no more gap.
@@ -127,6 +129,7 @@ def stored_choice(path: str | os.PathLike[str]) -> tuple[Choice | None, dict[str
 class PatientRun:
     """Base beside a run's own class: `least_passes` at least, unless the relative gap is `solved` before."""
 
+    shares_state = False
     least_passes: int
     solved: float
     gap_seen = np.nan  # ends nothing
@@ -216,9 +219,9 @@ class Part:
 
         Asked from the pass before the first that may end a training: only the last two scores are compared.
         """
-        self.run.lends = True
+        self.run.shares_weights = True
         self.model.set_weights_from(self.run)
-        self.run.lends = False
+        self.run.shares_weights = False
         self.scores.append(self.held_out_scores())
         if len(self.scores) < 2:
             return False
@@ -292,7 +295,7 @@ class Search:
     states : sequence of dict
         Per split, the state of the training with the best value, if it was left early, or the point that grows.
     mean_weight : float
-        Of the examples that have some: C times so much is what counts.
+        See the function `mean_weight`: C times so much is what counts.
     whole : Search or None
         The search of whole examples that these are parts of, by their groups: they are held out as the whole ones are.
     """
@@ -311,8 +314,7 @@ class Search:
     ) -> None:
         self.model, self.values = model, values
         self.part: Part | None = None
-        weight = examples.of_weight().weight
-        self.mean_weight = 1.0 if weight is None or not len(weight) else float(weight.mean())
+        self.mean_weight = mean_weight(examples.weight)
         self.examples = examples.merged()
         self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
@@ -352,10 +354,16 @@ class Search:
 
     def elsewhere(self, monitor: Monitor) -> Self:
         """The search that tries the chosen value alone, on other parts than the first."""
-        again = type(self)(self.model, self.examples, self.solver, [self.choice.C])
-        again.seed, again.turns, again.gap = self.seed, TURNS, self.gap
+        again = self.of_choice()
         _, *others = again.divisions()
         again.choose_on(others, monitor)
+        return again
+
+    def of_choice(self) -> Self:
+        """The search that tries the chosen value alone, on more parts."""
+        again = type(self)(self.model, self.examples, self.solver, [self.choice.C])
+        again.seed, again.turns, again.gap = self.seed, TURNS, self.gap
+        again.whole = None if self.whole is None else self.whole.of_choice()
         return again
 
     def _explore(self, monitor: Monitor) -> None:
@@ -534,11 +542,11 @@ class LossSearch:
         return {loss: point for points in found for loss, point in points.items()}
 
     def choose(self, monitor: Monitor) -> Choice | None:
-        with beside(self.n_threads) as aside:
-            others = aside(partial(self.choose_others, monitor if self.n_threads == 1 else Monitor()))
+        others = partial(self.choose_others, monitor if self.n_threads == 1 else Monitor())
+        with beside(others, self.n_threads) as wait:
             if self.choose_first(monitor) is None:
                 return None
-            others()
+            wait()
         return self.compared()
 
     def more(self, monitor: Monitor) -> Held:
@@ -582,6 +590,24 @@ def joined(parts: list[Held]) -> Held:
     if len({part.metric for part in parts}) > 1:
         parts = [part for part in parts if part.metric == "F1"]
     return Held(parts[0].metric, *(np.concatenate(sums) for sums in list(zip(*parts, strict=True))[1:]))
+
+
+def mean_weight(weight: Weights | None) -> float:
+    """The geometric mean of the weights of examples that are not 0, as a power of ten.
+
+    One heavy example hardly moves it. Weights of about 1 are as good as none: copies of examples are weights, too.
+    """
+    positive = np.empty(0) if weight is None else weight[weight > 0.0]
+    if not len(positive):
+        return 1.0
+    most = float(positive.max())
+    mean = float(f"1e{round(float(np.log10(positive).mean()))}")
+    if most > MOST_WEIGHT or mean < 1.0 / MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be at most {MOST_WEIGHT:g}, and its geometric mean at least {1.0 / MOST_WEIGHT:g}, "
+            f"where C is chosen. Got a maximum of {most:g} and a mean of {mean:g}: multiply all weights by a number"
+        )
+    return mean
 
 
 def path_solver(solver: Any, seed: int) -> Solver:

@@ -111,7 +111,8 @@ class RivalSearch:
 
     @property
     def part(self) -> Part | None:
-        return self.search.part
+        parts = (search.part for search in (self.search, self.usual))
+        return next((part for part in parts if part is not None and part.run is not None), None)
 
     @property
     def held_out(self) -> list[tuple[Any, Examples]]:
@@ -128,13 +129,13 @@ class RivalSearch:
         held_out = list(first.divisions())
         if not held_out:
             return None
-        with beside(self.n_threads) as aside:
-            rival = aside(partial(self.rival.choose_on, held_out, monitor if self.n_threads == 1 else Monitor()))
+        rival = partial(self.rival.choose_on, held_out, monitor if self.n_threads == 1 else Monitor())
+        with beside(rival, self.n_threads) as wait:
             choice = self.usual.choose(monitor)
             if choice is None:
                 return None
             self.search = self.rival
-            other = rival()
+            other = wait()
         helds = [self.usual.held, self.rival.held]
         gain, error = gained(*helds)
         if 0.0 < gain <= SURELY * error and len(first.parts) == 1:

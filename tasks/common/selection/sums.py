@@ -18,7 +18,7 @@ import numpy as np
 from structsvm.solvers.larank import LaRank
 from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.model import rows_of
-from structsvm.tasks.common.selection.choice import Choice, ChosenLoss, ChosenSum
+from structsvm.tasks.common.selection.choice import Choice, ChosenSum
 from structsvm.tasks.common.selection.search import LOWEST_OF_LOG, LossSearch, Search, joined, ratio
 from structsvm.tasks.common.solver import is_log
 
@@ -67,18 +67,7 @@ class SumSearch(LossSearch):
         return [(model, part.others) for model, part in zip(self.sums, self.search.parts, strict=True)]
 
     def choose(self, monitor: Monitor) -> Choice | None:
-        return super().choose(monitor) if self.can_divide else None
-
-    @property
-    def can_divide(self) -> bool:
-        """Whether there are examples enough for each loss."""
-        return all(list(search.divisions()) for search in self.searches)
-
-    def provisional(self) -> Choice:
-        """The choice of the first loss, as long as the others are not chosen."""
-        first = self.first_search
-        best = (first.choice.C, *ratio(*first.held[1:]))
-        return dataclasses.replace(first.choice, others=(ChosenLoss(first.loss, {first.loss: best}),))
+        return super().choose(monitor) if all(list(search.divisions()) for search in self.searches) else None
 
     def compared(self) -> Choice:
         first = self.search = self.first_search

@@ -234,6 +234,43 @@ def test_a_factor_of_all_weights_divides_c(name):
     assert 0.3 <= 1e-4 * scaled.C_ / once.C_ <= 3.4  # scores are rounded: a tie may have another end
 
 
+@pytest.mark.parametrize("name", ["sequence", "log loss", "taxonomy", "larank"])
+def test_a_heavy_example_hardly_moves_the_path(name):
+    """Where the path began at the mean weight, nothing was learnt on all of it."""
+    case = CHOICES[name]
+    weight = np.ones(len(case.X))
+    once = case.make().fit(case.X, case.y, sample_weight=weight)
+    weight[0] = 1e6
+    heavy = case.make().fit(case.X, case.y, sample_weight=weight)
+    assert 0.09 <= heavy.validation_["C"][0] / once.validation_["C"][0] <= 3.4
+    assert heavy.C_ >= 0.09 * once.C_
+
+
+def test_weights_that_are_numbers_of_copies_begin_where_copies_do():
+    assert selection.mean_weight(None) == selection.mean_weight(np.zeros(3)) == 1.0
+    assert selection.mean_weight(np.array([0.0, 1.0, 2.0, 3.0])) == 1.0
+    assert selection.mean_weight(np.array([0.0, 0.02, 0.02])) == 0.01
+
+
+@pytest.mark.parametrize("n", [40, selection.LEAST_EXAMPLES - 1])
+@pytest.mark.parametrize("name", ["loss of sequences", "sequence"])
+def test_weights_beyond_which_c_would_be_infinite_are_refused(name, n):
+    case = CHOICES[name]
+    for weight in (np.full(n, 1e-310), np.full(n, 1e308), np.r_[1e300, np.ones(n - 1)]):
+        with pytest.raises(ValueError, match="sample_weight must be at most 1e"):
+            case.make().fit(case.X[:n], case.y[:n], sample_weight=weight)
+    weight = np.full(n, 1e-100)
+    assert case.make().fit(case.X[:n], case.y[:n], sample_weight=weight).C_ > 1e98
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1e3, 1.0])
+def test_the_default_of_few_examples_is_divided_by_their_weight(weight):
+    n = selection.LEAST_EXAMPLES - 1
+    for weights in (np.full(n, weight), np.r_[0.0, np.full(n - 1, weight)]):
+        model = tasks.SequenceLabeler(random_state=0).fit(LINES[:n], LINE_TAGS[:n], sample_weight=weights)
+        assert model.C_ * weight == pytest.approx(1.0, rel=1e-15)
+
+
 def test_examples_without_weight_are_not_there():
     weight = np.ones(400)
     weight[::4] = 0.0

@@ -104,6 +104,8 @@ def test_runs_of_known_labels_are_held_out_with_their_sequences(monkeypatch):
     for whole, runs in zip(of_log.parts, of_margin.parts, strict=True):
         assert {*origin[runs.held_out].tolist()} == {*whole.held_out.tolist()} - {7}
         assert {*origin[runs.rows].tolist()} == {*whole.rows.tolist()} - {7}
+    for whole, runs in zip(*(search.elsewhere(Monitor()).parts for search in (of_log, of_margin)), strict=True):
+        assert {*origin[runs.held_out].tolist()} == {*whole.held_out.tolist()} - {7}
 
 
 @pytest.mark.parametrize(("n_known", "n_held_out"), [(0, 100), (5, 35)])
