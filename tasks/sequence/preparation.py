@@ -193,8 +193,8 @@ def _new_model(
         known.segments.phrases, phrases = Phrases.fit(X, tokens, length, are_columns=encoder.kind == "columns")
         tokens = dataclasses.replace(tokens, bigrams=phrases)
     model, examples = _model_of(params, encoder, tokens, known, choice, weight)
-    if not params.segments:
-        warn_of_tags(known.labels)  # once the constraints are known to be of these labels
+    if not params.segments and params.constraints is None:  # else they have said what the labels are
+        warn_of_tags(known.labels)
     return model, examples
 
 
