@@ -528,8 +528,7 @@ class LossSearch:
     @property
     def part(self) -> Part | None:
         """The training that runs; with threads, one of them."""
-        parts = (search.part for search in (self.search, *self.searches))
-        return next((part for part in parts if part is not None and part.run is not None), None)
+        return first_run(self.search, *self.searches)
 
     @property
     def held_out(self) -> list[tuple[TaskModel, Examples]]:
@@ -583,6 +582,12 @@ class LossSearch:
         """The search to continue with: the one with the best score."""
         sign = 1.0 if is_loss(self.search.held.metric) else -1.0
         return min(self.searches, key=lambda search: sign * losses[search.loss][1])
+
+
+def first_run(*searches: Search | LossSearch) -> Part | None:
+    """The part of the first of some searches whose training has begun."""
+    parts = (search.part for search in searches)
+    return next((part for part in parts if part is not None and part.run is not None), None)
 
 
 def joined(parts: list[Held]) -> Held:

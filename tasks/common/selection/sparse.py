@@ -29,6 +29,7 @@ from structsvm.tasks.common.selection.search import (
     Point,
     Search,
     difference,
+    first_run,
     joined,
     ratio,
 )
@@ -111,8 +112,7 @@ class RivalSearch:
 
     @property
     def part(self) -> Part | None:
-        parts = (search.part for search in (self.search, self.usual))
-        return next((part for part in parts if part is not None and part.run is not None), None)
+        return first_run(self.search, self.usual)
 
     @property
     def held_out(self) -> list[tuple[Any, Examples]]:

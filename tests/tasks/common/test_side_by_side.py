@@ -62,6 +62,14 @@ def test_an_error_of_either_thread_is_raised(name, monkeypatch):
     assert not hasattr(model, "model_") and threading.active_count() == n
 
 
+def interrupt_main():
+    """Send Ctrl-C from another thread, and wait until it has stopped this thread's job."""
+    stop = Job()  # within that of the thread
+    os.kill(os.getpid(), signal.SIGINT)
+    while not stop.stopped:
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("name", ["start", "solve", "store"])
 def test_ctrl_c_while_the_other_loss_is_trained_keeps_the_first(name, monkeypatch):
     step, main, n = getattr(training, name), threading.get_ident(), threading.active_count()
@@ -70,12 +78,9 @@ def test_ctrl_c_while_the_other_loss_is_trained_keeps_the_first(name, monkeypatc
     def wait(job, *given):
         if threading.get_ident() == main:
             return step(job, *given)
-        stop = Job()  # within that of the thread
         while not first.is_set():
             time.sleep(0.001)
-        os.kill(os.getpid(), signal.SIGINT)
-        while not stop.stopped:
-            time.sleep(0.001)
+        interrupt_main()
         stopped.append(True)
         raise KeyboardInterrupt
 
@@ -118,10 +123,7 @@ def test_ctrl_c_while_others_are_searched_keeps_a_model_of_a_part(monkeypatch):
         walk(search, *given)
         released.wait(60.0)
         time.sleep(0.1)  # until the main thread waits
-        stop = Job()
-        os.kill(os.getpid(), signal.SIGINT)
-        while not stop.stopped:
-            time.sleep(0.001)
+        interrupt_main()
         begun.append(True)
         raise KeyboardInterrupt
 
