@@ -542,7 +542,7 @@ def _languages_of(part: LabelRule, names: list[str]) -> list[Automaton]:
         return [part]
     if isinstance(part, str) and scheme_name(part) is not None and part not in names:
         return [Automaton.of_masks(*scheme_for(names, part).masks(names), n_labels=len(names))]
-    rule = rule_of(part) if isinstance(part, str) else part
+    rule = rule_of(part, names) if isinstance(part, str) else part
     if rule is None:
         return [automaton_of(parse(str(part), names), len(names))]
     if not isinstance(rule, Rule):

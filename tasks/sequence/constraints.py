@@ -160,7 +160,7 @@ def _reader_of_tags(labels: Sequence[Any], tags: TagNames) -> Reader:
         if is_scheme(part):
             constrained(part, names)
             return []
-        rule = rule_of(part) if isinstance(part, str) else part
+        rule = rule_of(part, names) if isinstance(part, str) else part
         # A run of a label is one occurrence, whatever its segments are.
         is_of_types = not is_run and isinstance(rule, Rule) and {*rule.fields, rule.since} <= kinds
         if is_of_types or isinstance(rule, Automaton | tuple):
@@ -192,7 +192,7 @@ def _languages_of(part: Any, names: Sequence[str], roles: Sequence[Any]) -> list
     if is_scheme(part):
         allowed = constrained(part, names).masks(names)
         return [(f"the scheme {part!r}", Automaton.of_masks(*allowed, n_labels=len(names)))]
-    rule = rule_of(part) if isinstance(part, str) else part
+    rule = rule_of(part, names) if isinstance(part, str) else part
     if isinstance(rule, Rule):
         return [_named(f"the rule {one}", partial(one.automaton, names, roles)) for one in rule.each()]
     if not isinstance(part, str):
@@ -265,12 +265,13 @@ def warn_of_relaxed(relaxed: NDArray[np.bool_], lengths: NDArray[np.int64], orac
     )
 
 
-def stored_constraints(constraints: ConstraintsLike) -> Any:
+def stored_constraints(constraints: ConstraintsLike, labels: Sequence[Any]) -> Any:
     """Constraints in the parameters of a file: texts; ["masks"] for what is stored with the oracle alone."""
     if constraints is None or isinstance(constraints, str):
         return constraints
     parts = constraints if isinstance(constraints, list) else [constraints]
-    texts = [str(part) for part in parts if isinstance(part, str) or (isinstance(part, Rule) and part.is_text)]
+    names = set(map(str, labels))  # the text of a rule that is called as a label is could mean an expression
+    texts = [str(p) for p in parts if isinstance(p, str) or (isinstance(p, Rule) and p.is_text and p.name not in names)]
     if len(texts) < len(parts):
         return ["masks"]
     return texts if isinstance(constraints, list) else texts[0]

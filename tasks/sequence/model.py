@@ -990,7 +990,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
         stored = dict(self.params)
         if not leaves_templates(Settings(**stored)):
             stored["templates"] = self.encoder.templates  # the text: a path may be gone by then
-        stored["constraints"] = stored_constraints(stored.get("constraints"))
+        stored["constraints"] = stored_constraints(stored.get("constraints"), self.labels)
         return stored
 
     def restored_params(self, params: dict[str, object]) -> dict[str, object]:

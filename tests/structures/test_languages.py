@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structsvm.layers import label_language
 from structsvm.metrics import Scheme
 from structsvm.structures.languages import (
     Automaton,
@@ -138,6 +139,9 @@ def test_names_of_labels():
         ("[O I-*]", ["O", "I-X", "I-*"], 4, "some labels: name them"),
         ("[^I-*]", ["O", "I-X", "I-*"], 3, "some labels"),
         ("[NN ]", ["NN", "]"], 5, "an operator or a group"),
+        ("[^ N]*", ["^", "N"], 2, "all labels but some: put the first"),
+        ("N [^]", ["^", "N"], 4, "all labels but some"),
+        ("[^N V]", ["^N", "N", "V"], 2, "all labels but some"),
     ],
 )
 def test_labels_that_have_the_signs_of_expressions(text, labels, place, other):
@@ -160,6 +164,11 @@ def test_labels_that_have_the_signs_of_expressions(text, labels, place, other):
         ("(NN)+", ["NN", "(", ")", "+"], [[0, 0]], [[1, 0, 2, 3]]),
         ("[^a]*", ["a", "b?"], [[1, 1]], [[0]]),
         ("a*b", ["a", "b", "*b"], [[0, 0, 1], [1]], [[0, 2]]),
+        ("[^'N']", ["^", "N", "^N"], [[0], [2]], [[1]]),
+        ("[^N]", ["^", "N"], [[0]], [[1]]),
+        ("[^ N]", ["^N", "N", "V"], [[0], [2]], [[1]]),
+        ("['^' N]", ["^", "N", "V"], [[0], [1]], [[2]]),
+        ("[N ^] ^", ["^", "N", "V"], [[0, 0], [1, 0]], [[2, 0]]),
     ],
 )
 def test_both_meanings_can_be_written(text, labels, accepted, refused):
@@ -292,11 +301,22 @@ def test_rules_as_text():
         ("before(a, b, since=a)", "named twice"),
         ("in_order(a b)", "character 10: expected labels and commas"),
         ("max_length(a, 2, since=c)", "since= has no meaning"),
+        ("at_most_once(a, since=b, since=c)", "since= stands there twice"),
     ]:
         with pytest.raises(ValueError, match=wanted):
             rule_of(text)
     with pytest.raises(ValueError, match="'d' is none of the labels a, b, c, and no type of theirs"):
         at_most_once("d").automaton(NAMES, [None] * 3)
+
+
+def test_labels_that_are_called_as_rules_are():
+    """A label before a group is an expression, too."""
+    names = ["exactly_one", "city", "O"]
+    with pytest.raises(ValueError, match=r"may be the rule, .* or an expression, in which the label 'exactly_one' st"):
+        label_language(names, "exactly_one (city)")
+    assert label_language(names, "'exactly_one' (city)").accepts([0, 1])
+    assert label_language(names, exactly_one("city")).accepts([2, 1])
+    assert label_language(names[1:], "exactly_one(city)").accepts([1, 0])
 
 
 # --- automata -------------------------------------------------------------------------------------

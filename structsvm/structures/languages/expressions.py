@@ -78,7 +78,7 @@ def parse(text: str, names: Sequence[str]) -> Expression:
 
     Raises ValueError, with the position, for a text that is no expression, for labels that do not occur, and where a
     label with signs of expressions could be meant as well: ``NAME?`` is a NAME that may be left out, or the label
-    "NAME?"; ``.`` any label, or the full stop of a treebank.
+    "NAME?"; ``.`` any label, or the full stop of a treebank; ``[^ N]`` all labels but N, or one of "^" and N.
     """
     found = label_within(text, names)
     try:
@@ -98,7 +98,7 @@ def parse(text: str, names: Sequence[str]) -> Expression:
 
 def label_within(text: str, names: Sequence[str]) -> tuple[str, int, str] | None:
     """The first label with signs of expressions that a text could mean, where it is, and what else could be meant."""
-    labels = [name for name in names if SIGNS.search(name) or name == "."]
+    labels = [name for name in names if SIGNS.search(name) or name == "." or name.startswith("^")]
     at, tokens = 0, TOKENS
     while labels and (found := tokens.match(text, at)) and found.lastgroup is not None:
         kind, (start, at) = found.lastgroup, (found.start(found.lastgroup), found.end())
@@ -109,8 +109,17 @@ def label_within(text: str, names: Sequence[str]) -> tuple[str, int, str] | None
                 return name, start, meaning(name, text[start:at], names, in_class=in_class)
         if kind == "sign" and text[start:at] in "[]":
             tokens = TOKENS if text[start:at] == "]" else IN_CLASS
-            at += text[start : at + 1] == "[^"
+            if text[start : at + 1] == "[^":
+                if (name := label_after(text, at)) in labels:
+                    return name, at, "all labels but some: put the first of these in quotes"
+                at += 1
     return None
+
+
+def label_after(text: str, at: int) -> str:
+    """The name that begins in a class at a place, up to a blank or the end of the class; "" before quotes."""
+    found = IN_CLASS.match(text, at)
+    return "" if found is None or found["name"] is None or text[found.end() :][:1] in ("'", '"') else found["name"]
 
 
 def could_be(name: str, text: str, start: int, end: int, kind: str, *, in_class: bool) -> bool:

@@ -189,15 +189,21 @@ CALL = re.compile(rf"\s*({'|'.join(NAMES)})\s*\((.*)\)\s*", re.DOTALL)
 ARGUMENT = re.compile(r"""\s*(?:(since)\s*=\s*)?(?:'([^']*)'|"([^"]*)"|([^\s,'"]+))\s*(,|$)""")
 
 
-def rule_of(text: str) -> Rule | None:
+def rule_of(text: str, names: Sequence[str] = ()) -> Rule | None:
     """The rule that a text such as ``before(B-NAME, I-NAME, since=SEP)`` calls; None for other texts.
 
-    Raises ValueError, with the position, for arguments that are none.
+    Raises ValueError, with the position, for arguments that are none, and where a label has the name of the rule: the
+    text could be an expression.
     """
     call = CALL.fullmatch(text)
     if call is None:
         return None
     name, inside = call.groups()
+    if name in names:
+        raise ValueError(
+            f"the text {text!r:.200} may be the rule, to be given as structsvm.structures.languages.{name}(...), or an "
+            f"expression, in which the label {name!r} stands in quotes"
+        )
     arguments, since, at = list[str](), None, 0
     while at < len(inside):
         found = ARGUMENT.match(inside, at)
@@ -206,6 +212,8 @@ def rule_of(text: str) -> Rule | None:
                 f"the rule {text!r:.200}, at character {call.start(2) + at + 1}: expected labels and commas"
             )
         value = next(group for group in found.groups()[1:4] if group is not None)
+        if found[1] and since is not None:
+            raise ValueError(f"the rule {text!r:.200}: since= stands there twice")
         if found[1]:
             since = value
         else:

@@ -200,9 +200,10 @@ def table_of_once(label, n):
     return np.stack([np.where(others, 0, 1), np.where(others, 2, 1), np.where(others, 2, -1)]), np.ones(3, dtype=bool)
 
 
-def test_labels_with_quotation_marks_of_both_kinds_under_rules():
-    """No text names them, so that the file has the automaton of the rule."""
-    X, name = [[f"w{k % 3}", "x", f"w{k % 2}"] for k in range(12)], 'it\'s "both"'
+@pytest.mark.parametrize("name", ['it\'s "both"', "at_most_once"], ids=["quotation marks of both kinds", "a rule's name"])
+def test_labels_that_no_text_of_a_rule_names(name):
+    """The file has the automaton of the rule."""
+    X = [[f"w{k % 3}", "x", f"w{k % 2}"] for k in range(12)]
     y = [[name, "O", "O"] if k % 2 else ["O", "O", name] for k in range(12)]
     model = SequenceLabeler(constraints=at_most_once(name), **ONCE).fit(X, y)
     again = structsvm.load(saved(model))
