@@ -200,7 +200,9 @@ def table_of_once(label, n):
     return np.stack([np.where(others, 0, 1), np.where(others, 2, 1), np.where(others, 2, -1)]), np.ones(3, dtype=bool)
 
 
-@pytest.mark.parametrize("name", ['it\'s "both"', "at_most_once"], ids=["quotation marks of both kinds", "a rule's name"])
+@pytest.mark.parametrize(
+    "name", ['it\'s "both"', "at_most_once"], ids=["quotation marks of both kinds", "a rule's name"]
+)
 def test_labels_that_no_text_of_a_rule_names(name):
     """The file has the automaton of the rule."""
     X = [[f"w{k % 3}", "x", f"w{k % 2}"] for k in range(12)]
