@@ -3,9 +3,12 @@
 A case that takes no part in a subject of tests says why, in `Case.apart`.
 """
 
+import copy
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -170,6 +173,17 @@ class Case:
 
     def fit(self, **params):
         return self.train(self.make(**params))
+
+    @cached_property
+    def trained(self):
+        """The estimator as `fit` leaves it, trained once: for tests that ask it and change nothing."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # cases stop after some passes
+            return self.fit()
+
+    def fitted(self):
+        """A copy of what is trained, for a test to change."""
+        return copy.deepcopy(self.trained)
 
     def train(self, model, start=0, stop=None, method="fit", **options):
         """Train a model on a part of the examples; returns what the method does."""
