@@ -390,7 +390,7 @@ TABLE = {
     **{
         f"{loss} loss of bags": Case(
             tasks.AmbiguousClassifier,
-            {"loss": loss, "random_state": 0},
+            {"loss": loss, "C": 1.0, "random_state": 0},
             ROWS,
             [{c, "b"} for c in CLASSES],
             [{"zz"}, {"a"}],
@@ -398,8 +398,8 @@ TABLE = {
         for loss in ("mean", "max", "log")
     },
     "semantics": meanings(20, max_iter=3),
-    "perceptron of meanings": meanings(8, method=tasks.Hybrid(solver="perceptron")),
-    "open meanings": meanings(8, method=tasks.Hybrid(solver="larank")),
+    "perceptron of meanings": meanings(8, max_iter=3, method=tasks.Hybrid(solver="perceptron")),
+    "open meanings": meanings(8, max_iter=3, method=tasks.Hybrid(solver="larank")),
     "ospas": replace(
         meanings(None, method=tasks.Ospas()), apart={"explanations": "symbols are assembled, not compared with others"}
     ),
