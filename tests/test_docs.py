@@ -49,6 +49,22 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')
 
 
+# A page shows what it does on more inputs than it takes to run it.
+MOST = {
+    "make_dependency_trees": 60,
+    "make_ill_conditioned": 4000,
+    "make_orderings": 60,
+    "make_rankings": 40,
+    "make_sequences": 200,
+    "make_treebank": 80,
+}
+
+
+def at_most(most, make):
+    """A simulator that makes no more inputs than these."""
+    return lambda n=most, *more, **params: make(min(n, most), *more, **params)
+
+
 def blocks_of(page):
     """``(language, number of the first line, text)`` of each block."""
     text = page.read_text(encoding="utf-8")
@@ -68,8 +84,8 @@ def run_blocks(page, blocks, folder, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([scripts, os.environ["PATH"]]))
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("COLUMNS", "100")
-    make = datasets.make_sequences  # a page shows what it does on more sentences than it takes to run it
-    monkeypatch.setattr(datasets, "make_sequences", lambda n=200, **params: make(min(n, 200), **params))
+    for name, most in MOST.items():
+        monkeypatch.setattr(datasets, name, at_most(most, getattr(datasets, name)))
     module = types.ModuleType("page_" + page.stem.replace("-", "_"))
     monkeypatch.setitem(sys.modules, module.__name__, module)  # classes that a page defines can be pickled
     for language, line, text in blocks:

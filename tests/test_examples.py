@@ -32,6 +32,7 @@ def run(tmp_path, monkeypatch, capsys):
     def run(script, *arguments):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", [script, *arguments])
+        monkeypatch.setattr("time.sleep", lambda seconds: None)  # an oracle that is slow on purpose
         monkeypatch.setattr(datasets, "make_sequences", lambda n, **params: make_sequences(min(n, 100), **params))
         monkeypatch.setattr(datasets, "fetch_conll2000", lambda: few_of(fetch_conll2000()))
         for proxy in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):

@@ -151,6 +151,8 @@ INCLUDE = re.compile(r'^ *#include "([\w.]+)"', re.MULTILINE)
 
 def python_imports(node):
     """``(module, names)`` of each import of a tree, also of those within functions, but not under TYPE_CHECKING."""
+    if isinstance(node, ast.expr):  # none has a statement
+        return
     if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
         children = node.orelse
     else:

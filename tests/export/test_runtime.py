@@ -13,18 +13,7 @@ import numpy as np
 import parser_models
 import pytest
 import runtime_models
-from runtime_models import (
-    COMPILER,
-    COUNTED,
-    MODELS,
-    ODD,
-    arrays_of,
-    bytes_of,
-    columns_of_labels,
-    fitted,
-    sequences,
-    sound,
-)
+from runtime_models import COMPILER, MODELS, ODD, arrays_of, bytes_of, columns_of_labels, fitted, sequences, sound
 
 from structsvm.datasets import make_sequences
 from structsvm.export.letters import LetterTable
@@ -303,12 +292,11 @@ def test_all_odd_words_have_the_functions_of_python(runtime):
 
 
 @pytest.mark.parametrize("name", ["records", "bigrams of order 2", "automaton and bigrams"])
-def test_only_the_longest_sequence_so_far_allocates(tmp_path, name):
-    (tmp_path / "counted.c").write_text(COUNTED)
-    runtime = runtime_models.compiled(tmp_path, sequences=tmp_path / "counted.c")
-    fitted(name).export(tmp_path)
-    tagger, X = runtime.load(tmp_path / "model.bin"), sequences(name)
-    allocations = runtime.native.library("sequences")
+def test_only_the_longest_sequence_so_far_allocates(counting, name):
+    runtime = counting("sequences")
+    allocations = runtime.native.library("sequences").structsvm_allocations
+    opened = allocations()
+    tagger, X = runtime.load(bytes_of(fitted(name))), sequences(name)
 
     def use(x):
         tagger.predict(x)
@@ -318,14 +306,14 @@ def test_only_the_longest_sequence_so_far_allocates(tmp_path, name):
 
     longest = max(X, key=len)
     use(longest)
-    before = allocations.structsvm_allocations()
-    assert before > 3
+    before = allocations()
+    assert before > opened + 3
     for x in X:
         use(x)
     use(longest)
-    assert allocations.structsvm_allocations() == before
+    assert allocations() == before
     use([*longest, *longest])
-    assert allocations.structsvm_allocations() > before
+    assert allocations() > before
 
 
 def test_threads_have_taggers_of_their_own(runtime):

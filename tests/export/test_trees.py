@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import runtime_models
 from parser_models import MODELS, columns, export, fitted, new_sentences, sentences
-from runtime_models import COMPILER, COUNTED, bytes_of
+from runtime_models import COMPILER, bytes_of
 
 from structsvm._warnings import AdviceWarning
 from structsvm.datasets import fetch_ud_dutch, fetch_ud_english_ewt
@@ -116,13 +116,12 @@ def test_trees_of_real_sentences_are_those_of_python(runtime, fetch, projective)
 
 
 @pytest.mark.parametrize("name", ["two stages, crossing", "log loss", "log loss of any shape"])
-def test_only_what_is_longer_than_all_before_allocates(tmp_path, name):
-    counted = COUNTED.replace("structsvm_sequences.c", "structsvm_trees.c")
-    (tmp_path / "counted.c").write_text(counted, encoding="ascii")
-    runtime = runtime_models.compiled(tmp_path, trees=tmp_path / "counted.c")
+def test_only_what_is_longer_than_all_before_allocates(counting, tmp_path, name):
+    runtime = counting("trees")
+    allocations = runtime.native.library("trees").structsvm_allocations
+    opened = allocations()
     export(name, tmp_path)
     parser, X = runtime.load(tmp_path / "model.bin"), [columns(words) for words in new_sentences()[:15]]
-    allocations = runtime.native.library("trees").structsvm_allocations
 
     def use(words):
         parser.predict(words)
@@ -133,7 +132,7 @@ def test_only_what_is_longer_than_all_before_allocates(tmp_path, name):
     for words in X:
         use(words)
     before = allocations()
-    assert before > 10
+    assert before > opened + 10
     for words in X[::-1]:
         use(words)
     assert allocations() == before

@@ -174,7 +174,7 @@ def test_sentences_of_many_trees(seed, span_features):
         case = Trees(seed, 1, (1, 400), loss=loss, span_features=span_features)
         w = case.weights(seed, whole=seed % 4 == 0)
         for rescaling, penalty in FORMULATIONS:
-            check_most_violated(case, w, rescaling, penalty)
+            check_most_violated(case, [w], rescaling, penalty)
     best = (case.spaces[0].psi @ w).max()
     assert case.oracle.parse(case.X[0], w)[1] == pytest.approx(best, **CLOSE)
     assert next(case.oracle.kbest(case.X[0], w))[1] == pytest.approx(best, **CLOSE)
@@ -299,9 +299,9 @@ class Twins(Trees):
 def test_twins_among_many_trees(seed):
     for loss in LOSSES[1:]:
         case = Twins(seed, 1, (2, 150), loss=loss)
-        for w in (case.weights(seed), 3.0 * case.weights(seed + 1), case.winning_weights(0)):
-            for rescaling, penalty in FORMULATIONS:
-                check_most_violated(case, w, rescaling, penalty)
+        weights = case.weights(seed), 3.0 * case.weights(seed + 1), case.winning_weights(0)
+        for rescaling, penalty in FORMULATIONS:
+            check_most_violated(case, weights, rescaling, penalty)
 
 
 @settings(max_examples=30)

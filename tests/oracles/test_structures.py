@@ -1,13 +1,13 @@
 """The properties that all structures share, over the table of `structures_table`: enumeration decides."""
 
 import pickle
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
 from dual_reference import primal, solve_dual
 from scipy.optimize import minimize
-from structures_table import FORMULATIONS, STRUCTURES, case_of, check_most_violated, is_one_of, key
+from structures_table import FORMULATIONS, STRUCTURES, case_of, check_most_violated, is_one_of, key, stacked
 
 from structsvm import (
     CuttingPlane,
@@ -184,6 +184,7 @@ def test_the_log_loss_is_solved_as_it_comes(structure, C, sampling):
     assert expected <= run.primal * (1.0 + 1e-5)
 
 
+@cache
 def known_problem(structure):
     """The problem of outputs known in part, and what agrees with each; None where it has no log loss."""
     case = case_of(structure, 0)
@@ -356,8 +357,8 @@ def test_loss_augmented_argmax(structure, rescaling):
 def test_the_most_violated_constraint(structure, rescaling, penalty):
     for seed in SEEDS:
         case = case_of(structure, seed)
-        for w in (case.weights(seed + 200), case.weights(seed, whole=True), case.winning_weights(seed % 2)):
-            check_most_violated(case, w, rescaling, penalty)
+        weights = case.weights(seed + 200), case.weights(seed, whole=True), case.winning_weights(seed % 2)
+        check_most_violated(case, weights, rescaling, penalty)
 
 
 @pytest.mark.parametrize("structure", [s for s in STRUCTURES if s != "bags"])
@@ -367,10 +368,11 @@ def test_plain_inference_for_perceptrons(structure):
         case = case_of(structure, seed)
         problem, tables = case.bind(None), case.constraints(None, "linear")
         zero = np.zeros(problem.n_features)
-        for w in (case.weights(seed), case.weights(seed, whole=True), case.winning_weights(seed % 2), zero):
-            for i, table in enumerate(tables):
-                differences = np.array([psi for _, psi in table]).reshape(-1, problem.n_features)
-                best = max(-differences @ w, default=-np.inf)
+        weights = case.weights(seed), case.weights(seed, whole=True), case.winning_weights(seed % 2), zero
+        for i, table in enumerate(tables):
+            _, differences = stacked(table, problem.n_features)
+            for w in weights:
+                best = np.max(-differences @ w, initial=-np.inf)
                 _, psi = problem.separate(i, w)
                 assert -psi @ w == pytest.approx(max(best, 0.0), **case.tolerance)
                 assert not psi.any() or np.isclose(differences, psi, atol=1e-6).all(axis=1).any()
@@ -544,7 +546,8 @@ def test_arithmetic_of_cuts(structure, rescaling, penalty):
         case = case_of(structure, seed)
         n = len(case.constraints(rescaling, penalty))
         solver = LaRank(C=0.7, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=3, random_state=0)
-        run = solver.start(case.bind(rescaling, penalty))
+        problem = case.bind(rescaling, penalty)
+        run = solver.start(problem)
         try:
             for _ in range(2):
                 run.schedule.start_pass()
@@ -556,12 +559,12 @@ def test_arithmetic_of_cuts(structure, rescaling, penalty):
         examples, b, rows = run.state.constraints()
         owners, alpha = run.state.alphas()
         np.testing.assert_array_equal(owners, examples)
-        tables = case.constraints(rescaling, penalty)
+        tables = [stacked(table, problem.n_features) for table in case.constraints(rescaling, penalty)]
         exact, linear, total = np.zeros(len(w)), 0.0, np.zeros(n)
         for i, b_c, (indices, values), a in zip(examples, b, rows, alpha, strict=True):
             psi = np.zeros(len(w))
             psi[indices] = values
-            assert is_one_of(b_c, psi, tables[i])
+            assert is_one_of(b_c, psi, *tables[i])
             exact += a * psi
             linear += a * b_c
             total[i] += a

@@ -198,15 +198,25 @@ def sound(data):
     return data[:12] + crc32(rest).to_bytes(4, "little") + rest
 
 
-def compiled(folder, **sources):
-    """The package of the runtime in Python, imported anew, with its libraries compiled into a folder.
-
-    `sources` are others than the runtime's, by structure.
-    """
-    package = folder / "structsvm_runtime"
+def compiled(folder):
+    """The package of the runtime in Python, imported anew, with its libraries compiled into a folder."""
     left_out = shutil.ignore_patterns(*(f"_{structure}*" for structure in STRUCTURES))
-    shutil.copytree(ROOT / "runtime" / "structsvm_runtime", package, ignore=left_out)
-    for structure, source in {**SOURCES, **sources}.items():
+    shutil.copytree(ROOT / "runtime" / "structsvm_runtime", folder / "structsvm_runtime", ignore=left_out)
+    return with_libraries(folder, SOURCES)
+
+
+def counted(folder, runtime, structure):
+    """The compiled package in another folder, with a structure's library that counts what it allocates."""
+    shutil.copytree(Path(runtime.__file__).parent, folder / "structsvm_runtime")
+    source = folder / "counted.c"
+    source.write_text(COUNTED.replace("structsvm_sequences.c", SOURCES[structure].name), encoding="ascii")
+    return with_libraries(folder, {structure: source})
+
+
+def with_libraries(folder, sources):
+    """The package in a folder, imported anew, with libraries compiled from these sources."""
+    package = folder / "structsvm_runtime"
+    for structure, source in sources.items():
         files = [str(source), "-I", str(RUNTIME), "-o", str(package / f"_{structure}.so"), "-lm"]
         subprocess.run([COMPILER, *C_OPTIONS, "-O2", *files], check=True)
     for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:

@@ -74,7 +74,7 @@ def test_each_array_is_inflated_once(tagger, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["grammar", "taxonomy", "larank", "multilabel, tree", "dependency", "semantics"])
 def test_other_estimators(name, tmp_path):
     case = CASES[name]
-    model, questions, y = case.fit(), case.questions, case.X if case.y is None else case.y
+    model, questions, y = case.trained, case.questions, case.X if case.y is None else case.y
     careful = RiskController(model, alpha=0.7, delta=0.3).calibrate(questions, y)
     careful.save(tmp_path / "model")
     found = structsvm.load(tmp_path / "model")
@@ -86,7 +86,7 @@ def test_a_tagger_with_a_parser(tmp_path):
     from cases import TABLE
 
     case = TABLE["tagged"]
-    model = case.fit()
+    model = case.trained
     careful = RiskController(model, alpha=0.7, delta=0.3).calibrate(case.X, case.y)
     careful.save(tmp_path / "model")
     found = structsvm.load(tmp_path / "model")

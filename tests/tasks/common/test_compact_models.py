@@ -190,7 +190,7 @@ def test_data_without_a_chunk_are_refused():
 
 
 def test_refusals_name_the_kernel():
-    model = CASES["kernel taxonomy"].fit()
+    model = CASES["kernel taxonomy"].trained
     with pytest.raises(TypeError, match=f"has no compact models with kernel={model.kernel!r:.20}"):
         model.compact()
 
@@ -333,7 +333,7 @@ def test_reports_out_of_range_are_refused(wrong):
 
 
 def test_a_report_on_a_model_that_is_never_compact_is_refused(tmp_path):
-    model, small = CASES["kernel taxonomy"].fit(), LARGE["candidates"][0].fit(ROWS, BAGS).compact(bits=8)
+    model, small = CASES["kernel taxonomy"].trained, LARGE["candidates"][0].fit(ROWS, BAGS).compact(bits=8)
     file = read_model(file_of(model))
     write_model(tmp_path / "forged", file.kind, file.meta | {"report": small.compact_}, file.arrays)
     with pytest.raises(ModelFileError, match="the report of a compact model, which models of this kind are not"):

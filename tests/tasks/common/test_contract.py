@@ -52,7 +52,7 @@ def test_signatures(case):
 
 @each(CASES)
 def test_copies_and_files(case, tmp_path):
-    model = case.fit()
+    model = case.trained
     said = case.predicted(model)
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m", **case.load)
@@ -102,7 +102,7 @@ def whole_passes(model):
 
 @each(CASES)
 def test_a_warm_start_goes_on_with_other_data(case):
-    model = case.fit(warm_start=True)
+    model = case.fitted().set_params(warm_start=True)
     labels = model.classes_.tolist() if hasattr(model, "classes_") else None
     case.train(model, len(case.X) // 2)
     assert labels is None or model.classes_.tolist() == labels
@@ -111,7 +111,7 @@ def test_a_warm_start_goes_on_with_other_data(case):
 
 @each(CASES)
 def test_data_are_bound_once(case, monkeypatch):
-    model, calls, within = case.fit(warm_start=True), [], []
+    model, calls, within = case.fitted().set_params(warm_start=True), [], []
 
     def counted(bind):
         def wrapper(*args, **kwargs):
@@ -141,7 +141,7 @@ def test_a_warm_start_goes_on_after_a_stream(case):
     if case.strange is None or case.kind is tasks.SemanticParser:
         case.train(model, 0, half, "partial_fit")
     else:
-        case.train(model, 0, half, "partial_fit", classes=case.fit().classes_)
+        case.train(model, 0, half, "partial_fit", classes=case.trained.classes_)
     case.train(model, half, None, "partial_fit")
     case.train(model)
     case.predicted(model)
@@ -163,7 +163,7 @@ def test_a_stream_goes_on_from_its_file(case, tmp_path):
 @each(TABLE)
 def test_a_fit_leaves_no_circles(case):
     """In which a training's memory would stay until Python looks for them: training again took twice as much."""
-    model = case.fit()
+    model = case.fitted()
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
@@ -178,7 +178,7 @@ def test_a_fit_leaves_no_circles(case):
 
 @each({name: case for name, case in CASES.items() if case.strange is not None})
 def test_other_labels_are_refused(case):
-    model = case.fit(warm_start=True)
+    model = case.fitted().set_params(warm_start=True)
     said = case.predicted(model)
     for method in ("fit", "partial_fit"):
         if hasattr(model, method):
@@ -207,7 +207,7 @@ PYTHONS_OWN = r"not iterable|has no len|unsupported operand|not subscriptable|ha
 @each(TABLE)
 def test_what_is_no_collection_of_inputs(case, X):
     """The error is one of ours, not one that Python raises somewhere further down."""
-    model = case.fit()
+    model = case.trained
     for method, more in (("predict", ()), ("predict_kbest", (2,)), ("predict_proba", ()), ("decision_function", ())):
         if hasattr(model, method) and "candidates" not in inspect.signature(getattr(model, method)).parameters:
             with pytest.raises((TypeError, ValueError)) as error:
@@ -220,7 +220,7 @@ def test_what_is_no_collection_of_inputs(case, X):
 
 @each(TABLE)
 def test_a_failed_fit_leaves_the_old_model(case, monkeypatch):
-    model = case.fit()
+    model = case.fitted()
     before, said = dict(vars(model)), case.predicted(model)
 
     def fail(*_args, **_kwargs):
@@ -245,7 +245,7 @@ def all_subclasses(kind):
 
 @each(TABLE)
 def test_prediction_goes_on_during_a_refit(case, monkeypatch):
-    model = case.fit()
+    model = case.fitted()
     said, found = case.predicted(model), []
     solve = Solver.solve
 

@@ -34,7 +34,7 @@ def asked(model, case):
 @taking_part("empty inputs", LISTS)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_no_inputs_have_no_outputs(case, n_jobs):
-    model = case.fit()
+    model = case.fitted()
     if "n_jobs" in case.shared:
         model.set_params(n_jobs=n_jobs)
     for name, ask, _ in asked(model, case):
@@ -44,7 +44,7 @@ def test_no_inputs_have_no_outputs(case, n_jobs):
 @taking_part("empty inputs", LISTS)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_empty_inputs_leave_the_others_alone(case, n_jobs):
-    model, (empty, _) = case.fit(), case.empty
+    model, (empty, _) = case.fitted(), case.empty
     if "n_jobs" in case.shared:
         model.set_params(n_jobs=n_jobs)
     for name, ask, wanted in asked(model, case):
@@ -67,7 +67,7 @@ def test_training_on_an_empty_input_is_an_error_that_names_it(case):
 @taking_part("empty inputs", {name: case for name, case in TABLE.items() if case.has_rows})
 def test_matrices_without_rows_are_refused(case):
     """As scikit-learn's estimators do: a row is never without columns, so nobody asks for none."""
-    for name, ask, _ in asked(case.fit(), case):
+    for name, ask, _ in asked(case.trained, case):
         with pytest.raises(ValueError, match="minimum of 1"):
             ask(case.X[:0])
         with pytest.raises(ValueError, match="Expected 2D array"):

@@ -3,7 +3,6 @@
 import copy
 import tempfile
 import tracemalloc
-import warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -54,9 +53,7 @@ def folder():
 def source(name):
     """The model file of a case."""
     path = Path(folder().name) / f"{name}.model"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ALL[name].fit().save(path)
+    ALL[name].trained.save(path)
     return path
 
 

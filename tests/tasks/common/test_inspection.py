@@ -68,7 +68,7 @@ def ranker():
 
 
 # Cases, and features that these do not have.
-FITTED = {name: case.fit for name, case in CASES.items() if case.has_names} | {
+FITTED = {name: lambda case=case: case.trained for name, case in CASES.items() if case.has_names} | {
     "tokens of strings": sequences,
     "texts": documents,
     "texts, few weights": lambda: documents(max_weights=10),
@@ -79,7 +79,7 @@ FITTED = {name: case.fit for name, case in CASES.items() if case.has_names} | {
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.has_names])
 def test_weights_without_names(name):
-    case, estimator = CASES[name], CASES[name].fit()
+    case, estimator = CASES[name], CASES[name].trained
     for ask in (estimator.top_features, estimator.to_frame, estimator.report):
         with pytest.raises(TypeError, match=f"{case.kind.__name__} has no weights of named features"):
             ask()
@@ -112,7 +112,7 @@ def test_weights_by_name(kind):
 
 @pytest.mark.parametrize("case", TABLE.values(), ids=TABLE.keys())
 def test_an_explanation_is_of_one_input(case):
-    estimator, X = case.fit(), case.questions
+    estimator, X = case.trained, case.questions
     inputs = [X[:3], X[3:6]] if case.kind is Ranker else X  # a query is several rows
     if "explanations" in case.apart:
         with pytest.raises((TypeError, ValueError), match=r"does not explain|no second best|method='hybrid'"):

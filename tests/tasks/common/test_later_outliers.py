@@ -78,7 +78,7 @@ def test_many_columns_in_other_units_are_said_in_three_warnings():
 
 def test_items_in_other_units_are_said_once():
     case = TABLE["ordering"]
-    model = case.fit()
+    model = case.fitted()
     columns = np.where(np.arange(case.n_columns) == 1, 1e6, 1.0)
     said = said_of(model.partial_fit, case.scaled(columns), case.y)
     assert len(said) == 1 and said[0].startswith("feature '1' has") and "perhaps in other units" in said[0]

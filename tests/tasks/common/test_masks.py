@@ -61,7 +61,7 @@ def test_masked_labels_are_refused(case):
     with pytest.raises(ValueError, match=r"no label .* in 1 of its rows, row 0|grades must be finite"):
         case.fit_on(case.X, y)
     with pytest.raises(ValueError, match=r"no label|the label None|must be finite"):
-        case.fit().score(case.X, y, **case.about(len(case.X)))
+        case.trained.score(case.X, y, **case.about(len(case.X)))
 
 
 @WITH_ROWS
@@ -71,7 +71,7 @@ def test_masked_inputs_are_refused(case):
     with pytest.raises(ValueError, match="X has masked entries"):
         case.fit_on(X, case.y)
     with pytest.raises(ValueError, match="X has masked entries"):
-        case.fit().predict(X)
+        case.trained.predict(X)
 
 
 def test_probabilities_of_masked_inputs_are_refused():
@@ -103,7 +103,7 @@ def test_missing_values_are_refused_by_fit_and_by_score(name, form):
     y = of_each(form, case)
     with pytest.raises(ValueError, match=r"NaN|NA"):
         case.fit_on(case.X, y)
-    model = case.fit()
+    model = case.trained
     with pytest.raises(ValueError, match=r"NaN|<NA>|is nan"):
         model.score(case.X, y)
 
@@ -117,7 +117,7 @@ def test_machines_with_kernels_know_every_label():
 def test_constants_of_masks_in_lists():
     """They stand for entries of an array that became a list."""
     case = TABLE["sequence"]
-    for method in (case.make().fit, case.fit().score):
+    for method in (case.make().fit, case.trained.score):
         with pytest.raises((ValueError, TypeError), match="masked"):
             method(case.X, of_each(lambda y: list(first_masked(y)), case))
     flat = TABLE["taxonomy"]
@@ -195,10 +195,10 @@ def test_masked_predictions_are_refused():
 
 def test_scorers_know_masks():
     case = TABLE["sequence"]
-    model, y = case.fit(), of_each(first_masked, case)
+    model, y = case.trained, of_each(first_masked, case)
     assert SCORERS["token_accuracy"](model, case.X, y) == model.score(case.X, y)
     two = TABLE["lasvm"]
-    model = two.fit()
+    model = two.trained
     for y in (first_masked(two.y), [None, *two.y[1:]]):
         with pytest.raises(ValueError, match="row 0 of y has no label"):
             SCORERS["break_even_point"](model, two.X, y)
@@ -206,7 +206,7 @@ def test_scorers_know_masks():
 
 def test_documents_without_a_label_are_left_out_by_scorers():
     case = TABLE["taxonomy"]
-    model, y = case.fit(), first_none(case.y)
+    model, y = case.trained, first_none(case.y)
     rest = tasks.TaxonomyClassifier.score(model, case.X[1:], case.y[1:])
     assert model.score(case.X, y) == rest
     assert SCORERS["tree_loss"](model, case.X, y) == -metrics.tree_loss(

@@ -50,7 +50,7 @@ def agreement(one, other):
 @pytest.mark.parametrize("value", [1e30, -1e30], ids=["high", "low"])
 def test_one_huge_value_leaves_the_rest(case, value, tmp_path):
     """The others' predictions are those of the model without it, of the estimator and of its file; and it is said."""
-    plain = case.fit()
+    plain = case.trained
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model = case.fit_on(with_value(case.X, value), case.y)
@@ -71,7 +71,7 @@ def test_dates_leave_the_rest(case):
     far[0] = 1.7e9
     factors = np.ones(case.n_columns)
     factors[0] = 1e6
-    plain = case.fit()
+    plain = case.trained
     X = case.scaled(factors)
     X = [(x[0] + far, *x[1:]) if isinstance(x, tuple) else x + far for x in X] if isinstance(X, list) else X + far
     with warnings.catch_warnings():

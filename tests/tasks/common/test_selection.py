@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
 @each
 def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
-    model = case.fit()
+    model = case.trained
     table = model.validation_
     n = len(case.X)
     score = table["score"] * (-1.0 if table["metric"].endswith(("loss", "error")) else 1.0)
@@ -198,7 +198,7 @@ def test_a_solver_object_or_a_number_rules():
         _ = perceptron.C_
     for name in ("cutting_plane", "frank_wolfe", "passive_aggressive"):
         model = tasks.SequenceLabeler(solver=name, max_iter=3, tol=None, random_state=0).fit(LINES, LINE_TAGS)
-        assert model.C_ == CHOICES["sequence"].fit().C_
+        assert model.C_ == CHOICES["sequence"].trained.C_
     with pytest.raises(ValueError, match=r"'C' parameter of SequenceLabeler must be a float .* or 'auto' .*or None"):
         tasks.SequenceLabeler("best").fit(LINES, LINE_TAGS)
 
@@ -350,7 +350,7 @@ def test_the_best_loss_is_chosen_and_of_equal_ones_the_first():
 
 def test_losses_of_sequences_are_added():
     case = CHOICES["loss of sequences"]
-    model = case.fit()
+    model = case.trained
     table = model.validation_
     assert table["losses"].keys() == table["scales"].keys() == model.results_.keys() == {"log", "hamming"}
     assert table["loss"] == model.loss_ == "log" and table["losses"]["log"][0] == model.C_
@@ -419,7 +419,7 @@ def test_few_examples_are_held_out_in_turn():
 
 
 def test_the_metric_is_that_of_the_task():
-    assert {name: case.fit().validation_["metric"] for name, case in CHOICES.items()} == {
+    assert {name: case.trained.validation_["metric"] for name, case in CHOICES.items()} == {
         name: case.metric for name, case in CHOICES.items()
     }
     texts, y, taxonomy = make_taxonomy(200, random_state=0)

@@ -250,7 +250,7 @@ def test_the_threshold_is_of_held_out_rows():
 )
 def test_a_threshold_is_of_columns_wherever_they_lie(loss, params):
     """Other weights shift it too: the means of rows are far apart."""
-    train, test = few_positives(1, 400, 0.3), few_positives(2, 400, 0.3)
+    train, test = few_positives(1, 200, 0.3), few_positives(2, 400, 0.3)
     near = made(loss, **params).fit(*train).predict(test[0]) == "yes"
     for kind in (np.asarray, sp.csr_array):
         far = made(loss, **params).fit(kind(train[0] + 50.0), train[1]).predict(kind(test[0] + 50.0)) == "yes"

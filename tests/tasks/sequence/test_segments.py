@@ -322,7 +322,7 @@ def test_what_is_settled():
 def test_phrases_of_words_in_any_form():
     pa = pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")
-    sentences, y = make_sequences(100, random_state=0)
+    sentences, y = make_sequences(30, random_state=0)
     words = [[word for word, _ in sentence] for sentence in sentences]
     every = np.empty(len(words), dtype=object)
     every[:] = words

@@ -62,7 +62,7 @@ def test_it_ranks_as_if_all_were_read(kind):
     estimator.fit(X[:40], TAGS[:40])
     rest, answers = X[40:200], TAGS[40:200]
     pool = Pool(estimator, rest)
-    for _ in range(8):
+    for _ in range(5):
         first, *_ = found = estimator.query(pool, 5).tolist()
         assert found == anew(estimator, rest, pool, 5)
         value = estimator._reader_of(estimator.model_, estimator._pool_inputs(rest)).read
@@ -97,7 +97,7 @@ def test_answers_do_not_have_more_and_more_read():
     estimator = SequenceLabeler(C=0.1, loss="log", templates="records", random_state=0)
     estimator.fit(SENTENCES[:40], TAGS[:40])
     pool, n_read, n_anew = Pool(estimator, SENTENCES[40:]), 0, 0
-    for n in range(30):
+    for n in range(20):
         before = pool.n_read
         (i,) = estimator.query(pool)
         if n >= 10:
@@ -124,9 +124,9 @@ def test_few_are_read_for_probabilities(strategy, constraints, templates):
         random_state=0,
     )
     estimator.fit(SENTENCES[:40], TAGS[:40])
-    rest, answers = SENTENCES[40:], TAGS[40:]
+    rest, answers = SENTENCES[40:280], TAGS[40:280]
     pool = Pool(estimator, rest)
-    for _ in range(4):
+    for _ in range(3):
         before = pool.n_read
         found = estimator.query(pool, 2, strategy=strategy).tolist()
         assert pool.n_read - before <= 80
