@@ -274,8 +274,17 @@ class LearningLoop(TaskEstimator):
         return model
 
     def _scratch(self, model: Any) -> Any:
-        """The estimator with another model, to be trained while this one still predicts."""
+        """The estimator with another model, to be trained while this one still predicts.
+
+        A checkpoint is of one run, that of `fit`: an answer has none.
+        """
         scratch = copy.copy(self)
+        for name in ("checkpoint", "solver"):
+            value = getattr(scratch, name, None)
+            if name == "checkpoint" and value is not None:
+                vars(scratch)[name] = None
+            elif getattr(value, "checkpoint", None) is not None:
+                vars(scratch)[name] = copy.copy(value).set_params(checkpoint=None)
         vars(scratch)["_given"] = None
         scratch.__dict__.pop("model_", None)
         if model is not None:

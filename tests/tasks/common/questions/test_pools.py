@@ -5,6 +5,7 @@ import pytest
 from cases import HOUSE
 from sklearn.base import clone
 
+import structsvm
 from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.tasks import AmbiguousClassifier, DependencyParser, Hybrid, Pool, SemanticParser, SequenceLabeler
 from structsvm.tasks.ambiguous.questions import BagReader
@@ -182,3 +183,23 @@ def test_what_lists_get_later_is_no_part_of_what_was_given(form):
         weight.append(9.0)
     whole = clone(estimator).fit(ROWS[:24], CLASSES[:24], sample_weight=[*weight[:20], 1.0, 1.0, 1.0, 1.0])
     np.testing.assert_array_equal(estimator.consolidate().coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("place", ["estimator", "solver"])
+def test_answers_have_no_part_in_the_checkpoint_of_a_fit(place, tmp_path):
+    """It is of one run: what it holds stays, whatever is taught and consolidated."""
+    path = tmp_path / "run.ckpt"
+
+    def made(checkpoint):
+        if place == "estimator":
+            return AmbiguousClassifier(C=1.0, random_state=0, checkpoint=checkpoint)
+        return AmbiguousClassifier(solver=structsvm.LaRank(C=1.0, random_state=0, checkpoint=checkpoint))
+
+    estimator = made(path).fit(ROWS[:20], CLASSES[:20])
+    stored = path.read_bytes()
+    estimator.teach(ROWS[20], CLASSES[20]).consolidate()
+    assert path.read_bytes() == stored
+    whole = made(None).fit(ROWS[:21], CLASSES[:21])
+    np.testing.assert_array_equal(estimator.coef_, whole.coef_)
+    kept = estimator.checkpoint if place == "estimator" else estimator.solver.checkpoint
+    assert kept == path
