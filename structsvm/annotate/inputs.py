@@ -225,7 +225,7 @@ def _table_items(text: str, path: str, task: str, columns: Sequence[str]) -> Ite
         if len(row) <= max(places):
             raise ValueError(f"{path}:{number}: {len(row)} columns, and column {max(places) + 1} is the text")
         cells = [row[k] for k in places]
-        if all(map(str.strip, cells)):
+        if all(cells):
             yield number, Item(cells[0], cells[1] if task == "pairs" else None)
 
 

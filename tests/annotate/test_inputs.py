@@ -154,11 +154,6 @@ def test_a_pair_has_two_texts_whatever_its_words(tmp_path):
     assert (item.text, item.other, item.given) == ("a", "b", None)
 
 
-def test_blank_cells_are_left_out(tmp_path):
-    path = written(tmp_path, "a.csv", 'id,text\n1,a\n2," "\n3,"\n"\n4,b\n')
-    assert [item.text for item in read_inputs(path, columns=["text"]).items] == ["a", "b"]
-
-
 def test_spans_of_a_long_line_are_found_in_one_pass(tmp_path, monkeypatch):
     n, n_read = 2000, []
     spans = [{"start": 3 * k, "end": 3 * k + 2, "label": "x"} for k in range(n)]
