@@ -6,6 +6,7 @@ units of one label, and p_e the share expected from each annotator's own labels 
 
 A unit of texts is a text. Units of sequences are the spans that any of the annotators of a text has marked: who has not
 marked exactly this span says that there is none. So alpha and kappa by span count a wrong boundary as a wrong label.
+Kappa of two is theirs alone: spans that only others have marked are no units of it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def agreement(answers: Iterable[Mapping[str, Answer]]) -> Agreement:
     names = sorted({name for unit in units for name in unit})
     kappas = {}
     for a, b in combinations(names, 2):
-        pairs = [(unit[a], unit[b]) for unit in units if a in unit and b in unit]
+        both = ((unit[a], unit[b]) for unit in units if a in unit and b in unit)
+        pairs = [pair for pair in both if pair != (NOT_MARKED, NOT_MARKED)]
         if pairs:
             kappas[a, b] = cohen_kappa(pairs), len(pairs)
     return Agreement(len(units), krippendorff_alpha([list(unit.values()) for unit in units]), kappas, n_texts)

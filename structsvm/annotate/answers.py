@@ -11,6 +11,12 @@ from structsvm.metrics._schemes import Runs, Scheme, scheme_of
 # An annotator's label for what stands outside every span, as in the schemes of chunks.
 OUTSIDE = "O"
 MAX_LABEL = 200
+# Letters of Persian and Indian scripts, and emoji, are written with these between them: they are seen by what they do.
+JOINERS = str.maketrans("", "", "\u200c\u200d")
+UNIVERSAL_TAGS = {
+    *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
+    *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
+}
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,8 @@ def checked_label(value: object, noun: str = "a label") -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{noun} is a text that is not empty, got {value!r:.80}")
     label = value.strip()
-    if len(label) > MAX_LABEL or not label.isprintable():
+    seen = label.translate(JOINERS)
+    if len(label) > MAX_LABEL or not (seen and seen.isprintable()):
         raise ValueError(f"{noun} has at most {MAX_LABEL} printable characters, got {label!r:.80}")
     return label
 
@@ -133,6 +140,15 @@ def tags_of(answer: Answer, n_words: int) -> list[str | None]:
     return tags
 
 
+@dataclass(frozen=True)
+class EachWord(Runs):
+    """Labels without tags, each of its word alone, as parts of speech are."""
+
+    def chunks(self, labels: Iterable[object]) -> list[tuple[int, int, str]]:
+        return [(k, k + 1, str(label)) for k, label in enumerate(labels) if label != OUTSIDE]
+
+
 def scheme_of_tags(labels: Iterable[str]) -> Scheme:
-    """The scheme of labels of words; runs of one label but O where there is none."""
-    return scheme_of(list(labels)) or Runs()
+    """The scheme of labels of words; where there is none, runs of one label but O, or universal parts of speech."""
+    labels = list(labels)
+    return scheme_of(labels) or (EachWord() if UNIVERSAL_TAGS.issuperset(labels) else Runs())

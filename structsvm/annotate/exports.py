@@ -8,15 +8,11 @@ from io import BytesIO
 from itertools import zip_longest
 from typing import NamedTuple
 
-from structsvm.annotate.answers import Answer, tags_of
+from structsvm.annotate.answers import UNIVERSAL_TAGS, Answer, tags_of
 from structsvm.annotate.inputs import Item
 from structsvm.annotate.session import Session, settled
 from structsvm.features.columns import read_columns
 
-UNIVERSAL_TAGS = {
-    *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
-    *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
-}
 # Columns of CoNLL-U: the id, the word, its lemma, the tags, features, head, relation, more, and anything else.
 N_COLUMNS, UPOS, MISC = 10, 3, 9
 # The last one has a bar between its values.

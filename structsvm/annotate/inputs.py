@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from structsvm.annotate.answers import OUTSIDE, Answer, answer_of, checked_span_label, scheme_of_tags
+from structsvm.annotate.answers import OUTSIDE, Answer, EachWord, answer_of, checked_span_label, scheme_of_tags
 from structsvm.features.columns import read_columns
 from structsvm.features.sources import load_bytes
 from structsvm.features.tables.csv_rows import rows_of
@@ -258,7 +258,7 @@ def _json_item(value: object, task: str) -> Item:
         value = {"text": value}
     if not isinstance(value, Mapping):
         raise ValueError("a line is an object with a text")
-    given = value.get("words", value.get("tokens"))
+    given = None if task == "pairs" else value.get("words", value.get("tokens"))
     if given is not None:
         if not (isinstance(given, list) and given and all(isinstance(word, str) and word.split() for word in given)):
             raise ValueError("words must be a list of texts that are not blank")
@@ -278,24 +278,41 @@ def _stripped(value: Mapping[str, object], name: str) -> str:
 def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
     """The answer that the file has for an item; None if it has none."""
     if task != "sequence":
-        is_there = value.get("label") is not None or value.get("wrong")
+        value = {**value, "label": _only(value.get("label"))}
+        is_there = value["label"] is not None or value.get("wrong")
         return answer_of(value, 0, is_sequence=False) if is_there else None
     labels, words = value.get("labels"), item.words
     if labels is not None:
         if not isinstance(labels, list) or len(labels) != len(words) or not all(isinstance(t, str) for t in labels):
             raise ValueError(f"labels must be a list of {len(words)} texts, one per word")
         return Answer(_chunks(scheme_of_tags(labels), labels))
-    if value.get("spans") is None:
+    spans, wrong, text = _spans_of(value), value.get("wrong") or [], value.get("text")
+    if spans is None or (spans == [] and not wrong):  # also of a text that nobody has labelled
         return None
-    return answer_of(
-        {
-            **value,
-            "spans": _spans_in_words(value["spans"], item),
-            "wrong": _spans_in_words(value.get("wrong") or [], item),
-        },
-        len(words),
-        is_sequence=True,
-    )
+    places = _places_in(text, words) if isinstance(text, str) and (spans or wrong) else item.spans
+    found = {"spans": _spans_in_words(spans, places), "wrong": _spans_in_words(wrong, places)}
+    return answer_of({**value, **found}, len(words), is_sequence=True)
+
+
+def _only(label: object) -> object:
+    """The label of a text, which doccano writes as a list. Raises ValueError for several."""
+    if not isinstance(label, list):
+        return label
+    if len(label) > 1:
+        raise ValueError(f"label has {len(label)} labels, and a text has one")
+    return label[0] if label else None
+
+
+def _spans_of(value: Mapping[str, object]) -> object:
+    """The spans of a line; those that doccano calls ``label`` (lists of start, end, label) or ``entities``."""
+    if value.get("spans") is not None:
+        return value["spans"]
+    label, entities = value.get("label"), value.get("entities")
+    if isinstance(label, list) and all(isinstance(one, list) and len(one) == 3 for one in label):
+        return [dict(zip(("start", "end", "label"), one)) for one in label]
+    if isinstance(entities, list) and all(isinstance(one, dict) and "start_offset" in one for one in entities):
+        return [{"start": one["start_offset"], "end": one.get("end_offset"), **one} for one in entities]
+    return None
 
 
 def _chunks(scheme: Scheme, tags: Sequence[str]) -> tuple[tuple[int, int, str], ...]:
@@ -309,11 +326,24 @@ def _chunks(scheme: Scheme, tags: Sequence[str]) -> tuple[tuple[int, int, str], 
     return tuple(found)
 
 
-def _spans_in_words(spans: object, item: Item) -> object:
-    """Spans of characters as spans of words; others as they are."""
+def _places_in(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where words begin and end in a text, which may have blanks around them. Raises ValueError for other words."""
+    places, end = [], 0
+    for word in words:
+        start = text.find(word, end)
+        if start < 0 or text[end:start].strip():
+            raise ValueError(f"words: {word!r:.80} is not what stands next in text, at character {end}")
+        end = start + len(word)
+        places.append((start, end))
+    if text[end:].strip():
+        raise ValueError(f"words: they end before {text[end:].strip()!r:.80} in text")
+    return places
+
+
+def _spans_in_words(spans: object, words: Sequence[tuple[int, int]]) -> object:
+    """Spans of characters as spans of words, which are given by their places; others as they are."""
     if not (isinstance(spans, list) and all(isinstance(span, Mapping) for span in spans)):
         return spans
-    words = item.spans
     starts, stops = ({place: k for k, place in enumerate(places)} for places in zip(*words, strict=True))
     return [_in_words(span, starts, stops) for span in spans]
 
@@ -330,9 +360,10 @@ def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]
     columns = read_columns(path, encoding)
     words = columns.column(0)
     tags = None if columns.n_columns == 1 else columns.column(columns.n_columns - 1)
-    if path.lower().endswith(".conllu"):
-        tags = None if tags is None or all(tag == "_" for own in tags for tag in own) else tags
-    scheme = None if tags is None else scheme_of_tags(tag for own in tags for tag in own)
+    is_tagged = path.lower().endswith(".conllu")
+    if is_tagged and tags is not None:
+        tags = [[OUTSIDE if tag == "_" else tag for tag in own] for own in tags]
+    scheme = EachWord() if is_tagged else None if tags is None else scheme_of_tags(tag for own in tags for tag in own)
     line = 1
     for k, own in enumerate(words):
         known = None

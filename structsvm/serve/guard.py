@@ -102,11 +102,12 @@ class Guard:
     def _check_host(self, headers: Headers) -> None:
         host = headers.get("host", "")
         name = host_name(host)
-        if is_loopback(self.host):
-            known = name in LOOPBACK or name == self.host
-        else:
-            known = name in (self.host, *LOOPBACK, socket.gethostname()) or (self.host in ANY and _is_address(name))
-        if not (known or name in self.names):
+        own = [self.host, *LOOPBACK, *self.names]
+        is_address = False
+        if not is_loopback(self.host):
+            own.append(socket.gethostname())
+            is_address = self.host in ANY and _is_address(name)
+        if not (is_address or name in map(str.lower, own)):
             raise Refused(421, f"this server is not called {host!r:.100}")
 
     def _check_origin(self, headers: Headers) -> None:
@@ -155,9 +156,9 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without port and brackets."""
+    """The name in a Host header, in small letters, without port and brackets."""
     if host.startswith("["):
-        return host[1:].partition("]")[0]
+        return host[1:].partition("]")[0].lower()
     return host.partition(":")[0].lower()
 
 

@@ -50,3 +50,11 @@ def test_a_wrong_boundary_is_a_wrong_span():
     found = agreement([{"eve": eve, "bob": bob}])
     assert found.n_units == 3 and found.kappas["bob", "eve"] == (cohen_kappa([("a", None), (None, "a"), ("b", "b")]), 3)
     assert units_of({"eve": eve, "bob": Answer(((0, 1, "a"),), complete=False)}) == []
+
+
+def test_kappa_of_two_does_not_depend_on_others():
+    eve, bob = Answer(((0, 1, "a"), (2, 3, "b"))), Answer(((0, 1, "a"), (2, 3, "a")))
+    eager = Answer(tuple((k, k + 1, "a") for k in range(10)))
+    alone, among = (agreement([own | {"eve": eve, "bob": bob}]) for own in ({}, {"zoe": eager}))
+    assert among.kappas["bob", "eve"] == alone.kappas["bob", "eve"] and alone.kappas["bob", "eve"][1] == 2
+    assert among.n_units == 10

@@ -1,6 +1,7 @@
 """Files of texts: lines, tables, column files, JSON lines."""
 
 import json
+import re
 
 import pytest
 
@@ -64,6 +65,19 @@ def test_a_column_file_brings_its_labels(tmp_path):
     assert inputs.items[0].words == ["Oak", "St", ",", "Reno"]
 
 
+@pytest.mark.parametrize("tags", [["NOUN", "NOUN", "VERB"], ["NN", "NN", "_"], ["NOUN", "_", "VERB"]], ids=str)
+def test_a_part_of_speech_is_of_its_word_alone(tmp_path, tags):
+    rows = [f"{k}\tw{k}\t_\t{tag}" + 6 * "\t_" for k, tag in enumerate(tags, 1)]
+    (item,) = read_inputs(written(tmp_path, "a.conllu", "\n".join(rows) + "\n\n")).items
+    spans = tuple((k, k + 1, tag) for k, tag in enumerate(tags) if tag != "_")
+    assert item.known == Answer(spans)
+    if "NOUN" in tags and "_" not in tags:
+        path = written(tmp_path, "a.conll", "".join(f"w {tag}\n" for tag in tags) + "\n")
+        assert read_inputs(path).items[0].known == Answer(spans)
+        path = written(tmp_path, "a.jsonl", json.dumps({"words": ["a", "b", "c"], "labels": tags}) + "\n")
+        assert read_inputs(path).items[0].known == Answer(spans)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -81,6 +95,63 @@ def test_json_lines(tmp_path, line):
     (item,) = read_inputs(path).items
     assert item.words == ["Oak", "St", ",", "Reno"]
     assert item.known == Answer(((0, 2, "street"), (3, 4, "city")))
+
+
+@pytest.mark.parametrize(
+    ("line", "spans"),
+    [
+        ({"text": "  a b c", "spans": [{"start": 2, "end": 3, "label": "x"}]}, ((0, 1, "x"),)),
+        (
+            {"text": "a b,c", "words": ["a", "b", ",", "c"], "spans": [{"start": 3, "end": 4, "label": "x"}]},
+            ((2, 3, "x"),),
+        ),
+        (
+            {"text": "\na  New York ", "words": ["a", "New York"], "spans": [{"start": 4, "end": 12, "label": "x"}]},
+            ((1, 2, "x"),),
+        ),
+        ({"text": " a b c", "spans": [], "wrong": [{"start": 3, "end": 4, "label": "x"}], "complete": False}, ()),
+        ({"text": " a b c", "label": [[3, 4, "x"], [5, 6, "y"]]}, ((1, 2, "x"), (2, 3, "y"))),
+        ({"text": "a b", "entities": [{"id": 9, "start_offset": 2, "end_offset": 3, "label": "x"}]}, ((1, 2, "x"),)),
+    ],
+    ids=["blanks", "words", "words with blanks", "wrong", "doccano", "doccano's entities"],
+)
+def test_spans_count_the_characters_of_their_text(tmp_path, line, spans):
+    """Also where the page shows the text otherwise."""
+    (item,) = read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n")).items
+    assert item.known.spans == spans
+    assert item.known.wrong_spans == (((1, 2, "x"),) if "wrong" in line else ())
+
+
+@pytest.mark.parametrize("name", ["spans", "label", "entities"])
+def test_a_text_without_spans_has_no_answer_yet(tmp_path, name):
+    (item,) = read_inputs(written(tmp_path, "a.jsonl", json.dumps({"text": "a b", name: []}) + "\n")).items
+    assert item.known is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["a", "c"], "words: 'c' is not what stands next in text, at character 1"), (["a"], "words: they end before 'b'")],
+)
+def test_words_of_another_text_are_refused_where_spans_count_in_it(tmp_path, words, message):
+    line = {"text": "a b", "words": words, "spans": [{"start": 0, "end": 1, "label": "x"}]}
+    with pytest.raises(ValueError, match=re.escape(f"a.jsonl:1: {message}")):
+        read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n"))
+    assert len(read_inputs(written(tmp_path, "b.jsonl", json.dumps(line | {"spans": None}) + "\n")).items) == 1
+
+
+def test_labels_of_texts_as_doccano_writes_them(tmp_path):
+    lines = [{"text": "a", "label": ["x"]}, {"text": "b", "label": []}]
+    path = written(tmp_path, "a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    assert [item.known for item in read_inputs(path, "taxonomy").items] == [Answer(label="x"), None]
+    path = written(tmp_path, "b.jsonl", json.dumps({"text": "a", "label": ["x", "y"]}) + "\n")
+    with pytest.raises(ValueError, match="label has 2 labels, and a text has one"):
+        read_inputs(path, "taxonomy")
+
+
+def test_a_pair_has_two_texts_whatever_its_words(tmp_path):
+    line = {"text": "a", "other": "b", "words": 2, "tokens": ["a"]}
+    (item,) = read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n"), "pairs").items
+    assert (item.text, item.other, item.given) == ("a", "b", None)
 
 
 def test_spans_of_a_long_line_are_found_in_one_pass(tmp_path, monkeypatch):
@@ -177,6 +248,16 @@ def test_comments_between_lines_with_tabs(tmp_path):
 def test_answers_that_do_not_fit(spans, message):
     with pytest.raises(ValueError, match=message):
         answer_of({"spans": spans}, 3, is_sequence=True)
+
+
+@pytest.mark.parametrize(
+    "label", ["\u0645\u06cc\u200c\u0631\u0648\u0645", "\U0001f469\u200d\U0001f52c"], ids=["Persian", "emoji"]
+)
+def test_labels_may_join_their_letters(label):
+    assert answer_of({"spans": [[0, 1, label]]}, 3, is_sequence=True) == Answer(((0, 1, label),))
+    for wrong in ("\u200d", f"{label}\u202e"):
+        with pytest.raises(ValueError, match="printable"):
+            answer_of({"spans": [[0, 1, wrong]]}, 3, is_sequence=True)
 
 
 def test_a_partial_answer_says_something():

@@ -205,6 +205,26 @@ def test_a_key_says_that_a_label_is_wrong(open_browser, tmp_path):
     assert json.loads(Path(f"{other}.answers.jsonl").read_text().splitlines()[-1])["answer"] == {"wrong": ["x"]}
 
 
+def test_labels_of_the_file_are_confirmed_also_beside_a_model(open_browser, tmp_path):
+    """They stay what is shown once the model would suggest something, and have no probability."""
+    from selenium.webdriver.common.keys import Keys
+
+    path = tmp_path / "a.conll"
+    path.write_text("".join(f"red O\ncar{k} B-x\n\n" for k in range(6)) + "red B-x\nhat O\n\n")
+    with server(path, "--order", "file") as (address, _):
+        page = Page(open_browser(), address)
+        for k in range(6):
+            assert page.shown[1] == [f"car{k}", f"car{k}, x, from the file"]
+            page.press(Keys.ENTER)
+            until(lambda k=k: page.answered == k + 1)
+        assert "model of" in page.text("counts") and "from the file" in page.text("origin")
+        assert [name for _, name in page.shown] == ["red, x, from the file", "hat"]
+        page.press(" ", Keys.ENTER)
+        until(lambda: "All texts are labelled" in page.text("text"))
+    records = [json.loads(line) for line in Path(f"{path}.answers.jsonl").read_text().splitlines()]
+    assert records[-1]["answer"] == {"spans": [[0, 1, "x"]], "complete": True}
+
+
 def test_texts_are_never_markup(open_browser, tmp_path):
     path = tmp_path / "odd.txt"
     odd = "<script>document.title='run'</script>"

@@ -15,7 +15,7 @@ pytest.importorskip("httpx2")
 from starlette.testclient import TestClient
 
 from structsvm.annotate.server import app_for
-from structsvm.serve.guard import MAX_BODY, Guard
+from structsvm.serve.guard import MAX_BODY, Guard, Refused
 
 ADDRESS = "http://127.0.0.1:8765"
 TOKENS = {"secret-of-eve": "eve", "secret-of-bob": "bob"}
@@ -103,6 +103,16 @@ def test_bound_to_all_addresses_it_answers_to_addresses_alone(session):
     client = client_of(app_for(session, TOKENS, host="0.0.0.0"))
     assert client.get("/api/state", headers={"Host": "192.168.1.2:8765"}).status_code == 200
     assert client.get("/api/state", headers={"Host": "evil.example"}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["mybox.lan", "MyBox.LAN:80"])
+def test_names_of_machines_have_no_case(session, host):
+    client = client_of(app_for(session, TOKENS, host="MyBox.lan"))
+    assert client.get("/api/state", headers={"Host": host}).status_code == 200
+    guard = Guard(None, names=["Container"])
+    guard._check_host({"host": "container:9090"})
+    with pytest.raises(Refused):
+        guard._check_host({"host": "other"})
 
 
 @pytest.mark.parametrize("length", ["\u00b2", "-1", "", "9" * 5000], ids=["digit", "negative", "none", "long"])

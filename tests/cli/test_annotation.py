@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,8 +92,9 @@ def test_agreement(addresses, tmp_path):
         (["--labels", "a\tb", "--agreement"], 1, "printable"),
         (["--host", "8.8.8.8"], 1, "cannot serve on 8.8.8.8"),
         (["--answers", "no/such/folder.jsonl"], 1, "No such file or directory"),
+        (["--export", "jsonl", "-o", "addresses.txt.answers.jsonl"], 2, "-o is the file of the answers"),
     ],
-    ids=["no-output", "no-kind", "task", "column", "annotators", "label", "host", "folder"],
+    ids=["no-output", "no-kind", "task", "column", "annotators", "label", "host", "folder", "answers"],
 )
 def test_errors_of_annotate(addresses, tmp_path, args, status, message):
     _, err = run(tmp_path, "annotate", addresses, *args, status=status)
@@ -105,6 +107,17 @@ def test_errors_of_serve(tmp_path):
     assert "lets other machines ask: give a --token" in err
     _, err = run(tmp_path, "serve", "a.model", "--token", " ", status=2)
     assert "it is empty" in err
+
+
+def test_a_model_that_has_learnt_is_not_replaced_by_one_that_has_not(tmp_path):
+    """The same command again, say; served itself, it goes on."""
+    estimator = structsvm.tasks.SequenceLabeler(C=1.0, loss="log", random_state=0).fit([["a", "b"]], [["x", "y"]])
+    estimator.save(tmp_path / "a.model")
+    shutil.copy(tmp_path / "a.model", tmp_path / "learnt.model")
+    _, err = run(tmp_path, "serve", "a.model", "--learn", "learnt.model", status=2)
+    assert "--learn learnt.model is there" in err
+    with started(tmp_path, "serve", "learnt.model", "--learn", "learnt.model") as process:
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
 
 
 @pytest.mark.parametrize("command", ["annotate", "serve"])

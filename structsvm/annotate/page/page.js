@@ -13,7 +13,7 @@ const $ = (id) => document.getElementById(id);
 
 let state = null;
 let item = null;
-let spans = [];       // {start, stop, label, sure, wrong}: sure is null for what the annotator has marked, or called wrong
+let spans = [];       // {start, stop, label, sure, wrong, given}: sure is null for what the annotator has marked, or called wrong
 let cursor = 0;       // the word that keys act on
 let anchor = 0;       // the other end of the selection
 let typed = null;     // the span that the last key has made
@@ -145,7 +145,7 @@ function showItem(found) {
   }
   if (isSequence()) showWords();
   else showWhole();
-  const source = item.answer ? "your answer" : item.suggestion ? "suggested by the model" : item.known ? "from the file" : "not labelled";
+  const source = item.answer ? "your answer" : item.known ? "from the file" : item.suggestion ? "suggested by the model" : "not labelled";
   $("origin").textContent = `Text ${item.id + 1}, ${source}`;
   say(`Text ${item.id + 1}: ${item.text}`);
 }
@@ -157,7 +157,7 @@ function showWhole() {
     $("other").textContent = item.other;
     $("other").hidden = false;
   }
-  const given = item.answer || item.suggestion || item.known;
+  const given = item.answer || item.known || item.suggestion;
   choice = (given && given.label) || null;
   denied = (given && given.wrong) || [];
   $("work").focus();
@@ -186,9 +186,10 @@ function showWords() {
   });
   text.replaceChildren(...runs);
   text.classList.toggle("long", runs.length > 1);
-  const own = item.answer || item.suggestion || item.known || { spans: [] };
+  const own = item.answer || item.known || item.suggestion || { spans: [] };
   const isMarked = own === item.answer;
-  spans = own.spans.map(([start, stop, label, sure = 1]) => ({ start, stop, label, sure: isMarked ? null : sure }));
+  const given = own === item.known;
+  spans = own.spans.map(([start, stop, label, sure = 1]) => ({ start, stop, label, sure: isMarked ? null : sure, given }));
   for (const [start, stop, label] of own.wrong || []) spans.push({ start, stop, label, sure: null, wrong: true });
   cursor = anchor = 0;
   paint(0, words.length);
@@ -228,10 +229,11 @@ function paint(from, to) {
       if (sure) names.push(sure);
       if (k === span.start) names.push("first");
       if (k === span.stop - 1) names.push("last");
-      const confidence = span.sure === null ? "" : ` ${percent(span.sure)}${sure === "doubtful" ? " ?" : ""}`;
+      const confidence = span.sure === null || span.given ? "" : ` ${percent(span.sure)}${sure === "doubtful" ? " ?" : ""}`;
       const label = span.wrong ? `not ${span.label}` : span.label;
       word.dataset.chip = label + confidence;
-      name += `, ${label}${span.sure === null ? "" : `, suggested, ${percent(span.sure)}`}`;
+      const source = span.given ? "from the file" : `suggested, ${percent(span.sure)}`;
+      name += `, ${label}${span.sure === null ? "" : `, ${source}`}`;
     }
     word.className = names.join(" ");
     word.setAttribute("aria-label", name);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from contextlib import closing
 from pathlib import Path
@@ -47,6 +48,9 @@ def annotate(file: str, labels: str | None, answers: str | None, agreement: bool
     """
     if (given["export"] is None) != (given["output"] is None):
         raise click.UsageError("--export and -o go together: the kind of the file, and its name")
+    path = answers or f"{file}.answers.jsonl"
+    if given["output"] is not None and os.path.realpath(given["output"]) == os.path.realpath(path):
+        raise click.UsageError(f"-o is the file of the answers, {path}, which would be lost")
     from structsvm.annotate.inputs import read_inputs
     from structsvm.annotate.session import Session, names_of
     from structsvm.annotate.store import Store
@@ -55,7 +59,7 @@ def annotate(file: str, labels: str | None, answers: str | None, agreement: bool
     offered = [] if labels is None else [name for name in labels.split(",") if name.strip()]
     task, how = given["task"], {"format": given["format"], "columns": given["column"], "encoding": given["encoding"]}
     inputs = read_inputs(file, task, **how)
-    with closing(Store(answers or f"{file}.answers.jsonl")) as store:
+    with closing(Store(path)) as store:
         session = Session(inputs, store, task, offered, given["order"])
         if agreement or given["export"] is not None:
             check_stdout()

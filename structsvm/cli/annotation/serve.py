@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from structsvm.cli.annotation import running
@@ -30,6 +32,11 @@ def serve(model: str, host: str, port: int, token: str | None, names: tuple[str,
         raise click.BadParameter("it is empty", param_hint="--token")
     if token is None and not is_loopback(host):
         raise click.UsageError(f"--host {host} lets other machines ask: give a --token, which they have to send")
+    if learn is not None and os.path.exists(learn) and not os.path.samefile(learn, model):
+        raise click.UsageError(
+            f"--learn {learn} is there, and what {model} learns would replace it: serve {learn} itself, which goes on "
+            "from it, or give another name"
+        )
     app = app_for(TextModel(model, learn), host, token, names)
 
     def started(address: str) -> None:

@@ -21,14 +21,31 @@ MOST = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """Examples as they were given, by reference: a list or a matrix of inputs, and what y told of each."""
+    """Examples as they were given, by reference: a list or a matrix of inputs, and what y told of each.
+
+    Attributes
+    ----------
+    size : int
+        How many they were: what a list has got since is no part of them.
+    """
 
     X: Any
     y: Any
     weight: Any = None
+    size: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", n_inputs(self.X))
 
     def __len__(self) -> int:
-        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+        return self.size
+
+    def cut(self) -> Self:
+        """The batch without what its lists have got since."""
+        if n_inputs(self.X) == n_inputs(self.y) == self.size:
+            return self
+        weight = None if self.weight is None else self.weight[: self.size]
+        return type(self)(self.X[: self.size], as_list(self.y)[: self.size], weight)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,14 +82,20 @@ class Given:
 
     def joined(self) -> Batch:
         """All examples as one batch."""
-        if len(self.batches) == 1:
-            return self.batches[0]
+        batches = [batch.cut() for batch in self.batches]
+        if len(batches) == 1:
+            return batches[0]
         weight = None
-        if any(batch.weight is not None for batch in self.batches):
-            parts = [np.ones(len(one)) if one.weight is None else np.asarray(one.weight) for one in self.batches]
+        if any(batch.weight is not None for batch in batches):
+            parts = [np.ones(len(one)) if one.weight is None else np.asarray(one.weight) for one in batches]
             weight = np.concatenate(parts)
-        X = joined([batch.X for batch in self.batches])
-        return Batch(X, list(chain.from_iterable(as_list(batch.y) for batch in self.batches)), weight)
+        X = joined([batch.X for batch in batches])
+        return Batch(X, list(chain.from_iterable(as_list(batch.y) for batch in batches)), weight)
+
+
+def n_inputs(X: Any) -> int:
+    """The number of a list's inputs, or of a matrix's rows."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def is_same(y: Any, other: Any) -> bool:

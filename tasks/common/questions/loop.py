@@ -274,8 +274,17 @@ class LearningLoop(TaskEstimator):
         return model
 
     def _scratch(self, model: Any) -> Any:
-        """The estimator with another model, to be trained while this one still predicts."""
+        """The estimator with another model, to be trained while this one still predicts.
+
+        A checkpoint is of one run, that of `fit`: an answer has none.
+        """
         scratch = copy.copy(self)
+        for name in ("checkpoint", "solver"):
+            value = getattr(scratch, name, None)
+            if name == "checkpoint" and value is not None:
+                vars(scratch)[name] = None
+            elif getattr(value, "checkpoint", None) is not None:
+                vars(scratch)[name] = copy.copy(value).set_params(checkpoint=None)
         vars(scratch)["_given"] = None
         scratch.__dict__.pop("model_", None)
         if model is not None:
@@ -307,21 +316,26 @@ class LearningLoop(TaskEstimator):
 
     def _train(self, X: object, y: object, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
         """Train, and keep what was given; see `TaskEstimator._train`."""
-        is_stream, before = options.get("passes") is not None, self._given
+        is_stream = options.get("passes") is not None
         is_first = self._model is None or not (is_stream or self.warm_start)
-        told = self._without_marks(y, None if is_first else self._model, options.get("classes"))
-        super()._train(X, told, sample_weight, **options)
+        told, model = self._without_marks(y, None if is_first else self._model, options.get("classes")), self._model
+        try:
+            super()._train(X, told, sample_weight, **options)
+        finally:
+            if self._model is not model:  # also by a training that was interrupted
+                self._keep(X, y, sample_weight, options, is_first=is_first)
+        return self
+
+    def _keep(
+        self, X: object, y: object, sample_weight: ArrayLike | None, options: dict[str, Any], *, is_first: bool
+    ) -> None:
+        """Keep what a training was given, instead of what was given before it or beside that."""
         others = {name: value for name, value in options.items() if name not in ("passes", "classes", "metadata")}
         y = X if y is None else y  # trees
         can = can_be_kept(X, y) and all(value is None for value in others.values())
-        batch = Batch(X, y, sample_weight)
-        if is_first:
-            first = Given().plus(batch) if can else None
-            self._given = None if first is None or first.is_long else first
-        elif before is not None:
-            more = before.plus_again(batch)
-            self._given = more if can and not more.is_long else None
-        return self
+        before = Given() if is_first else self._given
+        given = None if before is None or not can else before.plus_again(Batch(X, y, sample_weight))
+        self._given = None if given is None or given.is_long else given
 
     def __getstate__(self) -> dict[str, object]:
         return super().__getstate__() | {"_given": None}  # copies and files hold what was learnt

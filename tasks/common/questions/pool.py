@@ -2,16 +2,19 @@
 
 A reader says which value no input exceeds under the model of the moment. The k best are found by reading inputs in the
 order of these bounds until the k best of all are read: the same k as by reading all of them, with ties in the order of
-the pool.
+the pool. Where a reader has no bounds all inputs are read again, or, if the user says so, some of them: those of
+highest value under earlier models, and those that were read longest ago.
 """
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from structsvm.parameters import NONE, Interval, check_arguments
 from structsvm.tasks.common.questions.strategies import RANDOM, STRATEGIES
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 # Inputs that are read at first, and twice as many each time that these do not settle it; the most that are in memory at
 # a time; and those that `diversity` chooses among, per one asked for.
 AT_ONCE, MOST_AT_ONCE, AMONG, FEWEST_AMONG = 4, 1024, 4, 50
+# One in so many of the inputs that `refresh` reads is one that was read longest ago.
+OLDEST = 4
 
 Strategy = Literal["margin", "confidence", "entropy", "span", "risk", "random"]
 
@@ -35,7 +40,7 @@ class Pool:
 
     After an answer the scores of tokens follow the weights that have changed; bounds from them say which few inputs
     `query` has to read. That holds for `SequenceLabeler` with exact inference of order 1, without segments and
-    languages; other estimators read all inputs again once the model has changed.
+    languages; other estimators read all inputs again once the model has changed, or `refresh` of them.
 
     Parameters
     ----------
@@ -43,12 +48,19 @@ class Pool:
         Fitted or not; the pool is for its models alone.
     X : inputs, as the estimator's `predict` takes them
         Not empty.
+    refresh : int, optional
+        For models without bounds: how many inputs `query` reads once the model has changed by an answer, from 4 on, and
+        not fewer than it chooses. Three in four are those of highest value as it was read last, the others those that
+        were read longest ago; the k are the best of what was read. None: all, so that the k are the best of the pool.
 
     Attributes
     ----------
     estimator : estimator
     n_read : int
         How many inputs have been read so far, each time that one was.
+    n_stale : int
+        How many of the inputs left were passed over by the last query for what they were worth to an earlier model; 0
+        without `refresh`.
     left : ndarray of int64
         Indices of the inputs that `query` may return, by `discard` and `keep`.
 
@@ -65,8 +77,9 @@ class Pool:
     (3,)
     """
 
-    def __init__(self, estimator: LearningLoop, X: Collection[Any]) -> None:
-        self.estimator = estimator
+    def __init__(self, estimator: LearningLoop, X: Collection[Any], *, refresh: int | None = None) -> None:
+        check_arguments("Pool", locals(), refresh=(Interval(Integral, OLDEST), NONE))
+        self.estimator, self.refresh = estimator, refresh
         self._reader: Reader[Any] | None = None
         self._X = estimator._pool_inputs(X)  # noqa: SLF001 (the loop's own)
         n = self._X.shape[0] if hasattr(self._X, "shape") else len(self._X)
@@ -76,6 +89,7 @@ class Pool:
         self._model: Any = None
         self._upper: Floats = np.full(n, np.inf)
         self._has_bounds = False
+        self._since = np.zeros(n, dtype=np.int64)
         self._forget(None)
         if estimator.__sklearn_is_fitted__():
             self._encoded(self._fitted())
@@ -86,6 +100,11 @@ class Pool:
     @property
     def left(self) -> Integers:
         return np.flatnonzero(self._is_left)
+
+    @property
+    def n_stale(self) -> int:
+        is_partial = self.refresh is not None and self._model is not None and not self._has_bounds
+        return int((~self._is_read[self._is_left]).sum()) if is_partial else 0
 
     def discard(self, rows: ArrayLike) -> None:
         """Leave inputs out of later queries, by their indices; ValueError for other numbers."""
@@ -150,9 +169,11 @@ class Pool:
         temperature = model.temperature
         is_other = strategy != self._strategy or (strategy != "margin" and temperature != self._temperature)
         if is_other or model is not self._model:
-            self._forget(strategy)
+            if is_other or self.refresh is None:
+                self._forget(strategy)
             upper = reader.upper(model, strategy)
             self._has_bounds = upper is not None
+            self._is_read[:] = False
             self._upper = np.full(len(self), np.inf)
             if upper is not None:
                 self._upper = np.where(np.isnan(upper), np.inf, upper)
@@ -162,6 +183,9 @@ class Pool:
     def _highest(self, k: int, strategy: str, price: Floats) -> tuple[Integers, Floats]:
         """``(indices, worth)``: the k inputs of highest value less their price, highest first."""
         left = self.left
+        if self.refresh is not None and not self._has_bounds:
+            self._refresh(max(k, self.refresh), strategy, price)
+            left = left[self._is_read[left]]
         at_once = max(k, AT_ONCE) if self._has_bounds else len(left)
         is_read = self._is_read[left]
         worth = np.where(is_read, self._values[left], self._upper[left]) - price[left]
@@ -183,6 +207,15 @@ class Pool:
             is_read[waiting] = True
             at_once *= 2
 
+    def _refresh(self, n: int, strategy: str, price: Floats) -> None:
+        """Read inputs until n of those left, or all, are read, and none of them has never been."""
+        waiting = self.left[~self._is_read[self.left]]
+        worth = self._values[waiting] - price[waiting]
+        n = min(max(n - len(self.left) + len(waiting), int(np.isposinf(worth).sum())), len(waiting))
+        best, others = np.split(waiting[np.argsort(-worth, kind="stable")], [n - n // OLDEST])
+        oldest = others[np.argsort(self._since[others], kind="stable")[: n // OLDEST]]
+        self._read_again(np.union1d(best, oldest), strategy)
+
     def _read_again(self, chosen: Integers, strategy: str) -> None:
         """Read some inputs, not all of a large pool in one piece of memory."""
         reader, model = self._reader, self._fitted()
@@ -195,6 +228,7 @@ class Pool:
                 raise ValueError(f"input {int(some[np.isnan(values).argmax()])} of the pool: its scores overflow")
         self._is_read[chosen] = True
         self.n_read += len(chosen)
+        self._since[chosen] = self.n_read
 
 
 def _spread_out(vectors: Any, worth: Floats, k: int, diversity: float) -> Integers:

@@ -1,0 +1,205 @@
+"""Pools of models without bounds, of which an answer refreshes some inputs alone; and which examples are kept."""
+
+import numpy as np
+import pytest
+from cases import HOUSE
+from sklearn.base import clone
+
+import structsvm
+from structsvm.datasets import make_dependency_trees, make_sequences
+from structsvm.tasks import AmbiguousClassifier, DependencyParser, Hybrid, Pool, SemanticParser, SequenceLabeler
+from structsvm.tasks.ambiguous.questions import BagReader
+from structsvm.tasks.common import estimator as estimator_module
+
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(80, 4))
+CLASSES = np.array(["a", "b", "c"])[ROWS[:, :3].argmax(axis=1)].tolist()
+TREES = make_dependency_trees(60, max_length=6, random_state=0)
+SENTENCES, TAGS = make_sequences(60, mean_length=6, random_state=0)
+
+LOOPS = {
+    "rows": (AmbiguousClassifier(C=1.0, random_state=0), ROWS, CLASSES),
+    "trees": (DependencyParser(C=1.0, random_state=0), TREES, [tree.arcs for tree in TREES]),
+    "meanings": (SemanticParser(method=Hybrid(), random_state=0), HOUSE.sentences, HOUSE.bags),
+    "chains of order 2": (SequenceLabeler(C=0.1, order=2, random_state=0), SENTENCES, TAGS),
+    "chains": (SequenceLabeler(C=0.1, random_state=0), SENTENCES, TAGS),
+}
+
+
+@pytest.fixture
+def rows():
+    """A fitted estimator, and the rows that its pool has."""
+    return AmbiguousClassifier(C=1.0, random_state=0).fit(ROWS[:20], CLASSES[:20]), ROWS[20:], CLASSES[20:]
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The rows that were read, in a list that a test may clear."""
+    found, plain = [], BagReader.read
+
+    def recorded(self, model, chosen, strategy):
+        found.extend(chosen.tolist())
+        return plain(self, model, chosen, strategy)
+
+    monkeypatch.setattr(BagReader, "read", recorded)
+    return found
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_refresh_of_all_finds_the_best_of_all(name):
+    estimator, X, y = LOOPS[name]
+    estimator = clone(estimator).fit(X[:20], y[:20])
+    pools = Pool(estimator, X[20:50]), Pool(estimator, X[20:50], refresh=30)
+    for _ in range(4):
+        found, other = (estimator.query(pool, 3).tolist() for pool in pools)
+        assert found == other and pools[1].n_stale == 0
+        for pool in pools:
+            pool.discard(found[0])
+        estimator.teach(X[20 + found[0]], y[20 + found[0]])
+
+
+@pytest.mark.parametrize("name", ["trees", "meanings", "chains of order 2"])
+def test_an_answer_refreshes_some_sentences(name):
+    estimator, X, y = LOOPS[name]
+    estimator = clone(estimator).fit(X[:20], y[:20])
+    pool = Pool(estimator, X[20:40], refresh=8)
+    (i,) = estimator.query(pool)
+    assert pool.n_read == 20 and pool.n_stale == 0
+    pool.discard(i)
+    estimator.teach(X[20 + i], y[20 + i]).query(pool, 2)
+    assert pool.n_read == 28 and pool.n_stale == 11
+
+
+def test_the_best_of_those_that_were_read(rows, read):
+    estimator, X, y = rows
+    pool = Pool(estimator, X, refresh=8)
+    before = {i: n for n, i in enumerate(estimator.query(pool, 60).tolist())}
+    for i in range(3):
+        read.clear()
+        pool.discard(i)
+        estimator.teach(X[i], y[i])
+        found = estimator.query(pool, 2).tolist()
+        own = [*read]
+        assert len(own) == len(set(own)) == 8 and pool.n_stale == len(pool.left) - 8
+        everything = estimator.query(X, 60).tolist()
+        assert found == [j for j in everything if j in own][:2]
+        if not i:  # six of them by their values, of those that are left
+            assert {*sorted(pool.left.tolist(), key=before.__getitem__)[:6]} <= {*own}
+    read.clear()
+    assert estimator.query(pool, 2).tolist() == found and not read
+    assert len(estimator.query(pool, 10)) == 10 and len(read) == 2
+
+
+def test_the_oldest_values_are_refreshed(rows, read):
+    """None is older than as many answers as a quarter of the reading takes for all."""
+    estimator, X, y = rows
+    pool = Pool(estimator, X, refresh=8)
+    estimator.query(pool)
+    read.clear()
+    for i in range(30):
+        estimator.teach(X[i], y[i]).query(pool)
+    assert {*read} == {*range(60)}
+
+
+def test_what_was_never_read_is_read(rows, read):
+    estimator, X, y = rows
+    pool = Pool(estimator, X, refresh=4)
+    pool.keep(np.arange(10))
+    estimator.query(pool)
+    assert sorted(read) == [*range(10)]
+    estimator.teach(X[0], y[0])
+    pool.keep(np.arange(60))
+    read.clear()
+    estimator.query(pool)
+    assert sorted(read) == [*range(10, 60)] and pool.n_stale == 10
+
+
+def test_another_strategy_reads_all(rows):
+    estimator, X, y = rows
+    pool = Pool(estimator, X, refresh=8)
+    assert pool.n_stale == 0
+    estimator.query(pool)
+    estimator.teach(X[0], y[0]).query(pool, strategy="confidence")
+    assert pool.n_stale == 0 and pool.n_read == 120
+
+
+def test_diverse_questions_are_of_those_that_were_read(rows):
+    estimator, X, y = rows
+    pool = Pool(estimator, X, refresh=8)
+    estimator.query(pool)
+    assert len(estimator.teach(X[0], y[0]).query(pool, 3, diversity=0.5)) == 3
+    assert pool.n_read == 110
+
+
+def test_with_bounds_nothing_is_passed_over():
+    estimator, X, y = LOOPS["chains"]
+    estimator = clone(estimator).fit(X[:20], y[:20])
+    pool = Pool(estimator, X[20:], refresh=4)
+    for i in range(3):
+        estimator.teach(X[20 + i], y[20 + i])
+        assert estimator.query(pool, 5).tolist() == estimator.query(X[20:], 5).tolist()
+        assert pool.n_stale == 0
+
+
+@pytest.mark.parametrize("wrong", [3, 0, -4, 4.5, "all", True])
+def test_a_refresh_is_a_count(rows, wrong):
+    estimator, X, _ = rows
+    with pytest.raises(ValueError, match=r"The 'refresh' parameter of Pool must be an int in the range \[4"):
+        Pool(estimator, X, refresh=wrong)
+
+
+@pytest.mark.parametrize("step", ["fit", "partial_fit"])
+def test_what_an_interrupted_training_was_given_is_kept(step, monkeypatch):
+    """Its model has the place of the one before, so its examples stand for it when all are fitted."""
+    X, y = ROWS, CLASSES
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).fit(X[:20], y[:20])
+
+    def interrupt(run):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(estimator_module, "raise_if_interrupted", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            getattr(estimator, step)(X[20:50], y[20:50])
+    first = 20 if step == "fit" else 0
+    whole = clone(estimator).fit(X[first:50], y[first:50])
+    np.testing.assert_array_equal(estimator.consolidate().coef_, whole.coef_)
+    with pytest.raises(ValueError, match="y"):
+        estimator.fit(X[:3], y[:2])
+    np.testing.assert_array_equal(estimator.consolidate().coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("form", [list, np.asarray])
+def test_what_lists_get_later_is_no_part_of_what_was_given(form):
+    """Who teaches an answer and adds it to the own lists gives it once."""
+    X, y, weight = [*ROWS[:20].tolist()], [*CLASSES[:20]], [*RNG.uniform(0.5, 2.0, size=20)]
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).fit(X, form(y), sample_weight=weight)
+    for i in range(20, 24):
+        estimator.teach(ROWS[i], CLASSES[i])
+        X.append(ROWS[i].tolist())
+        y.append(CLASSES[i])
+        weight.append(9.0)
+    whole = clone(estimator).fit(ROWS[:24], CLASSES[:24], sample_weight=[*weight[:20], 1.0, 1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(estimator.consolidate().coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("place", ["estimator", "solver"])
+def test_answers_have_no_part_in_the_checkpoint_of_a_fit(place, tmp_path):
+    """It is of one run: what it holds stays, whatever is taught and consolidated."""
+    path = tmp_path / "run.ckpt"
+
+    def made(checkpoint):
+        if place == "estimator":
+            return AmbiguousClassifier(C=1.0, random_state=0, checkpoint=checkpoint)
+        return AmbiguousClassifier(solver=structsvm.LaRank(C=1.0, random_state=0, checkpoint=checkpoint))
+
+    estimator = made(path).fit(ROWS[:20], CLASSES[:20])
+    stored = path.read_bytes()
+    estimator.teach(ROWS[20], CLASSES[20]).consolidate()
+    assert path.read_bytes() == stored
+    whole = made(None).fit(ROWS[:21], CLASSES[:21])
+    np.testing.assert_array_equal(estimator.coef_, whole.coef_)
+    kept = estimator.checkpoint if place == "estimator" else estimator.solver.checkpoint
+    assert kept == path
