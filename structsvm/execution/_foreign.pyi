@@ -1,10 +1,8 @@
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from structsvm.arrays import AnyArray
 
-TYPES: dict[int, np.dtype[np.generic]]
+TYPES: dict[int, object]
 VERSIONS: tuple[int, ...]
 
 class Quick: ...

@@ -71,24 +71,20 @@ def are_own(loss: LossFunction, structure: Structure) -> bool:
 def quick_for(loss: LossFunction, structure: Structure, given: Given) -> LogLoss | None:
     """The log loss of a chain, of known labels, which no thread of Python has to wait for."""
     parts, y, lengths, more = given
-    arrays = [*parts, y] if lengths is None else [*parts, y, lengths]
-    if loss is not log_loss or more or not all(hasattr(array, "shape") for array in arrays):  # None, lists
+    present = [part for part in parts if part is not None]
+    arrays = [*present, y] if lengths is None else [*present, y, lengths]
+    if loss is not log_loss or more or type(structure) is not Chain or structure.n_threads > 1:
         return None
-    if (
-        type(structure) is not Chain
-        or structure.order == 2
-        or structure.language is not None
-        or structure.n_threads > 1
-    ):
+    if structure.order > 1 or structure.language is not None or not all(hasattr(array, "shape") for array in arrays):
         return None
-    (n, longest, K), dtype = parts[0].shape, parts[0].dtype
-    shapes = [(n, longest, K), (K, K), (K,), (K,)][: len(parts)] + [(n, longest), (n,)][: len(arrays) - len(parts)]
-    types = [{dtype}] * len(parts) + [{np.dtype(np.int32)}, {np.dtype(np.int32), np.dtype(np.int64)}]
+    (n, longest, K), dtype, n_parts = present[0].shape, present[0].dtype, len(parts)
+    shapes = [(n, longest, K), (K, K), (K,), (K,)][:n_parts] + [(n, longest), (n,)][: len(arrays) - n_parts]
+    types = [{dtype}] * n_parts + [{np.dtype(np.int32)}, {np.dtype(np.int32), np.dtype(np.int64)}]
     if [array.shape for array in arrays] != shapes or 0 in shapes[0]:
         return None
     if not all(array.dtype in allowed for array, allowed in zip(arrays, types, strict=False)):
         return None
-    return LogLoss(n, longest, K, dtype, len(parts) - 2, 0 if lengths is None else lengths.dtype.itemsize)
+    return LogLoss(n, longest, K, dtype, n_parts - 2, 0 if lengths is None else lengths.dtype.itemsize)
 
 
 def differentiable(loss: LossFunction, structure: Structure, **options: object) -> Function:
