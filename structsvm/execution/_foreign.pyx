@@ -4,8 +4,7 @@ JAX's callback wraps and copies each array first, which takes longer than a smal
 """
 
 import gc
-import secrets
-import traceback
+import os
 
 import numpy as np
 
@@ -63,7 +62,7 @@ def number_of(function, Quick quick=None):
     `quick` is asked first. Another process would have another number: it refuses a program compiled here and stored.
     """
     global quick_ones
-    cdef int64_t number = secrets.randbits(62)
+    cdef int64_t number = int.from_bytes(os.urandom(7), "little")
     FUNCTIONS[number] = function, quick
     if quick is not None:
         quick.number, quick.after = number, foreign_get(&quick_ones)
@@ -115,6 +114,7 @@ cdef object call_function(const xla_call* call, int64_t number, bint is_raised):
             raise RuntimeError("the program was compiled by another process: structsvm cannot call its loss here")
         write(function(arrays_in(&call.arguments, PyBUF_READ, views)), arrays_in(&call.results, PyBUF_WRITE, views))
     except BaseException as error:
+        import traceback
         message = "".join(traceback.format_exception(error)).encode("utf-8", "replace")
     if not are_free(views):
         gc.collect()    # arrays in circles of references
