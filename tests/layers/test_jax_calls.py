@@ -88,6 +88,7 @@ CASES = {
     "start": (log_loss, Chain(), EDGES[:3], Y, LENGTHS),
     "edges": (log_loss, Chain(), EDGES, Y, LENGTHS),
     "whole": (log_loss, Chain(), EDGES, Y),
+    "empty sequences": (log_loss, Chain(), EDGES, Y, 0 * LENGTHS),
     "sorted": (log_loss, Chain(), EDGES, Y, -np.sort(-LENGTHS)),
     "lanes": (log_loss, Chain(), parts_of((37, 9, 20), (20, 20)), labels((37, 9, 20)), np.arange(37) % 10),
     "one label": (log_loss, Chain(), parts_of((3, 4, 1), (1, 1)), np.zeros((3, 4), int)),
