@@ -1,5 +1,6 @@
-/* As much of XLA's foreign function interface as a handler needs, which compiled programs call with their arrays: versions
- * 0.1 to 0.3, which do not differ in it. Each structure begins with its size, so that a handler reads what is there alone.
+/* As much of XLA's foreign function interface as a handler needs, which compiled programs call with their arrays:
+ * versions 0.1 to 0.3, which do not differ in it. Each structure begins with its size, so that a handler reads only
+ * what is there.
  */
 #ifndef STRUCTSVM_XLA_H
 #define STRUCTSVM_XLA_H
