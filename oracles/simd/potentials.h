@@ -49,6 +49,7 @@ typedef struct {
     int (*within)(const void *numbers, int is_double, int64_t n, double most);
     int (*labels)(const int32_t *y, int64_t n, int32_t last);
     void (*add)(const float *rows, int64_t n_rows, int64_t step, int64_t n, double *totals);
+    void (*total)(const double *rows, int64_t n_rows, int64_t step, int64_t n, float *out);
 } potentials_kernels;
 
 KERNELS_OF(potentials);
@@ -122,6 +123,25 @@ static SMALL void numbers_add(const float *rows, int64_t n_rows, int64_t step, i
             memcpy(totals + j, &sum, sizeof sum);
         }
         for (; j < n; j++) totals[j] += rows[j];
+    }
+}
+
+/* The sums of rows of n numbers, `step` apart, as floats. */
+static SMALL void numbers_total(const double *rows, int64_t n_rows, int64_t step, int64_t n, float *restrict out) {
+    int64_t j = 0;
+    for (; j + PART <= n; j += PART) {
+        lanes_double sum = {0}, row;
+        for (int64_t k = 0; k < n_rows; k++) {
+            memcpy(&row, rows + k * step + j, sizeof row);
+            sum += row;
+        }
+        rows_part narrow = __builtin_convertvector(sum, rows_part);
+        memcpy(out + j, &narrow, sizeof narrow);
+    }
+    for (; j < n; j++) {
+        double sum = 0;
+        for (int64_t k = 0; k < n_rows; k++) sum += rows[k * step + j];
+        out[j] = (float)sum;
     }
 }
 

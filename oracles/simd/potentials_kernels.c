@@ -4,16 +4,16 @@
 #if defined(__AVX512F__)
 KERNELS(potentials) = {
     .lanes = PART, .beside = sums_beside, .sums = {sums_float}, .best = {best_float}, .within = numbers_within,
-    .labels = labels_within, .add = numbers_add
+    .labels = labels_within, .add = numbers_add, .total = numbers_total
 };
 #elif PARTS_OLD
 KERNELS(potentials) = {
     .lanes = 1, .sums = {sums_float, sums_double}, .best = {best_float, best_double}, .within = numbers_within,
-    .labels = labels_within, .add = numbers_add
+    .labels = labels_within, .add = numbers_add, .total = numbers_total
 };
 #else
 KERNELS(potentials) = {
     .lanes = PART, .beside = sums_beside, .sums = {sums_float, sums_double}, .best = {best_float, best_double},
-    .within = numbers_within, .labels = labels_within, .add = numbers_add
+    .within = numbers_within, .labels = labels_within, .add = numbers_add, .total = numbers_total
 };
 #endif

@@ -1,9 +1,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from structsvm.arrays import AnyArray, Floats
+from structsvm.execution._foreign import Quick
 
 class Batch:
     def __init__(
@@ -33,6 +34,11 @@ class Batch:
     def reached(self, scores: NDArray[np.float64]) -> None: ...
     def kbest(self, k: int, paths: NDArray[np.int32], values: NDArray[np.float64]) -> None: ...
     def draws(self, first: int, last: int, generators: list[np.random.Generator], states: NDArray[np.int32]) -> int: ...
+
+class LogLoss(Quick):
+    def __init__(
+        self, n: int, longest: int, n_labels: int, dtype: DTypeLike, n_edges: int, length_bytes: int
+    ) -> None: ...
 
 def is_plain(array: AnyArray) -> bool: ...
 def are_huge(values: NDArray[np.float64]) -> bool: ...

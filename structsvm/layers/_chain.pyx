@@ -7,11 +7,13 @@ the batch alone, so that the bits do not depend on how it is split among threads
 from cython cimport floating
 from libc.math cimport INFINITY, exp, fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from structsvm._arrays cimport array_data, array_shape, ndarray, scratch, scratch_data
+from structsvm.execution._foreign cimport Quick, data_of, xla_arrays
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
 from structsvm.layers._detours cimport detour, detours_add, detours_take
@@ -35,6 +37,7 @@ cdef extern from "potentials.h" nogil:
         int (*within)(const void* numbers, int is_double, int64_t n, double most) noexcept nogil
         int (*labels)(const int32_t* y, int64_t n, int32_t last) noexcept nogil
         void (*add)(const float* rows, int64_t n_rows, int64_t step, int64_t n, double* totals) noexcept nogil
+        void (*total)(const double* rows, int64_t n_rows, int64_t step, int64_t n, float* out) noexcept nogil
     const potentials_kernels* potentials_kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef extern from "numpy/ndarraytypes.h" nogil:
@@ -113,9 +116,13 @@ cdef Py_ssize_t whole_lines(Py_ssize_t size) noexcept nogil:
     return (size + LINE - 1) // LINE * LINE
 
 
+cdef char* next_line(void* place) noexcept nogil:
+    return <char*> ((<uintptr_t> place + LINE - 1) // LINE * LINE)
+
+
 cdef char* first_line(object room):
     """Where the first whole line of scratch begins."""
-    return <char*> ((<uintptr_t> scratch_data(room) + LINE - 1) // LINE * LINE)
+    return next_line(scratch_data(room))
 
 
 # Scratch of a thread; `logs` is NULL until logs are needed.
@@ -284,18 +291,10 @@ cdef class Batch:
         return 1 not in beyond
 
     cdef void add_groups(self, const chains_task* t, int64_t n_groups) noexcept nogil:
-        cdef int64_t S = self.scores.S, n = S * self.scores.K, step = n + 2 * S, j, group
-        cdef double total
-        for j in range(step):
-            total = 0.0
-            for group in range(n_groups):
-                total += t.totals[group * step + j]
-            if j < n:
-                (<float*> t.pairs)[j] = <float> total
-            elif j < n + S:
-                (<float*> t.first)[j - n] = <float> total
-            else:
-                (<float*> t.last)[j - n - S] = <float> total
+        cdef int64_t S = self.scores.S, n = S * self.scores.K, step = n + 2 * S
+        KERNELS.total(t.totals, n_groups, step, n, <float*> t.pairs)
+        KERNELS.total(t.totals + n, n_groups, step, S, <float*> t.first)
+        KERNELS.total(t.totals + n + S, n_groups, step, S, <float*> t.last)
 
     cdef int sum_group(self, const chains_task* t, chain_room* room, Py_ssize_t group) except -1 nogil:
         cdef Py_ssize_t place = group * self.together, stop = min(place + self.together, self.n), b
@@ -537,6 +536,173 @@ cdef class Batch:
                     poll(s.T * (10 + s.S))
         keep_scratch(held)
         return -1
+
+
+cdef extern from *:
+    """
+    static int chain_take(int *taken) { return !__atomic_exchange_n(taken, 1, __ATOMIC_ACQUIRE); }
+    static void chain_leave(int *taken) { __atomic_store_n(taken, 0, __ATOMIC_RELEASE); }
+    """
+    bint chain_take(int* taken) noexcept nogil
+    void chain_leave(int* taken) noexcept nogil
+
+# To leave an exception set, for who called.
+ctypedef int (*quiet_body)(void* task, int slot, int64_t part) noexcept nogil
+
+# Scratch that all of the following share, for the one that is at work.
+cdef int taken = 0
+cdef void* quick_room = NULL
+cdef size_t quick_size = 0
+
+
+cdef class LogLoss(Quick):
+    """Log losses of chains of order 1, and each entry's gradients, as `log_loss` computes them with `per_entry`.
+
+    It leaves to the caller of `compute` whatever is amiss, unknown labels, and huge scores; and all, if another thread
+    is at work.
+
+    Parameters
+    ----------
+    n, longest, n_labels : int
+        The shape of the emissions, none of them 0.
+    dtype : float32 or float64
+    n_edges : int
+        How many there are of `start` and `end`.
+    length_bytes : int
+        The size of a length, 4 or 8; 0 where there are none.
+    """
+
+    cdef Batch batch
+    cdef chains_task task
+    cdef chain_room room
+    cdef list more
+    cdef object edge
+    cdef int n_edges, length_bytes
+    cdef Py_ssize_t longest, n_groups
+    cdef int64_t* sizes
+    cdef int64_t* order
+    cdef int64_t* starts
+    cdef double* log_z
+    cdef char* spare
+
+    def __init__(self, Py_ssize_t n, Py_ssize_t longest, Py_ssize_t n_labels, dtype, int n_edges, int length_bytes):
+        self.edge, nothing = np.zeros((1, n_labels), dtype), np.zeros((), dtype)
+        emissions = np.broadcast_to(nothing, (n, longest, n_labels))
+        transitions = np.broadcast_to(nothing, (1, 1, n_labels, n_labels))
+        self.batch = Batch(emissions, transitions, self.edge, self.edge, np.full(n, longest))
+        self.longest, self.n_edges, self.length_bytes = longest, n_edges, length_bytes
+        self.n_groups, self.more = (n + self.batch.together - 1) // self.batch.together, []
+        memset(&self.task, 0, sizeof(self.task))
+        memset(&self.room, 0, sizeof(self.room))
+        self.task.batch, self.task.rooms, self.task.more = <void*> self.batch, &self.room, <void*> self.more
+        self.task.longest, self.task.step = longest, n_labels * n_labels
+
+    cdef int compute(self, const xla_arrays* arguments, const xla_arrays* results) noexcept nogil:
+        cdef int found = 0
+        if chain_take(&taken):
+            if self.divide():
+                found = self.sums(arguments, results)
+            chain_leave(&taken)
+        return found
+
+    cdef bint divide(self) noexcept nogil:
+        """Divide the scratch; False if there is no memory."""
+        global quick_room, quick_size
+        cdef Py_ssize_t n = self.batch.n, edges = n * self.batch.scores.K * self.batch.size
+        cdef Py_ssize_t own = 8 * (4 * n + self.longest + 2) + edges + self.n_groups + LINE
+        cdef size_t size = own + self.batch.divide(NULL, self.longest, NULL)
+        cdef double* logs = self.room.logs
+        if size > quick_size:
+            free(quick_room)
+            quick_room = malloc(size)
+            quick_size = size if quick_room != NULL else 0
+        if quick_size == 0:
+            return False
+        self.sizes = <int64_t*> quick_room
+        self.order, self.starts = self.sizes + n, self.sizes + 4 * n
+        self.log_z, self.task.known = <double*> (self.sizes + 2 * n), <double*> (self.sizes + 3 * n)
+        self.spare = <char*> (self.starts + self.longest + 2)
+        self.task.values, self.task.beyond = self.log_z, <uint8_t*> (self.spare + edges)
+        self.batch.divide(next_line(<char*> self.task.beyond + self.n_groups), self.longest, &self.room)
+        self.room.logs, self.batch.lengths = logs, self.sizes
+        return True
+
+    cdef int sums(self, const xla_arrays* arguments, const xla_arrays* results) noexcept nogil:
+        cdef chains_task* t = &self.task
+        cdef Py_ssize_t n = self.batch.n, K = self.batch.scores.K, b, edges = n * K * self.batch.size
+        cdef int64_t group
+        if not self.point(arguments):
+            return 0
+        t.nodes, t.pairs = <char*> data_of(results, 1), <char*> data_of(results, 2)
+        t.first = t.last = NULL
+        if self.n_edges:
+            t.first = <char*> data_of(results, 3)
+            t.last = <char*> data_of(results, 4) if self.n_edges > 1 else self.spare
+            memset(t.first, 0, edges)
+            memset(t.last, 0, edges)
+        memset(t.beyond, 0, self.n_groups)
+        for group in range(self.n_groups):
+            if (<quiet_body> sums_of_group)(t, 0, group) < 0:
+                return -1
+            if t.beyond[group]:
+                return 0
+        for b in range(n):
+            if self.log_z[b] == -INFINITY or not fabs(t.known[b]) <= HUGE:
+                return 0
+            self.log_z[b] -= t.known[b]
+            if self.log_z[b] < 0:
+                self.log_z[b] = 0.0
+        if self.batch.is_double:
+            memcpy(data_of(results, 0), self.log_z, n * sizeof(double))
+        else:
+            for b in range(n):
+                (<float*> data_of(results, 0))[b] = <float> self.log_z[b]
+        return 1
+
+    cdef bint point(self, const xla_arrays* arguments) noexcept nogil:
+        """Look at the arguments of a call, whose emissions are yet to be checked."""
+        cdef Py_ssize_t K = self.batch.scores.K, k, b
+        cdef int n_parts = 2 + self.n_edges
+        for k in range(1, n_parts):
+            if not scores_within(data_of(arguments, k), self.batch.is_double, K * K if k == 1 else K):
+                return False
+        if not self.read_lengths(data_of(arguments, n_parts + 1) if self.length_bytes else NULL):
+            return False
+        self.task.labels = <const int32_t*> data_of(arguments, n_parts)
+        for b in range(self.batch.n):
+            if not KERNELS.labels(self.task.labels + b * self.longest, self.sizes[b], <int32_t> (K - 1)):
+                return False
+        self.batch.emissions = <const char*> data_of(arguments, 0)
+        self.batch.transitions = <const char*> data_of(arguments, 1)
+        if n_parts > 2:
+            self.batch.scores.start = data_of(arguments, 2)
+        if n_parts > 3:
+            self.batch.scores.end = data_of(arguments, 3)
+        return True
+
+    cdef bint read_lengths(self, const void* lengths) noexcept nogil:
+        """Take lengths, NULL for whole entries; sort entries as `Batch` does: the longest first, others in order."""
+        cdef Py_ssize_t b, T = self.longest, ascents = 0
+        cdef int64_t length
+        for b in range(self.batch.n):
+            length = T
+            if lengths != NULL:
+                length = (<const int32_t*> lengths)[b] if self.length_bytes == 4 else (<const int64_t*> lengths)[b]
+            if not 0 <= length <= T:
+                return False
+            self.sizes[b] = length
+            ascents += b > 0 and length > self.sizes[b - 1]
+        self.batch.order = self.order if ascents else NULL
+        if ascents:
+            memset(self.starts, 0, (T + 2) * sizeof(int64_t))
+            for b in range(self.batch.n):
+                self.starts[T - self.sizes[b] + 1] += 1
+            for b in range(T):
+                self.starts[b + 1] += self.starts[b]
+            for b in range(self.batch.n):
+                self.order[self.starts[T - self.sizes[b]]] = b
+                self.starts[T - self.sizes[b]] += 1
+        return True
 
 
 cdef int search_paths(

@@ -334,8 +334,10 @@ def plain_outputs(y: ArrayLike, shape: tuple[int, ...]) -> Labels | None:
 
 def as_narrow(y: Integers) -> tuple[Labels, bool]:
     """A contiguous array of int32, and whether it has the same numbers, of what `as_outputs` returned."""
+    if y.dtype == np.int32 and y.flags.carray:  # numpy.require takes as long as the copy
+        return cast(Labels, y), True
     narrow = np.require(y, np.int32, ["C", "A"])
-    return narrow, y.dtype == np.int32 or np.array_equal(narrow, y)
+    return narrow, np.array_equal(narrow, y)
 
 
 def generators_of(seed: int, n: int) -> Generators:

@@ -1,0 +1,331 @@
+"""Compiled programs that call losses: to the bits of JAX's callback, which remains where XLA's interface is unknown."""
+
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from structsvm.execution import _foreign, foreign
+from structsvm.layers import (
+    Alignment,
+    Arborescence,
+    Chain,
+    Projective,
+    Structure,
+    hinge,
+    log_loss,
+    perturbed,
+    softmax_margin,
+)
+from structsvm.layers import jax as binding
+from structsvm.layers.jax import differentiable
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+SIZE, LENGTHS = (5, 7, 4), np.array([3, 7, 0, 7, 1])
+
+
+def parts_of(*shapes, dtype=np.float32):
+    rng = np.random.default_rng(0)
+    return tuple(rng.normal(size=shape).astype(dtype) for shape in shapes)
+
+
+def labels(size=SIZE):
+    return np.random.default_rng(1).integers(size[2], size=size[:2])
+
+
+EDGES = parts_of(SIZE, (4, 4), (4,), (4,))
+Y = labels()
+
+
+@pytest.fixture
+def doubles():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """The losses of chains that Python has computed."""
+    calls, own = [], Chain.sums_less
+
+    def counted(self, scores, y, *, per_entry=True):
+        calls.append(len(scores.lengths))  # not the scores, whose memory is XLA's
+        return own(self, scores, y, per_entry=per_entry)
+
+    monkeypatch.setattr(Chain, "sums_less", counted)
+    return calls
+
+
+def by_callback(monkeypatch, compute):
+    """The same, as if XLA's interface were not known."""
+    with monkeypatch.context() as patch:
+        patch.setattr(binding, "can_call", lambda arrays: False)
+        return compute()
+
+
+def equal(found, wanted):
+    found, wanted = jax.tree.leaves(found), jax.tree.leaves(wanted)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def both(loss, structure, parts, *others, **options):
+    """Values and weighted gradients by a compiled program of a loss."""
+    function = differentiable(loss, structure, **options)
+    weights = np.linspace(-1, 2, len(parts[0])).astype(parts[0].dtype)
+    values, pull = jax.jit(lambda parts, others: jax.vjp(lambda p: function(p, *others), parts))(tuple(parts), others)
+    return values, pull(jnp.asarray(weights))
+
+
+CASES = {
+    "chain": (log_loss, Chain(), EDGES[:2], Y, LENGTHS),
+    "start": (log_loss, Chain(), EDGES[:3], Y, LENGTHS),
+    "edges": (log_loss, Chain(), EDGES, Y, LENGTHS),
+    "whole": (log_loss, Chain(), EDGES, Y),
+    "empty sequences": (log_loss, Chain(), EDGES, Y, 0 * LENGTHS),
+    "sorted": (log_loss, Chain(), EDGES, Y, -np.sort(-LENGTHS)),
+    "lanes": (log_loss, Chain(), parts_of((37, 9, 20), (20, 20)), labels((37, 9, 20)), np.arange(37) % 10),
+    "one label": (log_loss, Chain(), parts_of((3, 4, 1), (1, 1)), np.zeros((3, 4), int)),
+    "no entry": (log_loss, Chain(), parts_of((0, 4, 2), (2, 2)), np.zeros((0, 4), int)),
+    "no token": (log_loss, Chain(), parts_of((2, 0, 2), (2, 2)), np.zeros((2, 0), int)),
+    "unknown labels": (log_loss, Chain(), EDGES, np.where(Y == 1, -1, Y), LENGTHS),
+    "huge scores": (log_loss, Chain(), (1e9 * EDGES[0], *EDGES[1:]), Y, LENGTHS),
+    "masks": (log_loss, Chain(), (np.where(np.arange(4) == (Y[..., None] + 1) % 4, -np.inf, EDGES[0]), EDGES[1]), Y),
+    "far apart": (log_loss, Chain(), (EDGES[0], 100 * EDGES[1], *EDGES[2:]), Y, LENGTHS),
+    "left out": (log_loss, Chain(), (*EDGES[:2], None, EDGES[3]), Y, LENGTHS),
+    "threads": (log_loss, Chain(n_threads=2), EDGES, Y, LENGTHS),
+    "steps": (log_loss, Chain(), parts_of(SIZE, (5, 6, 4, 4)), Y, LENGTHS),
+    "order 2": (log_loss, Chain(order=2), parts_of(SIZE, (4, 4, 4)), Y, LENGTHS),
+    "hinge": (hinge, Chain(), EDGES, Y, LENGTHS),
+    "margin": (softmax_margin, Chain(), EDGES, Y, LENGTHS),
+    "perturbed": (perturbed, Chain(), EDGES, Y, LENGTHS),
+    "arcs": (log_loss, Projective(), parts_of((2, 5, 5)), np.array([[0, 1, 2, 3], [2, 0, 2, 3]])),
+    "any arcs": (log_loss, Arborescence(), parts_of((2, 5, 5)), np.array([[0, 1, 2, 3], [2, 0, 2, 3]])),
+    "pairs": (log_loss, Alignment(), parts_of((2, 4, 4)), np.tile(np.arange(4), (2, 1))),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_bits_are_those_of_the_callback(case, monkeypatch):
+    assert foreign.can_call(case[2][:1])
+    equal(both(*case), by_callback(monkeypatch, lambda: both(*case)))
+
+
+@pytest.mark.parametrize("n_parts", [2, 3, 4])
+def test_the_bits_in_float64(n_parts, monkeypatch, doubles, called):
+    parts = parts_of(SIZE, (4, 4), (4,), (4,), dtype=np.float64)[:n_parts]
+    case = log_loss, Chain(), parts, Y.astype(np.int32), LENGTHS
+    found = both(*case)
+    assert not called and found[0].dtype == np.float64
+    equal(found, by_callback(monkeypatch, lambda: both(*case)))
+    case = (*case[:3], Y, LENGTHS.astype(np.int16))
+    equal(both(*case), by_callback(monkeypatch, lambda: both(*case)))
+
+
+def test_the_bits_under_vmap_and_scan(monkeypatch):
+    several = np.stack([EDGES[0], 2 * EDGES[0], -EDGES[0]])
+
+    def compute():
+        function = differentiable(log_loss, Chain())
+        gradient = jax.grad(lambda emissions: function((emissions, *EDGES[1:]), Y, LENGTHS).sum())
+        mapped = jax.jit(jax.vmap(gradient))(several)
+        _, scanned = jax.lax.scan(lambda carry, emissions: (carry, gradient(emissions)), 0, several)
+        return mapped, scanned, jax.vmap(jax.vmap(gradient))(several[None]), jax.checkpoint(gradient)(several[0])
+
+    found = compute()
+    equal(found[0], found[1])
+    equal(found, by_callback(monkeypatch, compute))
+
+
+def test_python_is_not_called_where_nothing_is_amiss(called):
+    for name in ("chain", "start", "edges", "whole", "sorted", "lanes", "one label", "masks", "far apart"):
+        both(*CASES[name])
+    assert not called
+    for name in ("unknown labels", "huge scores", "threads", "steps", "left out", "order 2"):
+        both(*CASES[name])
+        assert called, name
+        called.clear()
+
+
+def test_a_batch_after_one_that_failed(called):
+    function = jax.jit(differentiable(log_loss, Chain()))
+    bad = EDGES[0].copy()
+    bad[1, 6, 2] = np.nan
+    for _ in range(2):
+        with pytest.raises(Exception, match=r"ValueError: emissions must be .* at batch entry 1, position \(6, 2\)"):
+            jax.block_until_ready(function((bad, EDGES[1]), Y, LENGTHS))
+        np.testing.assert_allclose(
+            function(EDGES, Y, LENGTHS), log_loss(Chain(), EDGES, Y, LENGTHS)[0], rtol=1e-5, atol=1e-6
+        )
+    assert len(called) == 4  # by NumPy, and for the bad ones
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda parts, y, lengths: (parts, y + 4, lengths), "y must contain labels from 0 to 3"),
+        (lambda parts, y, lengths: (parts, y, lengths + 5), "lengths must be 5 integers from 0 to 7"),
+        (lambda parts, y, lengths: (parts, y, lengths - 1), "lengths must be 5 integers from 0 to 7"),
+        (lambda parts, y, lengths: ((parts[0], np.inf * parts[1]), y, lengths), "transitions must be finite"),
+        (lambda parts, y, lengths: ((*parts[:3], np.nan * parts[3]), y, lengths), "end must be finite"),
+        (lambda parts, y, lengths: ((parts[0], np.full((4, 4), -np.inf, "f4")), y, lengths), "has no output"),
+        (
+            lambda parts, y, lengths: (
+                (np.where(Y[..., None] == np.arange(4), -np.inf, parts[0]), parts[1]),
+                y,
+                lengths,
+            ),
+            "y of batch entry 0 has a part whose score is -inf",
+        ),
+    ],
+    ids=["label", "length", "negative", "transitions", "end", "masks", "truth"],
+)
+def test_errors_are_those_of_numpy(change, message):
+    parts, y, lengths = change(EDGES, Y, LENGTHS)
+    with pytest.raises(ValueError, match=message) as wanted:
+        log_loss(Chain(), parts, y, lengths)
+    with pytest.raises(Exception, match=message) as found:
+        jax.block_until_ready(jax.jit(differentiable(log_loss, Chain()))(parts, y, lengths))
+    assert str(wanted.value) in str(found.value)
+
+
+def test_threads_that_call_one_program():
+    function = jax.jit(jax.value_and_grad(lambda parts: differentiable(log_loss, Chain())(parts, many).sum()))
+    many, parts = labels((64, 50, 9)), parts_of((64, 50, 9), (9, 9))
+    batches = [tuple(scale * part for part in parts) for scale in np.linspace(0.1, 3, 8, dtype="f4")]
+    wanted = [function(batch) for batch in batches]
+    with ThreadPoolExecutor(4) as threads:
+        for found, other in zip(threads.map(function, 5 * batches), 5 * wanted, strict=True):
+            equal(found, other)
+
+
+def test_losses_and_structures_of_ones_own_are_called_back(monkeypatch):
+    kept = []
+
+    def keeping(structure, parts, y, lengths=None, *, per_entry=False):
+        kept.extend(parts)
+        return log_loss(structure, parts, y, lengths, per_entry=per_entry)
+
+    class Own(Chain):
+        def check(self, parts, lengths):
+            kept.extend(parts)
+            return super().check(parts, lengths)
+
+        check_for_sums = check
+
+    wanted = log_loss(Chain(), EDGES, Y, LENGTHS)[0]
+    for case in ((keeping, Chain()), (log_loss, Own())):
+        assert not binding.are_own(*case)
+        np.testing.assert_allclose(jax.jit(differentiable(*case))(EDGES, Y, LENGTHS), wanted, rtol=1e-5, atol=1e-6)
+        assert kept
+        kept.clear()
+    assert binding.are_own(hinge, Chain()) and issubclass(Own, Structure)
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        lambda m: m.setattr(jax, "device_count", lambda: 2),
+        lambda m: m.setattr(jax.extend.backend, "backends", lambda: {"cpu": None, "cuda": None}),
+        lambda m: m.delattr(jax.ffi, "register_ffi_target"),
+        lambda m: m.setattr(jax.ffi, "register_ffi_target", refuse),
+    ],
+    ids=["several devices", "a GPU", "an older JAX", "a version of XLA's that is not known"],
+)
+def test_where_the_callback_remains(patch, monkeypatch, called):
+    foreign.is_registered.cache_clear()
+    patch(monkeypatch)
+    found = jax.jit(differentiable(log_loss, Chain()))(EDGES, Y, LENGTHS)
+    monkeypatch.undo()
+    foreign.is_registered.cache_clear()
+    assert called and foreign.can_call(EDGES)
+    np.testing.assert_allclose(found, log_loss(Chain(), EDGES, Y, LENGTHS)[0], rtol=1e-5, atol=1e-6)
+
+
+def refuse(*_, **__):
+    raise RuntimeError("this version is not supported")
+
+
+def test_what_a_function_may_not_do():
+    shape, x = [jax.ShapeDtypeStruct((3,), np.float32)], [np.ones(3, np.float32)]
+    kept = []
+    for function, message in (
+        (lambda arrays: kept.extend(arrays) or arrays, "a loss kept its arrays"),
+        (lambda arrays: [], "returned 0 arrays instead of 1"),
+        (lambda arrays: [arrays[0].astype(np.float64)], "returned an array of float64"),
+        (lambda arrays: [arrays[0][:2]], r"returned an array of float32 \(2,\)"),
+    ):
+        with pytest.raises(Exception, match=message):
+            jax.block_until_ready(foreign.results_of(_foreign.number_of(function), shape, x))
+    (found,) = foreign.results_of(_foreign.number_of(lambda arrays: [2 * arrays[0]]), shape, x)
+    np.testing.assert_array_equal(found, 2 * x[0])
+    with pytest.raises(Exception, match="compiled by another process"):
+        jax.block_until_ready(foreign.results_of(17, shape, x))
+
+
+class Arrays(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("extensions", ctypes.c_void_p), ("n", ctypes.c_int64),
+                ("kinds", ctypes.c_void_p), ("items", ctypes.c_void_p)]  # fmt: skip
+
+
+class Attributes(ctypes.Structure):
+    _fields_ = [*Arrays._fields_, ("names", ctypes.c_void_p)]
+
+
+class Failure(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("extensions", ctypes.c_void_p), ("message", ctypes.c_char_p),
+                ("code", ctypes.c_int)]  # fmt: skip
+
+
+FAIL = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Failure))
+
+
+class Functions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("extensions", ctypes.c_void_p), ("version_size", ctypes.c_size_t),
+                ("version_extensions", ctypes.c_void_p), ("major", ctypes.c_int), ("minor", ctypes.c_int),
+                ("internal", ctypes.c_void_p), ("fail", FAIL)]  # fmt: skip
+
+
+class Call(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("extensions", ctypes.c_void_p), ("functions", ctypes.POINTER(Functions)),
+                ("context", ctypes.c_void_p), ("stage", ctypes.c_int), ("arguments", Arrays), ("results", Arrays),
+                ("attributes", Attributes)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda call: setattr(call, "size", call.size - 8),
+        lambda call: setattr(call, "stage", 1),
+        lambda call: setattr(call.arguments, "size", 48),
+        lambda call: setattr(call.results, "size", 32),
+        lambda call: setattr(call.attributes, "size", 56),
+        lambda call: setattr(call.functions.contents, "major", 1),
+        lambda call: None,
+    ],
+    ids=["size", "stage", "arguments", "results", "attributes", "major version", "no attribute"],
+)
+def test_a_call_of_another_layout_is_refused(change):
+    said = []
+
+    @FAIL
+    def fail(failure):
+        said.append(failure.contents.message.decode())
+        return 1
+
+    functions = Functions(ctypes.sizeof(Functions), None, 24, None, 0, 3, None, fail)
+    call = Call(ctypes.sizeof(Call), None, ctypes.pointer(functions), None, 3)
+    for arrays in (call.arguments, call.results, call.attributes):
+        arrays.size = ctypes.sizeof(arrays)
+    change(call)
+    place = ctypes.pythonapi.PyCapsule_GetPointer
+    place.restype, place.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = _foreign.handler(_foreign.VERSIONS[0])
+    assert ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Call))(place(capsule, None))(ctypes.pointer(call)) == 1
+    assert said == ["XLA called structsvm by a version of its interface that structsvm does not know"]
