@@ -437,11 +437,8 @@ def test_the_gap_seen_is_that_of_each_examples_last_visit():
     assert run.gap_seen > 0.5 * run.remaining
 
 
-@pytest.mark.parametrize("has_values", [False, True])
-@pytest.mark.parametrize("n_labels", [2, 9, 20])
-@pytest.mark.parametrize("n_long", [40, 66_000], ids=["short", "long"])
-def test_later_visits_of_a_sequence_move_the_weights_as_its_moments_say(n_long, n_labels, has_values):
-    """The rows that its tokens share are noted at the first visit."""
+def noted_problem(n_long, n_labels, *, has_values):
+    """A long sequence and two short ones, whose tokens share some features and have others for themselves."""
     rng, n_features, offsets = np.random.default_rng(0), 70_000, np.cumsum([0, n_long, 1, 7])
     n = offsets[-1]
     indices = np.stack([rng.integers(0, 5, n), 5 + np.arange(n) % 66_000], axis=1).ravel().astype(np.int32)
@@ -450,12 +447,36 @@ def test_later_visits_of_a_sequence_move_the_weights_as_its_moments_say(n_long, 
     tokens = Tokens(offsets, indptr, indices, values, n_features)
     labels = rng.integers(0, n_labels, n).astype(np.int32)
     oracle = ViterbiOracle(n_labels, n_features, loss="log")
-    run = ConditionalLikelihood(0.01, sampling="uniform", random_state=0).start(
-        oracle.bind(tokens, labels, **ConditionalLikelihood().formulation())
-    )
+    return oracle.bind(tokens, labels, **ConditionalLikelihood().formulation())
+
+
+@pytest.mark.parametrize("has_values", [False, True])
+@pytest.mark.parametrize("n_labels", [2, 9, 20, 30])
+@pytest.mark.parametrize("n_long", [40, 66_000], ids=["short", "long"])
+def test_later_visits_of_a_sequence_move_the_weights_as_its_moments_say(n_long, n_labels, has_values):
+    """The rows that its tokens share are noted at the first visit."""
+    problem = noted_problem(n_long, n_labels, has_values=has_values)
+    run = ConditionalLikelihood(0.01, sampling="uniform", random_state=0).start(problem)
     for _ in range(3):
         advance(run)
     weights = run.weights.copy()
     assert run.state.drifts and weights.any()
     rounding = 1e-4 if n_long < 1000 else 1e-2  # sums of many floats
     np.testing.assert_allclose(weights, run.state.exact()[0], atol=rounding * np.abs(weights).max())
+
+
+@pytest.mark.parametrize("has_values", [False, True])
+@pytest.mark.parametrize("n_labels", [2, 9, 20, 30, 60])
+def test_later_visits_of_a_sequence_make_the_steps_of_first_visits(n_labels, has_values):
+    """To the bit, however the rows that its tokens share are noted: a resumed run has noted nothing."""
+    solver, runs = ConditionalLikelihood(0.01, random_state=0), []
+    for is_anew in (False, True):
+        run = solver.start(noted_problem(40, n_labels, has_values=has_values))
+        for _ in range(4):
+            advance(run)
+            if is_anew:  # another problem has noted nothing
+                state, run = run.get_state(), solver.start(noted_problem(40, n_labels, has_values=has_values))
+                run.set_state(state)
+        runs.append(run)
+    np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
+    assert runs[0].state.dual == runs[1].state.dual and runs[0].weights.any()
