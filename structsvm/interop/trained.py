@@ -154,7 +154,7 @@ def _of_templates(encoder: FeatureEncoder, features: list[str], bigrams: list[st
     if is_of_wapiti(text):
         if kind != "wapiti":
             raise ValueError("model: CRF++ has no counterpart of Wapiti's patterns; train with CRF++'s templates")
-        return _Names(features, bigrams, read_wapiti_patterns(text))
+        return _Names(features, bigrams, [_exact(pattern) for pattern in read_wapiti_patterns(text)])
     farthest = WAPITI_BOUNDARIES if kind == "wapiti" else CRFPP_BOUNDARIES
     templates, _ = parse_templates(text)
     for template in templates:
@@ -173,6 +173,16 @@ def _of_templates(encoder: FeatureEncoder, features: list[str], bigrams: list[st
         return _Names(features, bigrams, [parse_crfpp(line) for line in lines])
     features, bigrams = ([_lower(name) for name in names] for names in encoder.names_outside("_x-", "_x+"))
     return _Names(features, bigrams, [parse_wapiti(line) for line in lines])
+
+
+def _exact(pattern: Pattern) -> Pattern:
+    """A pattern of which Wapiti takes what matches; ValueError for others."""
+    if any(command.overruns for command in pattern.commands):
+        raise ValueError(
+            f"model: of the pattern {pattern.source!r} Wapiti takes more of a string than matches, as the character of "
+            "an 'x?' may be the first of what follows; train with other patterns"
+        )
+    return pattern
 
 
 def _lower(name: str) -> str:
