@@ -34,7 +34,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 def chain_of(model: ChainModel | Trained, kind: str) -> ChainModel:
-    """The model in the form of a program, ``"wapiti"``, ``"crfpp"`` or ``"crfsuite"``.
+    """The model in the form of a program, ``"wapiti"``, ``"crfpp"`` or ``"crfsuite"``; its cost factor is 1.
 
     Raises
     ------
@@ -43,6 +43,7 @@ def chain_of(model: ChainModel | Trained, kind: str) -> ChainModel:
     """
     if not isinstance(model, ChainModel):
         return _of_labeler(_own_model(model), kind)
+    model = model.rescaled()
     if model.kind == kind:
         return model
     chain = converted(model, kind)
