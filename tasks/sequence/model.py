@@ -149,7 +149,7 @@ LEAST_SHARED = 2**24
 
 # Tokens with features that two threads label in less time than one, about four milliseconds; and those that one reads
 # while another decodes.
-LEAST_READ, PART = 4096, 1536
+LEAST_READ, PART = 4096, 3072
 
 NONE = Phrases([], [], [], SHORTEST)
 
