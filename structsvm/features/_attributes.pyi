@@ -26,5 +26,5 @@ class AttributeBuffer(TokenBuffer):
 
 def count_columns(token: object, counts: dict[str, int], names: dict[object, str]) -> None: ...
 def are_usual(
-    sequences: list[object], texts: tuple[str, ...], others: tuple[str, ...], known: set[str], most: int
+    sequences: list[list[object]], texts: tuple[str, ...], others: tuple[str, ...], known: set[str], step: int
 ) -> bool: ...

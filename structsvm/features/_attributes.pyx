@@ -562,31 +562,31 @@ def count_columns(token, dict counts, dict names):
             add_one(counts, name)
 
 
-def are_usual(list sequences, tuple texts, tuple others, known, Py_ssize_t most):
+def are_usual(list sequences, tuple texts, tuple others, known, Py_ssize_t step):
     """Whether tokens are dicts that all have the usual columns, and the first has no column of texts but known ones.
 
     Parameters
     ----------
-    sequences : list
+    sequences : list of list
     texts, others : tuples of str
         Keys that are usual: of texts, without their colons, and of all else.
     known : set of str
         Keys of the texts that training had.
-    most : int
-        Tokens from which on nothing is looked at.
+    step : int
+        From one token that is looked at to the next, through all sequences.
 
     Returns
     -------
     bool
         False also for tokens that this does not understand.
     """
-    cdef Py_ssize_t n = 0
+    cdef Py_ssize_t t = 0, n = 0
     cdef PyObject *value
+    cdef list sequence
     for sequence in sequences:
-        if type(sequence) is not list:
-            return False
-        for token in <list>sequence:
-            if type(token) is not dict or n == most or not has_plain_keys(token):
+        while t < PyList_GET_SIZE(sequence):
+            token = sequence[t]
+            if type(token) is not dict or not has_plain_keys(token):
                 return False
             for key in texts:
                 value = PyDict_GetItemWithError(token, key)
@@ -599,6 +599,8 @@ def are_usual(list sequences, tuple texts, tuple others, known, Py_ssize_t most)
             if n == 0 and has_strange(token, known):
                 return False
             n += 1
+            t += step
+        t -= PyList_GET_SIZE(sequence)
     return True
 
 

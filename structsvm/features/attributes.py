@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +16,10 @@ from structsvm.features.tokens import Tokens
 from structsvm.stored_values import INTEGERS, Array, checked_arrays, least
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from structsvm.arrays import AnyArray
-
-    # Calls a function with the bounds of parts of 0 .. n, side by side, and returns the results.
-    Spread: TypeAlias = Callable[[Callable[[int, int], Tokens | Exception], int], list[Tokens | Exception]]
 
 # Names are at most so many times as long as the arrays of their parts: a forged file must not unfold to more.
 MOST_SHARED = 64
-
-# Tokens that one thread has encoded, about five milliseconds, when two have gained more than their start takes.
-LEAST_SPREAD = 8192
 
 
 class AttributeVocabulary:
@@ -90,29 +82,15 @@ class AttributeVocabulary:
         """The vocabulary of some features alone, renumbered."""
         return AttributeVocabulary(list(compress(self._names, kept.tolist())))
 
-    def transform(self, sequences: Iterable[Any], spread: Spread | None = None) -> Tokens:
-        """Encode sequences; unknown features are dropped.
+    def transform(self, sequences: Iterable[Any], first: int = 0) -> Tokens:
+        """Encode sequences; unknown features are dropped. Messages number sequences from `first` on.
 
-        With `spread`, parts of a list are encoded side by side: one thread walks through its tokens while others look
-        up the names of theirs.
+        Threads may encode parts of a list side by side: one walks through its tokens while others look up the names of
+        theirs.
         """
-        known = self.known
-
-        def encoded(sequences: Iterable[Any], first: int = 0) -> Tokens:
-            buffer = AttributeBuffer(known, first=first)
-            _gather(buffer, sequences, first)
-            return Tokens(*buffer.finish(), len(self))
-
-        if spread is None or not isinstance(sequences, list) or _n_tokens(sequences) < LEAST_SPREAD:
-            return encoded(sequences)
-
-        def part(first: int, last: int) -> Tokens | Exception:
-            try:
-                return encoded(sequences[first:last], first)
-            except Exception as error:  # noqa: BLE001 - raised below, unless an earlier part has one
-                return error
-
-        return Tokens.joined(list(map(_encoded, spread(part, len(sequences)))))
+        buffer = AttributeBuffer(self.known, first=first)
+        _gather(buffer, sequences, first)
+        return Tokens(*buffer.finish(), len(self))
 
     def to_arrays(self) -> dict[str, AnyArray]:
         """Named arrays, for model files: names, or their beginnings and ends, which many of them share."""
@@ -167,18 +145,6 @@ def hash_attributes(sequences: Iterable[Any], bits: int) -> tuple[Tokens, NDArra
     buffer = AttributeBuffer({}, hash_bits=bits)
     _gather(buffer, sequences)
     return Tokens(*buffer.finish(), 2**bits), np.array(sorted(buffer.numbers), dtype=np.intp)
-
-
-def _encoded(part: Tokens | Exception) -> Tokens:
-    """The tokens of a part; its error is raised."""
-    if isinstance(part, Exception):
-        raise part
-    return part
-
-
-def _n_tokens(sequences: list[Any]) -> int:
-    """The tokens of sequences that are lists."""
-    return sum(len(sequence) for sequence in sequences if type(sequence) is list)
 
 
 def _gather(buffer: AttributeBuffer, sequences: Iterable[Any], first: int = 0) -> None:

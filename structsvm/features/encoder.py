@@ -40,7 +40,6 @@ from structsvm.stored_values import Array, Count, Group, Names, OneOf, Record, S
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray, Integers
-    from structsvm.features.attributes import Spread
 
 __all__ = ["FeatureEncoder"]
 
@@ -234,10 +233,8 @@ class FeatureEncoder:
         self.__dict__.update(fresh.__dict__)
         return self
 
-    def transform(self, X: Any, lengths: Any = None, spread: Spread | None = None) -> Tokens:
+    def transform(self, X: Any, lengths: Any = None) -> Tokens:
         """Encode data of the kind that it was fitted on; unknown features are dropped, and sequences may be empty.
-
-        `spread` is that of `AttributeVocabulary.transform`.
 
         Raises
         ------
@@ -249,7 +246,21 @@ class FeatureEncoder:
             if self.hash_bits is not None:
                 return self.fit_transform(X, lengths)
             raise ValueError("this FeatureEncoder is not fitted yet; call fit_transform first")
-        return self._encode(X, lengths, False, spread)
+        return self._encode(X, lengths, False)
+
+    def reader(self, X: Any) -> Callable[[int, int], Tokens] | None:
+        """A function that encodes the sequences a .. b of a list, in any thread; None for other data than features.
+
+        Raises
+        ------
+        ValueError
+            As `transform`, for columns that all tokens had in training.
+        """
+        if self.kind != "attributes" or self.hash_bits is not None or not _begins_with_features(X):
+            return None
+        self._look_at(X, False)
+        vocabulary = cast(AttributeVocabulary, self._vocabulary)
+        return lambda a, b: self._conjoin(vocabulary.transform(X[a:b], a))
 
     @property
     def kinds(self) -> str:
@@ -496,12 +507,12 @@ class FeatureEncoder:
 
     # ------------------------------------------------------------------- dispatch
 
-    def _encode(self, X: Any, lengths: Any, fit: bool, spread: Spread | None = None) -> Tokens:
+    def _encode(self, X: Any, lengths: Any, fit: bool) -> Tokens:
         if isinstance(X, Columns):
             return self._encode_columns(X, fit)
-        if self.kind == "attributes" and not fit and lengths is None and _begins_with_dicts(X):
+        if self.kind == "attributes" and not fit and lengths is None and _begins_with_features(X):
             self._look_at(X, fit)
-            return self._encode_attributes(X, fit, spread)
+            return self._encode_attributes(X, fit)
         if type(X) is not list:
             X = _sequences_of(X, has_lengths=lengths is not None)
         if lengths is not None:
@@ -560,7 +571,7 @@ class FeatureEncoder:
         tokens = encode_rows(sequences, None if fit else self.n_features)
         return self._conjoin(tokens, [str(j) for j in range(tokens.n_features)] if fit and self.bigrams else None)
 
-    def _encode_attributes(self, sequences: Iterable[Any], fit: bool, spread: Spread | None = None) -> Tokens:
+    def _encode_attributes(self, sequences: Iterable[Any], fit: bool) -> Tokens:
         self._become("attributes", fit)
         if self.hash_bits is not None:
             tokens, numbers = hash_attributes(sequences, self.hash_bits)
@@ -569,7 +580,7 @@ class FeatureEncoder:
         if fit:
             self._vocabulary, tokens, self.numbers = AttributeVocabulary.fit(sequences, self.min_count)
             return self._conjoin(tokens, self._vocabulary.names if self.bigrams else None)
-        return self._conjoin(cast(AttributeVocabulary, self._vocabulary).transform(sequences, spread))
+        return self._conjoin(cast(AttributeVocabulary, self._vocabulary).transform(sequences))
 
     def _conjoin(self, tokens: Tokens, names: list[str] | None = None) -> Tokens:
         """The tokens with the attributes that `bigrams` names; these are chosen from `names`, if given."""
@@ -742,9 +753,12 @@ def _sequences_of(X: Any, *, has_lengths: bool) -> Any:
     return X
 
 
-def _begins_with_dicts(X: Any) -> bool:
-    """Whether X is a list of lists, whose first token is a dict."""
-    return type(X) is list and bool(X) and type(X[0]) is list and bool(X[0]) and type(X[0][0]) is dict
+def _begins_with_features(X: Any) -> bool:
+    """Whether X is a list of lists, whose first token is a dict, or a list of names."""
+    if not (type(X) is list and X and type(X[0]) is list and X[0]):
+        return False
+    token = X[0][0]
+    return type(token) is dict or (type(token) is list and bool(token) and type(token[0]) is str)
 
 
 def _is_of_words(sequence: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
@@ -146,19 +146,31 @@ class ChainModel:
     @cached_property
     def tagger(self) -> Tagger:
         """The chain that predicts; weights of pairs that every token has are its transitions."""
-        factor, (transitions, pairs) = self.cost_factor, self.apart()
-        own = (None, None, None) if pairs is None else pairs.scaled(factor)
+        model = self.rescaled()
+        transitions, pairs = model.apart()
+        own = (None, None, None) if pairs is None else pairs
         return Tagger(
             self.labels,
             {name: row for row, name in enumerate(self.attributes)},
-            *self.states.scaled(factor),
-            factor * transitions,
-            start=None if self.start is None else factor * self.start,
-            end=None if self.end is None else factor * self.end,
+            *model.states,
+            transitions,
+            start=model.start,
+            end=model.end,
             pair_starts=own[0],
             pair_targets=own[1],
             pair_weights=own[2],
         )
+
+    def rescaled(self) -> Self:
+        """The same scores with a cost factor of 1, by which weights are multiplied."""
+        factor = self.cost_factor
+        if factor == 1.0:
+            return self
+        transitions, start, end = (
+            None if own is None else factor * own for own in (self.transitions, self.start, self.end)
+        )
+        states, pairs = self.states.scaled(factor), self.pairs and self.pairs.scaled(factor)
+        return replace(self, states=states, pairs=pairs, transitions=transitions, start=start, end=end, cost_factor=1.0)
 
     def apart(self, everywhere: Sequence[str] | None = None) -> tuple[NDArray[np.float64], Weights | None]:
         """Transitions, with the weights of pairs of the attributes that each token has, and other weights of pairs.

@@ -98,11 +98,14 @@ def _translated(pattern: Pattern, kind: str) -> Iterator[Pattern]:
             raise ValueError(
                 f"model: {pattern.source!r} reads further than {WAPITI_BOUNDARIES} tokens: there Wapiti has one name"
             )
+    source = pattern.literals[0].decode("utf-8", "surrogateescape")
+    for command, literal in zip(pattern.commands, pattern.literals[1:], strict=True):
+        source += f"%x[{command.offset},{command.column}]{literal.decode('utf-8', 'surrogateescape')}"
     if kind == "wapiti":
-        yield parse_wapiti(pattern.source)
+        yield parse_wapiti(source)
     else:
-        for letter in "UB" if pattern.source[0] == "*" else pattern.source[0]:
-            yield parse_crfpp(_upper(letter, pattern.source))
+        for letter in "UB" if source[0] == "*" else source[0]:
+            yield parse_crfpp(_upper(letter, source))
 
 
 class _Renaming:

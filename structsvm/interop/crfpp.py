@@ -170,9 +170,7 @@ def write_crfpp(model: ChainModel | Trained, path: str | os.PathLike[str]) -> No
     [['D', 'N']]
     """
     chain = chain_of(model, "crfpp")
-    broken = next((text for text in [*chain.labels, *chain.attributes] if "\n" in text or not text.strip()), None)
-    if broken is not None:
-        raise ValueError(f"model: {broken!r:.60} cannot stand on a line of CRF++'s text")
+    _check_lines(chain)
     K, pairs = len(chain.labels), chain.pairs
     sizes = np.array([K if name.startswith("U") else K * K for name in chain.attributes], dtype=np.int64)
     ends = np.cumsum(sizes)
@@ -198,6 +196,17 @@ def write_crfpp(model: ChainModel | Trained, path: str | os.PathLike[str]) -> No
         for number, section in enumerate(sections):
             file.write(b"\n" * (number > 0))
             file.writelines(line + b"\n" for line in section)
+
+
+def _check_lines(chain: ChainModel) -> None:
+    """Raise ValueError for what a line of the text cannot have, as CRF++ reads it: an observation ends at a blank."""
+    for texts, parted in ((chain.labels, r"[\n\0]|\A\s*\Z"), (chain.attributes, r"[ \t\n\0]|\A\s*\Z")):
+        broken = next((text for text in texts if re.search(parted, text)), None)
+        if broken is not None:
+            raise ValueError(
+                f"model: {broken!r:.60} cannot stand on a line of CRF++'s text; train on columns and templates without "
+                "blanks, which part columns there"
+            )
 
 
 def _bytes(text: str) -> bytes:

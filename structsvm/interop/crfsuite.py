@@ -247,11 +247,11 @@ def with_ends(model: ChainModel, first: str, last: str) -> ChainModel:
 
 def to_bytes(model: ChainModel) -> bytes:
     """The file of a model without weights of ends and of attributes with pairs; attributes without weights go."""
-    labels, states = _encoded(model.labels, "label"), model.states.scaled(model.cost_factor)
+    labels, states = _encoded(model.labels, "label"), model.states
     sizes = np.diff(states.starts)
     kept = np.flatnonzero(sizes)
     attributes = _encoded([model.attributes[k] for k in kept.tolist()], "attribute")
-    between = np.zeros((len(labels),) * 2) if model.transitions is None else model.transitions * model.cost_factor
+    between = np.zeros((len(labels),) * 2) if model.transitions is None else model.transitions
     before, after = np.nonzero(between)
     features = np.zeros(len(states.targets) + len(before), dtype=_FEATURE)
     own, others = features[: len(states.targets)], features[len(states.targets) :]

@@ -32,7 +32,7 @@ def own_model(chain: ChainModel) -> SequenceModel:
             f"model: features of templates are not taken over from {PROGRAMS[chain.kind]}: train again with the same "
             "file as templates="
         )
-    chain = chain if chain.kind == "crfsuite" else converted(chain, "crfsuite")
+    chain = (chain if chain.kind == "crfsuite" else converted(chain, "crfsuite")).rescaled()
     order = sorted(range(len(chain.labels)), key=chain.labels.__getitem__)
     labels, n, K = [chain.labels[k] for k in order], len(chain.attributes), len(order)
     place = np.argsort(order)
@@ -45,6 +45,6 @@ def own_model(chain: ChainModel) -> SequenceModel:
         if weights is not None:
             first = n + (k > 0) * (K + k - 1)
             rows[first : first + (1 if k else K), :K] = weights[np.ix_(order, order)] if k == 0 else weights[order]
-    model = SequenceModel(encoder, labels, oracle, weights=(chain.cost_factor * rows).astype(np.float32).ravel())
+    model = SequenceModel(encoder, labels, oracle, weights=rows.astype(np.float32).ravel())
     model.params = {"loss": "log", "templates": None, "features": TokenFeatures(end=oracle.end)}
     return model

@@ -34,7 +34,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 def chain_of(model: ChainModel | Trained, kind: str) -> ChainModel:
-    """The model in the form of a program, ``"wapiti"``, ``"crfpp"`` or ``"crfsuite"``.
+    """The model in the form of a program, ``"wapiti"``, ``"crfpp"`` or ``"crfsuite"``; its cost factor is 1.
 
     Raises
     ------
@@ -43,6 +43,7 @@ def chain_of(model: ChainModel | Trained, kind: str) -> ChainModel:
     """
     if not isinstance(model, ChainModel):
         return _of_labeler(_own_model(model), kind)
+    model = model.rescaled()
     if model.kind == kind:
         return model
     chain = converted(model, kind)
@@ -154,7 +155,7 @@ def _of_templates(encoder: FeatureEncoder, features: list[str], bigrams: list[st
     if is_of_wapiti(text):
         if kind != "wapiti":
             raise ValueError("model: CRF++ has no counterpart of Wapiti's patterns; train with CRF++'s templates")
-        return _Names(features, bigrams, read_wapiti_patterns(text))
+        return _Names(features, bigrams, [_exact(pattern) for pattern in read_wapiti_patterns(text)])
     farthest = WAPITI_BOUNDARIES if kind == "wapiti" else CRFPP_BOUNDARIES
     templates, _ = parse_templates(text)
     for template in templates:
@@ -173,6 +174,16 @@ def _of_templates(encoder: FeatureEncoder, features: list[str], bigrams: list[st
         return _Names(features, bigrams, [parse_crfpp(line) for line in lines])
     features, bigrams = ([_lower(name) for name in names] for names in encoder.names_outside("_x-", "_x+"))
     return _Names(features, bigrams, [parse_wapiti(line) for line in lines])
+
+
+def _exact(pattern: Pattern) -> Pattern:
+    """A pattern of which Wapiti takes what matches; ValueError for others."""
+    if any(command.overruns for command in pattern.commands):
+        raise ValueError(
+            f"model: of the pattern {pattern.source!r} Wapiti takes more of a string than matches, as the character of "
+            "an 'x?' may be the first of what follows; train with other patterns"
+        )
+    return pattern
 
 
 def _lower(name: str) -> str:

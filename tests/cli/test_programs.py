@@ -6,6 +6,7 @@ import pytest
 from command_line import run
 
 import structsvm
+from structsvm.cli.sequence.programs import tokens_of
 from structsvm.features.tables.attribute_files import read_attributes
 from structsvm.interop import read_wapiti
 from structsvm.interop.kinds import KINDS, kind_by_content, kind_by_name, read_chain
@@ -103,6 +104,12 @@ def test_a_wapiti_model_without_patterns(models):
     out, _ = run(models, "predict", "attributes.wapiti", "observations")
     assert out == "B\nI\nO\n\n"
     assert json.loads(run(models, "evaluate", "attributes.wapiti", "observations", "--json")[0])["accuracy"] == 1.0
+
+
+def test_observations_are_parted_by_blanks_of_ascii_alone(models, tmp_path):
+    (tmp_path / "observations").write_text("b uw=10\u00a0000\t\u2003x  B\r\n", encoding="utf-8", newline="")
+    X, y = tokens_of(read_wapiti(models / "attributes.wapiti"), str(tmp_path / "observations"))
+    assert (X, y) == ([[["b", "uw=10\u00a0000", "\u2003x", "B"]]], [["B"]])
 
 
 @pytest.mark.filterwarnings("ignore:column 1 has tags of chunks alone:structsvm.AdviceWarning")  # read as columns

@@ -13,6 +13,7 @@ from hypothesis import given
 
 from structsvm.features._attributes import AttributeBuffer, KnownNames
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.tokens import Tokens
 
 
 @given(python_sequences, python_sequences)
@@ -305,32 +306,29 @@ def test_more_names_than_are_looked_up_together():
     assert all(indices[a:b].tolist() == list(range(b - a)) for a, b in itertools.pairwise(indptr.tolist()))
 
 
-def test_parts_that_are_encoded_side_by_side():
-    X = [[{"w": f"w{k % 7}", "n": float(k % 3), "bag": {"x", f"y{k}"}}, [f"w:w{k % 5}", "é"]] for k in range(100)]
-    vocabulary = FeatureEncoder().fit(X)._vocabulary
+def test_parts_are_encoded_as_the_whole():
+    X = [[{"w": f"w{k % 7}", "n": float(k % 3), "bag": {"x", f"y{k}"}}, {f"w:w{k % 5}": 1, "é": 2}] for k in range(100)]
+    encoder = FeatureEncoder().fit(X)
     X.append([])
-    asked = []
-
-    def spread(function, n):
-        asked.append(n)
-        return [function(0, 40), function(40, 40), function(40, n)]
-
-    vocabulary.transform(X, spread)
-    assert asked == []  # they are few
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("structsvm.features.attributes.LEAST_SPREAD", 200)
-        assert same(vocabulary.transform(X, spread), vocabulary.transform(X))
-        vocabulary.transform(iter(X), spread)
-        assert asked == [101]
+    read = encoder.reader(X)
+    whole = Tokens.joined([read(0, 40), read(40, 40), read(40, 101)])
+    assert same(whole, encoder.transform(X))
+    X[60] = [{"a": 1}, {3: 1}]
+    for first in (0, 60):
         with pytest.raises(TypeError, match="sequence 60, token 1: names of features must be strings"):
-            vocabulary.transform([*X[:60], [["a"], [3]], *X[60:]], spread)
+            read(first, 101)
 
-        def backwards(function, n):
-            return [function(50, n), function(0, 50)][::-1]
 
-        assert same(vocabulary.transform(X, backwards), vocabulary.transform(X))
-        with pytest.raises(TypeError, match="sequence 20, token 0: names of features must be strings"):
-            vocabulary.transform([*X[:20], [[3]], *X[20:50], [[4]], *X[50:]], backwards)
+def test_other_data_are_read_as_a_whole():
+    dicts, lists = [[{"w": "a"}], [{"w": "b"}]], [[["w:a"]], [["w:b"]]]
+    encoder = FeatureEncoder().fit(dicts)
+    assert encoder.reader(dicts) is not None and encoder.reader(lists) is not None
+    for X in (iter(dicts), tuple(dicts), [], [[], *dicts], [["w:a"]], [[[]]], [[[3.0]]], [[("w:a",)]]):
+        assert encoder.reader(X) is None
+    for other, X in ((FeatureEncoder(hash_bits=5), dicts), (FeatureEncoder("attributes"), [["a", "b"]])):
+        assert other.fit(X).reader(dicts) is None
+    with pytest.raises(ValueError, match="training had 'w:', and X has 'v:'"):
+        FeatureEncoder().fit([[{"w": str(k)}] for k in range(60)]).reader([[{"v": "a"}]] * 60)
 
 
 def test_threads_that_run_at_the_same_time_share_no_beginnings(monkeypatch):

@@ -53,6 +53,33 @@ def test_regex(regex, string, match):
 
 
 @pytest.mark.parametrize(
+    ("line", "string", "observation"),
+    [
+        (r'u:%m[0,0,"\d?\d\d"]/z', b"12", b"u:12"),
+        (r'u:%m[0,0,"\d?\d\d"]/z', b"12x", b"u:12x"),
+        (r'u:%m[0,0,"\d?\d\d"]/z', b"123", b"u:123/z"),
+        (r'u:%m[0,0,"\d?\d\d"]/z', b"x", b"u:/z"),
+        (r'u:%M[0,0,"^a?ab"]z', b"abC", b"u:abcz"),
+        (r'u:%m[-1,0,"_?_"]/z', b"a", b"u:_x/z"),
+        (r'u:%m[0,0,"\l?b*\d"]/z', b"bbb1yy", b"u:bbb1/z"),
+        (r'u:%m[0,0,"a?b?ac"]/z', b"acde", b"u:acd/z"),
+        (r'u:%m[0,0,"a?b*ac$"]/z', b"aac", b"u:aac/z"),
+        (r'u:%m[0,0,"a?ab*$"]/z', b"xab", b"u:ab"),
+        (r'u:%t[0,0,"\d?\d\d"]/z', b"12", b"u:true/z"),
+    ],
+)
+def test_wapiti_takes_more_than_matches(line, string, observation):
+    """Observations are those of the program's model files."""
+    assert parse_wapiti(line).apply([[string]]) == [observation]
+
+
+@pytest.mark.parametrize("regex", [r"^.?.?.?", r".?.?$", r"\.?\d", r"\d\d?/", r"a*ab", r"\d?a?$", r"\d?\l*$"])
+def test_wapiti_takes_what_matches_where_nothing_is_tried_twice(regex):
+    (command,) = parse_wapiti(f'u:%m[0,0,"{regex}"]').commands
+    assert not command.overruns
+
+
+@pytest.mark.parametrize(
     "line",
     [
         *("x:%x[0,0]", "u:%y[0,0]", "u:%x[0]", "u:%x[0,-1]", "u:%", 'u:%x[0,0,"a"]', "u:%t[0,0]", 'u:%t[0,0,"a]'),
@@ -65,8 +92,8 @@ def test_unknown_forms_are_refused(line):
 
 
 def test_files():
-    patterns = read_wapiti_patterns("# head\nU:%x[0,0] # word\n\n  \n*\n", "p")
-    assert [pattern.source for pattern in patterns] == ["u:%x[0,0]", "*"]
+    patterns = read_wapiti_patterns("# head\nU:%x[0,0] # word\n\n  \nu\xa0\n*\n", "p")
+    assert [pattern.source for pattern in patterns] == ["u:%x[0,0]", "u\xa0", "*"]
     with pytest.raises(PatternError, match="p:2: "):
         read_wapiti_patterns("u\n u:%x[0,0]", "p")
 

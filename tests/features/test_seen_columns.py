@@ -15,7 +15,8 @@ import structsvm
 from structsvm import AdviceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences, make_treebank
 from structsvm.features._attributes import count_columns
-from structsvm.features.inputs.seen_columns import SeenColumns
+from structsvm.features.inputs import seen_columns
+from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import ArcFeatures, DependencyParser, GrammarParser, GraphLabeler, SequenceLabeler, TokenFeatures
@@ -175,6 +176,27 @@ def test_batches_are_checked(made, tmp_path):
         of_trees(TREES).partial_fit(WORDS_ONLY, [tree.arcs for tree in TREES])
     with pytest.raises(ValueError, match="missing: 'tag:'"):
         of_graphs(as_dict).partial_fit(paths(each(lambda w, t: {"w": w})), LABELS)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_same_tokens_are_looked_at_and_counted(seed, monkeypatch):
+    """Tokens are as usual if those that are counted have all columns, whatever the others have."""
+    monkeypatch.setattr(seen_columns, "SAMPLED", 7)
+    rng = np.random.default_rng(seed)
+    tokens = [{"w": "a", "n": 1} if rng.random() < 0.95 else {"w": "a"} for _ in range(rng.integers(1, 40))]
+    X = [part.tolist() for part in np.split(np.array(tokens), np.sort(rng.integers(0, len(tokens) + 1, 5)))]
+    counts, n = sampled_names(X)
+    assert 0 < n <= 7
+    assert SeenColumns.named({"w:": 9, "n": 9}, 9).are_as_usual(X) == (counts["w:"] == counts.get("n", 0) == n)
+
+
+def test_many_tokens_with_the_usual_columns_are_not_counted(monkeypatch):
+    model, X = of_sequences(as_dict), each(as_dict) * 10
+    assert sum(map(len, X)) > 2 * seen_columns.SAMPLED
+    monkeypatch.setattr("structsvm.features.encoder.sampled_names", None)
+    model.predict(X)
+    with pytest.raises(TypeError):  # counted
+        model.predict([[{"w": "a"}], *X])
 
 
 def test_a_zero_is_no_missing_number(made, tmp_path):

@@ -49,6 +49,16 @@ def test_templates_and_patterns(data, tmp_path, templates, ours, its):
     alike(one, ours[0](tmp_path / "back"), data[2])
 
 
+def test_numbers_of_templates_may_begin_with_zeros(data, tmp_path):
+    """As CRF++ reads them; Wapiti takes those for octal."""
+    write_crfpp(trained(data, TEMPLATES), tmp_path / "one")
+    one = read_crfpp((tmp_path / "one").read_bytes().replace(b"U00:%x[-2,0]", b"U00:%x[-02,00]"))
+    write_wapiti(one, tmp_path / "other")
+    other = read_wapiti(tmp_path / "other")
+    assert other.patterns[0].source == "u00:%x[-2,0]/%x[-1,1]"
+    alike(one, other, data[2])
+
+
 def test_observations_as_attributes(data, tmp_path):
     write_wapiti(trained(data, "u:w=%x[0,0]\nu:%x[-1,1]\nb\n"), tmp_path / "one")
     one = read_wapiti(tmp_path / "one")

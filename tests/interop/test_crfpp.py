@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from crfpp_files import KEYS, TEXT, binary, double_array
 
-from structsvm.interop import ModelFileError, read_crfpp, write_crfpp
+from structsvm.interop import ModelFileError, read_crfpp, read_wapiti, write_crfpp, write_wapiti
 
 SEQUENCE = [["a"], ["b"], ["c"]]
 
@@ -108,6 +108,24 @@ def test_mutated_files_are_read_or_refused_by_name(tmp_path, data):
             with contextlib.suppress(ValueError):  # more columns than the sequence has
                 assert len(model.predict([SEQUENCE])[0]) == 3
     assert refused
+
+
+def test_a_cost_factor_is_in_the_weights_that_are_written(tmp_path):
+    """The program uses no factor of the file."""
+    model = read(tmp_path, TEXT, cost_factor=2.5)
+    write_crfpp(model, tmp_path / "c")
+    write_wapiti(model, tmp_path / "w")
+    for written in (read_crfpp(tmp_path / "c"), read_wapiti(tmp_path / "w")):
+        for path in itertools.product("AB", repeat=3):
+            assert written.score(SEQUENCE, path) == pytest.approx(model.score(SEQUENCE, path))
+
+
+def test_observations_with_a_blank_are_not_written(tmp_path):
+    """CRF++ would take "U0:New York" for "U0:New"."""
+    text = TEXT.replace(b"U0:a", b"U0:a b")
+    with pytest.raises(ValueError, match=r"'U0:a b' cannot stand on a line of CRF\+\+'s text"):
+        write_crfpp(read(tmp_path, text), tmp_path / "w")
+    assert not (tmp_path / "w").exists()
 
 
 @pytest.mark.parametrize("factor", [0, -1.0, float("nan"), float("inf")])

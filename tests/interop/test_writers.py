@@ -146,6 +146,8 @@ def test_what_is_no_trained_labeler(model, tmp_path):
         ),
         (lambda d: trained(d, "U:%lower[0,0]\nB"), write_crfpp, r"CRF\+\+ has no counterpart of the template"),
         (lambda d: trained(d, PATTERNS), write_crfpp, "Wapiti's patterns"),
+        (lambda d: trained(d, 'u:%m[0,0,"\\l?\\l"]\nb'), write_wapiti, "Wapiti takes more of a string than matches"),
+        (lambda d: trained(d, "U 1:%x[0,0]\nB"), write_crfpp, r"'U 1:.*' cannot stand on a line of CRF\+\+'s text"),
         (lambda d: trained(d, "U:%x[-5,0]\nB"), write_wapiti, "further than 4 tokens"),
         (lambda d: trained(d, "crf++", segments=True), write_wapiti, "whole segments"),
         (lambda d: trained(d, "crf++", order=2), write_wapiti, "three labels"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ from structsvm.interop.chain_model import PROGRAMS, ChainModel
 from structsvm.interop.kinds import read_chain
 from structsvm.metrics import scheme_of
 from structsvm.parameters import printable
+
+# Fields of a line of Wapiti's, which ASCII's blanks alone part.
+FIELDS = re.compile(r"[^ \t\r\v\f]+")
 
 
 def predict(model: ChainModel, path: str, wanted: Wanted) -> Iterator[str]:
@@ -94,7 +98,7 @@ def tokens_of(model: ChainModel, path: str) -> tuple[Any, list[list[str]]]:
         return read_input(path)
     text, name = load_text(out.source(path), ColumnFileError)
     blocks: list[list[list[str]]] = [[]]
-    for fields in map(str.split, text.split("\n")):
+    for fields in map(FIELDS.findall, text.split("\n")):
         if fields:
             blocks[-1].append(fields)
         elif blocks[-1]:

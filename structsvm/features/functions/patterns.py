@@ -12,11 +12,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from structsvm.features.functions.expressions import END, Expression
+
 __all__ = ["compile_regex", "parse_crfpp", "parse_wapiti", "read_wapiti_patterns"]
 
 FARTHEST = 1_000_000
 WAPITI_BOUNDARIES = 4
 CRFPP_BOUNDARIES = 8
+
+# Behind a line; other blanks belong to it.
+BLANKS = " \t\r\v\f"
 
 Columns = Sequence[Sequence[bytes]]
 
@@ -37,7 +42,7 @@ class Command:
     column: int
     folds: bool = False
     absolute: bool = False
-    regex: re.Pattern[bytes] | None = None
+    regex: Expression | None = None
     source: str = ""
 
     @property
@@ -55,12 +60,22 @@ class Command:
     def value(self, string: bytes) -> bytes:
         """Result of the command for one string."""
         if self.regex is not None:
-            match = self.regex.search(string)
+            match = self.regex.compiled.search(string)
             if self.kind == "t":
                 string = b"false" if match is None else b"true"
             else:
                 string = b"" if match is None else match[0]
         return string.lower() if self.folds else string
+
+    @property
+    def overruns(self) -> bool:
+        """Whether Wapiti's result may be longer than the match: see `Expression.overruns`."""
+        return self.kind == "m" and self.regex is not None and self.regex.overruns
+
+    def taken(self, string: bytes) -> bytes:
+        """Result of the command in Wapiti, where it overruns, with a zero byte where its observation ends."""
+        found = (self.regex and self.regex.taken(string)) or b""
+        return found.lower() if self.folds else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +98,11 @@ class Pattern:
         parts: list[list[bytes]] = [[self.literals[0]] * n]
         for command, literal in zip(self.commands, self.literals[1:], strict=True):
             places = [command.place(t, n) for t in range(n)]
+            value = command.taken if command.overruns else command.value
             parts.append(
-                [
-                    command.value(tokens[at][command.column] if 0 <= at < n else self.boundary(at, n)) + literal
-                    for at in places
-                ]
+                [value(tokens[at][command.column] if 0 <= at < n else self.boundary(at, n)) + literal for at in places]
             )
-        return [b"".join(strings) for strings in zip(*parts, strict=True)]
-
-
-# ------------------------------------------------------------------------------ regular expressions
-
-_CLASSES = {
-    b"a": rb"A-Za-z",
-    b"d": rb"0-9",
-    b"l": rb"a-z",
-    b"p": rb"!-/:-@\[-`{-~",
-    b"s": rb"\t-\r ",
-    b"u": rb"A-Z",
-    b"w": rb"0-9A-Za-z",
-}
-_ATOM = re.compile(rb"\\(?P<escaped>.)|(?P<plain>[^\\*?])", re.DOTALL)
+        return [b"".join(strings).partition(END)[0] for strings in zip(*parts, strict=True)]
 
 
 def compile_regex(text: bytes) -> re.Pattern[bytes]:
@@ -126,34 +125,7 @@ def compile_regex(text: bytes) -> re.Pattern[bytes]:
     >>> compile_regex(rb"a+").search(b"aa") is None
     True
     """
-    start = text.startswith(b"^")
-    parts = [rb"\A" if start else b""]
-    at = int(start)
-    while at < len(text):
-        if text[at:] == b"$":
-            parts.append(rb"\Z")
-            break
-        match = _ATOM.match(text, at)
-        if match is None:
-            what = "ends with '\\'" if text[at:] == b"\\" else f"has a '{chr(text[at])}' that repeats nothing"
-            raise ValueError(f"regular expression {text.decode('utf-8', 'replace')!r} {what}: write '\\' before it")
-        parts.append(_atom(match))
-        at = match.end()
-        repeat = text[at : at + 1]
-        if repeat in (b"*", b"?") and repeat:
-            parts.append(b"*?" if repeat == b"*" else b"?")
-            at += 1
-    return re.compile(b"".join(parts), re.DOTALL)
-
-
-def _atom(match: re.Match[bytes]) -> bytes:
-    escaped, plain = match["escaped"], match["plain"]
-    if escaped is None:
-        return b"." if plain == b"." else re.escape(plain)
-    if escaped.lower() in _CLASSES:
-        complement = b"" if escaped.islower() else b"^"
-        return b"[" + complement + _CLASSES[escaped.lower()] + b"]"
-    return re.escape(escaped)
+    return Expression.parsed(text).compiled
 
 
 # ---------------------------------------------------------------------------------------- Wapiti
@@ -221,7 +193,7 @@ def _command(match: re.Match[bytes], line: str, where: str) -> Command:
         raise PatternError(f"{where}: {line!r}: offset and column must be within {FARTHEST:,}")
     try:
         source = b"" if kind == "x" else match["regex"][2:-1]
-        regex = None if kind == "x" else compile_regex(source)
+        regex = None if kind == "x" else Expression.parsed(source)
     except ValueError as error:
         raise PatternError(f"{where}: {line!r}: {error}") from None
     text = source.decode("utf-8", "surrogateescape")
@@ -242,7 +214,7 @@ def read_wapiti_patterns(text: str, name: str = "patterns") -> list[Pattern]:
 
 def wapiti_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines of a pattern file with their numbers, without comments; those with nothing left are left out."""
-    lines = (raw.split("#", 1)[0].rstrip() for raw in text.split("\n"))
+    lines = (raw.split("#", 1)[0].rstrip(BLANKS) for raw in text.split("\n"))
     return ((number, line) for number, line in enumerate(lines, 1) if line)
 
 

@@ -161,12 +161,12 @@ class SeenColumns:
             warn(f"X has {_listed(more)}, which training had not: left out", AdviceWarning)
 
     def are_as_usual(self, sequences: object) -> bool:
-        """Whether some few tokens are dicts with all usual columns, and no others: `check_names` has nothing to say."""
-        return (
-            type(sequences) is list
-            and not self._has_values
-            and are_usual(sequences, self._texts, self._others, self._known, SAMPLED)
-        )
+        """Whether the tokens that are looked at are dicts with all usual columns, and no others: `check_names` has
+        nothing to say of them.
+        """
+        if self._has_values or type(sequences) is not list or not {list}.issuperset(map(type, sequences)):
+            return False
+        return are_usual(sequences, self._texts, self._others, self._known, _step(sequences))
 
     def _warn_of_few(self, name: str, counts: Mapping[Any, int], n_tokens: int) -> None:
         """Warn of a column that far fewer tokens have than in training."""
@@ -226,12 +226,17 @@ def _listed(names: list[str]) -> str:
 SAMPLED = 1000  # tokens that are looked at
 
 
+def _step(sequences: Any) -> int:
+    """The step from one token that is looked at to the next."""
+    return -(-max(sum(map(len, sequences)), 1) // SAMPLED)
+
+
 def sampled_names(sequences: Any) -> tuple[dict[str, int], int]:
     """Return ``(counts, n)``: how many of n tokens of sequences have each column; n is 0 where they are read once."""
     counts, names, n = dict[str, int](), dict[object, str](), 0
     if not isinstance(sequences, (list, tuple)) or not all(isinstance(one, (list, tuple)) for one in sequences):
         return counts, n
-    step = -(-max(sum(map(len, sequences)), 1) // SAMPLED)
+    step = _step(sequences)
     k = 0
     for sequence in sequences:
         for t in range(-k % step, len(sequence), step):

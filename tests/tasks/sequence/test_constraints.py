@@ -292,10 +292,13 @@ def runs_of_eight(n):
 OF_EIGHT = at_most_once(*[f"L{k}" for k in range(8)])
 
 
-def test_one_warning_however_many_threads(monkeypatch):
+@pytest.mark.parametrize("threads_read", [False, True])
+def test_one_warning_however_many_threads(threads_read, monkeypatch):
     """With the numbers of all sequences; and none before an error."""
     monkeypatch.setattr(automaton, "MOST_STATES", 64)
     monkeypatch.setattr(sequence_model, "LEAST_SHARED", 0)
+    if threads_read:
+        monkeypatch.setattr(sequence_model, "LEAST_READ", 0)
     X, _ = runs_of_eight(24)
     model = SequenceLabeler(C=1.0, random_state=0).fit(
         [[word] for x in X for word in x], [[f"L{w[0][1]}"] for x in X for w in x]

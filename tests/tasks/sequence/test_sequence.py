@@ -16,7 +16,6 @@ import scipy.sparse as sp
 import structsvm
 from structsvm import AdviceWarning, LaRank, PassiveAggressive, Perceptron
 from structsvm.datasets import make_sequences
-from structsvm.features.attributes import LEAST_SPREAD
 from structsvm.features.columns import Columns
 from structsvm.metrics import Scheme, chunk_f1, chunk_scores, token_accuracy
 from structsvm.progress import Bar
@@ -24,7 +23,7 @@ from structsvm.solvers.run import Run
 from structsvm.tasks import SequenceLabeler, TokenFeatures
 from structsvm.tasks.common import estimator
 from structsvm.tasks.sequence.constraints import compiled
-from structsvm.tasks.sequence.model import LEAST_SHARED, SequenceModel, n_sums
+from structsvm.tasks.sequence.model import LEAST_READ, LEAST_SHARED, SequenceModel, n_sums
 
 
 def sentences(n=40, *, seed=0, n_labels=5):
@@ -816,7 +815,8 @@ def test_sixteen_threads_share_one_model(form, params, tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_n_jobs_changes_nothing(form, shared_from, monkeypatch):
     monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_SHARED", shared_from)
-    monkeypatch.setattr("structsvm.features.attributes.LEAST_SPREAD", shared_from)
+    monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_READ", shared_from)
+    monkeypatch.setattr("structsvm.tasks.sequence.model.PART", 7)
     data = FORMS[form](X_test)
     model = fitted(FORMS[form](X))
     serial = model.predict(data)
@@ -836,9 +836,30 @@ def test_threads_begin_where_there_is_work_for_them(more, n_threads, monkeypatch
     assert len(threads) == n_threads
 
 
-@pytest.mark.parametrize("least", [0, LEAST_SPREAD])
+@pytest.mark.parametrize(("more", "n_threads"), [(1, 1), (0, 2)])
+def test_threads_read_where_there_is_work_for_them(more, n_threads, monkeypatch):
+    model, threads = fitted(names(X)), set()
+    split, serial = SequenceModel.split, model.predict(names(X_test))
+    monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_READ", sum(map(len, X_test)) + more)
+    monkeypatch.setattr(SequenceModel, "split", lambda *given: threads.add(threading.get_ident()) or split(*given))
+    assert model.set_params(n_jobs=2).predict(names(X_test)) == serial
+    assert len(threads) == n_threads
+
+
+@pytest.mark.parametrize("n_unknown", [20, 30])
+def test_unknown_tokens_are_counted_in_all_parts(n_unknown, monkeypatch):
+    monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_READ", 0)
+    known, unknown = [{"w": "a"}], [{"w": "never"}]
+    model = SequenceLabeler(C=1.0, random_state=0, n_jobs=2).fit([known * 2, [{"w": "b"}]], [["A", "A"], ["B"]])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.predict([known] * (40 - n_unknown) + [unknown] * n_unknown)
+    assert [str(one.message)[:21] for one in said] == ["30 of 40 tokens have "] * (n_unknown == 30)
+
+
+@pytest.mark.parametrize("least", [0, LEAST_READ])
 def test_errors_in_threads_count_sequences_from_the_first(least, monkeypatch):
-    monkeypatch.setattr("structsvm.features.attributes.LEAST_SPREAD", least)
+    monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_READ", least)
     model = fitted(names(X), n_jobs=4)
     for wrong, error, message in (
         ([{"w": np.nan}], ValueError, "sequence 17, token 0: "),
@@ -849,6 +870,16 @@ def test_errors_in_threads_count_sequences_from_the_first(least, monkeypatch):
         broken[17] = wrong
         with pytest.raises(error, match=message):
             model.predict(broken)
+
+
+def test_sequences_without_a_labelling_have_the_users_numbers(monkeypatch):
+    monkeypatch.setattr("structsvm.tasks.sequence.model.LEAST_READ", 0)
+    pairs = [[{"w": "a"}, {"w": "b"}] for _ in range(40)]
+    model = SequenceLabeler(C=1.0, constraints="(A B)*", random_state=0, n_jobs=2).fit(pairs, [["A", "B"]] * 40)
+    for odd in ([30], [35, 30]):
+        X = [x[:1] if i in odd else x for i, x in enumerate(pairs)]
+        with pytest.raises(ValueError, match="sequence 30"):
+            model.predict(X)
 
 
 # ---- bad input ---------------------------------------------------------------------------------
