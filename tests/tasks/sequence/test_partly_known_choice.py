@@ -55,7 +55,7 @@ def held_examples(model, X, y):
 
 @pytest.mark.parametrize("hidden", [0.0, 0.5])
 def test_c_of_labels_known_in_part_is_chosen_as_of_few_sequences(hidden):
-    """However many there are: of values as good as the best the largest."""
+    """Sequences count by the share that is known of them: of values as good as the best the largest is chosen."""
     X, y = sentences(sequence_model.FEW_SEQUENCES + 10, 1, hidden=hidden)
     model, examples = prepare(SequenceLabeler(random_state=0), X, y)
     search = model.with_loss("log").search_of_loss(examples, ConditionalLikelihood())
