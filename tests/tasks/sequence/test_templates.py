@@ -160,7 +160,7 @@ def test_records_are_told_by_half_of_their_labels():
     labeler = fitted(y=half)
     choice = labeler.model_.template_choice
     assert labeler.templates_ == "records" and choice.sequences["records"] > choice.sequences["rich"]
-    assert all(0.5 < share <= 1.0 for share in choice.tokens.values())  # of those that are known
+    assert all(0.5 < share <= 1.0 for share in choice.tokens.values())
     tags = [[label if draw.random() < 0.6 else None for label in labels] for labels in TAGS]
     assert fitted(SENTENCES, tags).templates_ == "rich"
 
