@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.word_codes import shape
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Order
-from structsvm.oracles.meanings.lexicon import Copy, Lexicon, looks_in, plain
+from structsvm.oracles.meanings.lexicon import LONGEST_NAME, Copy, Lexicon, looks_in, plain
 from structsvm.oracles.meanings.search import ALL, best_first, counted, ways_within
 from structsvm.oracles.meanings.spelling import Spelling
 from structsvm.oracles.meanings.words import as_written
@@ -46,8 +46,8 @@ BEGIN, END, RARE = "\x02", "\x03", "\x04"
 MARKS = str.maketrans({BEGIN: "the begin", END: "the end", RARE: "a rare word"})
 # Kinds of items that say what fills a slot.
 FILLED = int(Kind.ROOT), int(Kind.SLOT), int(Kind.NOTHING)
-# Maximum number of words of a copied name.
-LONGEST_COPY = 3
+# Words that may be a new name: at most so many, or as many as known names have.
+USUAL_COPY = 3
 # Kinds of units, slots and attributes, whose weights are dense, and the words of names.
 MOST_FEATURES = 1 << 28
 # Kept of a search for the k best: partial derivations.
@@ -217,6 +217,8 @@ class HybridTrees(Oracle):
             kind: units.members.get(kind, [kind])[0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}
         }
         self._written = {kind: Spelling(units, kind, lexicon.readings.get(kind)) for kind in lexicon.new}
+        lengths = (spelling.n_words for spelling in self._written.values())
+        self._longest_copy = min(max([USUAL_COPY, *lengths]), LONGEST_NAME)
         self.bytes_of_forest = 1000 + 20 * len(self._inner)
         self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}
@@ -360,7 +362,7 @@ class HybridTrees(Oracle):
             if is_new[t]:
                 end = next((k for k in range(t, n) if not is_new[k]), n)
                 spans |= {(t, t + 1), (t, end), (max(t - 1, 0), end), (t, min(end + 1, n))}
-        return {span for span in spans if span[1] - span[0] <= LONGEST_COPY}
+        return {span for span in spans if span[1] - span[0] <= self._longest_copy}
 
     def _may_be_copied(self, tree: Meaning, kind: int, words: Sequence[str], unknown: Any) -> bool:
         """Whether a name is new, has `unknown` words, or is of a kind with looks and not known in another spelling."""

@@ -98,8 +98,8 @@ class Lexicon:
         }
         self.written: dict[str, list[int]] = defaultdict(list)
         for number, unit in enumerate(units.units):
-            if unit.n_slots == 0 and unit.words:
-                self.written["".join(unit.words)].append(number)
+            if unit.n_slots == 0 and (own := units.words(number)):
+                self.written["".join(own)].append(number)
         self.phrases = phrases or {}
         self.longest_phrase = max(map(len, self.phrases), default=0)
         # Phrase -> the number of its leaf, -1 for a new one; its kinds; the attributes of its words.

@@ -75,8 +75,7 @@ def read_otherwise(readings: Readings) -> set[int]:
 
 def numbers_of(units: MeaningUnits, kind: int) -> dict[int, int]:
     """From the leaves of a kind to the numbers that they are; empty unless all are."""
-    trees = {leaf: units.units[leaf].tree for leaf in units.members[kind]}
-    texts = {leaf: tree if isinstance(tree, str) else tree[-1] for leaf, tree in trees.items()}
+    texts = {leaf: units.parted(units.units[leaf].tree)[1] for leaf in units.members[kind]}
     is_plain = all(len(text) <= MOST_DIGITS and text.isdecimal() and text == str(int(text)) for text in texts.values())
     return {leaf: int(text) for leaf, text in texts.items()} if is_plain else {}
 

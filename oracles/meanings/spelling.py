@@ -9,11 +9,16 @@ from itertools import pairwise
 
 from structsvm.oracles.meanings.readings import Form, Reading, number_in
 from structsvm.oracles.meanings.words import END_MARKS
-from structsvm.structures.meaning_units import MeaningUnits, around
+from structsvm.structures.meaning_units import MeaningUnits, around, words_of
 from structsvm.structures.meanings import Meaning
 
 # No constant may have them in it, but for an apostrophe in one with quotes around it.
 OF_TERMS = frozenset("(),'\"")
+# Joins words of a name, unless there is another mark.
+JOINTS = " _"
+# Quotation marks; and how an apostrophe may be written between them.
+QUOTES = "'\""
+ESCAPED = ("\\'", "''")
 # Share of the names that begin with a capital from which on all of their kind do.
 TITLED = 0.9
 
@@ -21,9 +26,11 @@ TITLED = 0.9
 class Spelling:
     """From words to a name of a kind.
 
-    With their case, unless no name has capitals, or nearly all have and the words have none; between words stands what
-    most names of several words have there, and around a mark that is a word of its own what names with that mark have.
-    The mark that ends a question is no part of a name. A word that is read as a number is that number.
+    With their case, unless no name has capitals, or nothing else, or nearly all begin with one and the words have none;
+    between words stands what most names of several words have there, and around a mark that is a word of its own what
+    names with that mark have. The mark that ends a question is no part of a name. A word that is read as a number is
+    that number. Quotation marks are those of most names, apostrophes between them as in some; the type of the kind
+    stands beside the name.
 
     Parameters
     ----------
@@ -48,35 +55,50 @@ class Spelling:
         self.readings = readings or {}
         trees = [units.units[unit].tree for unit in units.members[kind]]
         self.wrapper = around(trees[0])
-        constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
-        names = [constant.strip("'\"") for constant in constants]
-        self.is_quoted = all(constant[0] in "'\"" for constant in constants)
+        self.before, _, self.behind = units.parted(trees[0])
+        constants = [units.parted(tree)[1] for tree in trees]
+        quotes = Counter(constant[0] for constant in constants if constant[0] in QUOTES)
+        self.is_quoted = quotes.total() == len(constants)
+        self.quote = max(QUOTES, key=lambda quote: quotes[quote])
+        self.apostrophe = next((form for form in ESCAPED if any(form in constant[1:-1] for constant in constants)), "'")
+        names = [constant.strip(QUOTES).replace(self.apostrophe, "'") for constant in constants]
         self.refused = OF_TERMS - ({"'"} if self.is_quoted else set())
-        self.joint = "_" if sum("_" in name for name in names) > sum(" " in name for name in names) else " "
+        joints = JOINTS if self.is_quoted else f"{JOINTS}-"  # a hyphen between quotes may be the name's own
+        joints = joints.removeprefix(" ") if self.before or self.behind else joints  # no quotes beside a type
+        self.joint = max(joints, key=lambda joint: sum(joint in name for name in names))
         self.tight = tight_sides(names, self.joint)
         self.numbers = {name.isdecimal() for name in names}
         self.is_folded = all(name == name.casefold() for name in names)
+        self.is_upper = not self.is_folded and all(name == name.upper() for name in names)
+        self.n_words = max(len(words_of(name)) for name in names)
         self.small = words_in_lower_case(names, self.joint)
         n_titled = sum(name[:1] != name[:1].lower() or not name[:1].isalpha() for name in names)
-        self.is_titled = not self.is_folded and n_titled >= TITLED * len(names)
+        self.is_titled = not (self.is_folded or self.is_upper) and n_titled >= TITLED * len(names)
         self.ends = "".join(mark for mark in END_MARKS if not any(name.endswith(mark) for name in names))
 
     def __call__(self, words: Sequence[str]) -> Meaning | None:
         """Return the tree of a name, None for words that make no name."""
-        stripped = [word.strip("'\"") for word in words]
+        stripped = [word.strip(QUOTES) for word in words]
         stripped[-1] = stripped[-1].rstrip(self.ends)
         if not all(self.may_stand(word) for word in stripped) or is_mark(stripped[0]) or is_mark(stripped[-1]):
             return None
         number = number_in(stripped[0], self.readings) if len(stripped) == 1 else None
         if number is not None:
-            return None if number < 0 else (*self.wrapper, str(number)) if self.wrapper else str(number)
+            return None if number < 0 else self.leaf(str(number))
         if self.is_titled and not any(map(str.isupper, "".join(stripped))):
             stripped = [word if t and word in self.small else titled(word) for t, word in enumerate(stripped)]
         text = self.joined(stripped)
         if text.isdecimal() not in self.numbers:
             return None
-        text = text.casefold() if self.is_folded else text
-        constant = f"'{text}'" if self.is_quoted or " " in text else text
+        text = text.casefold() if self.is_folded else text.upper() if self.is_upper else text
+        if self.is_quoted or " " in text:
+            own = text.replace("'", self.apostrophe)
+            text = f"{self.quote}{own}{self.quote}"
+        return self.leaf(text)
+
+    def leaf(self, name: str) -> Meaning:
+        """The tree of a name, with its type."""
+        constant = f"{self.before}{name}{self.behind}"
         return (*self.wrapper, constant) if self.wrapper else constant
 
     def may_stand(self, word: str) -> bool:

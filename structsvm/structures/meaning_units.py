@@ -2,7 +2,8 @@
 
 Some arguments select what the others may be, as the key in ``tag('cuisine','greek')``: these belong to their relation.
 They are found by description length, see `selectors`. Terms of constants that stand nearly always together, as
-``get(all(recipe),type)``, are leaves as well, see `fixed_terms`.
+``get(all(recipe),type)``, are leaves as well, see `fixed_terms`. Constants may name their type, as ``boston:city``: see
+`type_marks`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ CONSTANT, FEWEST_ROWS = 0.9, 20
 DISAGREEING = 0.02
 # A term is one leaf if it holds this share of all occurrences of one of its parts, and is in so many meanings.
 TOGETHER, FEWEST_TERMS = 0.9, 5
+# Marks in constants set types apart if this share of the constants with letters has them, and so many.
+TYPED, FEWEST_TYPED = 0.5, 5
+# A mark within a constant: none that joins words.
+WITHIN = re.compile(r"(?<=[^\W_])[^\w\s'\"-](?=\w)")
 # How readily a code expects new symbols.
 NOVELTY = 0.1, 1.0, 10.0, 100.0, 1000.0
 
@@ -80,6 +85,60 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.casefold())
 
 
+class TypeMarks(NamedTuple):
+    """Marks between the name in a constant and its type, which `is_first` or stands behind.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meaning_units import TypeMarks
+    >>> TypeMarks(":", False).split("boston:city"), TypeMarks(".:", True).split("fb:en.boston")
+    (('', 'boston', ':city'), ('fb:en.', 'boston', ''))
+    """
+
+    marks: str
+    is_first: bool
+
+    def split(self, constant: str) -> tuple[str, str, str]:
+        """The type that stands first, the name, and the type that stands behind it: one of the types is empty."""
+        places = [found.start() for found in WITHIN.finditer(constant) if found[0] in self.marks]
+        if places and constant[0] not in "'\"":
+            at = places[-1] + 1 if self.is_first else places[0]
+            parts = (constant[:at], constant[at:], "") if self.is_first else ("", constant[:at], constant[at:])
+            if any(map(str.isalpha, parts[0] + parts[2])):
+                return parts
+        return "", constant, ""
+
+
+def type_marks(trees: Iterable[Meaning]) -> TypeMarks | None:
+    """The marks that set types apart in constants, as the colon of ``boston:city`` or ``city:boston``; or None.
+
+    `TYPED` of the constants with letters have them. Of what stands before and behind them the type is what fewer differ
+    in, if each is there twice on average.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meaning_units import type_marks
+    >>> type_marks([("from", f"{name}:city") for name in ("oslo", "rome", "ulm", "bonn", "kiel")])
+    TypeMarks(marks=':', is_first=False)
+    """
+    names, waiting = dict[str, None](), list(trees)
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, str):
+            waiting += node[1:]
+        elif node[0] not in "'\"" and any(map(str.isalpha, node)):
+            names[node] = None
+    n_with = Counter(chain.from_iterable({*WITHIN.findall(name)} for name in names))
+    marks = "".join(sorted(mark for mark, n in n_with.items() if n >= max(FEWEST_TYPED, TYPED * len(names))))
+    types = []
+    for is_first in (True, False):
+        split = map(TypeMarks(marks, is_first).split, names)
+        found = [before or behind for before, _, behind in split if before or behind]
+        types.append((len({*found}), -is_first, len(found)))
+    n_types, sign, n_typed = min(types, key=lambda one: one[:2])
+    return TypeMarks(marks, sign < 0) if n_typed >= FEWEST_TYPED and 2 * n_types <= n_typed else None
+
+
 class MeaningUnits:
     """Units and their slots, numbered, and which unit may fill which slot.
 
@@ -92,6 +151,8 @@ class MeaningUnits:
         Leaves that are names of one kind however often they were met, as ``tag('name',_)``: see `around_text`.
     terms : iterable of str, optional
         Terms of constants that are one leaf: see `fixed_terms`.
+    typed : TypeMarks, optional
+        The marks that set types apart in constants: names of different types are of different kinds.
 
     Attributes
     ----------
@@ -120,8 +181,10 @@ class MeaningUnits:
         grammar: MeaningGrammar | None = None,
         opened: Iterable[str] = (),
         terms: Iterable[str] = (),
+        typed: TypeMarks | None = None,
     ) -> None:
         trees = list(dict.fromkeys(trees))
+        self.typed = typed
         self.opened = frozenset(opened)
         self.fixed = sorted(terms)
         self.terms = frozenset(map(parse_meaning, self.fixed))
@@ -237,19 +300,35 @@ class MeaningUnits:
             waiting += [(self.first_slot[number] + s, part) for s, part in enumerate(parts)]
 
     def kinds_like(self, tree: Meaning) -> list[int]:
-        """The kinds of names that a leaf may be of: its own, or those with the same relation around."""
+        """The kinds of names that a leaf may be of: its own, or those with the same relation around and of its type."""
         unit, parts = self.split(tree)
         if unit in self.number and not parts:
             return [self.kinds[self.number[unit]]]
-        return [] if parts else self._kinds_around.get(around(tree), [])
+        return [] if parts else self._kinds_around.get(self._frame(tree), [])
 
     @cached_property
-    def _kinds_around(self) -> dict[tuple[str, ...], list[int]]:
-        """From what stands around names to their kinds."""
-        found: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    def _kinds_around(self) -> dict[Any, list[int]]:
+        """From what stands around names, see `_frame`, to their kinds."""
+        found: dict[Any, list[int]] = defaultdict(list)
         for kind, units in sorted(self.members.items()):
-            found[around(self.units[units[0]].tree)].append(kind)
+            found[self._frame(self.units[units[0]].tree)].append(kind)
         return found
+
+    def parted(self, tree: Meaning) -> tuple[str, str, str]:
+        """The type before the name of a leaf, the name, and the type behind it; nothing where a term ends it."""
+        constant = tree if isinstance(tree, str) else tree[-1]
+        if not isinstance(constant, str):
+            return "", "", ""
+        return ("", constant, "") if self.typed is None else self.typed.split(constant)
+
+    def words(self, unit: int) -> list[str]:
+        """The words that the name of a leaf is written with."""
+        return words_of(self.parted(self.units[unit].tree)[1])
+
+    def _frame(self, tree: Meaning) -> tuple[tuple[str, ...], str, str]:
+        """The terms around the name of a leaf, and its type."""
+        before, _, behind = self.parted(tree)
+        return around(tree), before, behind
 
     def described(self) -> dict[str, list[str]]:
         """From texts of units to names: relations with `_1`, `_2` ... for their slots, names of a kind as one unit."""
@@ -367,9 +446,9 @@ class MeaningUnits:
     def _find_kinds(self) -> list[int]:
         """The kind of each unit; slots that took one name of a kind take all of them.
 
-        Names of a kind stand in the same relation of `wrappers`, or none, and fill most often one of the same slots; or
-        arguments that belong to their relation select them, and new ones keep coming or they are `opened`. The terms
-        are no names, unless they are so selected.
+        Names of a kind are of one type, stand in the same relation of `wrappers`, or none, and fill most often one of
+        the same slots; or arguments that belong to their relation select them, and new ones keep coming or they are
+        `opened`. The terms are no names, unless they are so selected.
         """
         leaves = {number for number, unit in enumerate(self.units) if unit.places is None and unit.words}
         terms = {k: self.units[k].tree for k in leaves if self.units[k].tree in self.terms}
@@ -385,9 +464,9 @@ class MeaningUnits:
             for leaf in taken[slot]:
                 groups_of[leaf].append(group[slot])
         for leaf in sorted(leaves):
-            before, slots = around(self.units[leaf].tree), Counter(groups_of[leaf])
-            alike[before, None if len(before) > 1 else slots.most_common(1)[0][0]].append(leaf)
-        for (before, _), leaves_alike in alike.items():
+            (before, *of_type), slots = self._frame(self.units[leaf].tree), Counter(groups_of[leaf])
+            alike[before, None if len(before) > 1 else slots.most_common(1)[0][0], *of_type].append(leaf)
+        for (before, *_), leaves_alike in alike.items():
             if len(before) < 2 or around_text(before) in self.opened or self._is_open(leaves_alike):
                 kind = len(self.units) + len(self.members)
                 self.members[kind] = leaves_alike

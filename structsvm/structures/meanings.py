@@ -278,6 +278,22 @@ def ordered_pairs(heads: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str,
             yield a[:1], b[:1]
 
 
+def sorted_alike(tree: Meaning) -> list[bool]:
+    """Whether arguments of one kind, see `head`, are sorted by their texts; nothing if no two of a kind differ.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import parse_meaning, sorted_alike
+    >>> [sorted_alike(parse_meaning(text)) for text in ("or(f(a),f(b))", "or(f(b),f(a))", "or(f(a),g(b))")]
+    [[True], [False], []]
+    """
+    texts: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for part in tree[1:]:
+        texts[head(part)].append(format_meaning(part))
+    several = [own for own in texts.values() if len({*own}) > 1]
+    return [all(own == sorted(own) for own in several)] if several else []
+
+
 class Symbol(NamedTuple):
     """A meaning of a word: a relation with `arity` arguments, or a constant (arity None).
 
@@ -304,7 +320,8 @@ class ArgumentOrder:
     them a constant: where one is (``call(size,...)``), it may say what the others are by their places. Of two
     of their kinds, see `head`, one comes first if it does in nine of ten meanings, half a meaning being added to either
     count: in four that agree. There are `FEWEST_ORDERED` meanings or more with two kinds in the relation. Kinds that no
-    meaning shows the other way stand as their relations do.
+    meaning shows the other way stand as their relations do. Arguments of one kind are sorted by their texts where they
+    surely are in training, in `FEWEST_ORDERED` meanings or more.
 
     Parameters
     ----------
@@ -320,6 +337,7 @@ class ArgumentOrder:
         placed: set[str] = set()
         n_before: Counter[tuple[str, tuple[str, ...], tuple[str, ...]]] = Counter()
         n_ordered: Counter[str] = Counter()
+        n_alike: Counter[tuple[str, bool]] = Counter()
         waiting = list(trees)
         while waiting:
             node = waiting.pop()
@@ -332,6 +350,7 @@ class ArgumentOrder:
                 heads = [head(part) for part in node[1:] if not isinstance(part, str)]
                 n_before.update((node[0], *pair) for pair in ordered_pairs(heads))
                 n_ordered[node[0]] += len({*heads}) > 1
+                n_alike.update([(node[0], is_sorted) for is_sorted in sorted_alike(node)])
             waiting += node[1:]
         sure = {name for name, n in n_ordered.items() if n >= FEWEST_ORDERED or name in free}
         several = {name for name, sizes in met.items() if len(sizes) > 1 and name not in but and name not in placed}
@@ -342,14 +361,21 @@ class ArgumentOrder:
             if a != b and n + 0.5 >= SURE_ORDER * (n + self.n_before[name, b, a] + 1.0)
         }
 
+        self.by_text = {
+            name
+            for name in several
+            if (n := n_alike[name, True]) >= FEWEST_ORDERED and n >= SURE_ORDER * (n + n_alike[name, False])
+        }
+
     def sorted(self, tree: Meaning) -> Meaning:
         """The same meaning with its arguments in order."""
-        if isinstance(tree, str) or not self.before:
+        if isinstance(tree, str) or not (self.before or self.by_text):
             return tree
         name, *parts = tree[0], *map(self.sorted, tree[1:])
         heads = [() if isinstance(part, str) else head(part) for part in parts]
         ahead = [sum(self._sign(name, a, b) for b in heads) for a in heads]
-        return name, *[parts[k] for k in sorted(range(len(parts)), key=lambda k: -ahead[k])]
+        texts = [format_meaning(part) if name in self.by_text else "" for part in parts]
+        return name, *[parts[k] for k in sorted(range(len(parts)), key=lambda k: (-ahead[k], texts[k]))]
 
     def _sign(self, name: str, a: tuple[str, ...], b: tuple[str, ...]) -> int:
         """1 if a comes first, -1 if b does, else 0."""

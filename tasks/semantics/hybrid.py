@@ -19,7 +19,7 @@ from structsvm.oracles.meanings.readings import TIMES, Form, Reading
 from structsvm.oracles.meanings.words import Folded
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.stored_values import Array, Flag, Names, OneOf, Record, Stored, Value
-from structsvm.structures.meaning_units import MeaningUnits
+from structsvm.structures.meaning_units import MeaningUnits, TypeMarks
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, in_one_order, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.inspection.inputs import are_sentences
@@ -97,6 +97,14 @@ def readings_from(stored: Any) -> dict[int, dict[Form, Reading]]:
     return found
 
 
+def marks_from(stored: Any) -> TypeMarks:
+    """The marks of types in a header; ValueError for what they cannot be."""
+    marks, is_first = stored
+    if type(marks) is not str or type(is_first) is not bool:
+        raise ValueError("marks of types that are none")
+    return TypeMarks(marks, is_first)
+
+
 def follows_from(stored: Any) -> dict[str, list[int]]:
     """How often the arguments of lists follow their words, in a header; ValueError for what it cannot be."""
     counts = {name: [*pair] for name, pair in stored.items()}
@@ -136,6 +144,7 @@ RECORD = Record({
     ),
     "opened": Names(needed=False, of=lambda model: sorted(model.hybrid.units.opened) or None),
     "terms": Names(needed=False, of=lambda model: model.hybrid.units.fixed or None),
+    "typed": Value(marks_from, list, needed=False, of=lambda model: model.hybrid.units.typed),
     "spelt": Value(
         spelt_from,
         lambda spelt: {group: [*counts] for group, counts in spelt.items()},
@@ -449,7 +458,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         model = cls(SimpleNamespace(**stored.params, grammar=None))
         model.grammar = stored.grammar
         model.meanings = model.checked_trees(map(parse_meaning, stored.meanings), "its meanings")
-        units = MeaningUnits(model.meanings, model.grammar, stored.opened or (), stored.terms or ())
+        found_in = stored.opened or (), stored.terms or (), stored.typed
+        units = MeaningUnits(model.meanings, model.grammar, *found_in)
         for leaves in [stored.always, *stored.calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")

@@ -46,7 +46,7 @@ from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, p
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array
-from structsvm.structures.meaning_units import MeaningUnits, fixed_terms
+from structsvm.structures.meaning_units import MeaningUnits, fixed_terms, type_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -105,7 +105,8 @@ def hybrid_trees(
     meanings, sentences = list(meanings), [[token[0] for token in sentence] for sentence in tokens]
     units, in_bags, spelt = found_units(meanings, grammar, sentences, bags, before)
     of_words = {f"w:{word}": None for word in chain.from_iterable(sentences)}
-    of_words |= {f"w:{word}": None for unit in units.units if unit.n_slots == 0 for word in unit.words}
+    leaves = [number for number, unit in enumerate(units.units) if unit.n_slots == 0]
+    of_words |= {f"w:{word}": None for leaf in leaves for word in units.words(leaf)}
     of_words[f"w:{RARE}"] = None
     n_seen: Counter[str] = Counter()
     of_borders: dict[str, None] = {}
@@ -174,11 +175,12 @@ def found_units(
     """
     known = None if before is None else before.units
     opened, terms = () if known is None else known.opened, fixed_terms(meanings, known)
-    units = MeaningUnits(meanings, grammar, opened, terms)
+    typed = type_marks(meanings) if known is None else known.typed
+    units = MeaningUnits(meanings, grammar, opened, terms, typed)
     in_bags = shares(units, bags)
     spelt = spellings(units, sentences, in_bags, None if before is None else before.spelt)
     more = spelt_out(units, spelt)
-    return MeaningUnits(meanings, grammar, units.opened | more, terms) if more else units, in_bags, spelt
+    return MeaningUnits(meanings, grammar, units.opened | more, terms, typed) if more else units, in_bags, spelt
 
 
 def columns_of_names(
@@ -216,8 +218,8 @@ def words_of_units(units: MeaningUnits, lexicon: Lexicon, sentences: Sequence[Se
     found = lexicon.spelt(sentences)
     for number, unit in enumerate(units.units):
         if unit.n_slots == 0:
-            found[number].update(unit.words)
-            for pieces in filter(None, map(TWO.fullmatch, unit.words)):
+            found[number].update(own := units.words(number))
+            for pieces in filter(None, map(TWO.fullmatch, own)):
                 found[number].update(pieces.groups() if words >= {*pieces.groups()} else ())
         else:
             parts = [part.casefold()[:ALIKE] for part in PART.findall(unit.name) if len(part) >= LETTERS]

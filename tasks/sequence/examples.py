@@ -95,6 +95,11 @@ class LabeledSequences(Examples):
         return len(np.unique(np.searchsorted(self.tokens.offsets, known, side="right")))
 
     @property
+    def share_known(self) -> float:
+        """The share of the tokens whose labels are known."""
+        return float((self.label_ids < self.sets.shape[1]).mean()) if self.has_unknown else 1.0
+
+    @property
     def n_unknown(self) -> int:
         n_labels = self.sets.shape[1]
         says_nothing = np.append(np.zeros(n_labels, dtype=bool), (self.sets == 1.0).all(axis=1))

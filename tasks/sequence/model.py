@@ -138,7 +138,7 @@ RECORD = Record({
 # no better: half a decade more or less hardly changes the score of the sum.
 LOWEST_ADDED = 1.0
 
-# Fewer sequences than these, of which a fifth is held out, tell little of C.
+# Fewer sequences than these, times the share of labels known, of which a fifth is held out, tell little of C.
 FEW_SEQUENCES = 1000
 
 # Tokens from which on sums of float32 are too far from scores.
@@ -320,7 +320,8 @@ class SequenceModel(TaskModel[LabeledSequences]):
     def _kind_of_search(self, examples: LabeledSequences, solver: Solver) -> type[Search]:
         if solver.leaves_zeros:
             return SparseSearch
-        return LargestSearch if is_log(self.loss) and len(examples.of_weight()) < FEW_SEQUENCES else Search
+        some = examples.of_weight()
+        return LargestSearch if is_log(self.loss) and len(some) * some.share_known < FEW_SEQUENCES else Search
 
     def bind(self, examples: LabeledSequences, solver: Solver) -> tuple[BoundProblem, Weights | None]:
         """The oracle bound to sequences; a weight per decision for greedy inference."""

@@ -5,7 +5,15 @@ import pytest
 
 from structsvm.oracles.meanings.spelling import Spelling
 from structsvm.structures import meaning_units
-from structsvm.structures.meaning_units import MeaningUnits, Unit, fixed_terms, selectors, similar_slots
+from structsvm.structures.meaning_units import (
+    MeaningUnits,
+    TypeMarks,
+    Unit,
+    fixed_terms,
+    selectors,
+    similar_slots,
+    type_marks,
+)
 from structsvm.structures.meanings import MeaningGrammar, Symbol, parse_meaning
 
 
@@ -262,3 +270,89 @@ def test_a_relation_of_constants_that_is_no_leaf_has_the_units_of_its_relation()
     assert units.split(("call", "size", "n1")) == (Unit("call(size,n1)", None), [])
     assert units.splits(("call", "size", "n1")) == [(number, ["n1"])]
     assert units.splits(("call", "other", "n1")) == units.splits(("none", "n1")) == units.splits("none") == []
+
+
+CITIES, AIRLINES = ("oslo", "rome", "new_york", "ulm", "bonn"), ("aa", "dl", "klm", "ua", "lh")
+
+
+def typed(behind=True):
+    """Meanings whose constants are typed, and variables, which are not."""
+    names = [("ci", city) for city in CITIES] + [("al", airline) for airline in AIRLINES]
+    constants = [f"{name}:_{kind}" if behind else f"fb:{kind}.{name}" for kind, name in names]
+    return [("lambda", "$0", ("of", "$0", constant)) for constant in constants]
+
+
+@pytest.mark.parametrize(("behind", "marks"), [(True, TypeMarks(":", False)), (False, TypeMarks(".:", True))])
+def test_names_of_one_type_are_of_one_kind(behind, marks):
+    trees = typed(behind)
+    assert type_marks(trees) == marks
+    units = MeaningUnits(trees, typed=marks)
+    kinds = [[units.parted(units.units[u].tree)[1] for u in members] for members in units.members.values()]
+    assert sorted(kinds) == sorted([["$0"], [*CITIES], [*AIRLINES]])
+    (cities,) = {units.kinds[u] for u, unit in enumerate(units.units) if "oslo" in unit.name}
+    new = "bad_ems:_ci" if behind else "fb:ci.bad_ems"
+    assert units.kinds_like(new) == [cities] and units.kinds_like("bad_ems") == units.kinds_like("$1") != [cities]
+    assert Spelling(units, cities)(["bad", "ems"]) == new
+    assert units.words(units.number[Unit(new.replace("bad_ems", "new_york"), None)]) == ["new", "york"]
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [
+        ["st._paul", "st._louis", "st._ives", "rome", "oslo", "ulm", "bonn"],  # few have the mark
+        ["a.m", "b.n", "c.o", "d.p", "e.q", "f.r"],  # no type is there twice
+        ["3.5", "3.7", "3.9", "2.5", "2.7", "1.5"],  # numbers
+        ["'a:x'", "'b:x'", "'c:x'", "'d:x'", "'e:x'"],  # quotations
+        ["new-york", "new-ulm", "new-castle", "new-delhi", "new-bern"],  # joins words
+        ["a:x", "b:x", "c:x", "d:x"],
+    ],
+)
+def test_marks_that_set_no_types_apart(constants):
+    assert type_marks([("f", constant) for constant in constants]) is None
+
+
+def test_columns_of_tables_are_of_the_type_of_their_table():
+    names = ("name", "length", "state", "id", "size")
+    columns = [f"{table}.{column}" for table in ("river", "city") for column in names]
+    assert type_marks([("f", column) for column in columns]) == TypeMarks(".", True)
+
+
+@pytest.mark.parametrize(
+    ("names", "quoted", "with_apostrophe"),
+    [
+        (['"Upper Mill"', '"Rome"', '"Ulm"'], '"Bad Ems"', '"O\'Brien"'),
+        (["'Upper Mill'", "'Rome'", "'Ulm'"], "'Bad Ems'", "'O'Brien'"),
+        (["'Upper Mill'", r"'O\'Hare'", "'Ulm'"], "'Bad Ems'", r"'O\'Brien'"),
+        (["'Upper Mill'", "'O''Hare'", "'Ulm'"], "'Bad Ems'", "'O''Brien'"),
+        (['"Upper Mill"', "Rome", "Ulm"], '"Bad Ems"', None),  # quoted for the blank
+    ],
+)
+def test_names_are_quoted_as_in_training(names, quoted, with_apostrophe):
+    units = MeaningUnits([parse_meaning(f"in({name})") for name in names])
+    spelling = Spelling(units, max(units.kinds))
+    assert (spelling(["Bad", "Ems"]), spelling(["O'Brien"])) == (quoted, with_apostrophe)
+    if with_apostrophe is not None:
+        assert parse_meaning(f"f({quoted},{with_apostrophe})") == ("f", quoted, with_apostrophe)
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["new-york", "rome", "ulm"], "bad-ems"),
+        (["new_york", "rome", "ulm"], "bad_ems"),
+        (["rome", "ulm", "kiel"], "'bad ems'"),
+        (["'stoke-on-trent'", "'rome'", "'ulm'"], "'bad ems'"),
+        (["new_york", "los_angeles", "wilkes-barre"], "bad_ems"),
+    ],
+)
+def test_words_of_names_are_joined_as_in_training(names, wanted):
+    units = MeaningUnits([parse_meaning(f"in({name})") for name in names])
+    assert Spelling(units, max(units.kinds))(["bad", "ems"]) == wanted
+
+
+def test_names_in_capitals_alone_are_copied_so():
+    units = MeaningUnits([parse_meaning(f"top({name})") for name in ("HAM", "FETA_CHEESE", "D10", "OLIVES")])
+    spelling = Spelling(units, max(units.kinds))
+    assert spelling(["red", "Onions"]) == "RED_ONIONS" and spelling(["d5"]) == "D5"
+    units = MeaningUnits([parse_meaning(f"top({name})") for name in ("Ham", "KLM", "Rome")])
+    assert Spelling(units, max(units.kinds))(["onions"]) == "Onions"

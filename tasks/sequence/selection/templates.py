@@ -21,6 +21,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import LaRank
 from structsvm.tasks.common.examples import checked_sample_weight
 from structsvm.tasks.common.selection.search import Held, difference
+from structsvm.tasks.sequence.labels import fragments
 from structsvm.tasks.sequence.parameters import features_of, sets_of
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ class Trial(NamedTuple):
 def choose_templates(
     params: LabelerParams, X: Columns, labels: Sequence[Hashable], label_ids: Integers, weight: ArrayLike | None = None
 ) -> TemplateChoice | None:
-    """The choice for columns; None for many labels, or few sequences whose labels are known and whose weight is not 0.
+    """The choice for columns; None for many labels, or few sequences with known labels whose weight is not 0.
+
+    Where few have all labels known, others with half of them count as well, by those.
 
     Parameters
     ----------
@@ -113,38 +116,44 @@ def choose_templates(
 
 
 def _sample(X: Columns, is_known: NDArray[np.bool_], weight: ArrayLike | None) -> Integers:
-    """Sequences that decide: without an unknown label, of weight; drawn if there are many, always the same ones."""
-    n_unknown = np.append(0, np.cumsum(~is_known))[X.offsets]
-    may = (X.lengths > 0) & (np.diff(n_unknown) == 0)
+    """Sequences that decide: of weight, without an unknown label or, if these are few, with half of them known.
+
+    They are drawn if there are many, always the same ones.
+    """
+    n_known = np.diff(np.append(0, np.cumsum(is_known))[X.offsets])
     weights = checked_sample_weight(weight, len(X))
-    rows = np.flatnonzero(may if weights is None else may & (weights > 0.0))
+    may = (n_known > 0) if weights is None else (n_known > 0) & (weights > 0.0)
+    rows = np.flatnonzero(may & (n_known == X.lengths))
+    rows = np.flatnonzero(may & (2 * n_known >= X.lengths)) if len(rows) < FEWEST else rows
     rows = np.random.default_rng(0).permutation(rows)[:MOST]
     return rows[: max(int((np.cumsum(X.lengths[rows]) <= MOST_TOKENS).sum()), 1)]
 
 
 def _tried(params: LabelerParams, name: str, X: Columns, n_labels: int, label_ids: Integers) -> Trial:
-    """Train on each half of sequences with a set of templates, and label the other half."""
+    """Train on each half of sequences, on their runs of known labels, with a set of templates; label the other half."""
     encoder = FeatureEncoder(name, hash_bits=features_of(params).hash_bits)  # min_count is about all sequences
     every = encoder.fit_transform(X)
     predicted, n_argmax = np.empty_like(label_ids), 0
-    places = np.arange(len(X))
+    places, is_known = np.arange(len(X)), label_ids < n_labels
     for half in (0, 1):
         rows, others = places[half::2], places[1 - half :: 2]
-        known, counted = copy.copy(encoder), np.repeat(places % 2 == half, X.lengths)
+        known, counted = copy.copy(encoder), is_known & np.repeat(places % 2 == half, X.lengths)
         tokens = known.learn_kinds(X, every, label_ids, counted)
         oracle = ViterbiOracle(n_labels, known.n_features, n_bigrams=known.n_bigrams)
         solver = LaRank(C=C, max_iter=PASSES, random_state=0)
         own = take_ranges(X.offsets, rows)[1]
-        run = solver.start(oracle.bind(tokens.take(rows), label_ids[own], **solver.formulation()))
+        runs, ids, _ = fragments(tokens.take(rows), label_ids[own], n_labels)
+        run = solver.start(oracle.bind(runs, ids, **solver.formulation()))
         for _ in range(PASSES):
             while not run.advance():
                 pass
         n_argmax += run.state.n_argmax
         weights = run.problem.to_oracle(run.weights)
         predicted[take_ranges(X.offsets, others)[1]] = oracle.chain(tokens.take(others)).decode(weights)
-    right = np.diff(np.append(0, np.cumsum(predicted == label_ids))[X.offsets])
-    whole = Held("accuracy", 1.0 * (right == X.lengths), np.ones(len(X)))
-    return Trial(whole, Held("accuracy", 1.0 * right, 1.0 * X.lengths), n_argmax)
+    sums = (np.append(0, np.cumsum(of))[X.offsets] for of in (predicted == label_ids, is_known))
+    right, n_known = map(np.diff, sums)
+    whole = Held("accuracy", 1.0 * (right == n_known), np.ones(len(X)))
+    return Trial(whole, Held("accuracy", 1.0 * right, 1.0 * n_known), n_argmax)
 
 
 def _is_better(usual: Trial, other: Trial) -> bool:

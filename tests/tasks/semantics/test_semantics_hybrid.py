@@ -733,6 +733,52 @@ def test_kinds_met_in_either_order_do_not_stand_as_their_relations():
         assert ordered([one] * n + [other] * n_other + of_relations, other) == wanted
 
 
+def test_arguments_of_one_kind_stand_in_alphabetical_order_where_training_has_them_so():
+    names = "abcdefg"
+    pairs = [f"order(get({a}),get({b}))" for a, b in itertools.combinations(names, 2)]
+    more = ["order(get(a),get(b),get(c))"]
+    assert ordered(pairs + more, "order(get(z),get(x),get(y))") == "order(get(x),get(y),get(z))"
+    turned = [f"order(get({b}),get({a}))" for a, b in itertools.combinations("abcd", 2)]
+    for others in (pairs[:18] + more, pairs + more + turned):
+        assert ordered(others, "order(get(z),get(x))") == "order(get(z),get(x))"
+    assert ordered(pairs, "order(get(z),get(x))") == "order(get(z),get(x))"  # two arguments always
+
+
+@pytest.mark.parametrize("form", ["{}:_ci", "en.ci.{}"])
+def test_names_with_their_type_are_copied(form, tmp_path):
+    cities, airlines = ["oslo", "rome", "ulm", "bonn", "kiel", "new_york"], ["aa", "dl", "klm", "ua", "lh", "twa"]
+    of_airline = form.replace("ci", "al")
+    typed = {name: form.format(name) for name in cities} | {name: of_airline.format(name) for name in airlines}
+    X = [f"flights to {city.replace('_', ' ')} on {airline}" for city in cities for airline in airlines[:4]]
+    y = [f"and(to($0,{typed[city]}),on($0,{typed[airline]}))" for city in cities for airline in airlines[:4]]
+    X += [f"flights by {airline}" for airline in airlines]
+    y += [f"on($0,{typed[airline]})" for airline in airlines]
+    parser = SemanticParser(random_state=0).fit(X, y)
+    X_new = ["flights to jena on swiss", "flights to bad ems on klm"]
+    jena, bad_ems, swiss = form.format("jena"), form.format("bad_ems"), of_airline.format("swiss")
+    y_new = [f"and(to($0,{jena}),on($0,{swiss}))", f"and(to($0,{bad_ems}),on($0,{typed['klm']}))"]
+    assert parser.score(X, y) == 1.0 and parser.predict(X_new) == [[meaning] for meaning in y_new]
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict_kbest(X_new) == parser.predict_kbest(X_new)
+    loaded.partial_fit(X[:3], y[:3])
+    assert loaded.predict(X_new) == [[meaning] for meaning in y_new]
+    file = read_model(tmp_path / "m")
+    for stored in ("::", [":"], [":", 1], [3, True]):
+        write_model(tmp_path / "d", "semantics", file.meta | {"typed": stored}, file.arrays)
+        with pytest.raises(ModelFileError, match="not a sound semantics model"):
+            structsvm.load(tmp_path / "d")
+
+
+def test_names_as_long_as_those_of_training_are_copied():
+    names = ["anna", "bo", "cem of the low hills here", "dia", "eve", "fay"]
+    X, y = [f"jobs of {name}" for name in names], [f"job(name('{name}'))" for name in names]
+    for n, wanted in ((6, ["job(name('zoe van den nieuwen berg'))"]), (2, None)):
+        parser = SemanticParser(random_state=0).fit(X[:2] + X[6 - n :], y[:2] + y[6 - n :])
+        found = parser.predict(["jobs of zoe van den nieuwen berg"])
+        assert (found == [wanted]) == (wanted is not None)
+
+
 def test_a_grammar_that_accepts_nothing_of_a_bag():
     grammar = "S -> 'run' '(' N ')'\nN -> 'anna'"
     with pytest.raises(ValueError, match=r"sentence 1: the grammar accepts no meaning of its bag, as run\(bo\)"):

@@ -10,12 +10,14 @@ import pytest
 
 import structsvm
 from structsvm.progress import Monitor
-from structsvm.solvers import LatentSVM
+from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.tasks import SequenceLabeler
 from structsvm.tasks.common import training
+from structsvm.tasks.common.selection.largest import LargestSearch
 from structsvm.tasks.common.selection.search import ENOUGH_EXAMPLES, Search
 from structsvm.tasks.common.selection.sums import SumSearch
 from structsvm.tasks.sequence import model as sequence_model
+from structsvm.tasks.sequence.preparation import prepare
 
 
 def sentences(n, seed, hidden=0.5):
@@ -48,9 +50,16 @@ def test_f1_of_known_tokens_in_chunks():
 
 def held_examples(model, X, y):
     """The examples of a trained model."""
-    from structsvm.tasks.sequence.preparation import prepare
-
     return prepare(SequenceLabeler(random_state=0, probability=False), X, y, before=model)[1]
+
+
+@pytest.mark.parametrize("hidden", [0.0, 0.5])
+def test_c_of_labels_known_in_part_is_chosen_as_of_few_sequences(hidden):
+    """Sequences count by the share that is known of them: of values as good as the best the largest is chosen."""
+    X, y = sentences(sequence_model.FEW_SEQUENCES + 10, 1, hidden=hidden)
+    model, examples = prepare(SequenceLabeler(random_state=0), X, y)
+    search = model.with_loss("log").search_of_loss(examples, ConditionalLikelihood())
+    assert type(search) is (LargestSearch if hidden else Search)
 
 
 def test_accuracy_without_chunks():

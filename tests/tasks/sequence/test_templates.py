@@ -133,14 +133,16 @@ def test_a_gain_in_one_is_no_loss_in_the_other(sequences, tokens, is_better):
 
 
 def test_what_decides():
-    """Sequences whose labels are known and whose weight is not 0; nothing does if these are few, or labels many."""
+    """Sequences whose labels, or half of them, are known and whose weight is not 0; nothing if few, or labels many."""
     few = templates.FEWEST - 1
     assert fitted(RECORDS[:few], FIELDS[:few]).templates_ == "rich"
     assert templates_of()[0].template_choice.n_held_out == 240
     weight = np.repeat([0.0, 1.0], [200, 40])
     assert SequenceLabeler(**QUICK).fit(RECORDS, FIELDS, sample_weight=weight).model_.template_choice is None
     hidden = [[None, *labels[1:]] if i < 200 else labels for i, labels in enumerate(FIELDS)]
-    assert fitted(y=hidden).model_.template_choice is None
+    assert templates_of(y=hidden)[0].template_choice.n_held_out == 240
+    less = [[labels[0], *[None] * (len(labels) - 1)] if i < 200 else labels for i, labels in enumerate(FIELDS)]
+    assert templates_of(y=less)[0].template_choice is None
     hidden[:150] = FIELDS[:150]
     labeler = fitted(y=hidden)
     assert labeler.model_.template_choice.n_held_out == 190
@@ -150,6 +152,17 @@ def test_what_decides():
     # Rare features are dropped from all sequences, not from the sample.
     with pytest.raises(ValueError, match="none occurs min_count=9999 times"):
         fitted(features=TokenFeatures(min_count=9999))
+
+
+def test_records_are_told_by_half_of_their_labels():
+    draw = np.random.default_rng(2)
+    half = [[label if draw.random() < 0.6 else None for label in labels] for labels in FIELDS]
+    labeler = fitted(y=half)
+    choice = labeler.model_.template_choice
+    assert labeler.templates_ == "records" and choice.sequences["records"] > choice.sequences["rich"]
+    assert all(0.5 < share <= 1.0 for share in choice.tokens.values())
+    tags = [[label if draw.random() < 0.6 else None for label in labels] for labels in TAGS]
+    assert fitted(SENTENCES, tags).templates_ == "rich"
 
 
 def test_other_columns_are_asked_for():
