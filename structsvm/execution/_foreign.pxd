@@ -14,7 +14,7 @@ cdef extern from "xla.h" nogil:
 
 
 cdef class Quick:
-    """What computes the results of most calls of a function, without the GIL, to the same bits."""
+    """Computes the results of most calls of a function, without the GIL, to the same bits."""
 
     cdef int64_t number
     cdef void* after
