@@ -84,7 +84,7 @@ def run_blocks(page, blocks, folder, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([scripts, os.environ["PATH"]]))
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("COLUMNS", "100")
-    for name, most in MOST.items():
+    for name, most in ({} if name_of(page) in SLOW else MOST).items():
         monkeypatch.setattr(datasets, name, at_most(most, getattr(datasets, name)))
     module = types.ModuleType("page_" + page.stem.replace("-", "_"))
     monkeypatch.setitem(sys.modules, module.__name__, module)  # classes that a page defines can be pickled

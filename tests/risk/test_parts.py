@@ -304,7 +304,7 @@ def test_labels_and_tokens_go_together(tagger):
         bad = [*Y[100:110], wrong, *Y[111:200]]
         for promise in (ConformalSpans(tagger), LossController(tagger)):
             with pytest.raises(ValueError, match=rf"y: sequence 10 has {len(wrong)} labels, X has {len(X[110])}"):
-                promise.calibrate(X[100:150], bad)
+                promise.calibrate(X[100:200], bad)
         sets = ConformalSets(tagger).calibrate(X[100:200], Y[100:200])
         for asked in (sets.calibrate, sets.score):
             with pytest.raises(ValueError, match=rf"y: output 10 has {len(wrong)} labels, X has {len(X[110])}"):
