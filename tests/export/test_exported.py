@@ -20,7 +20,7 @@ import structsvm
 from structsvm.cli import main
 from structsvm.export import folders
 from structsvm.export.page import Framed
-from structsvm.tasks import LaRankClassifier
+from structsvm.tasks import LaRankClassifier, SequenceLabeler, TokenFeatures
 
 NODE = shutil.which("node")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -195,7 +195,7 @@ for (const x of JSON.parse(readFileSync(process.argv[3], "utf-8"))) {
 def test_javascript_labels_as_python_does(folder_of, tmp_path, name):
     exported = folder_of("segments" if name in runtime_models.SEGMENTS else "words")
     fitted(name).export(tmp_path)
-    X = [x for x in sequences(name)[-12:] if "\ud800" not in x]  # JavaScript has no UTF-8 of it
+    X = sequences(name)[-12:]
     (tmp_path / "X.json").write_text(json.dumps(X), encoding="utf-8")
     done = node(exported, COMPARE, tmp_path / "model.bin", tmp_path / "X.json")
     assert done.returncode == 0, done.stderr
@@ -223,19 +223,93 @@ def test_javascript_sees_the_texts_of_features_that_python_does(folder_of, tmp_p
         assert "lists of attributes for a model of segments of dicts, or dicts for one of lists" in done.stderr
 
 
-HALVES = r"""
-const tagger = await load(readFileSync(process.argv[2]));
-for (const x of [["\ud83d", "\ude00", "é", "a"], ["\ufffd", "\ufffd", "é", "a"]]) {
-  console.log(JSON.stringify([tagger.kbest(x, 3), [...tagger.probability(x)].map((row) => [...row])]));
-}
+ODD_LETTERS = ["\ud83d", "\ude00", "\ud800a", "\ufeffa", "a\u200b", "a\0", "\0", "", "\ufffd", "\U0001f600", "é\ud83d"]
+
+
+def test_letters_and_labels_are_pythons_in_javascript(folder_of, tmp_path):
+    """Halves of pairs, zeros, marks of byte order and letters without width, in words and in labels."""
+    X = [ODD_LETTERS, ODD_LETTERS[::-1], ODD_LETTERS[::2] + ODD_LETTERS[1::2]]
+    y = [[f"{letter}x" for letter in x] for x in X]
+    model = SequenceLabeler(C=1.0, loss="log", random_state=0).fit(X * 3, y * 3)
+    model.export(tmp_path)
+    (tmp_path / "X.json").write_text(json.dumps(X), encoding="utf-8")
+    done = node(folder_of("words"), COMPARE, tmp_path / "model.bin", tmp_path / "X.json")
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [labels for labels, _, _ in found] == model.predict(X) == y
+    best = model.predict_kbest(X, 3)
+    assert [ranked for _, ranked, _ in found] == [[[list(y_), score] for y_, score in ranked] for ranked in best]
+    assert all(shown == model.classes_.tolist() for _, _, shown in found)
+
+
+FORMS = [
+    {"w": "a", "n": {"length": "1", "m": {"deep": True}}, "list": ["a", "b:c", "a"], "v": 0.5, "no": False, "": "e"},
+    {"w": "", "n": {"": "", "length": 2}, "list": [1, "a", {"x": "y"}, [2.5]], "v": -1, "w:a": 1, "é": "\ud800"},
+    {"w:a": True, "n:length": "1", "n": ["length:1"], "list[0]": "a", "no": True, "empty": {}, "none": []},
+    ["w:a", "n:length:1", "v", "", "é:\ud800", "w:a"],
+    {},
+    [],
+]
+
+
+def without_numbers(form):
+    """A token with 1 for each number."""
+    if isinstance(form, dict):
+        return {name: without_numbers(value) for name, value in form.items()}
+    if isinstance(form, list):
+        return [without_numbers(value) for value in form]
+    return form if isinstance(form, str) else 1
+
+
+AGAIN = """
+const [bytes, given] = process.argv.slice(2).map((path) => readFileSync(path));
+const X = JSON.parse(given), tagger = await load(bytes), found = X.map((x) => tagger.kbest(x, 3));
+for (const x of [X[0].slice().reverse(), ...X]) tagger.predict(x);
+const fresh = await Promise.all(X.map(async (x) => (await load(bytes)).kbest(x, 3)));
+if (JSON.stringify(X.map((x) => tagger.kbest(x, 3))) !== JSON.stringify(found)) throw new Error("not as before");
+if (JSON.stringify(fresh) !== JSON.stringify(found)) throw new Error("not as at first");
+console.log(JSON.stringify(found.map((best) => best.map(({ labels, score }) => [labels, score]))));
 """
 
 
-def test_halves_of_pairs_in_neighbouring_words_stay_apart(exported):
-    """They are encoded in one call, where they must not become one letter."""
-    done = node(exported, HALVES, exported / "model.bin")
-    first, second = done.stdout.splitlines()
-    assert first == second, done.stderr
+def test_features_in_javascript_are_pythons(folder_of, tmp_path):
+    """Texts of names and values are remembered from call to call."""
+    X = [FORMS, FORMS[::-1], [form for form in FORMS if form], FORMS[:2] * 3]
+    y = [[f"{k % 4}" for k, _ in enumerate(x)] for x in X]
+    seen = [[without_numbers(form) for form in x] for x in X]  # trained on numbers, a model has units, which C has not
+    features = TokenFeatures(bigrams=["w", "n"], end=True)
+    model = SequenceLabeler(C=1.0, loss="log", features=features, random_state=0).fit(seen[1:] * 2, y[1:] * 2)
+    model.export(tmp_path)
+    (tmp_path / "X.json").write_text(json.dumps(X), encoding="utf-8")
+    done = node(folder_of("words"), AGAIN, tmp_path / "model.bin", tmp_path / "X.json")
+    assert done.returncode == 0, done.stderr
+    best = model.predict_kbest(X, 3)
+    assert json.loads(done.stdout) == [[[list(labels), score] for labels, score in ranked] for ranked in best]
+
+
+MANY = """
+let memory;
+const own = WebAssembly.instantiate;
+WebAssembly.instantiate = async (...all) => {
+  const made = await own(...all);
+  memory = made.exports.memory;
+  return made;
+};
+const bytes = readFileSync(process.argv[2]), tagger = await load(bytes), sizes = [];
+const words = (round, s) => Array.from({ length: 100 }, (_, t) => `w${t % 7}${"x".repeat(t % 90)}${round}.${s}`);
+for (let round = 0; round < 9; round++) {
+  for (let s = 0; s < 200; s++) tagger.predict(words(round, s));
+  sizes.push(memory.buffer.byteLength);
+}
+const x = ["dog", ...words(3, 4), "dog"], fresh = await load(bytes);
+console.log(sizes[8] === sizes[3], JSON.stringify(tagger.kbest(x, 2)) === JSON.stringify(fresh.kbest(x, 2)));
+"""
+
+
+def test_texts_in_javascript_are_forgotten(exported):
+    """20,000 new words in each round, of 1 MB, take no more memory after some."""
+    done = node(exported, MANY, exported / "model.bin")
+    assert done.stdout == "true true\n", done.stderr
 
 
 REFUSALS = """
@@ -371,6 +445,19 @@ def test_a_page_labels_in_a_browser_from_a_file(exported, tmp_path):
     rows = re.sub("[\u2068\u2069]", "", done.stdout.partition('<tbody id="why">')[2].partition("</tbody>")[0])
     shown = re.findall(r"<td[^>]*>([^<]*): (\S+)</td><td[^>]*>([^<]*)</td>", rows)
     assert shown == reasons(fitted("words"), words) and len(shown) > 1
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_page_says_what_its_model_refuses(exported, tmp_path):
+    X, y = [["a", "b", "a"]] * 3, [["x", "y", "z"]] * 3
+    model = SequenceLabeler(C=0.1, random_state=0, constraints="x y z").fit(X, y)
+    model.export(tmp_path, to="page")  # its first text has the two words that the model knows
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "tagger.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    alert = '<p id="refused" role="alert">the model\'s constraints leave no labelling'
+    assert alert in done.stdout, done.stderr[-500:]
+    assert re.search(r'<p id="labels"[^>]*></p>', done.stdout)
 
 
 def reasons(model, words):

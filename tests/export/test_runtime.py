@@ -316,6 +316,46 @@ def test_only_the_longest_sequence_so_far_allocates(counting, name):
     assert allocations() > before
 
 
+# The runtime, which counts how often it looks for a hyphen in a word: once for each time that its functions are asked.
+HYPHENS = """
+#include <string.h>
+static long n_hyphens;
+static void *counted(const void *text, int letter, size_t size) {
+    n_hyphens++;
+    return (void *)memchr(text, letter, size);
+}
+#define memchr counted
+#include "structsvm_sequences.c"
+long structsvm_hyphens(void) { return n_hyphens; }
+"""
+
+
+def test_functions_of_the_last_words_are_remembered(tmp_path):
+    X, y = [["dog-1", "a-", "bark", "dog-1"]] * 3, [["x", "y", "z", "x"]] * 3
+    model = SequenceLabeler(C=1.0, random_state=0, templates="U0:%hyphen[0,0]\nU1:%lower[0,0]\nB\n").fit(X, y)
+    (tmp_path / "counted.c").write_text(HYPHENS)
+    runtime = runtime_models.compiled(tmp_path, sequences=tmp_path / "counted.c")
+    tagger, asked = runtime.load(bytes_of(model)), runtime.native.library("sequences").structsvm_hyphens
+    x, long = ["Dog-1", "dog-1", "", "b-" * 12], ["b-" * 12 + "c", "é" * 12 + "-"]
+    for sequence, wanted in [(x, 4), (x, 4), (x[::-1] * 9, 4), (long, 6), (long, 8), ([*long, *x], 10)]:
+        assert tagger.kbest(sequence, 3) == [(list(y_), s) for y_, s in model.predict_kbest([sequence], 3)[0]]
+        assert asked() == wanted
+
+
+@pytest.mark.parametrize("pairs", ["B\n", "B1:%x[0,1]\nB2:%shape[0,0]\nB\n"], ids=["labels", "features"])
+def test_words_are_remembered_by_column_and_template(runtime, pairs):
+    """The same words in both columns, where functions, features and their numbers are others."""
+    rng, vocabulary = np.random.default_rng(5), [f"{w}{k}" for w in ("Dog", "dog", "d-", "x" * 22) for k in range(9)]
+    X = [[(str(a), str(b)) for a, b in rng.choice(vocabulary, size=(7, 2))] for _ in range(50)]
+    y = [[f"l{(len(a) + ord(b[-1])) % 5}" for a, b in x] for x in X]
+    of_tokens = "U0:%lower[0,1]\nU1:%x[0,0]/%lower[-1,1]\nU2:%suffix1[0,1]\nU3:%end[0,1]/%x[0,0]\nU4:%before[0,0]\n"
+    params = {"C": 0.1, "loss": "log", "max_iter": 2, "random_state": 0}
+    model = SequenceLabeler(templates=of_tokens + pairs, **params).fit(X[:40], y[:40])
+    tagger = runtime.load(bytes_of(model))
+    for x in [*X, *[[cells[::-1] for cells in x] for x in X], *X]:
+        assert tagger.kbest(x, 3) == [(list(y_), score) for y_, score in model.predict_kbest([x], 3)[0]]
+
+
 def test_threads_have_taggers_of_their_own(runtime):
     model, data = fitted("records"), bytes_of(fitted("records"))
     X = sequences("records") * 3

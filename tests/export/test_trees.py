@@ -246,7 +246,8 @@ console.log(JSON.stringify([
 @pytest.mark.parametrize("name", ["two stages, crossing", "log loss", "log loss of any shape"])
 def test_javascript_parses_as_python(name, tmp_path):
     pytest.importorskip("ziglang")
-    X = [words for words in new_sentences() if words and not any("\ud800" in word.form for word in words)][:20]
+    X = [words for words in new_sentences() if words]
+    X = [*X[:20], *(words for words in X[20:] if any("\ud800" in word.form for word in words))]
     export(name, tmp_path, to="wasm")
     (tmp_path / "X.json").write_text(json.dumps([columns(words) for words in X]), encoding="utf-8")
     (tmp_path / "test.mjs").write_text(COMPARE, encoding="utf-8")

@@ -21,8 +21,11 @@ const TREES = 3;
 const SEGMENTS = 4;
 const COLUMNS = ["form", "lemma", "upos", "xpos", "feats"]; // of words
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const CHUNK = 1 << 16; // bytes that are allocated at once for texts
+const MOST_TEXTS = 1 << 15; // texts and names that are remembered from call to call, and their bytes
+const MOST_BYTES = 1 << 20;
+const LONG = 64; // longer texts are not
+
 const compiled = new Map();
 
 /** Open a model: its bytes, and where the runtime is (by default structsvm.wasm beside this file). */
@@ -59,9 +62,13 @@ async function bytesAt(url) {
 class Opened {
   #room = 0;
   #size = 0;
+  #numbers = new Uint32Array();
+  #floats = new Float32Array();
 
   constructor(exports, model) {
     this.exports = exports;
+    const { structsvm_predict: predict, structsvm_kbest: kbest, structsvm_probability: probability } = exports;
+    this.verbs = { predict, kbest, probability };
     const bytes = model.length < NO_TEXT ? exports.malloc(model.length + 8) >>> 0 : 0;
     if (!bytes) throw new RangeError(MESSAGES[-2]);
     this.isOfSegments = model[KIND] === SEGMENTS;
@@ -79,8 +86,9 @@ class Opened {
     this.nNumbers = view.getUint32(this.pointer + 16, true);
     this.labels = Array.from({ length: nLabels }, (_, y) => {
       const at = view.getUint32(texts + TEXT * y, true);
-      return decoder.decode(new Uint8Array(exports.memory.buffer, at, view.getUint32(texts + TEXT * y + 4, true)));
+      return textOf(new Uint8Array(exports.memory.buffer, at, view.getUint32(texts + TEXT * y + 4, true)));
     });
+    this.texts = new Texts(exports);
   }
 
   view() {
@@ -88,14 +96,25 @@ class Opened {
   }
 
   call(verb, ...args) {
-    const status = this.exports[`structsvm_${verb}`](this.pointer, ...args);
+    const status = this.verbs[verb](this.pointer, ...args);
     if (status < 0) throw new Error(MESSAGES[status]);
     return status;
   }
 
+  // The runtime's memory as numbers of four bytes; a new array where the memory has grown.
+  get numbers() {
+    if (this.#numbers.buffer !== this.exports.memory.buffer) {
+      this.#numbers = new Uint32Array(this.exports.memory.buffer);
+      this.#floats = new Float32Array(this.exports.memory.buffer);
+    }
+    return this.#numbers;
+  }
+
   labelsAt(at, n) {
+    const numbers = this.numbers;
+    const first = at >>> 2;
     const labels = [];
-    for (const y of new Uint32Array(this.exports.memory.buffer, at, n)) labels.push(this.labels[y]);
+    for (let t = first; t < first + n; t++) labels.push(this.labels[numbers[t]]);
     return labels;
   }
 
@@ -120,38 +139,149 @@ class Opened {
     return [textsAt, 0, this.#room];
   }
 
-  // Addresses of texts with their values and what is added to their sizes, of where each token's begin (0 for columns), and
-  // of room for `more` bytes.
-  write(texts, values, marks, starts, more) {
-    const all = texts.join(" "); // one call encodes all: a call for each takes longer than what it writes
-    const size = 16 + more + 4 * starts.length + TEXT * texts.length + 3 * all.length;
+  writeTexts(texts, more) {
+    this.texts.begin();
+    return this.write(texts.map((text) => this.texts.numberOf(text)), [], [], [], more);
+  }
+
+  // Addresses of texts, given by their numbers, with their values and what is added to their sizes; of where each token's
+  // begin (0 for columns); and of room for `more` bytes.
+  write(given, values, marks, starts, more) {
+    const size = 16 + more + 4 * starts.length + TEXT * given.length;
     if (!(size <= this.#size)) this.#grow(size);
-    const out = this.#room;
-    const startsAt = out + ((more + 7) & ~7);
-    const textsAt = startsAt + 4 * starts.length;
-    let at = textsAt + TEXT * texts.length;
-    const bytes = new Uint8Array(this.exports.memory.buffer, at, 3 * all.length); // Node errs beyond 2**31
-    const isAscii = encoder.encodeInto(all, bytes).written === all.length;
-    const numbers = new Uint32Array(this.exports.memory.buffer, startsAt, starts.length + 3 * texts.length);
-    const floats = new Float32Array(numbers.buffer, startsAt, numbers.length);
-    numbers.set(starts);
-    for (let i = 0, place = starts.length; i < texts.length; i++, place += 3) {
-      const written = isAscii ? texts[i].length : utf8Size(texts[i]);
-      numbers[place] = at;
-      numbers[place + 1] = marks.length ? written + marks[i] : written;
+    const { addresses, sizes } = this.texts;
+    const numbers = this.numbers;
+    const floats = this.#floats;
+    const startsAt = this.#room + ((more + 7) & ~7);
+    let place = startsAt >>> 2;
+    for (let t = 0; t < starts.length; t++) numbers[place++] = starts[t];
+    for (let i = 0; i < given.length; i++, place += 3) {
+      numbers[place] = addresses[given[i]];
+      numbers[place + 1] = marks.length ? sizes[given[i]] + marks[i] : sizes[given[i]];
       floats[place + 2] = values.length ? values[i] : 1;
-      at += written + 1;
     }
-    return [textsAt, this.nColumns ? 0 : startsAt, out];
+    return [startsAt + 4 * starts.length, this.nColumns ? 0 : startsAt, this.#room];
   }
 
   #grow(size) {
-    const room = size < 2 ** 31 ? this.exports.malloc(size) >>> 0 : 0;
-    if (!room) throw new RangeError(MESSAGES[-2]);
+    const room = allocated(this.exports, size);
     this.exports.free(this.#room);
     this.#room = room;
     this.#size = size;
   }
+}
+
+function allocated(exports, size) {
+  const room = size < 2 ** 31 ? exports.malloc(size) >>> 0 : 0;
+  if (!room) throw new RangeError(MESSAGES[-2]);
+  return room;
+}
+
+// Texts in the runtime's memory, by numbers. Short ones are remembered, until there are many.
+class Texts {
+  #exports;
+  #known = new Map();
+  #names = new Map();
+  #chunks = [];
+  #at = 0;
+  #end = 0;
+  #bytes = new Uint8Array();
+  #total = 0;
+  #nNames = 0;
+  addresses = [];
+  sizes = [];
+
+  constructor(exports) {
+    this.#exports = exports;
+  }
+
+  /** Begin a call: its texts stay until the next one. */
+  begin() {
+    if (this.addresses.length + this.#nNames <= MOST_TEXTS && this.#total <= MOST_BYTES) return;
+    for (const chunk of this.#chunks) this.#exports.free(chunk);
+    this.#chunks = [];
+    this.#known.clear();
+    this.#names.clear();
+    this.#at = this.#end = this.#total = this.#nNames = this.addresses.length = this.sizes.length = 0;
+  }
+
+  numberOf(text) {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const number = this.#written(text);
+    if (text.length <= LONG) this.#known.set(text, number);
+    return number;
+  }
+
+  numberOfValue(name, value) {
+    const known = name.values.get(value);
+    if (known !== undefined) return known;
+    const number = this.#written(`${name.text}:${value}`);
+    if (value.length <= LONG) name.values.set(value, number);
+    return number;
+  }
+
+  numberOfName(name) {
+    if (name.number < 0) name.number = this.#written(name.text);
+    return name.number;
+  }
+
+  /** A name, by its text; or by what follows those before it and a colon. */
+  name(text) {
+    return this.#names.get(text) ?? this.#made(this.#names, text, text);
+  }
+
+  below(name, key) {
+    return name.below.get(key) ?? this.#made(name.below, key, `${name.text}:${key}`);
+  }
+
+  #made(names, key, text) {
+    const name = { text, number: -1, below: new Map(), values: new Map() };
+    names.set(key, name);
+    this.#nNames++;
+    return name;
+  }
+
+  #written(text) {
+    const most = 3 * text.length;
+    if (this.#end - this.#at < most) {
+      const size = Math.max(CHUNK, most);
+      this.#at = allocated(this.#exports, size);
+      this.#chunks.push(this.#at);
+      this.#end = this.#at + size;
+      this.#total += size;
+    }
+    if (this.#bytes.buffer !== this.#exports.memory.buffer) this.#bytes = new Uint8Array(this.#exports.memory.buffer);
+    const first = this.#at;
+    this.#at = writeUtf8(text, this.#bytes, first);
+    this.sizes.push(this.#at - first);
+    return this.addresses.push(first) - 1;
+  }
+}
+
+// Write a text in UTF-8, halves of pairs as three bytes, as Python has them; returns where it ends.
+function writeUtf8(text, bytes, at) {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.codePointAt(i);
+    let more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    if (more === 3) i++;
+    bytes[at++] = more ? (0xff00 >> (more + 1)) & 0xff | (code >> (6 * more)) : code;
+    while (more-- > 0) bytes[at++] = 0x80 | ((code >> (6 * more)) & 63);
+  }
+  return at;
+}
+
+// The text of such bytes: TextDecoder replaces halves of pairs, and leaves a first U+FEFF out.
+function textOf(bytes) {
+  let text = "";
+  for (let i = 0; i < bytes.length; ) {
+    const first = bytes[i++];
+    let more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+    let code = more ? first & (0x3f >> more) : first;
+    for (; more > 0; more--) code = (code << 6) | (bytes[i++] & 63);
+    text += String.fromCodePoint(code);
+  }
+  return text;
 }
 
 export class Tagger {
@@ -192,14 +322,16 @@ export class Tagger {
   }
 
   #write(tokens, more) {
-    const [texts, values, marks, starts] = [[], [], [], [0]];
+    const { texts } = this.#model;
+    const found = { texts, numbers: [], values: [], marks: this.#model.isOfSegments && !this.nColumns ? [] : null };
+    const starts = this.nColumns ? [] : [0];
     checkArray(tokens, "a sequence", "tokens");
+    texts.begin();
     for (let t = 0; t < tokens.length; t++) {
-      if (this.nColumns) addColumns(tokens[t], t, this.nColumns, texts);
-      else addAttributes(tokens[t], t, texts, values, this.#model.isOfSegments ? marks : null);
-      starts.push(texts.length);
+      if (this.nColumns) addColumns(tokens[t], t, this.nColumns, found);
+      else addAttributes(tokens[t], t, found), starts.push(found.numbers.length);
     }
-    return this.#model.write(texts, values, marks, starts, more);
+    return this.#model.write(found.numbers, found.values, found.marks ?? [], starts, more);
   }
 }
 
@@ -245,7 +377,7 @@ export class Classifier {
     for (const [i, text] of texts.entries()) {
       if (typeof text !== "string") throw new TypeError(`text ${i} must be a string`);
     }
-    return this.#model.write(texts, [], [], [], more);
+    return this.#model.writeTexts(texts, more);
   }
 
   #writeRows(rows, more) {
@@ -303,7 +435,7 @@ export class Parser {
 
   #write(words, more) {
     checkArray(words, "a sentence", "words");
-    return this.#model.write(Array.from(words, columnsOf).flat(), [], [], [], more);
+    return this.#model.writeTexts(Array.from(words, columnsOf).flat(), more);
   }
 }
 
@@ -316,16 +448,6 @@ function columnsOf(word, i) {
   return columns;
 }
 
-// A text's bytes in UTF-8, where half a pair of UTF-16 becomes a mark of three.
-function utf8Size(text) {
-  let size = 0;
-  for (const letter of text) {
-    const code = letter.codePointAt(0);
-    size += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-  }
-  return size;
-}
-
 function checkArray(given, name, items) {
   if (!Array.isArray(given)) throw new TypeError(`${name} must be an array of ${items}`);
 }
@@ -334,10 +456,13 @@ function checkCount(k) {
   if (!Number.isInteger(k) || k < 1) throw new RangeError(`k must be an integer of at least 1, got ${k}`);
 }
 
-function addColumns(token, t, nColumns, texts) {
+function addColumns(token, t, nColumns, { texts, numbers }) {
   const cells = typeof token === "string" ? [token] : token;
   let isSound = Array.isArray(cells) && cells.length === nColumns;
-  for (let i = 0; isSound && i < nColumns; i++) isSound = typeof cells[i] === "string" && texts.push(cells[i]) > 0;
+  for (let i = 0; isSound && i < nColumns; i++) {
+    isSound = typeof cells[i] === "string";
+    if (isSound) numbers.push(texts.numberOf(cells[i]));
+  }
   if (!isSound) throw new TypeError(`token ${t} must be a string, or an array of strings: the model reads ${nColumns}`);
 }
 
@@ -346,34 +471,53 @@ function isRecord(value) {
   return Object.prototype.toString.call(value) === "[object Object]" && !(Symbol.iterator in value);
 }
 
+function isListOfNames(token) {
+  if (!Array.isArray(token)) return false;
+  for (let i = 0; i < token.length; i++) if (typeof token[i] !== "string") return false;
+  return true;
+}
+
 // With `marks`: what tells the texts of features, of a list those behind "=", of an object strings under keys without a mark.
-function addAttributes(token, t, texts, values, marks) {
-  if (Array.isArray(token) && Array.from(token).every((name) => typeof name === "string")) {
-    for (const name of token) texts.push(name), values.push(1), marks?.push(/^[^:=]*=/.test(name) ? 0 : NO_TEXT);
+function addAttributes(token, t, found) {
+  const { texts, numbers, values, marks } = found;
+  if (isListOfNames(token)) {
+    for (const name of token) {
+      numbers.push(texts.numberOf(name));
+      values.push(1);
+      marks?.push(/^[^:=]*=/.test(name) ? 0 : NO_TEXT);
+    }
   } else if (isRecord(token)) {
-    for (const [name, value] of Object.entries(token)) {
-      addFeature(name, value, t, texts, values, 0);
-      const mark = typeof value === "string" && !/[:=]/.test(name) ? 0 : NO_TEXT;
-      while (marks && marks.length < texts.length) marks.push(mark);
+    for (const key of Object.keys(token)) {
+      const value = token[key];
+      addFeature(texts.name(key), value, t, found, 0);
+      const mark = marks && typeof value === "string" && !/[:=]/.test(key) ? 0 : NO_TEXT;
+      while (marks && marks.length < numbers.length) marks.push(mark);
     }
   } else {
     throw new TypeError(`token ${t} must be an array of attributes or an object of features`);
   }
 }
 
-function addFeature(name, value, t, texts, values, depth) {
+function addFeature(name, value, t, found, depth) {
+  const { texts, numbers, values } = found;
   if (depth > MAX_DEPTH) throw new RangeError(`token ${t}: features are nested deeper than ${MAX_DEPTH} levels`);
   if (typeof value === "string") {
-    texts.push(`${name}:${value}`), values.push(1);
+    numbers.push(texts.numberOfValue(name, value));
+    values.push(1);
   } else if (typeof value === "number" || typeof value === "boolean") {
-    if (!Number.isFinite(Math.fround(Number(value)))) throw new RangeError(`token ${t}: feature ${name} must be finite`);
-    texts.push(name), values.push(Number(value));
+    if (!Number.isFinite(Math.fround(Number(value)))) {
+      throw new RangeError(`token ${t}: feature ${name.text} must be finite`);
+    }
+    numbers.push(texts.numberOfName(name));
+    values.push(Number(value));
   } else if (Array.isArray(value)) {
-    Array.from(value).forEach((inner, i) =>
-      addFeature(typeof inner === "string" ? name : `${name}[${i}]`, inner, t, texts, values, depth + 1));
+    for (let i = 0; i < value.length; i++) {
+      const inner = value[i];
+      addFeature(typeof inner === "string" ? name : texts.name(`${name.text}[${i}]`), inner, t, found, depth + 1);
+    }
   } else if (isRecord(value)) {
-    for (const [key, inner] of Object.entries(value)) addFeature(`${name}:${key}`, inner, t, texts, values, depth + 1);
+    for (const key of Object.keys(value)) addFeature(texts.below(name, key), value[key], t, found, depth + 1);
   } else {
-    throw new TypeError(`token ${t}: feature ${name} must be a number, a string, an array or an object`);
+    throw new TypeError(`token ${t}: feature ${name.text} must be a number, a string, an array or an object`);
   }
 }

@@ -168,9 +168,9 @@ static void *zeros(reader *r, uint64_t n, size_t size) {
     return data;
 }
 
-/* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16. With a `stride` those that are full to a third are made
- * dense: they are added up several at once. */
-static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t form, uint32_t stride) {
+/* Forms: 0 dense; 1, 2, 3 sparse rows of float32, int8 or int16. With a `stride` those of the first n_dense that are full
+ * to a third are made dense: they are added up several at once. */
+static void read_weights(reader *r, weights *w, uint64_t n, uint64_t n_dense, uint32_t K, uint32_t form, uint32_t stride) {
     w->K = K, w->stride = stride, w->full_size = stride > 0 ? (stride + 2) / 3 : NONE;
     need(r, form <= 3);
     if (form == 0) {
@@ -192,11 +192,11 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint32_t K, uint32_t
         int exponent = (int32_t)layout[1] + (int32_t)(head >> layout[0]);
         need(r, exponent <= 111);       /* 2^15 times 2^111 is finite */
         w->extents[i] = (extent){(uint32_t)total, size, ldexpf(1.0f, exponent)};
-        total += size, many += size >= w->full_size;
+        total += size, many += i < n_dense && size >= w->full_size;
     }
     need(r, total == n_entries);
     if (!r->failed) w->full = w->made = zeros(r, many * stride, sizeof *w->made);
-    for (uint64_t i = many = 0; !r->failed && i < n; i++) {
+    for (uint64_t i = many = 0; !r->failed && i < n_dense; i++) {
         extent *p = w->extents + i;
         if (p->size < w->full_size) continue;
         float *row = w->made + many * stride;

@@ -97,7 +97,7 @@ static void read_wide(reader *r, model *m, uint32_t form) {
     for (uint64_t i = 0; !r->failed && m->unit != NULL && i < n; i++) need(r, m->unit[i] > 0.0);
     if (r->failed) return;
     if (form != WIDE_WEIGHTS) {
-        read_weights(r, &m->W, n + m->has_intercept, m->K, form, 0);
+        read_weights(r, &m->W, n + m->has_intercept, 0, m->K, form, 0);
         return;
     }
     m->wide = take_n(r, F64, all);
@@ -145,7 +145,7 @@ static int read_model(reader *r, structsvm *tagger) {
         return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
     }
     if (!r->failed) read_columns(r, m, head[12]);
-    if (!r->failed) read_weights(r, &m->W, head[12], m->n_attributes, head[9], 0);
+    if (!r->failed) read_weights(r, &m->W, head[12], 0, m->n_attributes, head[9], 0);
     if (!r->failed) read_positions(r, m);
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
 }

@@ -1,5 +1,4 @@
-/* Tables of strings, sorting, sums of weights times values: what structures with names of features share, behind
- * structsvm_core.h. */
+/* Tables of strings, sorting, sums of weights times values: for structures with names of features. */
 /* Floats that are added at once: LANES are whole ones. */
 #if defined(__GNUC__)
 typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
@@ -104,23 +103,20 @@ static void add_full(const float *given, uint32_t n, float value, float divisor,
     for (; c < n; c++) to[c] = value == 1.0f ? to[c] + given[c] / divisor : fused(value, given[c] / divisor, to[c]);
 }
 
-/* to += value * the weights of n rows that follow one another, divided by the temperature; without a product for 1. */
-static void add_rows(const weights *w, uint32_t row, uint32_t n, float value, float divisor, float *to, uint64_t stride) {
-    const uint8_t *columns = w->columns.kind == U8 && value == 1.0f && divisor == 1.0f ? w->columns.data : NULL;
-    const int8_t *bytes = columns != NULL ? w->v.bytes : NULL;
-    for (uint32_t last = row + n; row < last; row++, to += stride) {
-        extent p = extent_of(w, row);
-        uint32_t e = p.start, end = e + p.size;
-        if (p.size >= w->full_size) add_full(w->full + (uint64_t)e * w->stride, w->stride, value, divisor, to), e = end;
-        for (; bytes != NULL && e < end; e++) to[columns[e]] += (float)bytes[e] * p.unit;
-        for (; columns != NULL && e < end; e++) to[columns[e]] += value_at(&w->v, e, p.unit);
-        for (; e < end; e++) {
-            float x = value_at(&w->v, e, p.unit), *sum = to + index_at(&w->columns, e);
-            *sum = value == 1.0f ? *sum + x / divisor : fused(value, x / divisor, *sum);
-        }
-    }
-}
-
+/* to += value * the weights of a row, divided by the temperature; without a product for 1. */
 static void add_row(const weights *w, uint32_t row, float value, float divisor, float *to) {
-    add_rows(w, row, 1, value, divisor, to, 0);
+    int is_plain = value == 1.0f && divisor == 1.0f;
+    const uint8_t *columns = is_plain && w->columns.kind == U8 ? w->columns.data : NULL;
+    const uint32_t *wide = is_plain && w->columns.kind == U32 ? w->columns.data : NULL;
+    const int8_t *bytes = columns != NULL ? w->v.bytes : NULL;
+    extent p = extent_of(w, row);
+    uint32_t e = p.start, end = e + p.size;
+    if (p.size >= w->full_size) add_full(w->full + (uint64_t)e * w->stride, w->stride, value, divisor, to), e = end;
+    for (; bytes != NULL && e < end; e++) to[columns[e]] += (float)bytes[e] * p.unit;
+    for (; columns != NULL && e < end; e++) to[columns[e]] += value_at(&w->v, e, p.unit);
+    for (; wide != NULL && e < end; e++) to[wide[e]] += value_at(&w->v, e, p.unit);
+    for (; e < end; e++) {
+        float x = value_at(&w->v, e, p.unit), *sum = to + index_at(&w->columns, e);
+        *sum = value == 1.0f ? *sum + x / divisor : fused(value, x / divisor, *sum);
+    }
 }

@@ -18,8 +18,9 @@
  *
  * The bytes of a model are used where they are: mapped, read, or an array of the program. They must begin at a multiple
  * of 8, and stay until the last tagger over them is closed. Nothing writes to them, so threads and processes share them.
- * Opening copies rows at least a third full, and all arc numbers of a parser, into dense arrays of the tagger, and makes a
- * table of 12 bytes per row of sparse weights.
+ * Opening copies rows at least a third full, those of pairs of labels, and all arc numbers of a parser, into arrays of the
+ * tagger, and makes a table of 12 bytes per row of sparse weights. What templates make of the last words is remembered, in
+ * half a megabyte for those of tokens, and as much for those of pairs of labels.
  * A tagger is for one thread at a time; each thread opens its own over the same bytes. A call allocates only where its
  * sequence needs more memory than all before.
  */

@@ -136,7 +136,8 @@ static int read_model(reader *r, structsvm *tagger) {
         need(r, !r->failed && are_scores(m->A[i], sizes[0], 0) && are_scores(m->g[i], sizes[1], 0));
     }
     if (!r->failed) read_nodes(r, m);
-    if (!r->failed) read_weights(r, &in->W, (uint64_t)in->n_features + head[11], m->K, head[5], in->stride);
+    uint64_t n_rows = (uint64_t)in->n_features + head[11];
+    if (!r->failed) read_weights(r, &in->W, n_rows, n_rows, m->K, head[5], in->stride);
     if (r->failed) return STRUCTSVM_FILE;
     TRY(read_tokens(r, in));
     if (in->n_columns == 0) read_alphabet(r, &in->abc);
@@ -183,7 +184,7 @@ static int read_name(model *m, const kind *k, const structsvm_text *texts, const
     }
     if (in->n_columns > 0) text = texts[(uint64_t)t * in->n_columns + k->column];
     else if (text.data == NULL) return *to = NONE, STRUCTSVM_OK;
-    TRY(read_word(in, &text, &w));
+    TRY(read_word(in, slice_of(&text), &w));
     GROW(in->keys, most_written(text.size));
     slice name = w.text;
     uint32_t *spare = (uint32_t *)in->letters.data + w.n;

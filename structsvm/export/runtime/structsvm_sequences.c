@@ -20,6 +20,7 @@ struct structsvm_own {
     scores plain, scaled;
     automaton rules;                    /* N = 0: none */
     float *tables;                      /* behind plain and scaled */
+    weights pairs;                      /* a row per feature of pairs: those of labels side by side, of `stride` each */
     room V, R, table, back, held, made; /* these grow */
     int keeps;                          /* whether there is a table for each token */
 };
@@ -56,6 +57,39 @@ static float *read_scores(reader *r, const model *m, scores *s, float *to) {
     return to + n * m->stride;
 }
 
+/* The rows of features of pairs, made of the K rows of each behind those of tokens. */
+static void read_pairs(reader *r, model *m) {
+    weights *w = &m->in.W;
+    weights *p = &m->pairs;
+    uint64_t first = m->in.n_features, n = (uint64_t)m->in.n_pairs * m->K, block = (uint64_t)m->K * m->stride;
+    uint64_t total = 0, many = 0, e = 0;
+    need(r, n == 0 || block < INT32_MAX);
+    if (!r->failed) p->extents = zeros(r, m->in.n_pairs, sizeof *p->extents);
+    for (uint64_t i = 0; !r->failed && i < n; i++) p->extents[i / m->K].size += extent_of(w, (uint32_t)(first + i)).size;
+    p->stride = (uint32_t)block, p->full_size = p->stride / 3 + 1;
+    for (uint32_t i = 0; !r->failed && i < m->in.n_pairs; i++) {
+        uint32_t size = p->extents[i].size, is_full = size >= p->full_size;
+        p->extents[i] = (extent){(uint32_t)(is_full ? many : total), size, 1.0f};
+        many += is_full, total += is_full ? 0 : size;
+    }
+    uint32_t *columns = r->failed ? NULL : zeros(r, total, 2 * sizeof *columns);
+    float *floats = r->failed ? NULL : (float *)(columns + total);
+    p->columns = (indices){columns, U32}, p->v.floats = floats;
+    p->full = p->made = r->failed ? NULL : zeros(r, many * block, sizeof *p->made);
+    for (uint64_t i = 0; !r->failed && i < n; i++) {
+        extent own = p->extents[i / m->K], q = extent_of(w, (uint32_t)(first + i));
+        uint64_t row = i % m->K * m->stride;
+        for (uint32_t k = 0; k < q.size; k++) {
+            uint64_t at = row + (w->extents == NULL ? k : index_at(&w->columns, q.start + k));
+            float x = w->extents == NULL ? w->full[(uint64_t)q.start * m->K + k] : value_at(&w->v, q.start + k, q.unit);
+            if (own.size >= p->full_size) p->made[own.start * block + at] = x;
+            else columns[e] = (uint32_t)at, floats[e++] = x;
+        }
+    }
+    extent *kept = w->extents == NULL ? NULL : realloc(w->extents, (size_t)(first + 1) * sizeof *kept);
+    if (kept != NULL) w->extents = kept;
+}
+
 static int read_model(reader *r, structsvm *tagger) {
     /* Kind of model, labels, order, columns, features of tokens and of pairs, how tokens are read, form of weights,
      * whether there are rules, functions of places, whether there are scaled scores. */
@@ -84,7 +118,8 @@ static int read_model(reader *r, structsvm *tagger) {
     m->scaled = m->plain;
     if (head[10] && !r->failed) read_scores(r, m, &m->scaled, behind);
     if (head[8] && !r->failed) read_rules(r, m);
-    if (!r->failed) read_weights(r, &in->W, n_rows, m->K, head[7], m->stride);
+    if (!r->failed) read_weights(r, &in->W, n_rows, in->n_features, m->K, head[7], m->stride);
+    read_pairs(r, m);
     if (r->failed) return STRUCTSVM_FILE;
     TRY(read_tokens(r, in));
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
@@ -94,10 +129,9 @@ static void release(model *m) {
     room *rooms[] = {&m->V, &m->R, &m->table, &m->back, &m->held, &m->made};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
     release_tokens(&m->in);
-    free(m->tables);
+    release_weights(&m->pairs), free((void *)m->pairs.columns.data), free(m->tables);
 }
 static float *row_at(const model *m, uint64_t t) { return row_of(&m->in, t); }
-
 static int fill(model *m, const structsvm_text *texts, const uint32_t *starts, uint32_t n, float divisor) {
     if (m->in.n_pairs > 0) {
         uint64_t size = (uint64_t)m->G * m->P * m->stride * sizeof(float);
@@ -120,8 +154,7 @@ static const float *table_at(model *m, const scores *s, uint32_t t, float diviso
     *made = 1;
     if (m->order == 1) memcpy(table, s->A, size * sizeof(float));
     else memset(rows, 0, m->K * stride * sizeof(float));
-    for (uint32_t e = starts[t]; e < starts[t + 1]; e++)
-        add_rows(&m->in.W, m->in.n_features + ids[e] * m->K, m->K, ((float *)m->in.pair_values.data)[e], divisor, rows, stride);
+    for (uint32_t e = starts[t]; e < starts[t + 1]; e++) add_row(&m->pairs, ids[e], ((float *)m->in.pair_values.data)[e], divisor, rows);
     if (m->order == 2)
         for (uint64_t q = 0; q < (uint64_t)m->K * m->P; q++)
             for (uint64_t c = 0; c < stride; c++)
@@ -132,28 +165,28 @@ static const float *table_at(model *m, const scores *s, uint32_t t, float diviso
 /* ---- the best labels: as in the package's chain.h ----------------------------------------------------------------- */
 static uint64_t block_of(const model *m) { return m->rules.N > 0 ? m->rules.N : (uint64_t)m->G * m->stride; }
 static uint64_t label_of(const model *m, uint64_t state) {
-    return m->rules.N > 0 ? (uint64_t)m->rules.labels[state] : state % m->stride;
+    return m->rules.N > 0 ? (uint64_t)m->rules.labels[state] : (uint32_t)state % m->stride;
 }
-
 /* The state of a first label, or -1; whether a state may be the last one. */
 static int64_t first_of(const model *m, uint64_t c) {
     return m->rules.N > 0 ? m->rules.first[c] : (int64_t)((m->G - 1) * (uint64_t)m->stride + c);
 }
-
 static int may_end(const model *m, uint64_t state) {
-    return m->rules.N > 0 ? m->rules.ends[state] != 0 : state % m->stride < m->K;
+    return m->rules.N > 0 ? m->rules.ends[state] != 0 : label_of(m, state) < m->K;
 }
-
 /* The states that tokens behind the first may have: there are none behind it without a label before. */
 static uint64_t targets_of(const model *m) {
     return m->rules.N == 0 && m->G > 1 ? (uint64_t)m->K * m->stride : block_of(m);
 }
-
 /* Where the state stands from which label a leads to group g. */
 static uint64_t from_of(const model *m, uint64_t g, uint64_t a) { return m->G == 1 ? a : a * m->stride + g; }
-
+/* a > b ? a : b, of each. */
 static floats greater(floats a, floats b) {
-#if defined(__GNUC__)
+#if defined(__wasm_simd128__)
+    return __builtin_wasm_pmax_f32x4(b, a);
+#elif defined(__SSE__)
+    return __builtin_ia32_maxps(a, b);
+#elif defined(__GNUC__)
     typedef int32_t masks __attribute__((vector_size(16), aligned(4), may_alias));
     return (floats)(((a > b) & (masks)a) | (~(masks)(a > b) & (masks)b));
 #else
@@ -177,16 +210,12 @@ static void chain_step(const model *m, const float *A, const float *E, const flo
 }
 
 /* ---- under an automaton: as in the package's ruled.h --------------------------------------------------------------- */
-static const float *ruled_row(const model *m, const float *A, uint64_t node) {
-    return A + (uint64_t)m->rules.rows[node] * m->stride;
-}
-
 static void ruled_step(const model *m, const float *A, const float *E, const float *before, float *now) {
     const automaton *r = &m->rules;
     uint64_t K = m->K;
     for (uint64_t h = 0; h < r->H; h++)
         for (int32_t node = r->groups[h]; node < r->groups[h + 1]; node++) {
-            const float *row = ruled_row(m, A, (uint64_t)node);
+            const float *row = A + (uint64_t)r->rows[node] * m->stride;
             const int32_t *next = r->next + h * K;
             if (before[node] == -INFINITY) continue;
             for (uint64_t c = 0; c < K; c++)
@@ -208,12 +237,12 @@ static void forward(model *m, const scores *s, uint32_t n, float *V) {
 /* The states before state j and the scores of the transitions from them: how many. */
 static uint64_t gathered(const model *m, const float *A, uint64_t j, uint32_t *from, float *steps) {
     const automaton *r = &m->rules;
-    uint64_t g = j / m->stride, c = label_of(m, j), found = 0;
+    uint64_t g = (uint32_t)j / m->stride, c = label_of(m, j), found = 0;
     for (uint64_t a = 0; r->N == 0 && a < m->P; a++, found++)
         from[a] = (uint32_t)from_of(m, g, a), steps[a] = A[(g * m->P + a) * m->stride + c];
     for (int32_t e = r->N == 0 ? 0 : r->origins[j]; r->N > 0 && e < r->origins[j + 1]; e++)
         for (int32_t n = r->groups[r->origin[e]]; n < r->groups[r->origin[e] + 1]; n++, found++)
-            from[found] = (uint32_t)n, steps[found] = ruled_row(m, A, (uint64_t)n)[c];
+            from[found] = (uint32_t)n, steps[found] = A[(uint64_t)r->rows[n] * m->stride + c];
     return found;
 }
 
@@ -298,7 +327,6 @@ static void follow(const model *m, const uint32_t *back, uint32_t n, uint64_t k,
         state = b / k, rank = b % k;
     }
 }
-
 /* The score of a labelling in float64, a float32 sum per token. */
 static double long_score(model *m, const uint32_t *y, uint32_t n) {
     const scores *s = &m->plain;
@@ -310,7 +338,6 @@ static double long_score(model *m, const uint32_t *y, uint32_t n) {
     }
     return total + (double)s->end[y[n - 1]];
 }
-
 /* Sort labellings by falling scores, stably. */
 static int ordered(model *m, uint32_t n, uint32_t found, uint32_t *labels, double *totals) {
     GROW(m->held, (uint64_t)n * sizeof(uint32_t));
@@ -377,43 +404,6 @@ int structsvm_kbest(structsvm *tagger, const structsvm_text *texts, const uint32
 }
 
 /* ---- probabilities ---------------------------------------------------------------------------------------------- */
-/* Nodes before and behind are visited by the edges between them: calls `visit` for each edge into token t. */
-typedef struct {
-    const model *m;
-    const float *A, *E;
-    const double *before, *later;   /* log-sums of token t - 1 and, going back, of token t before its own scores */
-    const double *now;              /* probabilities at token t */
-    double *out;                    /* forwards: maxima or sums per state of t; backwards: probabilities at t - 1 */
-    const double *tops;
-    int pass;                       /* 0: maxima; 1: sums; 2: backwards */
-} edges;
-
-static void visit(const edges *e, uint64_t from, uint64_t to, double transition) {
-    double x = e->before[from] + transition;
-    if (x == -INFINITY) return;
-    if (e->pass == 0) e->out[to] = x > e->out[to] ? x : e->out[to];
-    else if (e->pass == 1) e->out[to] += exp(x - e->tops[to]);
-    else if (e->now[to] > 0.0) e->out[from] += e->now[to] * exp(x - e->later[to]);
-}
-
-static void visit_all(const edges *e) {
-    uint32_t *from = e->m->in.heads.data;
-    float *steps = (float *)(from + block_of(e->m));
-    for (uint64_t j = 0; j < targets_of(e->m); j++) {
-        uint64_t n = label_of(e->m, j) < e->m->K ? gathered(e->m, e->A, j, from, steps) : 0;
-        for (uint64_t i = 0; i < n; i++) visit(e, from[i], j, steps[i]);
-    }
-}
-
-/* Divide by the sum; 0 if that is none. */
-static int normalise(double *p, uint64_t n) {
-    double sum = 0.0;
-    for (uint64_t j = 0; j < n; j++) sum += p[j];
-    if (!(sum > 0.0 && sum <= 1.7976931348623157e308)) return 0;
-    for (uint64_t j = 0; j < n; j++) p[j] /= sum;
-    return 1;
-}
-
 /* alpha = R + E - its greatest; 0 if all are -inf, or not numbers. */
 static int alpha_of(const model *m, const double *R, uint32_t t, double *alpha) {
     uint64_t states = block_of(m);
@@ -436,22 +426,25 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     if (n_tokens == 0) return STRUCTSVM_OK;
     TRY(fill(m, texts, starts, n_tokens, m->temperature));
     uint64_t states = block_of(m), K = m->K;
-    GROW(m->R, (n_tokens + 4) * states * sizeof(double));
+    GROW(m->R, (n_tokens + 3) * states * sizeof(double));
     GROW(m->in.heads, 2 * states * sizeof(uint32_t));
     double *R = m->R.data, *alpha = R + n_tokens * states, *now = alpha + states, *before = now + states;
-    double *tops = before + states;
+    uint32_t *from = m->in.heads.data;
+    float *steps = (float *)(from + states);
     for (uint64_t j = 0; j < states; j++) R[j] = -INFINITY;
     for (uint64_t c = 0; c < K; c++)
         if (first_of(m, c) >= 0) R[first_of(m, c)] = s->start[c];
     for (uint32_t t = 1; t < n_tokens; t++) {
         double *out = R + t * states;
         if (!alpha_of(m, out - states, t - 1, alpha)) return STRUCTSVM_NOTHING;
-        edges e = {m, table_at(m, s, t, m->temperature), row_at(m, t), alpha, NULL, NULL, tops, tops, 0};
-        for (uint64_t j = 0; j < states; j++) tops[j] = -INFINITY, out[j] = 0.0;
-        visit_all(&e);
-        e.out = out, e.pass = 1;
-        visit_all(&e);
-        for (uint64_t j = 0; j < states; j++) out[j] = tops[j] == -INFINITY ? -INFINITY : tops[j] + log(out[j]);
+        const float *A = table_at(m, s, t, m->temperature);
+        for (uint64_t j = 0; j < states; j++) {
+            uint64_t found = j < targets_of(m) && label_of(m, j) < K ? gathered(m, A, j, from, steps) : 0;
+            double top = -INFINITY, sum = 0.0, x;
+            for (uint64_t i = 0; i < found; i++) top = (x = alpha[from[i]] + steps[i]) > top ? x : top;
+            for (uint64_t i = 0; top > -INFINITY && i < found; i++) sum += exp(alpha[from[i]] + steps[i] - top);
+            out[j] = top > -INFINITY ? top + log(sum) : -INFINITY;
+        }
     }
     if (!alpha_of(m, R + (n_tokens - 1) * states, n_tokens - 1, alpha)) return STRUCTSVM_NOTHING;
     double top = -INFINITY;
@@ -462,16 +455,21 @@ int structsvm_probability(structsvm *tagger, const structsvm_text *texts, const 
     if (!(top > -INFINITY)) return STRUCTSVM_NOTHING;
     for (uint64_t j = 0; j < states; j++) now[j] = exp(now[j] - top);
     for (uint32_t t = n_tokens - 1;; t--) {
-        if (!normalise(now, states)) return STRUCTSVM_NOTHING;
+        double sum = 0.0;
+        for (uint64_t j = 0; j < states; j++) sum += now[j];
+        if (!(sum > 0.0 && sum <= 1.7976931348623157e308)) return STRUCTSVM_NOTHING;
+        for (uint64_t j = 0; j < states; j++) now[j] /= sum, before[j] = 0.0;
         float *row = probabilities + t * K;
         for (uint64_t c = 0; c < K; c++) row[c] = 0.0f;
         for (uint64_t j = 0; j < states; j++)
             if (label_of(m, j) < K) row[label_of(m, j)] += (float)now[j];
         if (t == 0) return STRUCTSVM_OK;
         if (!alpha_of(m, R + (t - 1) * states, t - 1, alpha)) return STRUCTSVM_NOTHING;
-        edges e = {m, table_at(m, s, t, m->temperature), NULL, alpha, R + t * states, now, before, NULL, 2};
-        for (uint64_t j = 0; j < states; j++) before[j] = 0.0;
-        visit_all(&e);
+        const float *A = table_at(m, s, t, m->temperature);
+        for (uint64_t j = 0; j < targets_of(m); j++) {
+            uint64_t found = label_of(m, j) < K && now[j] > 0.0 ? gathered(m, A, j, from, steps) : 0;
+            for (uint64_t i = 0; i < found; i++) before[from[i]] += now[j] * exp(alpha[from[i]] + steps[i] - R[t * states + j]);
+        }
         memcpy(now, before, states * sizeof *now);
     }
 }

@@ -1,5 +1,5 @@
 /* Tokens of sequences, by templates or attributes, as scores of labels: what structures of sequences share. */
-enum { MOST_ITEMS = 1024, MOST_MARGIN = 200 };
+enum { MOST_ITEMS = 1024, MOST_MARGIN = 200, SHORT = 24, REMEMBERED = 1 << 19 };
 
 /* Numbers of pairs of codes. The two are one number of so many bits, the second below the first, which is permuted: its
  * first bits are the pair's bucket, and the rest is stored. */
@@ -12,7 +12,10 @@ typedef struct {
     joint *joints;                      /* (arity - 1): of the first two codes, of their number and the third, ... */
 } space;
 
-/* Templates: of tokens, or of pairs of labels. */
+/* A word, or a value of a place, of SHORT bytes at most, and its codes in the sources of its column. */
+typedef struct { uint32_t owner, size; uint8_t text[SHORT]; int32_t codes[]; } remembered;  /* 1 + the first; 0: none */
+
+/* Templates: of tokens, or of pairs of labels. Words met last are remembered by their hashes, in REMEMBERED bytes. */
 typedef struct {
     uint32_t n_sources, left, right, n_templates, n_spaces, of_pairs;
     const uint32_t *sources;            /* (n_sources, 2): function, column; columns from n_columns on are places' */
@@ -22,6 +25,8 @@ typedef struct {
     strings *vocabularies;              /* (n_sources) */
     space *spaces;
     joint *joints;                      /* all spaces' */
+    uint8_t *words;                     /* (n_words + 1, word_size); the last one for those that are too long */
+    uint32_t n_words, word_size;
 } templates;
 
 /* The features of tokens, and where their scores go. */
@@ -39,9 +44,9 @@ typedef struct {
 } tokens;
 
 static uint32_t bits_of(uint32_t x) {
-    uint32_t n = 0;
-    for (; x != 0; x &= x - 1) n++;
-    return n;
+    x -= x >> 1 & 0x55555555u;
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    return ((x + (x >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24;
 }
 
 static void read_joint(reader *r, joint *s) {
@@ -94,10 +99,11 @@ static int read_templates(reader *r, templates *s, const tokens *m, uint32_t n_f
     for (uint32_t i = 0; i < s->n_spaces; i++) n_joints += arities[i];
     need(r, n_joints <= r->size / 16);      /* each has arrays of its own */
     if (r->failed) return STRUCTSVM_FILE;
-    s->vocabularies = calloc((size_t)s->n_sources + 1, sizeof(strings));
-    s->spaces = calloc((size_t)s->n_spaces + 1, sizeof(space));
-    joint *joints = s->joints = calloc((size_t)n_joints, sizeof(joint));
-    if (s->vocabularies == NULL || s->spaces == NULL || s->joints == NULL) return STRUCTSVM_MEMORY;
+    s->vocabularies = zeros(r, s->n_sources, sizeof(strings)), s->spaces = zeros(r, s->n_spaces, sizeof(space));
+    s->word_size = (uint32_t)(sizeof(remembered) + s->n_sources * sizeof(int32_t));
+    for (s->n_words = 1; 2 * s->n_words * s->word_size <= REMEMBERED;) s->n_words *= 2;
+    s->words = zeros(r, s->n_sources > 0 ? s->n_words + 1 : 0, s->word_size);
+    joint *joints = s->joints = zeros(r, n_joints, sizeof(joint));
     for (uint32_t i = 0; i < s->n_sources && !r->failed; i++) {
         read_strings(r, s->vocabularies + i);
         need(r, s->vocabularies[i].n < INT32_MAX - MOST_MARGIN * 2
@@ -137,7 +143,7 @@ static void release_tokens(tokens *m) {
     room *rooms[] = {&m->E, &m->codes, &m->ids, &m->keys, &m->pair_starts, &m->pair_ids, &m->pair_values, &m->letters,
                      &m->text, &m->marks, &m->place_codes, &m->heads};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) free(rooms[i]->data);
-    for (int i = 0; i < 2; i++) free(m->sets[i].vocabularies), free(m->sets[i].spaces), free(m->sets[i].joints);
+    for (templates *s = m->sets; s < m->sets + 2; s++) free(s->vocabularies), free(s->spaces), free(s->joints), free(s->words);
     release_weights(&m->W);
 }
 
@@ -162,7 +168,6 @@ typedef struct {
 } word;
 
 static int is_of(const tokens *m, uint32_t letter, uint32_t flags) { return (properties_of(&m->abc, letter) & flags) != 0; }
-
 /* Combining characters belong to the one before them. */
 static void set_marks(const tokens *m, word *w) {
     w->opening = w->closing = 0;
@@ -174,7 +179,6 @@ static void set_marks(const tokens *m, word *w) {
     if (w->closing == w->n || is_of(m, w->letters[0], COMBINING)) return;
     while (!is_of(m, w->letters[w->opening], ALNUM)) w->opening++;
 }
-
 /* The bytes of letters first .. last - 1. */
 static slice part_of(const word *w, int64_t first, int64_t last) {
     uint32_t a = 0, b;
@@ -283,22 +287,19 @@ typedef struct {
 } place_of_token;
 
 typedef struct { slice text; char own[8]; } place_value;
-
 enum { P_START, P_END, P_TENTH, P_SIZE, P_NUMBERS, P_FIELDS, P_AGAIN, P_BEFORE, P_BEHIND };
 
+static slice slice_of(const structsvm_text *t) { return (slice){(const uint8_t *)(t->size == 0 ? "" : t->data), t->size}; }
 /* Decode the text of a token; letters at m->letters, then room for twice as many. */
-static int read_word(tokens *m, const structsvm_text *text, word *w) {
-    w->text.data = (const uint8_t *)(text->size == 0 ? "" : text->data);
-    w->text.size = text->size;
-    GROW(m->letters, 3 * ((uint64_t)text->size + 1) * sizeof(uint32_t));
-    w->letters = m->letters.data;
-    w->n = decoded(w->text.data, w->text.size, m->letters.data);
+static int read_word(tokens *m, slice text, word *w) {
+    GROW(m->letters, 3 * ((uint64_t)text.size + 1) * sizeof(uint32_t));
+    w->text = text, w->letters = m->letters.data;
+    w->n = decoded(text.data, text.size, m->letters.data);
     return w->n < 0 ? STRUCTSVM_UTF8 : (set_marks(m, w), STRUCTSVM_OK);
 }
 
 /* Bytes that a function writes of a text: a byte becomes a letter of at most four, or the two of a dotted i. */
 static uint64_t most_written(uint64_t size) { return 4 * size + 8; }
-
 /* The marks and patterns of a column's tokens; first tokens with each pattern by a table of hashes. */
 static int read_places(tokens *m, const structsvm_text *texts, uint32_t column, uint32_t n) {
     uint64_t bytes = 0, mask = 15;
@@ -313,7 +314,7 @@ static int read_places(tokens *m, const structsvm_text *texts, uint32_t column, 
     memset(table, 0xFF, (size_t)(mask + 1) * sizeof *table);
     for (uint32_t t = 0; t < n; t++) {
         word w;
-        TRY(read_word(m, texts + (uint64_t)t * m->n_columns + column, &w));
+        TRY(read_word(m, slice_of(texts + (uint64_t)t * m->n_columns + column), &w));
         place_of_token *p = places + t;
         memset(p, 0, sizeof *p);
         if (w.closing > 0) p->closing = part_of(&w, w.n - w.closing, w.n);
@@ -338,7 +339,6 @@ static uint32_t set_count(place_value *v, uint32_t at, uint32_t count, uint32_t 
     v->text = text_of(v->own);
     return v->text.size;
 }
-
 static int is_field(const place_of_token *p) {
     return p->closing.data != NULL && !(p->closing.size == 1 && p->closing.data[0] == '.');
 }
@@ -386,6 +386,23 @@ static int read_all_places(tokens *m, const structsvm_text *texts, uint32_t n) {
 }
 
 /* ---- features of templates -------------------------------------------------------------------------------------- */
+/* The codes of a text in sources i .. end - 1, of one column. */
+static int read_sources(tokens *m, const templates *s, uint32_t i, uint32_t end, slice text, remembered *to) {
+    int is_word = s->sources[2 * i + 1] < m->n_columns;
+    word w = {text, NULL, 0, 0, 0};
+    to->owner = 0;  /* until all of it is there */
+    if (is_word) TRY(read_word(m, text, &w));
+    GROW(m->keys, most_written(text.size));
+    for (uint32_t k = i; k < end; k++) {
+        slice value = value_of(m, s->sources[2 * k], &w, is_word ? (uint32_t *)m->letters.data + w.n : NULL, m->keys.data);
+        uint32_t id = value.data == NULL ? NONE : string_in(s->vocabularies + k, value.data, value.size);
+        to->codes[k - i] = id == NONE ? -1 : (int32_t)(id + s->left + s->right);
+    }
+    if (text.size > SHORT) return STRUCTSVM_OK;
+    memcpy(to->text, text.data, text.size);
+    return to->owner = i + 1, to->size = text.size, STRUCTSVM_OK;
+}
+
 /* The codes of each source at each token and outside: rows of left + n + right. */
 static int read_codes(tokens *m, const templates *s, const structsvm_text *texts, uint32_t n) {
     uint64_t margin = s->left + s->right, width = n + margin;
@@ -397,28 +414,18 @@ static int read_codes(tokens *m, const templates *s, const structsvm_text *texts
         for (uint32_t d = 0; d < s->left; d++) row[s->left - 1 - d] = outside[d];
         for (uint32_t d = 0; d < s->right; d++) row[s->left + n + d] = outside[s->left + d];
     }
-    /* Sources of a column stand together: each text is decoded once for all of them. */
-    for (uint32_t i = 0; i < s->n_sources;) {
-        uint32_t end = i, column = s->sources[2 * i + 1];
-        while (end < s->n_sources && s->sources[2 * end + 1] == column) end++;
+    for (uint32_t i = 0, end = 0, column; i < s->n_sources; i = end) {
+        for (column = s->sources[2 * i + 1]; end < s->n_sources && s->sources[2 * end + 1] == column;) end++;
         for (uint32_t t = 0; t < n; t++) {
-            word w;
-            memset(&w, 0, sizeof w);
-            if (column < m->n_columns) {
-                const structsvm_text *text = texts + (uint64_t)t * m->n_columns + column;
-                TRY(read_word(m, text, &w));
-                GROW(m->keys, most_written(text->size));
-            } else {
-                w.text = ((place_value *)m->place_codes.data)[(uint64_t)(column - m->n_columns) * n + t].text;
-            }
-            uint32_t *spare = column < m->n_columns ? (uint32_t *)m->letters.data + w.n : NULL;
-            for (uint32_t k = i; k < end; k++) {
-                slice value = value_of(m, s->sources[2 * k], &w, spare, m->keys.data);
-                uint32_t id = value.data == NULL ? NONE : string_in(s->vocabularies + k, value.data, value.size);
-                codes[k * width + s->left + t] = id == NONE ? -1 : (int32_t)(id + margin);
-            }
+            slice text = column < m->n_columns
+                             ? slice_of(texts + (uint64_t)t * m->n_columns + column)
+                             : ((place_value *)m->place_codes.data)[(column - m->n_columns) * (uint64_t)n + t].text;
+            uint32_t at = text.size > SHORT ? s->n_words : (hash_of(text.data, text.size) + i) & (s->n_words - 1);
+            remembered *w = (void *)(s->words + (uint64_t)at * s->word_size);
+            if (w->owner != i + 1 || w->size != text.size || memcmp(w->text, text.data, text.size) != 0)
+                TRY(read_sources(m, s, i, end, text, w));
+            for (uint32_t k = i; k < end; k++) codes[k * width + s->left + t] = w->codes[k - i];
         }
-        i = end;
     }
     return STRUCTSVM_OK;
 }
@@ -427,7 +434,6 @@ static uint32_t one_of(const space *s, uint32_t code) {
     uint32_t bits = code / 32 < s->n_words ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
     return bits & bit ? s->before[code / 32] + bits_of(bits & (bit - 1)) : NONE;
 }
-
 /* The number of a pair, or NONE. */
 static uint32_t joined(const joint *s, uint32_t first, uint32_t second) {
     uint64_t mask = ((uint64_t)1 << s->bits) - 1, x = ((uint64_t)first << s->second_bits | second) * 0x9E3779B97F4A7C15u & mask;

@@ -117,7 +117,7 @@ static void read_arcs(reader *r, model *m, uint32_t arc_bits, uint32_t row_bits,
     for (m->n_plain = m->n_arc; !r->failed && m->n_plain > 0 && m->between[m->n_plain - 1] >= 0;) m->n_plain--;
     need(r, m->n_arc - m->n_plain <= MOST_TEMPLATES_BETWEEN && within(m->between, m->n_plain, -1, 0));
     read_numbers(r, &m->A, arc_bits);
-    read_weights(r, &m->R, (uint64_t)1 << row_bits, m->K, form, m->stride);
+    read_weights(r, &m->R, (uint64_t)1 << row_bits, (uint64_t)1 << row_bits, m->K, form, m->stride);
 }
 
 static void read_pairs(reader *r, model *m, uint32_t bits) {
