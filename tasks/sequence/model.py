@@ -651,7 +651,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         X = X if self.segments is None else read(X)
         tokens = self.encoder.transform(X, lengths)
-        self._warn_of_bare(steps(tokens.indptr)[2], tokens.n_tokens)
+        n_bare = steps(tokens.indptr)[2]
+        if n_bare:
+            self._warn_of_bare(n_bare, tokens.n_tokens)
         return self._completed(X, tokens)
 
     def _completed(self, X: SequencesLike, tokens: Tokens) -> Tokens:

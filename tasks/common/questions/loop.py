@@ -280,7 +280,7 @@ class LearningLoop(TaskEstimator):
         """
         scratch = copy.copy(self)
         for name in ("checkpoint", "solver"):
-            value = getattr(scratch, name, None)
+            value: Any = getattr(scratch, name, None)
             if name == "checkpoint" and value is not None:
                 vars(scratch)[name] = None
             elif getattr(value, "checkpoint", None) is not None:

@@ -83,7 +83,11 @@ class Trial(NamedTuple):
 
 
 def choose_templates(
-    params: LabelerParams, X: Columns, labels: Sequence[Hashable], label_ids: Integers, weight: ArrayLike | None = None
+    params: LabelerParams,
+    X: Columns,
+    labels: Sequence[Hashable],
+    label_ids: NDArray[np.int32],
+    weight: ArrayLike | None = None,
 ) -> TemplateChoice | None:
     """The choice for columns; None for many labels, or few sequences with known labels whose weight is not 0.
 
@@ -129,7 +133,7 @@ def _sample(X: Columns, is_known: NDArray[np.bool_], weight: ArrayLike | None) -
     return rows[: max(int((np.cumsum(X.lengths[rows]) <= MOST_TOKENS).sum()), 1)]
 
 
-def _tried(params: LabelerParams, name: str, X: Columns, n_labels: int, label_ids: Integers) -> Trial:
+def _tried(params: LabelerParams, name: str, X: Columns, n_labels: int, label_ids: NDArray[np.int32]) -> Trial:
     """Train on each half of sequences, on their runs of known labels, with a set of templates; label the other half."""
     encoder = FeatureEncoder(name, hash_bits=features_of(params).hash_bits)  # min_count is about all sequences
     every = encoder.fit_transform(X)
