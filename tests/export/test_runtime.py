@@ -330,11 +330,10 @@ long structsvm_hyphens(void) { return n_hyphens; }
 """
 
 
-def test_functions_of_the_last_words_are_remembered(tmp_path):
+def test_functions_of_the_last_words_are_remembered(runtime, tmp_path):
     X, y = [["dog-1", "a-", "bark", "dog-1"]] * 3, [["x", "y", "z", "x"]] * 3
     model = SequenceLabeler(C=1.0, random_state=0, templates="U0:%hyphen[0,0]\nU1:%lower[0,0]\nB\n").fit(X, y)
-    (tmp_path / "counted.c").write_text(HYPHENS)
-    runtime = runtime_models.compiled(tmp_path, sequences=tmp_path / "counted.c")
+    runtime = runtime_models.counted(tmp_path, runtime, "sequences", HYPHENS)
     tagger, asked = runtime.load(bytes_of(model)), runtime.native.library("sequences").structsvm_hyphens
     x, long = ["Dog-1", "dog-1", "", "b-" * 12], ["b-" * 12 + "c", "é" * 12 + "-"]
     for sequence, wanted in [(x, 4), (x, 4), (x[::-1] * 9, 4), (long, 6), (long, 8), ([*long, *x], 10)]:

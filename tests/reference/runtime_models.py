@@ -205,11 +205,11 @@ def compiled(folder):
     return with_libraries(folder, SOURCES)
 
 
-def counted(folder, runtime, structure):
-    """The compiled package in another folder, with a structure's library that counts what it allocates."""
+def counted(folder, runtime, structure, program=COUNTED):
+    """The compiled package in another folder, with a structure's library that counts, by default what it allocates."""
     shutil.copytree(Path(runtime.__file__).parent, folder / "structsvm_runtime")
     source = folder / "counted.c"
-    source.write_text(COUNTED.replace("structsvm_sequences.c", SOURCES[structure].name), encoding="ascii")
+    source.write_text(program.replace("structsvm_sequences.c", SOURCES[structure].name), encoding="ascii")
     return with_libraries(folder, {structure: source})
 
 
