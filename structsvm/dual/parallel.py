@@ -131,15 +131,10 @@ def parallel_stream(function: Any, parts: Any, n_threads: int) -> Any:
             yield at_work.popleft().result()
 
 
-def mapped_parts(function: Any, n: int, n_threads: int) -> Any:
-    """Return a list of ``function(a, b)``, for parts a .. b of 0 .. n, one per thread, or one if n is small."""
-    bounds = np.linspace(0, n, (n_threads if n >= 2 * n_threads else 1) + 1).astype(int).tolist()
-    return parallel_map(lambda ends: function(*ends), list(pairwise(bounds)), n_threads)
-
-
 def parallel_parts(function: Any, n: int, n_threads: int) -> Any:
-    """Return ``function(0, n)``, a list or an array, joined from those of parts: see `mapped_parts`."""
-    found = mapped_parts(function, n, n_threads)
+    """Return ``function(0, n)``, a list or an array, joined from parts: one per thread, or one if n is small."""
+    bounds = np.linspace(0, n, (n_threads if n >= 2 * n_threads else 1) + 1).astype(int).tolist()
+    found = parallel_map(lambda ends: function(*ends), list(pairwise(bounds)), n_threads)
     return np.concatenate(found) if isinstance(found[0], np.ndarray) else list(chain.from_iterable(found))
 
 

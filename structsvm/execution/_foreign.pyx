@@ -59,7 +59,7 @@ cdef class Quick:
 def number_of(function, Quick quick=None):
     """The number by which programs call a function of a list of arrays, which it does not keep; it returns arrays.
 
-    `quick` is asked first. Another process would have another number: it refuses a program compiled here and stored.
+    `quick` is asked first. Another process refuses a stored program of this one: numbers differ by chance.
     """
     global quick_ones
     cdef int64_t number = int.from_bytes(os.urandom(7), "little")

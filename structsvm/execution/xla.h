@@ -93,7 +93,7 @@ typedef struct {
 } xla_call;
 
 /* Whether a call only asks for the handler's version, which it gets. */
-static int xla_answered(const xla_call *call, int minor) {
+static inline int xla_answered(const xla_call *call, int minor) {
     if (call->size < XLA_SIZE(xla_call, extensions)) return 0;
     const xla_extension *extension = call->extensions;
     while (extension != NULL && extension->kind != XLA_ASKS_VERSION) extension = extension->next;
@@ -106,7 +106,7 @@ static int xla_answered(const xla_call *call, int minor) {
     return 1;
 }
 
-static int xla_are_known(const xla_arrays *arrays) {
+static inline int xla_are_known(const xla_arrays *arrays) {
     if (arrays->size != sizeof *arrays) return 0;
     for (int64_t k = 0; k < arrays->n; k++) {
         const xla_array *array = arrays->items[k];
@@ -116,7 +116,7 @@ static int xla_are_known(const xla_arrays *arrays) {
 }
 
 /* Whether a call is laid out as above: arrays, and one attribute, an integer, which is `number`. */
-static int xla_is_known(const xla_call *call, int64_t *number) {
+static inline int xla_is_known(const xla_call *call, int64_t *number) {
     if (call->size < XLA_SIZE(xla_call, attributes) || call->functions->version.major != XLA_MAJOR) return 0;
     if (call->stage != XLA_EXECUTES || !xla_are_known(&call->arguments) || !xla_are_known(&call->results)) return 0;
     const xla_attributes *attributes = &call->attributes;
@@ -128,7 +128,7 @@ static int xla_is_known(const xla_call *call, int64_t *number) {
 }
 
 /* An error that the program raises. Without a way to say so, the process ends: the results would be anything. */
-static void *xla_failed(const xla_call *call, const char *message) {
+static inline void *xla_failed(const xla_call *call, const char *message) {
     if (call->size < XLA_SIZE(xla_call, functions) || call->functions->size < XLA_SIZE(xla_functions, fail))
         Py_FatalError(message);
     xla_failure failure = {XLA_SIZE(xla_failure, code), NULL, message, XLA_INTERNAL};

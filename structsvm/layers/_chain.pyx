@@ -549,7 +549,7 @@ cdef extern from *:
 # To leave an exception set, for who called.
 ctypedef int (*quiet_body)(void* task, int slot, int64_t part) noexcept nogil
 
-# Scratch that all of the following share, for the one that is at work.
+# Scratch shared by all objects of LogLoss, for the one that is at work.
 cdef int taken = 0
 cdef void* quick_room = NULL
 cdef size_t quick_size = 0
@@ -558,8 +558,8 @@ cdef size_t quick_size = 0
 cdef class LogLoss(Quick):
     """Log losses of chains of order 1, and each entry's gradients, as `log_loss` computes them with `per_entry`.
 
-    It leaves to the caller of `compute` whatever is amiss, unknown labels, and huge scores; and all, if another thread
-    is at work.
+    It leaves errors, unknown labels and huge scores to the caller of `compute`, and every call while another thread is
+    at work.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def check_integers(name: str, given: object) -> None:
 
 
 def are_own(loss: LossFunction, structure: Structure) -> bool:
-    """Whether loss and structure are of this room, which keep no array that they were given."""
+    """Whether loss and structure are of this package of layers, which keep no array that they were given."""
     room = __name__.rpartition(".")[0] + "."
     return all(str(getattr(one, "__module__", "")).startswith(room) for one in (loss, type(structure)))
 

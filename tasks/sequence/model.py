@@ -728,8 +728,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
             return self._predict_part(X[a:b], None if allowed is None else allowed[a:b], on_gaps=gaps.append)
 
         found = renumbered_parts(work, len(X), n_jobs)
-        if gaps:
-            warn_of_gaps(np.concatenate(gaps), len(self.oracle.rules))
+        self._warn_of_parts(gaps)
         return found
 
     def _predict_beside(self, X: Any, n_jobs: int) -> list[list[Any]] | None:
@@ -758,9 +757,13 @@ class SequenceModel(TaskModel[LabeledSequences]):
         except Exception:  # noqa: BLE001 - the first one, with the user's numbers
             return self._predict_part(X, None)
         self._warn_of_bare(sum(n_bare), n)
+        self._warn_of_parts(gaps)
+        return list(chain.from_iterable(found))
+
+    def _warn_of_parts(self, gaps: list[NDArray[np.float64]]) -> None:
+        """Warn of the gaps of all parts at once."""
         if gaps:
             warn_of_gaps(np.concatenate(gaps), len(self.oracle.rules))
-        return list(chain.from_iterable(found))
 
     def _predict_part(
         self,

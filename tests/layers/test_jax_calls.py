@@ -1,12 +1,14 @@
 """Compiled programs that call losses: to the bits of JAX's callback, which remains where XLA's interface is unknown."""
 
 import ctypes
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from structsvm.execution import _foreign, foreign
+from structsvm.execution._stop import look_every
 from structsvm.layers import (
     Alignment,
     Arborescence,
@@ -269,13 +271,48 @@ def test_what_a_function_may_not_do():
         jax.block_until_ready(foreign.results_of(17, shape, x))
 
 
+def test_an_error_whose_message_fails_is_one(monkeypatch):
+    """Else the program would take what stands in its memory for results."""
+
+    def refused(*_):
+        raise KeyboardInterrupt
+
+    shape, x = [jax.ShapeDtypeStruct((3,), np.float32)], [np.ones(3, np.float32)]
+    foreign.can_call(x)
+    number = _foreign.number_of(lambda arrays: refuse())
+    monkeypatch.setattr("traceback.format_exception", refused)
+    with pytest.raises(Exception, match="a loss failed, and so did the message of its error"):
+        jax.block_until_ready(foreign.results_of(number, shape, x))
+
+
+def test_an_error_without_python_is_one_in_any_thread():
+    """In XLA's own threads, where it is gone when Python is entered again: the function is called, which has it too."""
+
+    def fail():
+        threads.append(threading.current_thread() is threading.main_thread())
+        raise MemoryError("no more")
+
+    loss, threads, more = differentiable(log_loss, Chain()), [], np.ones((400, 400), np.float32)
+    program = jax.jit(
+        lambda scores, more: loss((scores + 0 * jnp.tanh(more @ more).sum(), EDGES[1]), Y.astype(np.int32))
+    )
+    jax.block_until_ready(program(EDGES[0], more))
+    look_every(1, fail)
+    try:
+        with pytest.raises(Exception, match="no more"):
+            jax.block_until_ready(program(EDGES[0], more))
+    finally:
+        look_every()
+    assert threads
+
+
 class Arrays(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("extensions", ctypes.c_void_p), ("n", ctypes.c_int64),
                 ("kinds", ctypes.c_void_p), ("items", ctypes.c_void_p)]  # fmt: skip
 
 
 class Attributes(ctypes.Structure):
-    _fields_ = [*Arrays._fields_, ("names", ctypes.c_void_p)]
+    _fields_ = [*Arrays._fields_[:-1], ("names", ctypes.c_void_p), ("items", ctypes.c_void_p)]
 
 
 class Failure(ctypes.Structure):
@@ -298,34 +335,70 @@ class Call(ctypes.Structure):
                 ("attributes", Attributes)]  # fmt: skip
 
 
+class Array(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("extensions", ctypes.c_void_p), ("type", ctypes.c_int),
+                ("data", ctypes.c_void_p), ("n_axes", ctypes.c_int64), ("shape", ctypes.c_void_p)]  # fmt: skip
+
+
+class Scalar(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("value", ctypes.c_void_p)]
+
+
+class OneCall:
+    """A call with one array of three floats, one for its result, and the number of a function that doubles it."""
+
+    def __init__(self):
+        self.said, self.x, self.found = [], np.ones(3, np.float32), np.zeros(3, np.float32)
+        self.fail = FAIL(lambda failure: self.said.append(failure.contents.message.decode()) or 1)
+        self.functions = Functions(ctypes.sizeof(Functions), None, 24, None, 0, 3, None, self.fail)
+        self.shape = ctypes.c_int64(3)
+        of_shape = ctypes.addressof(self.shape)
+        self.arrays = [
+            Array(ctypes.sizeof(Array), None, 11, own.ctypes.data, 1, of_shape) for own in (self.x, self.found)
+        ]
+        self.number = ctypes.c_int64(_foreign.number_of(lambda arrays: [2 * arrays[0]]))
+        self.scalar = Scalar(5, ctypes.addressof(self.number))
+        self.call = Call(ctypes.sizeof(Call), None, ctypes.pointer(self.functions), None, 3)
+        items = [self.arrays[0], self.arrays[1], self.scalar]
+        self.kinds = [ctypes.c_int(kind) for kind in (1, 1, 3)]
+        self.items = [ctypes.c_void_p(ctypes.addressof(item)) for item in items]
+        for k, own in enumerate((self.call.arguments, self.call.results, self.call.attributes)):
+            own.size, own.n = ctypes.sizeof(own), 1
+            own.kinds, own.items = ctypes.addressof(self.kinds[k]), ctypes.addressof(self.items[k])
+
+    def answer(self):
+        place = ctypes.pythonapi.PyCapsule_GetPointer
+        place.restype, place.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        handle = place(_foreign.handler(_foreign.VERSIONS[0]), None)
+        return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Call))(handle)(ctypes.pointer(self.call))
+
+
+def test_a_call_of_the_known_layout_is_answered():
+    one = OneCall()
+    assert one.answer() is None and one.said == []
+    assert one.found.tolist() == [2.0, 2.0, 2.0]
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        lambda call: setattr(call, "size", call.size - 8),
-        lambda call: setattr(call, "stage", 1),
-        lambda call: setattr(call.arguments, "size", 48),
-        lambda call: setattr(call.results, "size", 32),
-        lambda call: setattr(call.attributes, "size", 56),
-        lambda call: setattr(call.functions.contents, "major", 1),
-        lambda call: None,
+        lambda one: setattr(one.call, "size", one.call.size - 8),
+        lambda one: setattr(one.call, "stage", 1),
+        lambda one: setattr(one.call.arguments, "size", 48),
+        lambda one: setattr(one.call.results, "size", 32),
+        lambda one: setattr(one.call.attributes, "size", 56),
+        lambda one: setattr(one.functions, "major", 1),
+        lambda one: setattr(one.call.attributes, "n", 0),
+        lambda one: setattr(one.scalar, "type", 4),
+        lambda one: setattr(one.kinds[2], "value", 1),
+        lambda one: setattr(one.kinds[0], "value", 2),
+        lambda one: setattr(one.arrays[1], "size", 40),
     ],
-    ids=["size", "stage", "arguments", "results", "attributes", "major version", "no attribute"],
-)
+    ids=["size", "stage", "arguments", "results", "attributes", "major version", "no attribute",
+         "type of the attribute", "kind of the attribute", "kind of an argument", "size of a result"],
+)  # fmt: skip
 def test_a_call_of_another_layout_is_refused(change):
-    said = []
-
-    @FAIL
-    def fail(failure):
-        said.append(failure.contents.message.decode())
-        return 1
-
-    functions = Functions(ctypes.sizeof(Functions), None, 24, None, 0, 3, None, fail)
-    call = Call(ctypes.sizeof(Call), None, ctypes.pointer(functions), None, 3)
-    for arrays in (call.arguments, call.results, call.attributes):
-        arrays.size = ctypes.sizeof(arrays)
-    change(call)
-    place = ctypes.pythonapi.PyCapsule_GetPointer
-    place.restype, place.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    capsule = _foreign.handler(_foreign.VERSIONS[0])
-    assert ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Call))(place(capsule, None))(ctypes.pointer(call)) == 1
-    assert said == ["XLA called structsvm by a version of its interface that structsvm does not know"]
+    one = OneCall()
+    change(one)
+    assert one.answer() == 1 and one.found.tolist() == [0.0, 0.0, 0.0]
+    assert one.said == ["XLA called structsvm by a version of its interface that structsvm does not know"]

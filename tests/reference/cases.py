@@ -16,7 +16,7 @@ import pytest
 from python_oracles import Multiclass
 from sklearn.base import clone
 
-from structsvm import CuttingPlane, LaRank, StructuredSVM, tasks
+from structsvm import ConvergenceWarning, CuttingPlane, LaRank, StructuredSVM, tasks
 from structsvm._adapter import as_objects
 from structsvm.datasets import (
     make_alignment,
@@ -178,7 +178,7 @@ class Case:
     def trained(self):
         """The estimator as `fit` leaves it, trained once: for tests that ask it and change nothing."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # cases stop after some passes
+            warnings.simplefilter("ignore", ConvergenceWarning)  # cases stop after some passes
             return self.fit()
 
     def fitted(self):

@@ -279,12 +279,11 @@ class LearningLoop(TaskEstimator):
         A checkpoint is of one run, that of `fit`: an answer has none.
         """
         scratch = copy.copy(self)
-        for name in ("checkpoint", "solver"):
-            value: Any = getattr(scratch, name, None)
-            if name == "checkpoint" and value is not None:
-                vars(scratch)[name] = None
-            elif getattr(value, "checkpoint", None) is not None:
-                vars(scratch)[name] = copy.copy(value).set_params(checkpoint=None)
+        solver: Any = getattr(scratch, "solver", None)
+        if getattr(solver, "checkpoint", None) is not None:
+            vars(scratch)["solver"] = copy.copy(solver).set_params(checkpoint=None)
+        if getattr(scratch, "checkpoint", None) is not None:
+            vars(scratch)["checkpoint"] = None
         vars(scratch)["_given"] = None
         scratch.__dict__.pop("model_", None)
         if model is not None:

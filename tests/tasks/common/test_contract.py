@@ -102,7 +102,7 @@ def whole_passes(model):
 
 @each(CASES)
 def test_a_warm_start_goes_on_with_other_data(case):
-    model = case.fitted().set_params(warm_start=True)
+    model = case.fit(warm_start=True)
     labels = model.classes_.tolist() if hasattr(model, "classes_") else None
     case.train(model, len(case.X) // 2)
     assert labels is None or model.classes_.tolist() == labels
@@ -220,7 +220,7 @@ def test_what_is_no_collection_of_inputs(case, X):
 
 @each(TABLE)
 def test_a_failed_fit_leaves_the_old_model(case, monkeypatch):
-    model = case.fitted()
+    model = case.fit()
     before, said = dict(vars(model)), case.predicted(model)
 
     def fail(*_args, **_kwargs):

@@ -773,10 +773,11 @@ def test_names_with_their_type_are_copied(form, tmp_path):
 def test_names_as_long_as_those_of_training_are_copied():
     names = ["anna", "bo", "cem of the low hills here", "dia", "eve", "fay"]
     X, y = [f"jobs of {name}" for name in names], [f"job(name('{name}'))" for name in names]
-    for n, wanted in ((6, ["job(name('zoe van den nieuwen berg'))"]), (2, None)):
+    long = "job(name('zoe van den nieuwen berg'))"
+    for n in (6, 2):
         parser = SemanticParser(random_state=0).fit(X[:2] + X[6 - n :], y[:2] + y[6 - n :])
         found = parser.predict(["jobs of zoe van den nieuwen berg"])
-        assert (found == [wanted]) == (wanted is not None)
+        assert (found == [[long]]) == (n == 6)
 
 
 def test_a_grammar_that_accepts_nothing_of_a_bag():
