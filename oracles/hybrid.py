@@ -217,8 +217,9 @@ class HybridTrees(Oracle):
             kind: units.members.get(kind, [kind])[0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}
         }
         self._written = {kind: Spelling(units, kind, lexicon.readings.get(kind)) for kind in lexicon.new}
-        lengths = (spelling.n_words for spelling in self._written.values())
-        self._longest_copy = min(max([USUAL_COPY, *lengths]), LONGEST_NAME)
+        self._longest_copy = {
+            kind: min(max(USUAL_COPY, spelling.n_words), LONGEST_NAME) for kind, spelling in self._written.items()
+        }
         self.bytes_of_forest = 1000 + 20 * len(self._inner)
         self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}
@@ -334,13 +335,15 @@ class HybridTrees(Oracle):
             return [*listed.values()]
         listed_at = self.lexicon.listed_at(words)
         of_look: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        of_look[""] = self._unknown_spans(words, unknown, listed_at)
+        not_known = self._unknown_spans(words, unknown, listed_at)
         for a, b, look in looks_in(words) if self.lexicon.looks else ():
             if listed_at.keys().isdisjoint(range(a, b)):
                 of_look[look].add((a, b))
         spans: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for kind in self._written:
-            for span in set().union(*[of_look.get(look, ()) for look in self.lexicon.looks.get(kind, ("",))]):
+        for kind, longest in self._longest_copy.items():
+            looks = self.lexicon.looks.get(kind, ("",))
+            short = {(a, b) for a, b in not_known if "" in looks and b - a <= longest}
+            for span in short.union(*[of_look.get(look, ()) for look in looks]):
                 spans[span].append(kind)
         found = []
         for (a, b), kinds in sorted(spans.items()):
@@ -362,7 +365,7 @@ class HybridTrees(Oracle):
             if is_new[t]:
                 end = next((k for k in range(t, n) if not is_new[k]), n)
                 spans |= {(t, t + 1), (t, end), (max(t - 1, 0), end), (t, min(end + 1, n))}
-        return {span for span in spans if span[1] - span[0] <= self._longest_copy}
+        return spans
 
     def _may_be_copied(self, tree: Meaning, kind: int, words: Sequence[str], unknown: Any) -> bool:
         """Whether a name is new, has `unknown` words, or is of a kind with looks and not known in another spelling."""
