@@ -109,8 +109,7 @@ class Spelling:
     def untyped(self, text: str) -> str:
         """A text without the type of the kind, if it has it."""
         inner = text[len(self.before) : len(text) - len(self.behind)]
-        has_type = f"{self.before}{inner}{self.behind}".casefold() == text.casefold()
-        return inner if has_type and not is_mark(inner) else text
+        return inner if f"{self.before}{inner}{self.behind}" == text and not is_mark(inner) else text
 
     def leaf(self, name: str) -> Meaning:
         """The tree of a name, with its type, unless it has another one."""

@@ -105,6 +105,13 @@ def test_words_have_the_type_once(words, wanted):
     assert spelling([f"{city}:city" for city in CITIES], [TYPE])(words) == wanted
 
 
+def test_the_mark_of_a_type_may_join_words():
+    own = spelling([f"{city}_city" for city in CITIES], [("", "_city")])
+    assert [own(words) for words in (["graz"], ["new", "york"], ["new_york"])] == [
+        "graz_city", "new_york_city", "new_york_city",
+    ]  # fmt: skip
+
+
 def test_quotation_marks_stand_around_name_and_type():
     own = spelling([f"'{city}:city'" for city in ("Oslo", "Rome", "Bad Ems", "Ulm")], [TYPE])
     names = [["new", "york"], ["O'Brien"], ["Graz:city"], ["Graz:station"]]
@@ -127,6 +134,7 @@ def test_quotation_marks_stand_around_name_and_type():
         (["5", "7", "12"], ["2.5"], "2.5"),
         (["5", "7", "12"], ["nine"], None),
         (["-5", "-7", "-12"], ["-9"], "-9"),
+        (["-5", "-7", "-12"], ["9"], None),
         (["'Yahoo!'", "'Jeopardy!'", "'Aha!'"], ["Wham!"], "'Wham!'"),
     ],
 )
@@ -138,6 +146,7 @@ def test_marks_that_all_names_have_stand_beside_new_ones(names, words, wanted):
     ("names", "wanted"),
     [
         (['"Rome"', '"Ulm"', '"Kiel"', "'O''Hare'"], '"O\'Brien"'),
+        (['"Rome"', '"Ulm"', '"Kiel"', r"'O\'Hare'"], '"O\'Brien"'),
         (['"Rome"', '"Ulm"', "\"6'' nails\""], '"O\'Brien"'),
         (["'Rome'", "'Ulm'", "'O''Hare'"], "'O''Brien'"),
         (['"Rome"', '"Ulm"', r'"O\'Hare"'], r'"O\'Brien"'),
