@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
+from structsvm.oracles._hybrid import MOST_ARGUMENTS
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.oracles.meanings.order import ListOrder, following
 from structsvm.oracles.meanings.readings import TIMES, Form, Reading
@@ -59,9 +60,6 @@ if TYPE_CHECKING:
     from structsvm.tasks.semantics.bags import BagLike, SentenceLike
     from structsvm.tasks.semantics.features import Tokens
     from structsvm.tasks.semantics.parameters import Params
-
-# Arguments of a relation: the chart has a stage for each set of them.
-MAX_ARITY = 8
 
 # Words of a sentence: the work of a chart grows with their cube.
 MAX_WORDS = 500
@@ -210,8 +208,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         while waiting:
             node = waiting.pop()
             if not isinstance(node, str):
-                if len(node) - 1 > MAX_ARITY:
-                    raise ValueError(f"{place}: {node[0]} has {len(node) - 1} arguments, more than {MAX_ARITY}")
+                if len(node) - 1 > MOST_ARGUMENTS:
+                    raise ValueError(f"{place}: {node[0]} has {len(node) - 1} arguments, more than {MOST_ARGUMENTS}")
                 waiting += node[1:]
         return trees
 

@@ -372,11 +372,12 @@ class HybridProblem(BoundProblem):
 
     def __init__(self, hybrid: HybridTrees, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]]) -> None:
         super().__init__(len(tokens), hybrid.n_features, inference="approximate")
+        sentences = [[token[0] for token in sentence] for sentence in tokens]
+        bags = [hybrid.as_said(words, trees) for words, trees in zip(sentences, bags, strict=True)]
         self.hybrid, self.tokens, self.bags = hybrid, tokens, bags
         self.doubt = DOUBT if any(len(trees) > 1 for trees in bags) else 0.0
         units = hybrid.units
         leaves = {u for u, unit in enumerate(units.units) if unit.n_slots == 0}
-        sentences = [[token[0] for token in sentence] for sentence in tokens]
         n_words = Counter(chain.from_iterable(sentences))
         once = self.once = frozenset(word for word, n in n_words.items() if n == 1)
         self.encoded = [hybrid.encode(words) for words in sentences]
