@@ -346,7 +346,10 @@ class HybridTrees(Oracle):
         for kind, longest in self._longest_copy.items():
             looks = self.lexicon.looks.get(kind, ("",))
             short = {(a, b) for a, b in not_known if "" in looks and b - a <= longest}
-            for span in short.union(*[of_look.get(look, ()) for look in looks]):
+            own = {
+                (t, t + 1) for t, word in enumerate(words) if t not in listed_at and self._written[kind].has_type(word)
+            }
+            for span in short.union(own, *[of_look.get(look, ()) for look in looks]):
                 spans[span].append(kind)
         found = []
         for (a, b), kinds in sorted(spans.items()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from structsvm.oracles.meanings.readings import (
@@ -16,7 +16,7 @@ from structsvm.oracles.meanings.readings import (
     read_otherwise,
     readings_of,
 )
-from structsvm.oracles.meanings.words import look_of, shape_of
+from structsvm.oracles.meanings.words import is_possessive, look_of, shape_of
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
 
@@ -294,7 +294,8 @@ class Lexicon:
             text = ""
             for j, word in enumerate(spelt[i : i + LONGEST_NAME], start=i + 1):
                 text += word
-                for leaf in self.written.get(text, ()):
+                own = (text, text[:-1]) if is_possessive(words[j - 1]) else (text,)
+                for leaf in chain.from_iterable(self.written.get(way, ()) for way in own):
                     yield i, j, leaf
 
     def read_in(self, words: Sequence[str]) -> Iterator[int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from structsvm.oracles.meanings.readings import Form, Reading, number_in
-from structsvm.oracles.meanings.words import END_MARKS
+from structsvm.oracles.meanings.words import END_MARKS, is_possessive
 from structsvm.structures.meaning_units import MeaningUnits, around, words_of
 from structsvm.structures.meanings import Meaning
 
@@ -31,10 +31,10 @@ class Spelling:
 
     With their case, unless no name has capitals, or nothing else, or nearly all begin with one and the words have none;
     between words stands what most names of several words have there, and around a mark that is a word of its own what
-    names with that mark have. The mark that ends a question is no part of a name. A word that is read as a number is
-    that number. Quotation marks are those of most names, apostrophes between them as in some; the type of the kind
-    stands beside the name, as do marks that all names begin or end with. Words with the mark of that type, which is in
-    no name, have their own type.
+    names with that mark have. The mark that ends a question is no part of a name, nor is the 's of *Kim's* unless names
+    are quoted. A word that is read as a number is that number. Quotation marks are those of most names, apostrophes
+    between them as in some; the type of the kind stands beside the name, as do marks that all names begin or end with.
+    Words with the mark of that type, which is in no name, have their own type.
 
     Parameters
     ----------
@@ -93,6 +93,8 @@ class Spelling:
         """Return the tree of a name, None for words that make no name."""
         stripped = [part for word in words for part in word.strip(QUOTES).split()] or [""]
         stripped[-1] = stripped[-1].rstrip(self.ends)
+        if is_possessive(stripped[-1]) and not self.is_quoted:
+            stripped[-1] = stripped[-1][:-2]
         if not all(self.may_stand(word) for word in stripped) or is_mark(stripped[0]) or is_mark(stripped[-1]):
             return None
         number = number_in(stripped[0], self.readings) if len(stripped) == 1 else None
@@ -105,6 +107,10 @@ class Spelling:
             return None
         text = text.casefold() if self.is_folded else text.upper() if self.is_upper else text
         return self.leaf(text)
+
+    def has_type(self, word: str) -> bool:
+        """Whether a word names the type of the kind."""
+        return self.untyped(word.rstrip(self.ends)) != word.rstrip(self.ends)
 
     def untyped(self, text: str) -> str:
         """A text without the type of the kind, if it has it."""

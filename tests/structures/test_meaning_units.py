@@ -151,7 +151,8 @@ def test_names_and_values_of_keys():
         (("'Paris'", "'of Town'", "'Bo'"), ["upper", "mill"], "'upper mill'"),
         (("'Paris'", "'Rome'", "'Bo'"), ["Rue", "de", "l'Orme?"], "'Rue de l'Orme'"),
         (("'Paris'", "'Rome'", "'Bo'"), ["Bo's", "(Inn)"], None),
-        (("paris", "rome", "oslo"), ["Bo's"], None),  # a constant without quotes
+        (("paris", "rome", "oslo"), ["O'Bo"], None),  # a constant without quotes
+        (("paris", "rome", "oslo"), ["Bo's"], "bo"),
         (("paris", "rome", "oslo"), ["Upper"], "upper"),
         (("san_diego", "rome", "oslo"), ["Upper", "Mill"], "upper_mill"),
         # One name that is written unlike the others decides nothing.

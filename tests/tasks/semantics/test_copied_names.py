@@ -1,5 +1,6 @@
 """Names that training has not seen, in the conventions of the field: copied whole, or beside the type of their kind."""
 
+import copy
 import itertools
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import structsvm
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import Hybrid, SemanticParser
+from structsvm.tasks.semantics.growth import same
 
 VERBS = ("open", "close", "show")
 
@@ -91,6 +93,29 @@ def test_names_that_sentences_write_without_their_type_are_copied_with_it(conven
     ]
 
 
+def test_names_with_their_type_are_copied_where_looks_say_what_is_a_name():
+    """Sentences write ``bbc.com``, which looks like a name, and never ``http://bbc.com``, which does not."""
+    sites = ["bbc.com", "cnn.com", "taz.de", "faz.de", "sky.com"]
+    parser = taught([f"http://{site}" for site in sites], lambda name: name.removeprefix("http://"))
+    assert parser.model_.hybrid.lexicon.looks
+    for said in ("nyt.com", "http://nyt.com"):
+        assert parser.predict([f"close {said}"]) == [["close(http://nyt.com)"]]
+
+
+@pytest.mark.parametrize("form", ["{}", "{}@corp.com"])
+def test_names_are_copied_without_their_possessive_ending(form):
+    names = [form.format(name) for name in ("ann", "bob", "eve", "joe")]
+    parser = taught(names, lambda name: f"{name}'s calendar")
+    for name in (form.format("kim"), names[0]):
+        assert parser.predict([f"close {name}'s calendar"]) == [[f"close({name})"]]
+
+
+def test_quoted_names_keep_an_apostrophe():
+    names = ["'Wendy's'", "'Denny's'", "'Subway'", "'Nando's'"]
+    parser = taught(names, lambda name: name[1:-1])
+    assert parser.predict(["open Arby's", "close Wendy's"]) == [["open('Arby's')"], ["close('Wendy's')"]]
+
+
 def test_a_name_with_another_type_keeps_it():
     parser = taught([f"{city}:city" for city in ("oslo", "rome", "ulm", "bonn", "kiel")], bare)
     assert parser.predict(["close graz:station"]) == [["close(graz:station)"]]
@@ -161,6 +186,15 @@ def test_types_that_later_portions_refute_are_given_up():
         parser.partial_fit(later, [f"{verb}({name})" for verb in VERBS for name in files])
     assert parser.model_.hybrid.units.typed == frozenset()
     assert parser.predict(["open letter.md", "show report.txt"]) == [["open(letter.md)"], ["show(report.txt)"]]
+
+
+def test_units_with_other_types_are_not_the_same():
+    hybrid = taught([f"{city}:city" for city in ("oslo", "rome", "ulm", "bonn", "kiel")], bare).model_.hybrid
+    other = hybrid.with_spelt(hybrid.spelt)
+    assert same(hybrid, other)
+    other.units = copy.copy(hybrid.units)
+    other.units.typed = frozenset()
+    assert not same(hybrid, other)
 
 
 def test_copies_are_as_long_as_names_of_their_kind():
