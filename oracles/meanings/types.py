@@ -11,7 +11,7 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from structsvm.oracles.meanings.readings import form_of
-from structsvm.structures.meaning_units import Type, subtrees, type_splits, words_of
+from structsvm.structures.meaning_units import Type, type_splits, words_of
 from structsvm.structures.meanings import Meaning
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ def types_of(meanings: Iterable[Meaning]) -> dict[Type, None]:
     >>> [*types_of([("to", f"{name}:city") for name in ("oslo", "rome", "ulm")])]
     [('', ':city')]
     """
-    constants = dict.fromkeys(chain.from_iterable(map(constants_of, meanings)))
-    n_names = Counter(chain.from_iterable({(way[0], way[2]) for way in type_splits(one)} for one in constants))
+    ways = map(type_splits, constants_of(meanings))
+    n_names = Counter(chain.from_iterable({(before, behind) for before, _, behind in of_one} for of_one in ways))
     return dict.fromkeys(sorted(of_name for of_name, n in n_names.items() if n >= FEWEST_TYPED))
 
 
-def spelt_types(meanings: Iterable[Meaning], counts: Mapping[str, tuple[float, float]]) -> frozenset[Type]:
-    """The types that names in some meanings have, by the counts of `type_spellings`."""
-    found = ((of_name, counts.get(key_of(of_name), (0.0, 0.0))) for of_name in types_of(meanings))
-    return frozenset(of_name for of_name, (n, n_all) in found if n >= max(FEWEST_TYPED, BARE * n_all))
+def spelt_types(counts: Mapping[str, tuple[float, float]]) -> frozenset[Type]:
+    """The types that names have, by the counts of `type_spellings`; no key of them has two blanks."""
+    found = (key.partition(" ") for key, (n, n_all) in counts.items() if n >= max(FEWEST_TYPED, BARE * n_all))
+    return frozenset((before, behind) for before, _, behind in found)
 
 
 def type_spellings(
@@ -81,7 +81,7 @@ def type_spellings(
     >>> from structsvm.oracles.meanings.types import spelt_types, type_spellings
     >>> trees = [("to", f"{name}:city") for name in ("oslo", "rome", "ulm")]
     >>> counts = type_spellings(trees, [["to", "oslo"], ["rome"], ["ulm", "now"]], [[tree] for tree in trees])
-    >>> counts, spelt_types(trees, counts)
+    >>> counts, spelt_types(counts)
     ({' :city': (3.0, 3.0)}, frozenset({('', ':city')}))
     """
     types = types_of(meanings)
@@ -89,7 +89,7 @@ def type_spellings(
     ways: dict[str, list[tuple[str, str]]] = {}  # from a constant to the keys of its types, and its names without them
     for words, trees in zip(sentences, bags, strict=True) if types else ():
         spelt = SpeltOut(words)
-        for constant in sorted({*chain.from_iterable(map(constants_of, trees))}):
+        for constant in constants_of(trees):
             if constant not in ways:
                 parts = type_splits(constant)
                 ways[constant] = [(key_of((a, b)), name) for a, name, b in parts if (a, b) in types]
@@ -103,9 +103,16 @@ def type_spellings(
     return {key: pair for key, pair in counts.items() if pair[1] > 0.0}
 
 
-def constants_of(tree: Meaning) -> set[str]:
-    """The constants in a meaning."""
-    return {part for part in subtrees(tree) if isinstance(part, str)}
+def constants_of(meanings: Iterable[Meaning]) -> dict[str, None]:
+    """The constants in some meanings, each once."""
+    found, waiting = dict[str, None](), [*meanings]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            found[node] = None
+        else:
+            waiting += node[1:]
+    return found
 
 
 class SpeltOut:

@@ -103,7 +103,7 @@ def type_splits(constant: str) -> list[tuple[str, str, str]]:
     --------
     >>> from structsvm.structures.meaning_units import type_splits
     >>> type_splits("oslo:city"), type_splits("'a:x'"), type_splits("oslo")
-    ([('', 'oslo', ':city'), ('oslo:', 'city', '')], [("", "'a'", ":x"), ("a:", "'x'", "")], [])
+    ([('', 'oslo', ':city'), ('oslo:', 'city', '')], [('', "'a'", ':x'), ('a:', "'x'", '')], [])
     """
     quote = constant[0] if constant[0] in "'\"" else ""
     text = constant[1:-1] if quote else constant

@@ -107,7 +107,7 @@ def types_in_file(meanings: Sequence[Meaning], spelt: Mapping[str, tuple[float, 
     counts = {key: pair for key, pair in spelt.items() if is_key(key)}
     if not counts.keys() <= {*map(key_of, types_of(meanings))} or any(n > n_all for n, n_all in counts.values()):
         raise ValueError("counts of names by types that are none")
-    return spelt_types(meanings, counts)
+    return spelt_types(counts)
 
 
 def follows_from(stored: Any) -> dict[str, list[int]]:

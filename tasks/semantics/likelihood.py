@@ -178,7 +178,7 @@ def found_units(
     known, counts = (None, None) if before is None else (before.units, before.spelt)
     opened, terms = () if known is None else known.opened, fixed_terms(meanings, known)
     of_types = type_spellings(meanings, sentences, bags, counts)
-    typed = spelt_types(meanings, of_types)
+    typed = spelt_types(of_types)
     units = MeaningUnits(meanings, grammar, opened, terms, typed)
     in_bags = shares(units, bags)
     spelt = spellings(units, sentences, in_bags, counts) | of_types

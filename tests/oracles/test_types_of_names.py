@@ -14,7 +14,7 @@ def found(sentences, constants):
     """The types that sentences, each about one constant, tell, and their counts."""
     trees = [parse_meaning(f"to({constant})") for constant in constants]
     counts = type_spellings(trees, [sentence.split() for sentence in sentences], [[tree] for tree in trees])
-    return spelt_types(trees, counts), counts
+    return spelt_types(counts), counts
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_counts_of_earlier_sentences_are_added():
     one = type_spellings(trees, [[city] for city in CITIES], bags)
     two = type_spellings(trees, [[constant] for constant in constants], bags, one)
     assert (one, two) == ({" :city": (4.0, 4.0)}, {" :city": (4.0, 8.0)})
-    assert spelt_types(trees, one) and not spelt_types(trees, two)
+    assert spelt_types(one) and not spelt_types(two)
 
 
 def test_letters_within_words_spell_nothing():
