@@ -346,9 +346,8 @@ class HybridTrees(Oracle):
         for kind, longest in self._longest_copy.items():
             looks = self.lexicon.looks.get(kind, ("",))
             short = {(a, b) for a, b in not_known if "" in looks and b - a <= longest}
-            own = {
-                (t, t + 1) for t, word in enumerate(words) if t not in listed_at and self._written[kind].has_type(word)
-            }
+            typed = self._written[kind].typed_at(words)
+            own = {(t, t + 1) for t in typed if t not in listed_at}
             for span in short.union(own, *[of_look.get(look, ()) for look in looks]):
                 spans[span].append(kind)
         found = []

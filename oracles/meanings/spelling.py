@@ -108,9 +108,12 @@ class Spelling:
         text = text.casefold() if self.is_folded else text.upper() if self.is_upper else text
         return self.leaf(text)
 
-    def has_type(self, word: str) -> bool:
-        """Whether a word names the type of the kind."""
-        return self.untyped(word.rstrip(self.ends)) != word.rstrip(self.ends)
+    def typed_at(self, words: Sequence[str]) -> list[int]:
+        """The places of words that name the type of the kind."""
+        if not (self.before or self.behind):
+            return []
+        plain = [word.rstrip(self.ends) for word in words]
+        return [t for t, word in enumerate(plain) if self.untyped(word) != word]
 
     def untyped(self, text: str) -> str:
         """A text without the type of the kind, if it has it."""
