@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from structsvm.oracles.meanings.readings import Form, Reading, number_in
-from structsvm.oracles.meanings.words import END_MARKS, is_possessive
+from structsvm.oracles.meanings.words import END_MARKS, as_written, is_possessive
 from structsvm.structures.meaning_units import MeaningUnits, around, words_of
 from structsvm.structures.meanings import Meaning
 
@@ -112,7 +112,7 @@ class Spelling:
         """The places of words that name the type of the kind."""
         if not (self.before or self.behind):
             return []
-        plain = [word.rstrip(self.ends) for word in words]
+        plain = [as_written(word).rstrip(self.ends) for word in words]
         return [t for t, word in enumerate(plain) if self.untyped(word) != word]
 
     def untyped(self, text: str) -> str:

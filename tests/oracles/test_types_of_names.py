@@ -4,6 +4,7 @@ import pytest
 
 from structsvm.oracles.meanings.spelling import Spelling
 from structsvm.oracles.meanings.types import SpeltOut, spelt_types, type_spellings
+from structsvm.oracles.meanings.words import Folded
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import parse_meaning
 
@@ -110,6 +111,12 @@ def test_the_mark_of_a_type_may_join_words():
     assert [own(words) for words in (["graz"], ["new", "york"], ["new_york"])] == [
         "graz_city", "new_york_city", "new_york_city",
     ]  # fmt: skip
+
+
+def test_words_with_the_type_are_found_as_they_are_written():
+    own = spelling([f"City:{city.title()}" for city in CITIES], [("City:", "")])
+    assert own.typed_at([Folded("to"), Folded("City:Graz?"), Folded("Graz"), Folded("City:")]) == [1]
+    assert spelling([*CITIES]).typed_at(["to", "graz"]) == []
 
 
 def test_quotation_marks_stand_around_name_and_type():
