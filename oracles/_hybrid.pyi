@@ -4,6 +4,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+MOST_IN_ANY_ORDER: int
+MOST_ARGUMENTS: int
+
 class Kind(IntEnum):
     ROOT = 0
     NODE = 1

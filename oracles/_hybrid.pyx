@@ -78,8 +78,11 @@ cdef extern from "hybrid.h" nogil:
 
 cdef const hybrid_kernels* KERNELS = hybrid_kernels_of(kernel_set(), poll)
 
-cdef enum:
+cdef enum:      # arguments of a node that are filled in any order; of any node
     MOST_SLOTS = 8
+    MOST_IN_ORDER = 30
+
+MOST_IN_ANY_ORDER, MOST_ARGUMENTS = int(MOST_SLOTS), int(MOST_IN_ORDER)
 
 cdef enum:      # kinds of items
     ROOT
@@ -123,7 +126,7 @@ cdef class Forest:
         Added to the scores of the roots, by default 0.
     lists : array of int32, optional
         Per node `PLAIN` (0), or for a list of arguments, whose order has no features: `ANY_ORDER` (1), or `IN_ORDER`
-        (2) if its slots are filled from left to right.
+        (2) if its slots are filled from left to right, those without words first; then it may have more of them.
     """
 
     cdef readonly object units, kinds, slot_ptr, slots, fill_ptr, fill, pairs, roots, root_pairs, spans
@@ -148,10 +151,11 @@ cdef class Forest:
         self.lists = np.ascontiguousarray(arrays[11], dtype=np.int32)
         self.n_nodes, self.n_slots = len(self.units), len(self.slots)
         arity = np.diff(self.slot_ptr)
-        if arity.max(initial=0) > MOST_SLOTS:
-            raise ValueError(f"a unit has {arity.max()} arguments, more than {MOST_SLOTS}")
+        most = np.where(self.lists == IN_ORDER, MOST_IN_ORDER, MOST_SLOTS)
+        if (arity > most).any():
+            raise ValueError(f"a unit has {arity.max()} arguments, more than {most[arity > most].max()}")
         self.ordered = np.repeat((self.lists == PLAIN).astype(np.int32), arity)
-        stages = np.where(self.lists == IN_ORDER, arity + 1, 1 << arity)
+        stages = np.where(self.lists == IN_ORDER, arity + 1, np.left_shift(1, arity))
         self.stage_ptr = np.cumsum([0, *stages], dtype=np.int32)
         slot_of = np.repeat(np.arange(self.n_slots), np.diff(self.fill_ptr))
         is_inner = arity[self.fill] > 0

@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.word_codes import shape
-from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Order
+from structsvm.oracles._hybrid import MOST_IN_ANY_ORDER, Chart, Forest, Kind, Layout, Order
 from structsvm.oracles.meanings.lexicon import LONGEST_NAME, Copy, Lexicon, looks_in, plain
+from structsvm.oracles.meanings.order import as_said
 from structsvm.oracles.meanings.search import ALL, best_first, counted, ways_within
 from structsvm.oracles.meanings.spelling import Spelling
 from structsvm.oracles.meanings.words import as_written
@@ -209,6 +210,8 @@ class HybridTrees(Oracle):
         self._with_slots = np.flatnonzero(self.arity)
         self.lists = units.lists if shared else set[str]()
         self._is_list = np.array([shared and self._has_one_row(u) for u in range(len(units.units))], dtype=bool)
+        # Relations with more arguments than have any order in a chart: these follow the words.
+        self._is_long = self.arity > MOST_IN_ANY_ORDER
         self._kinds = np.array(units.kinds, dtype=np.int64)
         self._row: list[int] = rows.tolist()
         self._inner, self._leaves = self._fillings()
@@ -217,8 +220,9 @@ class HybridTrees(Oracle):
             kind: units.members.get(kind, [kind])[0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}
         }
         self._written = {kind: Spelling(units, kind, lexicon.readings.get(kind)) for kind in lexicon.new}
-        lengths = (spelling.n_words for spelling in self._written.values())
-        self._longest_copy = min(max([USUAL_COPY, *lengths]), LONGEST_NAME)
+        self._longest_copy = {
+            kind: min(max(USUAL_COPY, spelling.n_words), LONGEST_NAME) for kind, spelling in self._written.items()
+        }
         self.bytes_of_forest = 1000 + 20 * len(self._inner)
         self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}
@@ -334,13 +338,17 @@ class HybridTrees(Oracle):
             return [*listed.values()]
         listed_at = self.lexicon.listed_at(words)
         of_look: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        of_look[""] = self._unknown_spans(words, unknown, listed_at)
+        not_known = self._unknown_spans(words, unknown, listed_at)
         for a, b, look in looks_in(words) if self.lexicon.looks else ():
             if listed_at.keys().isdisjoint(range(a, b)):
                 of_look[look].add((a, b))
         spans: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for kind in self._written:
-            for span in set().union(*[of_look.get(look, ()) for look in self.lexicon.looks.get(kind, ("",))]):
+        for kind, longest in self._longest_copy.items():
+            looks = self.lexicon.looks.get(kind, ("",))
+            short = {(a, b) for a, b in not_known if "" in looks and b - a <= longest}
+            typed = self._written[kind].typed_at(words)
+            own = {(t, t + 1) for t in typed if t not in listed_at}
+            for span in short.union(own, *[of_look.get(look, ()) for look in looks]):
                 spans[span].append(kind)
         found = []
         for (a, b), kinds in sorted(spans.items()):
@@ -362,7 +370,7 @@ class HybridTrees(Oracle):
             if is_new[t]:
                 end = next((k for k in range(t, n) if not is_new[k]), n)
                 spans |= {(t, t + 1), (t, end), (max(t - 1, 0), end), (t, min(end + 1, n))}
-        return {span for span in spans if span[1] - span[0] <= self._longest_copy}
+        return spans
 
     def _may_be_copied(self, tree: Meaning, kind: int, words: Sequence[str], unknown: Any) -> bool:
         """Whether a name is new, has `unknown` words, or is of a kind with looks and not known in another spelling."""
@@ -419,7 +427,7 @@ class HybridTrees(Oracle):
             pairs[:n_roots],
             spans,
             np.zeros(n_roots),
-            np.concatenate([Order.IN_ORDER * self._is_list[nodes], 0 * own]),
+            np.concatenate([Order.IN_ORDER * (self._is_list | self._is_long)[nodes], 0 * own]),
         )
 
     def known(
@@ -476,7 +484,8 @@ class HybridTrees(Oracle):
                 ways = [way for way in ways if all(place[part] for part in way[1])]
                 found = place[node] = defaultdict(list)
                 for number, parts in ways:
-                    own = log_repeated(map(number_of, parts)) if is_summed and self._is_list[number] else 0.0
+                    is_free = is_summed and self._order_known(number) == Order.ANY_ORDER
+                    own = log_repeated(map(number_of, parts)) if is_free else 0.0
                     # One node for each choice of how often the parts have each derivation: nearly always one.
                     for chosen in product(*[place[part].items() for part in parts]):
                         found[sum([own, *[log for log, _ in chosen]])].append(len(nodes))
@@ -495,8 +504,28 @@ class HybridTrees(Oracle):
                 roots += fitting
                 prior_of += [(0.0 if priors is None else priors[tree]) - log] * len(fitting)
         kinds = [number if k in spans else units.kinds[number] for k, number in enumerate(nodes)]
-        lists = [Order.ANY_ORDER if k not in spans and self._is_list[u] else Order.PLAIN for k, u in enumerate(nodes)]
+        lists = [Order.PLAIN if k in spans else self._order_known(u) for k, u in enumerate(nodes)]
         return Forest(nodes, kinds, slots, roots, spans, prior_of, lists)
+
+    def as_said(self, words: Sequence[str], trees: Sequence[Meaning]) -> Sequence[Meaning]:
+        """Meanings whose lists of many arguments, which follow the words in a chart, do so."""
+        if not (self._is_long & self._is_list).any():
+            return trees
+        places: dict[Meaning, int] = {}
+        for i, _, leaf in self.lexicon.written_in(words):
+            places.setdefault(self.units.units[leaf].tree, i)
+
+        def is_long(tree: Meaning) -> bool:
+            number = self.units.number.get(self.units.split(tree)[0], -1)
+            return number >= 0 and bool(self._is_long[number] and self._is_list[number])
+
+        return [as_said(tree, places, is_long) for tree in trees]
+
+    def _order_known(self, unit: int) -> Order:
+        """The order in which the arguments of a unit are filled where the meaning is known."""
+        if self._is_long[unit]:
+            return Order.IN_ORDER
+        return Order.ANY_ORDER if self._is_list[unit] else Order.PLAIN
 
     def meant(self, words: Sequence[str]) -> Forest:
         """The forest of all that a sentence may mean."""

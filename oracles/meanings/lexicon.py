@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from structsvm.oracles.meanings.readings import (
@@ -16,7 +16,7 @@ from structsvm.oracles.meanings.readings import (
     read_otherwise,
     readings_of,
 )
-from structsvm.oracles.meanings.words import look_of, shape_of
+from structsvm.oracles.meanings.words import is_possessive, look_of, shape_of
 from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import Meaning, format_meaning
 
@@ -97,9 +97,9 @@ class Lexicon:
             kind: {number: leaf for leaf, number in numbers_of(units, kind).items()} for kind in self.readings
         }
         self.written: dict[str, list[int]] = defaultdict(list)
-        for number, unit in enumerate(units.units):
-            if unit.n_slots == 0 and (own := units.words(number)):
-                self.written["".join(own)].append(number)
+        for number in range(len(units.units)):
+            for text in dict.fromkeys(map("".join, units.ways_to_write(number))):
+                self.written[text].append(number)
         self.phrases = phrases or {}
         self.longest_phrase = max(map(len, self.phrases), default=0)
         # Phrase -> the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
@@ -116,9 +116,10 @@ class Lexicon:
                     f"which is like names of {len(kinds)} kinds, more than {MOST_KINDS}"
                 )
             if not kinds:
+                types = ", ".join(repr(f"{before}_{behind}") for before, behind in sorted(units.typed))
                 raise ValueError(
                     f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
-                    "which is like no name in the meanings"
+                    f"which is like no name in the meanings{f': their types are {types:.200}' if types else ''}"
                 )
             number = units.number.get(units.split(tree)[0], -1)
             speak = {f"{LISTED}{'' if isinstance(tree, str) else tree[0]}": kinds}
@@ -238,7 +239,10 @@ class Lexicon:
         kinds = {units.kinds[u]: self.units.kinds[v] for u, v in number.items()}
         taken = {*self.new, *(kinds[kind] for kind in other.new if kind in kinds)}
         taken = {kind for kind in taken if kind >= len(self.units.units)}
-        looks = {kinds[kind]: own for kind, own in other.looks.items() if kinds.get(kind) in taken} | self.looks
+        looks = {kinds[kind]: own for kind, own in other.looks.items() if kinds.get(kind) in taken}
+        # Names that are new and have no look here may look like anything.
+        looks = {kind: [*dict.fromkeys(["", *own])] if kind in self.new else own for kind, own in looks.items()}
+        looks |= self.looks
         known = {word: sorted(leaves) for word, leaves in calls.items()}
         readings: dict[int, Mapping[Form, Reading]] = {
             kinds[kind]: own for kind, own in other.readings.items() if kinds.get(kind) in self.units.members
@@ -290,7 +294,8 @@ class Lexicon:
             text = ""
             for j, word in enumerate(spelt[i : i + LONGEST_NAME], start=i + 1):
                 text += word
-                for leaf in self.written.get(text, ()):
+                own = (text, text[:-1]) if is_possessive(words[j - 1]) else (text,)
+                for leaf in chain.from_iterable(self.written.get(way, ()) for way in own):
                     yield i, j, leaf
 
     def read_in(self, words: Sequence[str]) -> Iterator[int]:

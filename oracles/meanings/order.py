@@ -9,12 +9,13 @@ place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from math import exp, log
 from typing import Any
 
 from structsvm.oracles.meanings.lexicon import Lexicon
+from structsvm.structures.meaning_units import subtrees
 from structsvm.structures.meanings import Meaning, head, ordered_pairs
 
 # The kind of an argument, by which it has its place in a list: see `kind_of`.
@@ -116,6 +117,30 @@ def lists_in(tree: Meaning, names: Container[str]) -> Iterator[tuple[Meaning, ..
         if node[0] in names:
             yield node
         waiting += node[1:]
+
+
+def as_said(tree: Meaning, places: Mapping[Meaning, int], is_long: Callable[[Meaning], bool]) -> Meaning:
+    """The same meaning, whose lists that are long have their arguments in the order of the words.
+
+    An argument stands where the first of its names does, or else behind the one before it. `places` are those of
+    names.
+
+    Examples
+    --------
+    >>> from structsvm.oracles.meanings.order import as_said
+    >>> as_said(("and", ("f", "a"), ("g",), ("f", "b")), {"a": 2, "b": 0}, lambda tree: tree[0] == "and")
+    ('and', ('f', 'b'), ('f', 'a'), ('g',))
+    """
+    if isinstance(tree, str):
+        return tree
+    parts = [as_said(part, places, is_long) for part in tree[1:]]
+    if is_long(tree):
+        place, keys = -1, []
+        for part in parts:
+            place = min((places[name] for name in subtrees(part) if name in places), default=place)
+            keys.append(place)
+        parts = [parts[k] for k in sorted(range(len(parts)), key=lambda k: keys[k])]
+    return tree[0], *parts
 
 
 def following(

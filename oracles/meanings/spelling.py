@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from structsvm.oracles.meanings.readings import Form, Reading, number_in
-from structsvm.oracles.meanings.words import END_MARKS
+from structsvm.oracles.meanings.words import END_MARKS, as_written, is_possessive
 from structsvm.structures.meaning_units import MeaningUnits, around, words_of
 from structsvm.structures.meanings import Meaning
 
@@ -16,9 +16,12 @@ from structsvm.structures.meanings import Meaning
 OF_TERMS = frozenset("(),'\"")
 # Joins words of a name, unless there is another mark.
 JOINTS = " _"
-# Quotation marks; and how an apostrophe may be written between them.
-QUOTES = "'\""
-ESCAPED = ("\\'", "''")
+# From quotation marks to how an apostrophe may be written between them.
+ESCAPED = {"'": ("\\'", "''"), '"': ("\\'",)}
+QUOTES = "".join(ESCAPED)
+# Marks at the begin and the end of names that are no part of a number.
+AT_BEGIN, AT_END = re.compile(r"[^\w\s'\"+.-]*"), re.compile(r"[^\w\s'\"+.-]*$")
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 # Share of the names that begin with a capital from which on all of their kind do.
 TITLED = 0.9
 
@@ -28,9 +31,10 @@ class Spelling:
 
     With their case, unless no name has capitals, or nothing else, or nearly all begin with one and the words have none;
     between words stands what most names of several words have there, and around a mark that is a word of its own what
-    names with that mark have. The mark that ends a question is no part of a name. A word that is read as a number is
-    that number. Quotation marks are those of most names, apostrophes between them as in some; the type of the kind
-    stands beside the name.
+    names with that mark have. The mark that ends a question is no part of a name, nor is the 's of *Kim's* unless names
+    are quoted. A word that is read as a number is that number. Quotation marks are those of most names, apostrophes
+    between them as in some; the type of the kind stands beside the name, as do marks that all names begin or end with.
+    Words with the mark of that type, which is in no name, have their own type.
 
     Parameters
     ----------
@@ -55,18 +59,27 @@ class Spelling:
         self.readings = readings or {}
         trees = [units.units[unit].tree for unit in units.members[kind]]
         self.wrapper = around(trees[0])
-        self.before, _, self.behind = units.parted(trees[0])
+        before, _, behind = units.parted(trees[0])
         constants = [units.parted(tree)[1] for tree in trees]
         quotes = Counter(constant[0] for constant in constants if constant[0] in QUOTES)
         self.is_quoted = quotes.total() == len(constants)
         self.quote = max(QUOTES, key=lambda quote: quotes[quote])
-        self.apostrophe = next((form for form in ESCAPED if any(form in constant[1:-1] for constant in constants)), "'")
+        quoted = [constant[1:-1] for constant in constants if constant[0] == self.quote]
+        forms = (form for form in ESCAPED[self.quote] if any(form in text for text in quoted))
+        self.apostrophe = next(forms, "'")
         names = [constant.strip(QUOTES).replace(self.apostrophe, "'") for constant in constants]
+        begin = shared({found[0] for found in map(AT_BEGIN.match, names) if found})
+        end = shared({found[0] for found in map(AT_END.search, names) if found})
+        names = [name.removeprefix(begin).removesuffix(end) for name in names]
+        self.before, self.behind = before + begin, end + behind
         self.refused = OF_TERMS - ({"'"} if self.is_quoted else set())
         joints = JOINTS if self.is_quoted else f"{JOINTS}-"  # a hyphen between quotes may be the name's own
-        joints = joints.removeprefix(" ") if self.before or self.behind else joints  # no quotes beside a type
+        if (self.before or self.behind) and not self.is_quoted:
+            joints = joints.removeprefix(" ")  # no quotes beside a type
         self.joint = max(joints, key=lambda joint: sum(joint in name for name in names))
         self.tight = tight_sides(names, self.joint)
+        marks = {text for text in (before[-1:], behind[:1]) if is_mark(text)} - {"", self.joint}
+        self.own_marks = frozenset(mark for mark in marks if not any(mark in name for name in names))
         self.numbers = {name.isdecimal() for name in names}
         self.is_folded = all(name == name.casefold() for name in names)
         self.is_upper = not self.is_folded and all(name == name.upper() for name in names)
@@ -78,8 +91,10 @@ class Spelling:
 
     def __call__(self, words: Sequence[str]) -> Meaning | None:
         """Return the tree of a name, None for words that make no name."""
-        stripped = [word.strip(QUOTES) for word in words]
+        stripped = [part for word in words for part in word.strip(QUOTES).split()] or [""]
         stripped[-1] = stripped[-1].rstrip(self.ends)
+        if is_possessive(stripped[-1]) and not self.is_quoted:
+            stripped[-1] = stripped[-1][:-2]
         if not all(self.may_stand(word) for word in stripped) or is_mark(stripped[0]) or is_mark(stripped[-1]):
             return None
         number = number_in(stripped[0], self.readings) if len(stripped) == 1 else None
@@ -87,19 +102,32 @@ class Spelling:
             return None if number < 0 else self.leaf(str(number))
         if self.is_titled and not any(map(str.isupper, "".join(stripped))):
             stripped = [word if t and word in self.small else titled(word) for t, word in enumerate(stripped)]
-        text = self.joined(stripped)
-        if text.isdecimal() not in self.numbers:
+        text = self.untyped(self.joined(stripped))
+        if text.isdecimal() not in self.numbers and not (True in self.numbers and NUMBER.fullmatch(text)):
             return None
         text = text.casefold() if self.is_folded else text.upper() if self.is_upper else text
-        if self.is_quoted or " " in text:
-            own = text.replace("'", self.apostrophe)
-            text = f"{self.quote}{own}{self.quote}"
         return self.leaf(text)
 
+    def typed_at(self, words: Sequence[str]) -> list[int]:
+        """The places of words that name the type of the kind."""
+        if not (self.before or self.behind):
+            return []
+        plain = [as_written(word).rstrip(self.ends) for word in words]
+        return [t for t, word in enumerate(plain) if self.untyped(word) != word]
+
+    def untyped(self, text: str) -> str:
+        """A text without the type of the kind, if it has it."""
+        inner = text[len(self.before) : len(text) - len(self.behind)]
+        return inner if f"{self.before}{inner}{self.behind}" == text and not is_mark(inner) else text
+
     def leaf(self, name: str) -> Meaning:
-        """The tree of a name, with its type."""
-        constant = f"{self.before}{name}{self.behind}"
-        return (*self.wrapper, constant) if self.wrapper else constant
+        """The tree of a name, with its type, unless it has another one."""
+        if self.own_marks.isdisjoint(name):
+            name = f"{self.before}{name}{self.behind}"
+        if self.is_quoted or " " in name:
+            own = name.replace("'", self.apostrophe)
+            name = f"{self.quote}{own}{self.quote}"
+        return (*self.wrapper, name) if self.wrapper else name
 
     def may_stand(self, word: str) -> bool:
         """Whether a word may be a part of a name: one of letters or digits, or a mark that names of the kind have."""
@@ -112,6 +140,11 @@ class Spelling:
             is_tight = self.tight.get((left, "right"), False) or self.tight.get((right, "left"), False)
             text += right if is_tight else self.joint + right
         return text
+
+
+def shared(texts: set[str]) -> str:
+    """The text that all are; "" if they differ."""
+    return next(iter(texts)) if len(texts) == 1 else ""
 
 
 def titled(word: str) -> str:

@@ -39,6 +39,11 @@ def unmarked(word: str) -> str:
     return word.rstrip(END_MARKS) or word
 
 
+def is_possessive(word: str) -> bool:
+    """Whether a word ends with an apostrophe and an s, as *Kim's*."""
+    return word.endswith(("'s", "\u2019s"))
+
+
 def as_written(word: str) -> str:
     """A word as it was written, before its case was folded."""
     return word.written if isinstance(word, Folded) else word

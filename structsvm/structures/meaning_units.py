@@ -3,7 +3,7 @@
 Some arguments select what the others may be, as the key in ``tag('cuisine','greek')``: these belong to their relation.
 They are found by description length, see `selectors`. Terms of constants that stand nearly always together, as
 ``get(all(recipe),type)``, are leaves as well, see `fixed_terms`. Constants may name their type, as ``boston:city``: see
-`type_marks`.
+`type_splits`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ CONSTANT, FEWEST_ROWS = 0.9, 20
 DISAGREEING = 0.02
 # A term is one leaf if it holds this share of all occurrences of one of its parts, and is in so many meanings.
 TOGETHER, FEWEST_TERMS = 0.9, 5
-# Marks in constants set types apart if this share of the constants with letters has them, and so many.
-TYPED, FEWEST_TYPED = 0.5, 5
-# A mark within a constant: none that joins words.
-WITHIN = re.compile(r"(?<=[^\W_])[^\w\s'\"-](?=\w)")
+# Marks within a constant. A constant with more of them than that names no type.
+WITHIN, MOST_MARKS = re.compile(r"(?<=[^\W_])(?:[^\w\s'\"]|_)+(?=[^\W_])"), 8
+# Marks at the ends of a constant, and marks that no type may have.
+AT_BEGIN, AT_END, OF_TERMS = re.compile(r"^\W*"), re.compile(r"\W*$"), re.compile(r"[\s(),'\"]")
 # How readily a code expects new symbols.
 NOVELTY = 0.1, 1.0, 10.0, 100.0, 1000.0
 
@@ -75,9 +75,13 @@ class Unit(NamedTuple):
     @property
     def words(self) -> list[str]:
         """The words that the constant of a leaf is written with; none for a term that ends with another relation."""
-        tree = self.tree
-        constant = tree if isinstance(tree, str) else tree[-1]
-        return words_of(constant) if isinstance(constant, str) else []
+        return words_of(constant_of(self.tree))
+
+
+def constant_of(tree: Meaning) -> str:
+    """The constant of a leaf; "" for a term that ends with another relation."""
+    constant = tree if isinstance(tree, str) else tree[-1]
+    return constant if isinstance(constant, str) else ""
 
 
 def words_of(text: str) -> list[str]:
@@ -85,58 +89,36 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.casefold())
 
 
-class TypeMarks(NamedTuple):
-    """Marks between the name in a constant and its type, which `is_first` or stands behind.
+# The type of a name: the texts before and behind it in a constant, one of which has letters.
+Type = tuple[str, str]
+
+
+def type_splits(constant: str) -> list[tuple[str, str, str]]:
+    """Ways to part a constant into a text before a name, the name, and a text behind it; the longest name first.
+
+    One of the texts, up to a mark or from one on, may be the name's type; the other one has no letters. The name has
+    the quotation marks of the constant.
 
     Examples
     --------
-    >>> from structsvm.structures.meaning_units import TypeMarks
-    >>> TypeMarks(":", False).split("boston:city"), TypeMarks(".:", True).split("fb:en.boston")
-    (('', 'boston', ':city'), ('fb:en.', 'boston', ''))
+    >>> from structsvm.structures.meaning_units import type_splits
+    >>> type_splits("oslo:city"), type_splits("'a:x'"), type_splits("oslo")
+    ([('', 'oslo', ':city'), ('oslo:', 'city', '')], [('', "'a'", ':x'), ('a:', "'x'", '')], [])
     """
-
-    marks: str
-    is_first: bool
-
-    def split(self, constant: str) -> tuple[str, str, str]:
-        """The type that stands first, the name, and the type that stands behind it: one of the types is empty."""
-        places = [found.start() for found in WITHIN.finditer(constant) if found[0] in self.marks]
-        if places and constant[0] not in "'\"":
-            at = places[-1] + 1 if self.is_first else places[0]
-            parts = (constant[:at], constant[at:], "") if self.is_first else ("", constant[:at], constant[at:])
-            if any(map(str.isalpha, parts[0] + parts[2])):
-                return parts
-        return "", constant, ""
-
-
-def type_marks(trees: Iterable[Meaning]) -> TypeMarks | None:
-    """The marks that set types apart in constants, as the colon of ``boston:city`` or ``city:boston``; or None.
-
-    `TYPED` of the constants with letters have them. Of what stands before and behind them the type is what fewer differ
-    in, if each is there twice on average.
-
-    Examples
-    --------
-    >>> from structsvm.structures.meaning_units import type_marks
-    >>> type_marks([("from", f"{name}:city") for name in ("oslo", "rome", "ulm", "bonn", "kiel")])
-    TypeMarks(marks=':', is_first=False)
-    """
-    names, waiting = dict[str, None](), list(trees)
-    while waiting:
-        node = waiting.pop()
-        if not isinstance(node, str):
-            waiting += node[1:]
-        elif node[0] not in "'\"" and any(map(str.isalpha, node)):
-            names[node] = None
-    n_with = Counter(chain.from_iterable({*WITHIN.findall(name)} for name in names))
-    marks = "".join(sorted(mark for mark, n in n_with.items() if n >= max(FEWEST_TYPED, TYPED * len(names))))
-    types = []
-    for is_first in (True, False):
-        split = map(TypeMarks(marks, is_first).split, names)
-        found = [before or behind for before, _, behind in split if before or behind]
-        types.append((len({*found}), -is_first, len(found)))
-    n_types, sign, n_typed = min(types, key=lambda one: one[:2])
-    return TypeMarks(marks, sign < 0) if n_typed >= FEWEST_TYPED and 2 * n_types <= n_typed else None
+    quote = constant[0] if constant[0] in "'\"" else ""
+    text = constant[1:-1] if quote else constant
+    marks = [*WITHIN.finditer(text)]
+    if not marks or len(marks) > MOST_MARKS:
+        return []
+    begin, end = (len(own[0]) if own else 0 for own in (AT_BEGIN.search(text), AT_END.search(text)))
+    places = [(begin, mark.start()) for mark in marks] + [(mark.end(), len(text) - end) for mark in marks]
+    found = [(text[:i], f"{quote}{text[i:j]}{quote}", text[j:]) for i, j in places]
+    found = [
+        (before, name, behind)
+        for before, name, behind in found
+        if words_of(name) and any(map(str.isalpha, before + behind)) and not OF_TERMS.search(before + behind)
+    ]
+    return sorted(found, key=lambda parts: -len(parts[1]))
 
 
 class MeaningUnits:
@@ -151,8 +133,9 @@ class MeaningUnits:
         Leaves that are names of one kind however often they were met, as ``tag('name',_)``: see `around_text`.
     terms : iterable of str, optional
         Terms of constants that are one leaf: see `fixed_terms`.
-    typed : TypeMarks, optional
-        The marks that set types apart in constants: names of different types are of different kinds.
+    typed : iterable of pairs of str, optional
+        The types that constants name, as texts before and behind names: names of different types are of different
+        kinds.
 
     Attributes
     ----------
@@ -181,10 +164,11 @@ class MeaningUnits:
         grammar: MeaningGrammar | None = None,
         opened: Iterable[str] = (),
         terms: Iterable[str] = (),
-        typed: TypeMarks | None = None,
+        typed: Iterable[Type] = (),
     ) -> None:
         trees = list(dict.fromkeys(trees))
-        self.typed = typed
+        self.typed = frozenset(typed)
+        self._parted: dict[str, tuple[str, str, str]] = {}
         self.opened = frozenset(opened)
         self.fixed = sorted(terms)
         self.terms = frozenset(map(parse_meaning, self.fixed))
@@ -315,15 +299,33 @@ class MeaningUnits:
         return found
 
     def parted(self, tree: Meaning) -> tuple[str, str, str]:
-        """The type before the name of a leaf, the name, and the type behind it; nothing where a term ends it."""
-        constant = tree if isinstance(tree, str) else tree[-1]
-        if not isinstance(constant, str):
+        """The type before the name of a leaf, the name, and the type behind it; nothing where a term ends the leaf."""
+        constant = constant_of(tree)
+        if not constant:
             return "", "", ""
-        return ("", constant, "") if self.typed is None else self.typed.split(constant)
+        if not self.typed:
+            return "", constant, ""
+        if constant not in self._parted:
+            ways = (way for way in type_splits(constant) if (way[0], way[2]) in self.typed)
+            self._parted[constant] = next(ways, ("", constant, ""))
+        return self._parted[constant]
 
     def words(self, unit: int) -> list[str]:
         """The words that the name of a leaf is written with."""
         return words_of(self.parted(self.units[unit].tree)[1])
+
+    def ways_to_write(self, unit: int) -> list[list[str]]:
+        """The words of a unit without slots: those of its name, and with them those of its type; none without words."""
+        if self.units[unit].n_slots:
+            return []
+        return [*filter(None, (self.words(unit), self.units[unit].words if self.typed else []))]
+
+    def tokens(self, unit: int) -> list[str]:
+        """The words that the name of a leaf is written with, and with its type, if it has one, as one token."""
+        tree = self.units[unit].tree
+        before, _, behind = self.parted(tree)
+        whole = [constant_of(tree).strip("'\"").casefold()] if before or behind else []
+        return [*self.words(unit), *whole]
 
     def _frame(self, tree: Meaning) -> tuple[tuple[str, ...], str, str]:
         """The terms around the name of a leaf, and its type."""

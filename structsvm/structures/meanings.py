@@ -278,20 +278,58 @@ def ordered_pairs(heads: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str,
             yield a[:1], b[:1]
 
 
-def sorted_alike(tree: Meaning) -> list[bool]:
-    """Whether arguments of one kind, see `head`, are sorted by their texts; nothing if no two of a kind differ.
+# A number in a text: a constant, with its sign, or digits.
+_NUMBER = re.compile(r"(?<=[(,])[+-]?\d+(?:\.\d+)?(?=[),])|\d+")
+
+
+def by_number(text: str) -> list[str | float]:
+    """A key that sorts texts by the numbers in them, and else by their letters.
 
     Examples
     --------
-    >>> from structsvm.structures.meanings import parse_meaning, sorted_alike
-    >>> [sorted_alike(parse_meaning(text)) for text in ("or(f(a),f(b))", "or(f(b),f(a))", "or(f(a),g(b))")]
-    [[True], [False], []]
+    >>> from structsvm.structures.meanings import by_number
+    >>> by_number("year(800)"), sorted(["f(x10)", "f(x9)", "f(-1)", "f(-2.5)"], key=by_number)
+    (['year(', 800.0, ')'], ['f(-2.5)', 'f(-1)', 'f(x9)', 'f(x10)'])
     """
-    texts: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for part in tree[1:]:
-        texts[head(part)].append(format_meaning(part))
-    several = [own for own in texts.values() if len({*own}) > 1]
-    return [all(own == sorted(own) for own in several)] if several else []
+    found: list[str | float] = []
+    end = 0
+    for number in _NUMBER.finditer(text):
+        found += [text[end : number.start()], float(number[0])]
+        end = number.end()
+    return [*found, text[end:]]
+
+
+def by_letters(text: str) -> list[str | float]:
+    """A key that sorts texts as such."""
+    return [text]
+
+
+# How texts may be sorted: of two that hold as often the first.
+_KEYS = by_number, by_letters
+
+
+def with_sorted(parts: Sequence[Meaning], places: Sequence[int], by: int) -> list[Meaning]:
+    """Arguments of which those at some places change places with one another, so that a key of `_KEYS` sorts them."""
+    out, texts = [*parts], {k: format_meaning(parts[k]) for k in places}
+    for k, other in zip(places, sorted(places, key=lambda k: (_KEYS[by](texts[k]), texts[k])), strict=True):
+        out[k] = parts[other]
+    return out
+
+
+def alike(parts: Sequence[Meaning]) -> dict[tuple[str, ...], list[int]]:
+    """From kinds of arguments, see `head`, of which two differ to their places; constants are of none.
+
+    Examples
+    --------
+    >>> from structsvm.structures.meanings import alike
+    >>> alike([("f", "a"), ("g", "b"), ("f", "c"), ("g", "b")])
+    {('f',): [0, 2]}
+    """
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for k, part in enumerate(parts):
+        if not isinstance(part, str):
+            places[head(part)].append(k)
+    return {kind: own for kind, own in places.items() if any(parts[k] != parts[own[0]] for k in own)}
 
 
 class Symbol(NamedTuple):
@@ -320,8 +358,9 @@ class ArgumentOrder:
     them a constant: where one is (``call(size,...)``), it may say what the others are by their places. Of two
     of their kinds, see `head`, one comes first if it does in nine of ten meanings, half a meaning being added to either
     count: in four that agree. There are `FEWEST_ORDERED` meanings or more with two kinds in the relation. Kinds that no
-    meaning shows the other way stand as their relations do. Arguments of one kind are sorted by their texts where they
-    surely are in training, in `FEWEST_ORDERED` meanings or more.
+    meaning shows the other way stand as their relations do. Arguments of one kind are sorted, in the places that they
+    have, where those of the relation surely are in training, `FEWEST_ORDERED` times or more, and those of the kind, if
+    there are any: by the numbers in their texts, or else as texts.
 
     Parameters
     ----------
@@ -337,7 +376,9 @@ class ArgumentOrder:
         placed: set[str] = set()
         n_before: Counter[tuple[str, tuple[str, ...], tuple[str, ...]]] = Counter()
         n_ordered: Counter[str] = Counter()
-        n_alike: Counter[tuple[str, bool]] = Counter()
+        # By relation and kind, or None for all of its kinds: how often several arguments are there, and sorted.
+        n_alike: Counter[tuple[str, tuple[str, ...] | None]] = Counter()
+        n_sorted: dict[tuple[str, tuple[str, ...] | None], Counter[int]] = defaultdict(Counter)
         waiting = list(trees)
         while waiting:
             node = waiting.pop()
@@ -350,7 +391,11 @@ class ArgumentOrder:
                 heads = [head(part) for part in node[1:] if not isinstance(part, str)]
                 n_before.update((node[0], *pair) for pair in ordered_pairs(heads))
                 n_ordered[node[0]] += len({*heads}) > 1
-                n_alike.update([(node[0], is_sorted) for is_sorted in sorted_alike(node)])
+                for kind, places in alike(node[1:]).items():
+                    is_sorted = [with_sorted(node[1:], places, k) == [*node[1:]] for k in range(len(_KEYS))]
+                    for key in ((node[0], None), (node[0], kind)):
+                        n_alike[key] += 1
+                        n_sorted[key].update(k for k, is_so in enumerate(is_sorted) if is_so)
             waiting += node[1:]
         sure = {name for name, n in n_ordered.items() if n >= FEWEST_ORDERED or name in free}
         several = {name for name, sizes in met.items() if len(sizes) > 1 and name not in but and name not in placed}
@@ -360,22 +405,30 @@ class ArgumentOrder:
             for (name, a, b), n in self.n_before.items()
             if a != b and n + 0.5 >= SURE_ORDER * (n + self.n_before[name, b, a] + 1.0)
         }
-
-        self.by_text = {
-            name
-            for name in several
-            if (n := n_alike[name, True]) >= FEWEST_ORDERED and n >= SURE_ORDER * (n + n_alike[name, False])
+        # From a relation to the place in `_KEYS` of what sorts its arguments of one kind, but for `unsorted` kinds.
+        self.sorted_by: dict[str, int] = {}
+        for name in sorted(several):
+            k = max(range(len(_KEYS)), key=lambda k: (n_sorted[name, None][k], -k))
+            if n_sorted[name, None][k] >= max(FEWEST_ORDERED, SURE_ORDER * n_alike[name, None]):
+                self.sorted_by[name] = k
+        self.unsorted = {
+            (name, kind)
+            for (name, kind), n in n_alike.items()
+            if name in self.sorted_by and n_sorted[name, kind][self.sorted_by[name]] < SURE_ORDER * n
         }
 
     def sorted(self, tree: Meaning) -> Meaning:
         """The same meaning with its arguments in order."""
-        if isinstance(tree, str) or not (self.before or self.by_text):
+        if isinstance(tree, str) or not (self.before or self.sorted_by):
             return tree
         name, *parts = tree[0], *map(self.sorted, tree[1:])
         heads = [() if isinstance(part, str) else head(part) for part in parts]
         ahead = [sum(self._sign(name, a, b) for b in heads) for a in heads]
-        texts = [format_meaning(part) if name in self.by_text else "" for part in parts]
-        return name, *[parts[k] for k in sorted(range(len(parts)), key=lambda k: (-ahead[k], texts[k]))]
+        parts = [parts[k] for k in sorted(range(len(parts)), key=lambda k: -ahead[k])]
+        for kind, places in alike(parts).items() if name in self.sorted_by else ():
+            if (name, kind) not in self.unsorted:
+                parts = with_sorted(parts, places, self.sorted_by[name])
+        return name, *parts
 
     def _sign(self, name: str, a: tuple[str, ...], b: tuple[str, ...]) -> int:
         """1 if a comes first, -1 if b does, else 0."""

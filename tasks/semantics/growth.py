@@ -76,12 +76,12 @@ def unit_places(old: HybridTrees, new: HybridTrees) -> Places:
 
 
 def kind_places(old: HybridTrees, new: HybridTrees) -> Places:
-    """Ids of kinds: those with all other features."""
+    """Ids of kinds: those with all other features. Kinds that were one have its features, each."""
     number = new.units.number
     pairs = {
-        old.units.kinds[u]: new.units.kinds[number[unit]] for u, unit in enumerate(old.units.units) if unit in number
+        new.units.kinds[number[unit]]: old.units.kinds[u] for u, unit in enumerate(old.units.units) if unit in number
     }
-    return places([*pairs], [*pairs.values()])
+    return places([*pairs.values()], [*pairs])
 
 
 def slot_places(old: HybridTrees, new: HybridTrees) -> Places:
@@ -103,8 +103,8 @@ def name_places(old: dict[str, int], new: dict[str, int]) -> Places:
 def same(old: HybridTrees, new: HybridTrees) -> bool:
     """Whether units, features and lexicons are the same."""
     return (
-        (old.units.units, old.units.kinds, old.units.fillers, old.lists)
-        == (new.units.units, new.units.kinds, new.units.fillers, new.lists)
+        (old.units.units, old.units.kinds, old.units.fillers, old.units.typed, old.lists)
+        == (new.units.units, new.units.kinds, new.units.fillers, new.units.typed, new.lists)
         and (list(old.attributes), list(old.borders)) == (list(new.attributes), list(new.borders))
         and old.columns == new.columns
         and (old.lexicon.calls, old.lexicon.always, old.lexicon.new, old.lexicon.looks, old.lexicon.readings)

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_parts
+from structsvm.oracles._hybrid import MOST_ARGUMENTS
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
 from structsvm.oracles.meanings.order import ListOrder, following
 from structsvm.oracles.meanings.readings import TIMES, Form, Reading
+from structsvm.oracles.meanings.types import is_key, key_of, spelt_types, types_of
 from structsvm.oracles.meanings.words import Folded
 from structsvm.solvers import LatentSVM, Solver
 from structsvm.stored_values import Array, Flag, Names, OneOf, Record, Stored, Value
-from structsvm.structures.meaning_units import MeaningUnits, TypeMarks
+from structsvm.structures.meaning_units import MeaningUnits
 from structsvm.structures.meanings import ArgumentOrder, Symbol, format_meaning, in_one_order, parse_meaning
 from structsvm.tasks.common.calibration import check_evidence
 from structsvm.tasks.common.inspection.inputs import are_sentences
@@ -46,20 +48,18 @@ from structsvm.tasks.semantics.parameters import LOSSES, Hybrid, Ospas, checked_
 from structsvm.tasks.semantics.trees import EMPTY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sized
+    from collections.abc import Iterable, Mapping, Sized
 
     from structsvm._problem import BoundProblem
     from structsvm.arrays import Floats, Weights
     from structsvm.progress import Monitor
+    from structsvm.structures.meaning_units import Type
     from structsvm.structures.meanings import Meaning
     from structsvm.tasks.common.selection.search import Part
     from structsvm.tasks.common.training import Job
     from structsvm.tasks.semantics.bags import BagLike, SentenceLike
     from structsvm.tasks.semantics.features import Tokens
     from structsvm.tasks.semantics.parameters import Params
-
-# Arguments of a relation: the chart has a stage for each set of them.
-MAX_ARITY = 8
 
 # Words of a sentence: the work of a chart grows with their cube.
 MAX_WORDS = 500
@@ -97,12 +97,17 @@ def readings_from(stored: Any) -> dict[int, dict[Form, Reading]]:
     return found
 
 
-def marks_from(stored: Any) -> TypeMarks:
-    """The marks of types in a header; ValueError for what they cannot be."""
-    marks, is_first = stored
-    if type(marks) is not str or type(is_first) is not bool:
-        raise ValueError("marks of types that are none")
-    return TypeMarks(marks, is_first)
+def no_marks(stored: Any) -> None:
+    """Refuse marks of types in a header, which say less than how sentences spell names."""
+    raise ValueError("its names have types as a version before wrote them: train it again")
+
+
+def types_in_file(meanings: Sequence[Meaning], spelt: Mapping[str, tuple[float, float]]) -> frozenset[Type]:
+    """The types that names have by what a header counts; ValueError for counts of other types than meanings have."""
+    counts = {key: pair for key, pair in spelt.items() if is_key(key)}
+    if not counts.keys() <= {*map(key_of, types_of(meanings))} or any(n > n_all for n, n_all in counts.values()):
+        raise ValueError("counts of names by types that are none")
+    return spelt_types(counts)
 
 
 def follows_from(stored: Any) -> dict[str, list[int]]:
@@ -144,7 +149,7 @@ RECORD = Record({
     ),
     "opened": Names(needed=False, of=lambda model: sorted(model.hybrid.units.opened) or None),
     "terms": Names(needed=False, of=lambda model: model.hybrid.units.fixed or None),
-    "typed": Value(marks_from, list, needed=False, of=lambda model: model.hybrid.units.typed),
+    "typed": Value(no_marks, needed=False, of=lambda model: None),
     "spelt": Value(
         spelt_from,
         lambda spelt: {group: [*counts] for group, counts in spelt.items()},
@@ -203,8 +208,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         while waiting:
             node = waiting.pop()
             if not isinstance(node, str):
-                if len(node) - 1 > MAX_ARITY:
-                    raise ValueError(f"{place}: {node[0]} has {len(node) - 1} arguments, more than {MAX_ARITY}")
+                if len(node) - 1 > MOST_ARGUMENTS:
+                    raise ValueError(f"{place}: {node[0]} has {len(node) - 1} arguments, more than {MOST_ARGUMENTS}")
                 waiting += node[1:]
         return trees
 
@@ -458,8 +463,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         model = cls(SimpleNamespace(**stored.params, grammar=None))
         model.grammar = stored.grammar
         model.meanings = model.checked_trees(map(parse_meaning, stored.meanings), "its meanings")
-        found_in = stored.opened or (), stored.terms or (), stored.typed
-        units = MeaningUnits(model.meanings, model.grammar, *found_in)
+        typed = types_in_file(model.meanings, stored.spelt or {})
+        units = MeaningUnits(model.meanings, model.grammar, stored.opened or (), stored.terms or (), typed)
         for leaves in [stored.always, *stored.calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")

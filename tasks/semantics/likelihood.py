@@ -42,11 +42,12 @@ from structsvm.oracles.hybrid import (
     word_attributes,
 )
 from structsvm.oracles.meanings.opened import spellings, spelt_out
+from structsvm.oracles.meanings.types import spelt_types, type_spellings
 from structsvm.parameters import COUNT, POSITIVE, Checkpoints, Seed, declared, parameter, seed_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.run import Run
 from structsvm.stored_values import Array
-from structsvm.structures.meaning_units import MeaningUnits, fixed_terms, type_marks
+from structsvm.structures.meaning_units import MeaningUnits, fixed_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -106,7 +107,7 @@ def hybrid_trees(
     units, in_bags, spelt = found_units(meanings, grammar, sentences, bags, before)
     of_words = {f"w:{word}": None for word in chain.from_iterable(sentences)}
     leaves = [number for number, unit in enumerate(units.units) if unit.n_slots == 0]
-    of_words |= {f"w:{word}": None for leaf in leaves for word in units.words(leaf)}
+    of_words |= {f"w:{word}": None for leaf in leaves for word in units.tokens(leaf)}
     of_words[f"w:{RARE}"] = None
     n_seen: Counter[str] = Counter()
     of_borders: dict[str, None] = {}
@@ -171,14 +172,16 @@ def found_units(
 ) -> tuple[MeaningUnits, list[dict[int, float]], Spellings]:
     """Units of meanings, whose leaves are names also where sentences spell them out; and two things about the bags.
 
-    They are the shares of the units in each bag, and how often sentences spell leaves out, those of `before` too.
+    They are the shares of the units in each bag, and how often sentences spell leaves out, and names without their
+    types, those of `before` too.
     """
-    known = None if before is None else before.units
+    known, counts = (None, None) if before is None else (before.units, before.spelt)
     opened, terms = () if known is None else known.opened, fixed_terms(meanings, known)
-    typed = type_marks(meanings) if known is None else known.typed
+    of_types = type_spellings(meanings, sentences, bags, counts)
+    typed = spelt_types(of_types)
     units = MeaningUnits(meanings, grammar, opened, terms, typed)
     in_bags = shares(units, bags)
-    spelt = spellings(units, sentences, in_bags, None if before is None else before.spelt)
+    spelt = spellings(units, sentences, in_bags, counts) | of_types
     more = spelt_out(units, spelt)
     return MeaningUnits(meanings, grammar, units.opened | more, terms, typed) if more else units, in_bags, spelt
 
@@ -218,7 +221,7 @@ def words_of_units(units: MeaningUnits, lexicon: Lexicon, sentences: Sequence[Se
     found = lexicon.spelt(sentences)
     for number, unit in enumerate(units.units):
         if unit.n_slots == 0:
-            found[number].update(own := units.words(number))
+            found[number].update(own := units.tokens(number))
             for pieces in filter(None, map(TWO.fullmatch, own)):
                 found[number].update(pieces.groups() if words >= {*pieces.groups()} else ())
         else:
@@ -369,11 +372,12 @@ class HybridProblem(BoundProblem):
 
     def __init__(self, hybrid: HybridTrees, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]]) -> None:
         super().__init__(len(tokens), hybrid.n_features, inference="approximate")
+        sentences = [[token[0] for token in sentence] for sentence in tokens]
+        bags = [hybrid.as_said(words, trees) for words, trees in zip(sentences, bags, strict=True)]
         self.hybrid, self.tokens, self.bags = hybrid, tokens, bags
         self.doubt = DOUBT if any(len(trees) > 1 for trees in bags) else 0.0
         units = hybrid.units
         leaves = {u for u, unit in enumerate(units.units) if unit.n_slots == 0}
-        sentences = [[token[0] for token in sentence] for sentence in tokens]
         n_words = Counter(chain.from_iterable(sentences))
         once = self.once = frozenset(word for word, n in n_words.items() if n == 1)
         self.encoded = [hybrid.encode(words) for words in sentences]

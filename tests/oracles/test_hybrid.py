@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Learner
+from structsvm.oracles import hybrid as hybrid_trees
+from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Learner, Order
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
 from structsvm.oracles.meanings.lexicon import BESIDE
 from structsvm.structures.meaning_units import ROOT, MeaningUnits, similar_slots, wrappers
@@ -52,7 +53,7 @@ def reference(hybrid, words, w):
     in_word = [word_att[a:b] for a, b in itertools.pairwise(word_ptr)]
     in_border = [border_att[a:b] for a, b in itertools.pairwise(border_ptr)]
     kinds, rows = [lay.rows[kind] for kind in units.kinds], hybrid.slot_rows
-    lists = {u for u, unit in enumerate(units.units) if unit.name in hybrid.lists}
+    lists = {u for u, unit in enumerate(units.units) if unit.name in hybrid.lists or hybrid._is_long[u]}
 
     def of_word(u, t):
         return [k for row in {u, units.kinds[u]} for k in hybrid.word_features(row, in_word[t]) if k >= 0]
@@ -242,6 +243,27 @@ def test_arguments_of_lists_in_any_order_are_one_meaning(seed):
     best = hybrid.kbest(words, w, 4)
     meanings = [in_one_order(d.meaning, {"and"}) for d, _ in best]
     assert len({*meanings}) == len(meanings) == 4
+    parses = all_parses(hybrid, words, w)
+    assert Counter((y.meaning, tuple(spelt_out(y))) for y in parses) == Counter(
+        (meaning, tuple(sorted(features))) for meaning, _, features in found
+    )
+
+
+@pytest.mark.parametrize("trees", [TREES[0], TREES[2], TREES[3], LISTS], ids=["names", "equal", "three", "list"])
+def test_many_arguments_are_filled_from_left_to_right(trees, monkeypatch):
+    """All derivations where two arguments are too many for any order, as nine are."""
+    monkeypatch.setattr(hybrid_trees, "MOST_IN_ANY_ORDER", 1)
+    words = ["p", "q", "x"] if trees is TREES[0] else ["p", "q"]
+    hybrid = trees_of(trees, words, depth=1)
+    w = np.random.default_rng(0).normal(size=hybrid.n_features)
+    check_sums(hybrid, words, w, found := reference(hybrid, words, w))
+    by_meaning = defaultdict(list)
+    for meaning, score, _ in found:
+        by_meaning[meaning].append(score)
+    for meaning, scores in by_meaning.items():
+        assert hybrid.log_sum(words, w, [meaning]) == pytest.approx(np.logaddexp.reduce(scores))
+        y = hybrid.complete(words, [meaning], w)
+        assert y.score == pytest.approx(max(scores)) == pytest.approx(w[y.features[0]] @ y.features[1])
     parses = all_parses(hybrid, words, w)
     assert Counter((y.meaning, tuple(spelt_out(y))) for y in parses) == Counter(
         (meaning, tuple(sorted(features))) for meaning, _, features in found
@@ -541,6 +563,8 @@ def test_meanings_whose_slots_take_constants_from_elsewhere_have_probabilities()
 def test_what_is_refused():
     with pytest.raises(ValueError, match="a unit has 9 arguments, more than 8"):
         Forest([0], [0], [[(s, []) for s in range(9)]], [(0, 0)])
+    with pytest.raises(ValueError, match="a unit has 31 arguments, more than 30"):
+        Forest([0], [0], [[(s, []) for s in range(31)]], [(0, 0)], lists=[Order.IN_ORDER])
     hybrid = trees_of(TREES[0], ["p"])
     with pytest.raises(KeyError):
         hybrid.log_sum(["p"], np.zeros(hybrid.n_features), [parse_meaning("unknown(a)")])

@@ -5,15 +5,7 @@ import pytest
 
 from structsvm.oracles.meanings.spelling import Spelling
 from structsvm.structures import meaning_units
-from structsvm.structures.meaning_units import (
-    MeaningUnits,
-    TypeMarks,
-    Unit,
-    fixed_terms,
-    selectors,
-    similar_slots,
-    type_marks,
-)
+from structsvm.structures.meaning_units import MeaningUnits, Unit, fixed_terms, selectors, similar_slots, type_splits
 from structsvm.structures.meanings import MeaningGrammar, Symbol, parse_meaning
 
 
@@ -159,7 +151,8 @@ def test_names_and_values_of_keys():
         (("'Paris'", "'of Town'", "'Bo'"), ["upper", "mill"], "'upper mill'"),
         (("'Paris'", "'Rome'", "'Bo'"), ["Rue", "de", "l'Orme?"], "'Rue de l'Orme'"),
         (("'Paris'", "'Rome'", "'Bo'"), ["Bo's", "(Inn)"], None),
-        (("paris", "rome", "oslo"), ["Bo's"], None),  # a constant without quotes
+        (("paris", "rome", "oslo"), ["O'Bo"], None),  # a constant without quotes
+        (("paris", "rome", "oslo"), ["Bo's"], "bo"),
         (("paris", "rome", "oslo"), ["Upper"], "upper"),
         (("san_diego", "rome", "oslo"), ["Upper", "Mill"], "upper_mill"),
         # One name that is written unlike the others decides nothing.
@@ -282,11 +275,10 @@ def typed(behind=True):
     return [("lambda", "$0", ("of", "$0", constant)) for constant in constants]
 
 
-@pytest.mark.parametrize(("behind", "marks"), [(True, TypeMarks(":", False)), (False, TypeMarks(".:", True))])
-def test_names_of_one_type_are_of_one_kind(behind, marks):
-    trees = typed(behind)
-    assert type_marks(trees) == marks
-    units = MeaningUnits(trees, typed=marks)
+@pytest.mark.parametrize("behind", [True, False])
+def test_names_of_one_type_are_of_one_kind(behind):
+    types = {("", ":_ci"), ("", ":_al")} if behind else {("fb:ci.", ""), ("fb:al.", "")}
+    units = MeaningUnits(typed(behind), typed=types)
     kinds = [[units.parted(units.units[u].tree)[1] for u in members] for members in units.members.values()]
     assert sorted(kinds) == sorted([["$0"], [*CITIES], [*AIRLINES]])
     (cities,) = {units.kinds[u] for u, unit in enumerate(units.units) if "oslo" in unit.name}
@@ -297,24 +289,31 @@ def test_names_of_one_type_are_of_one_kind(behind, marks):
 
 
 @pytest.mark.parametrize(
-    "constants",
+    ("constant", "wanted"),
     [
-        ["st._paul", "st._louis", "st._ives", "rome", "oslo", "ulm", "bonn"],  # few have the mark
-        ["a.m", "b.n", "c.o", "d.p", "e.q", "f.r"],  # no type is there twice
-        ["3.5", "3.7", "3.9", "2.5", "2.7", "1.5"],  # numbers
-        ["'a:x'", "'b:x'", "'c:x'", "'d:x'", "'e:x'"],  # quotations
-        ["new-york", "new-ulm", "new-castle", "new-delhi", "new-bern"],  # joins words
-        ["a:x", "b:x", "c:x", "d:x"],
+        ("boston:_ci", [("", "boston", ":_ci"), ("boston:_", "ci", "")]),
+        (
+            "fb:en.rome",
+            [("fb:", "en.rome", ""), ("", "fb:en", ".rome"), ("fb:en.", "rome", ""), ("", "fb", ":en.rome")],
+        ),
+        ("/en/rome", [("/en/", "rome", ""), ("/", "en", "/rome")]),
+        ("'bad ems:city'", [("", "'bad ems'", ":city")]),
+        ("<http://x.y/rome>", None),
+        ("3.5", []),  # no letters in a type
+        ("rome_city", [("", "rome", "_city"), ("rome_", "city", "")]),
+        ("rome-city", [("", "rome", "-city"), ("rome-", "city", "")]),
+        ("$0", []),
+        ("'Frankfurt (Oder)'", []),
+        ("a.b.c.d.e.f.g.h.i.j", []),  # a text
     ],
 )
-def test_marks_that_set_no_types_apart(constants):
-    assert type_marks([("f", constant) for constant in constants]) is None
-
-
-def test_columns_of_tables_are_of_the_type_of_their_table():
-    names = ("name", "length", "state", "id", "size")
-    columns = [f"{table}.{column}" for table in ("river", "city") for column in names]
-    assert type_marks([("f", column) for column in columns]) == TypeMarks(".", True)
+def test_ways_to_part_a_constant_into_a_type_and_a_name(constant, wanted):
+    found = type_splits(constant)
+    if wanted is None:
+        assert ("<http://x.y/", "rome", ">") in found
+    else:
+        assert sorted(found) == sorted(wanted)
+    assert [len(name) for _, name, _ in found] == sorted((len(name) for _, name, _ in found), reverse=True)
 
 
 @pytest.mark.parametrize(
