@@ -86,7 +86,7 @@ class Expression:
 
         It does where the character of an ``x?`` can also be the first of what follows, which may fail behind it.
         """
-        first, may_fail = frozenset[int](), False  # of what follows: its first characters, and whether it needs any
+        first, may_fail = frozenset[int](), False  # characters that the rest may begin with; whether it may fail
         for atom in reversed(self.atoms):
             if atom.repeat == MAYBE and may_fail and atom.letters & first:
                 return True
