@@ -30,7 +30,7 @@ __all__ = ["is_of_attributes", "read_attributes", "stream_attributes", "write_at
 
 _FIELD = re.compile(r"((?:[^\\:]|\\.)*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_KEY = re.compile(r"(?:[^\\:=]|\\.)+=")
+_KEY = re.compile(r"(?:[^\\:=]|\\[^:])+(?:=|\\:|:(?=[-+.]?\d))")
 LOOK = 1000  # lines that tell whether a file is of attributes
 
 Token: TypeAlias = list[str] | dict[str, float]
@@ -261,8 +261,9 @@ def _escaped(name: str, what: str) -> str:
 def is_of_attributes(text: str) -> bool:
     r"""Whether a file is told to be of attributes by its first lines.
 
-    Its lines have tabs, in different numbers, and most fields but the first are ``key=value``; or in equal numbers of
-    two and more, and all fields but the first have the same keys in all lines. Columns have neither.
+    Its lines have tabs, in different numbers, and most fields but the first are ``key=value``, ``key\:value`` or
+    ``key:number``; or in equal numbers of two and more, and all fields but the first have the same keys in all lines.
+    Columns have neither.
 
     Examples
     --------
