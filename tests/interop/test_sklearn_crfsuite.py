@@ -13,7 +13,7 @@ import pytest
 from attribute_sequences import sequences
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from structsvm.interop import pycrfsuite, sklearn_crfsuite
 from structsvm.interop.sklearn_crfsuite import CRF, metrics, scorers
@@ -31,8 +31,9 @@ def test_estimator(tmp_path):
         "attributes_",
         "state_features_",
         "transition_features_",
+        "training_log_",
     ]
-    assert [getattr(crf, name) for name in names] == [None] * 7
+    assert [getattr(crf, name) for name in names] == [None] * 8
     with pytest.raises(NotFittedError, match="not fitted yet: call fit"):
         crf.predict(X)
     assert crf.fit(X, Y) is crf
@@ -76,6 +77,11 @@ def test_searches_and_parameters():
     crf = CRF(max_iterations=5, all_possible_states=True)
     assert next(iter(crf.get_params())) == "algorithm"
     assert cross_val_score(crf, X, Y, cv=3).mean() > 0.6
+    for given in (X, [x[:1] for x in X]):  # the second ones have one length
+        predicted = cross_val_predict(crf, given, [y[: len(x)] for x, y in zip(given, Y, strict=True)], cv=3)
+        assert predicted.shape == (len(X),)
+        assert [len(one) for one in predicted] == list(map(len, given))
+        assert set(predicted[0]) <= {"A", "B", "C"}
     search = GridSearchCV(crf, {"c1": [0.0, 1.0]}, cv=2).fit(X, Y)
     assert set(search.best_params_) == {"c1"}
     names = {"min_freq": 3, "pa_type": 0, "calibration_eta": 0.2}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from structsvm.files.new_file import new_file
 from structsvm.interop import pycrfsuite
+from structsvm.interop.crfsuite_log import TrainLogParser
 from structsvm.interop.pycrfsuite.items import Token
 from structsvm.interop.sklearn_crfsuite._fileresource import FileResource
 from structsvm.interop.sklearn_crfsuite.metrics import flat_accuracy_score
@@ -25,7 +28,18 @@ NAMES = {
     "pa_type": "type",
 }
 Tokens: TypeAlias = Iterable[Token] | pycrfsuite.ItemSequence
+P = TypeVar("P")
 OWN = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls")
+
+
+class Predictions(list[P]):
+    """List with an item per sequence, which is an array of as many objects to NumPy, and so to `cross_val_predict`."""
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[np.object_]:
+        found = np.empty(len(self), dtype=object)
+        for i, one in enumerate(self):
+            found[i] = one
+        return found
 
 
 class CRF(BaseEstimator):
@@ -67,6 +81,8 @@ calibration_max_trials, pa_type, c, error_sensitive, averaging, variance, gamma 
     >>> crf.predict([[{"word": "the"}, {"word": "dog"}]])
     [['D', 'N']]
     """
+
+    training_log_: TrainLogParser | None = None
 
     def __init__(
         self,
@@ -147,17 +163,17 @@ calibration_max_trials, pa_type, c, error_sensitive, averaging, variance, gamma 
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Iterable[Tokens]) -> list[list[str]]:
+    def predict(self, X: Iterable[Tokens]) -> Predictions[list[str]]:
         """Labels of each sequence."""
-        return [self.predict_single(x) for x in X]
+        return Predictions(map(self.predict_single, X))
 
     def predict_single(self, xseq: Tokens) -> list[str]:
         """Labels of one sequence."""
         return self._opened().tag(xseq)
 
-    def predict_marginals(self, X: Iterable[Tokens]) -> list[list[dict[str, float]]]:
+    def predict_marginals(self, X: Iterable[Tokens]) -> Predictions[list[dict[str, float]]]:
         """Probabilities of the labels of each token, by label."""
-        return [self.predict_marginals_single(x) for x in X]
+        return Predictions(map(self.predict_marginals_single, X))
 
     def predict_marginals_single(self, xseq: Tokens) -> list[dict[str, float]]:
         """Probabilities of the labels of each token of one sequence."""
