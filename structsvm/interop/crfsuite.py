@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -286,9 +286,14 @@ def _listed(magic: bytes, sizes: NDArray[np.int64], first: int, n_more: int, at:
     return _CHUNK.pack(magic, _CHUNK.size + 4 * len(words), n + n_more) + words.astype("<u4").tobytes()
 
 
+def check_names(names: Iterable[str], what: str) -> None:
+    """Raise ValueError for a name that the file cannot have."""
+    for name in names:
+        if "\0" in name:
+            its = name.encode("utf-8", "surrogateescape")
+            raise ValueError(f"model: the {what} {its!r} has a zero byte, with which names in the file end")
+
+
 def _encoded(names: Sequence[str], what: str) -> list[bytes]:
-    found = [name.encode("utf-8", "surrogateescape") for name in names]
-    for name in found:
-        if b"\0" in name:
-            raise ValueError(f"model: the {what} {name!r} has a zero byte, with which names in the file end")
-    return found
+    check_names(names, what)
+    return [name.encode("utf-8", "surrogateescape") for name in names]

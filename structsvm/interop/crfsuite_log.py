@@ -33,15 +33,16 @@ class TrainLogParser:
         What ended with the last line: "start", "featgen_end", "prepared", "iteration", "optimization_end", "end".
     featgen_percent, featgen_num_features, featgen_seconds, training_seconds, storing_seconds : int or float
     iterations : list of dict
-        Figures of each iteration: num, loss, feature_norm, error_norm, active_features, time; with a holdout group also
-        scores, avg_precision, avg_recall, avg_f1, item_accuracy, instance_accuracy and both as floats.
+        Figures of each iteration: num, loss, feature_norm, error_norm, active_features, time, scores; with a holdout
+        group also avg_precision, avg_recall, avg_f1, item_accuracy, instance_accuracy and both as floats.
     last_iteration : dict or None
     """
+
+    event: str | None = None
 
     def __init__(self) -> None:
         self.log: list[str] = []
         self.events: list[tuple[str, int, int]] = []
-        self.event: str | None = None
         self.featgen_percent = 0
         self.featgen_num_features: int | None = None
         self.featgen_seconds: float | None = None
@@ -77,7 +78,7 @@ def iteration_lines(figures: Figures) -> Iterator[str]:
         yield f"Error norm: {figures['error_norm']:f}\n"
     yield f"Active features: {figures['active_features']}\n"
     yield f"Seconds required for this iteration: {figures['time']:.3f}\n"
-    if "scores" not in figures:
+    if not figures["scores"]:
         return
     yield "Performance by label (#match, #model, #ref) (precision, recall, F1):\n"
     for label, score in figures["scores"].items():

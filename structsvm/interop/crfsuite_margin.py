@@ -33,6 +33,7 @@ class PossibleChain(Oracle):
         self.n_features, self.possible, self.stride = chain.n_features, problem.possible, chain.stride
         self.rescalings, self.penalties = ("margin",), ("linear", None)
         self.own = [chain.touched(problem.tokens[i : i + 1]) for i in range(len(problem.tokens))]
+        self.losses = 0.0  # sum for the labellings that were found since the last report
 
     def joint_feature(self, x: int, y: Any) -> tuple[NDArray[np.int64], Floats]:
         chain, tokens, rows = self.own[x]
@@ -44,7 +45,9 @@ class PossibleChain(Oracle):
         return numbers[kept][order], psi[places[kept]][order]
 
     def loss(self, y_true: Any, y: Any) -> float:
-        return self.own[0][0].loss(y_true, y)
+        loss = self.own[0][0].loss(y_true, y)
+        self.losses += loss
+        return loss
 
     def argmax(self, x: int, w: Any, y_true: Any = None, rescaling: Rescaling | None = None) -> Any:
         chain, tokens, rows = self.own[x]
@@ -72,7 +75,7 @@ def margin_weights(problem: Problem, algorithm: str, values: dict[str, Value], r
     oracle = PossibleChain(problem, loss)
     inputs = list(range(len(problem.tokens)))
     true = np.split(problem.labels, problem.tokens.offsets[1:-1])
-    run = solver.solve(oracle.bind(inputs, true, **solver.formulation()), monitor=Passes(report))
+    run = solver.solve(oracle.bind(inputs, true, **solver.formulation()), monitor=Passes(oracle, report))
     return run.weights.astype(np.float64)
 
 
@@ -83,12 +86,13 @@ def _passes(values: dict[str, Value]) -> int | None:
 
 
 class Passes(Monitor):
-    """Reports the figures of each pass."""
+    """Reports the figures of each pass; the loss is the sum of those of the labellings that were found."""
 
-    def __init__(self, report: Callable[..., None]) -> None:
-        self.report = report
+    def __init__(self, oracle: PossibleChain, report: Callable[..., None]) -> None:
+        self.oracle, self.report = oracle, report
 
     def end_pass(self, run: Any) -> bool:
         weights = np.asarray(run.weights, dtype=np.float64)
-        self.report(run.n_iter, weights, feature_norm=float(np.linalg.norm(weights)))
+        self.report(self.oracle.losses, weights, feature_norm=float(np.linalg.norm(weights)))
+        self.oracle.losses = 0.0
         return False

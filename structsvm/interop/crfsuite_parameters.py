@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,10 +13,14 @@ ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter: its default, whose type all its values have, and its help."""
+    """A parameter: its default, whose type all its values have, its help, and the least number that trains.
+
+    A least number of None is any above 0.
+    """
 
     default: Value
     help: str
+    least: float | None = 0
 
     def read(self, name: str, value: object) -> Value:
         """The value of this type. Raises ValueError for any other."""
@@ -30,6 +35,15 @@ class Parameter:
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{name} must be a number, got {value!r}") from None
 
+    def check(self, name: str, value: Value) -> None:
+        """Raise ValueError for a number that nothing can be trained with."""
+        if isinstance(value, str):
+            return
+        is_enough = value > 0 if self.least is None else value >= self.least
+        if not (math.isfinite(value) and is_enough):
+            wanted = "above 0" if self.least is None else f"at least {self.least:g}"
+            raise ValueError(f"{name} must be {wanted} and finite, got {value}")
+
 
 MINFREQ = "Least sum of values of an attribute beside a label, and least count of a pair of labels, for a weight."
 FEATURES = {
@@ -41,10 +55,10 @@ FEATURES = {
 }
 NO_COUNTERPART = "Without counterpart here, and without effect."
 L2 = Parameter(1.0, "Coefficient of the squared norm, the L2 regularization: c2 |w|^2.")
-PERIOD = Parameter(10, "Iterations over which delta is measured.")
+PERIOD = Parameter(10, "Iterations over which delta is measured; 0: delta ends nothing.")
 # The usual number of iterations of L-BFGS.
 UNLIMITED = 2**31 - 1
-PASSES = Parameter(100, "Passes over the data.")
+PASSES = Parameter(100, "Passes over the data.", least=1)
 DELTA = "Training ends when the objective falls by less than this share in `period` iterations."
 RATIO = Parameter(0.0, NO_COUNTERPART)
 
@@ -52,8 +66,8 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "lbfgs": {
         "c1": Parameter(0.0, "Coefficient of the 1-norm, the L1 regularization: c1 |w|_1; most weights are then 0."),
         "c2": L2,
-        "max_iterations": Parameter(UNLIMITED, "Most iterations."),
-        "num_memories": Parameter(6, "Steps that L-BFGS remembers (with c1 = 0)."),
+        "max_iterations": Parameter(UNLIMITED, "Most iterations; 0: any number."),
+        "num_memories": Parameter(6, "Steps that L-BFGS remembers (with c1 = 0).", least=1),
         "epsilon": Parameter(1e-5, "Training ends when the gradient's norm is at most this share of the weights'."),
         "period": PERIOD,
         "delta": Parameter(1e-5, DELTA),
@@ -62,19 +76,21 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     },
     "l2sgd": {
         "c2": L2,
-        "max_iterations": Parameter(1000, "Most iterations (of L-BFGS, which finds the same weights)."),
+        "max_iterations": Parameter(
+            1000, "Most iterations (of L-BFGS, which finds the same weights).", least=1
+        ),
         "period": PERIOD,
         "delta": Parameter(1e-6, DELTA),
         "calibration.eta": Parameter(0.1, NO_COUNTERPART),
         "calibration.rate": Parameter(2.0, NO_COUNTERPART),
-        "calibration.samples": Parameter(1000, NO_COUNTERPART),
+        "calibration.samples": Parameter(1000.0, NO_COUNTERPART),
         "calibration.candidates": Parameter(10, NO_COUNTERPART),
         "calibration.max_trials": Parameter(20, NO_COUNTERPART),
     },
     "ap": {"max_iterations": PASSES, "epsilon": RATIO},
     "pa": {
         "type": Parameter(1, "0: a hard margin; 1: linear slacks; 2, quadratic slacks, has no counterpart."),
-        "c": Parameter(1.0, "Weight of the slacks."),
+        "c": Parameter(1.0, "Weight of the slacks.", least=None),
         "error_sensitive": Parameter(True, "Whether the margin counts wrong labels, or is 1 for any."),
         "averaging": Parameter(True, "Whether weights are averaged over the last pass."),
         "max_iterations": PASSES,
@@ -82,7 +98,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     },
     "arow": {
         "variance": Parameter(1.0, NO_COUNTERPART),
-        "gamma": Parameter(1.0, "LaRank, which trains in the place of AROW, has C = 1 / (2 gamma)."),
+        "gamma": Parameter(1.0, "LaRank, which trains in the place of AROW, has C = 1 / (2 gamma).", least=None),
         "max_iterations": PASSES,
         "epsilon": RATIO,
     },
@@ -92,6 +108,14 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
 def parameters_of(algorithm: str) -> dict[str, Parameter]:
     """Parameters of an algorithm by name."""
     return FEATURES | ALGORITHMS[algorithm]
+
+
+def check(algorithm: str, values: dict[str, Value]) -> None:
+    """Raise ValueError, by its name, for a value that nothing can be trained with."""
+    known = parameters_of(algorithm)
+    for name, value in values.items():
+        if known[name].help != NO_COUNTERPART:
+            known[name].check(name, value)
 
 
 def unused(algorithm: str, values: dict[str, Value]) -> list[str]:

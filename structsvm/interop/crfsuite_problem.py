@@ -12,7 +12,7 @@ from structsvm.interop.crfsuite_parameters import Value
 from structsvm.oracles.viterbi import ViterbiOracle
 
 if TYPE_CHECKING:
-    from structsvm.interop.pycrfsuite import Instances
+    from structsvm.interop.pycrfsuite.trainer import Instances
 
 Held: TypeAlias = tuple[Tokens, NDArray[np.int32]]
 

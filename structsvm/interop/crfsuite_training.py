@@ -20,7 +20,7 @@ from structsvm.execution.products import product_threads
 from structsvm.interop.chain_model import ChainModel, Weights
 from structsvm.interop.crfsuite_log import iteration_lines, scored
 from structsvm.interop.crfsuite_margin import margin_weights
-from structsvm.interop.crfsuite_parameters import UNLIMITED, Value, unused
+from structsvm.interop.crfsuite_parameters import UNLIMITED, Value, check, unused
 from structsvm.interop.crfsuite_problem import Problem, by_sequence, problem_of
 from structsvm.solvers.elastic_likelihood import ElasticLikelihood
 from structsvm.solvers.quasi_newton import steepest
@@ -34,7 +34,7 @@ from structsvm.solvers.sparse_likelihood import (
 
 if TYPE_CHECKING:
     from structsvm.arrays import Floats
-    from structsvm.interop.pycrfsuite import Instances
+    from structsvm.interop.pycrfsuite.trainer import Instances
     from structsvm.oracles.viterbi import ViterbiOracle
 
 Say: TypeAlias = Callable[..., None]
@@ -59,8 +59,11 @@ def trained(data: Instances, algorithm: str, values: dict[str, Value], holdout: 
         ``say(line, event=None, **figures)`` receives each line of the log.
     """
     groups = np.array(data.groups, dtype=np.int64)
+    check(algorithm, values)
     if not (groups != holdout).any():
         raise ValueError("there are no sequences to train on: append some, of another group than holdout")
+    if holdout >= 0 and not (groups == holdout).any():
+        raise ValueError(f"holdout={holdout}: there are no sequences of this group; append some, or leave holdout out")
     for name in unused(algorithm, values):
         warn(f"{name}: {algorithm} here has no such parameter; it is left out", AdviceWarning)
     if holdout >= 0:
@@ -74,7 +77,7 @@ def trained(data: Instances, algorithm: str, values: dict[str, Value], holdout: 
     say("type: CRF1d\n")
     seconds, n_features = time.perf_counter() - begin, int(problem.possible.sum())
     say(f"Number of features: {n_features}\n", featgen_num_features=n_features)
-    say(f"Seconds required: {seconds:.3f}\n", "featgen_end", featgen_seconds=seconds)
+    say(f"Seconds required: {seconds:.3f}\n", "featgen_end", featgen_percent=100, featgen_seconds=seconds)
     say("\n")
     say(f"{algorithm}\n")
     for name, value in values.items():
@@ -124,6 +127,7 @@ class Reporter:
         now = time.perf_counter()
         figures = {
             "num": self.n,
+            "scores": {},
             "loss": loss,
             "active_features": int(np.count_nonzero(weights)),
             "time": now - self.begin,
@@ -159,13 +163,13 @@ class Ending:
 
     def __init__(self, values: dict[str, Value]) -> None:
         self.epsilon, self.delta = float(values.get("epsilon", 0.0)), float(values["delta"])
-        self.before: deque[float] = deque(maxlen=max(int(values["period"]), 1))
-        self.most, self.n = int(values["max_iterations"]), 0
+        self.before: deque[float] = deque(maxlen=int(values["period"]))
+        self.most, self.n = int(values["max_iterations"]) or UNLIMITED, 0
 
     def reached(self, point: Point, error: float, size: float) -> bool:
         """Whether this point, with these norms of the steepest descent and of the weights, is the last."""
         self.n += 1
-        is_full = len(self.before) == self.before.maxlen
+        is_full = 0 < len(self.before) == self.before.maxlen
         fell = (self.before[0] - point.primal) / max(abs(point.primal), 1e-300) if is_full else np.inf
         self.before.append(point.primal)
         return self.n >= self.most or fell < self.delta or error <= self.epsilon * max(size, 1.0)
@@ -174,8 +178,6 @@ class Ending:
 def _likelihood_weights(problem: Problem, values: dict[str, Value], report: Report) -> Floats:
     """Weights of the log loss: L-BFGS, with c1 on the orthant that the weights are in."""
     c1, c2 = float(values.get("c1", 0.0)), float(values["c2"])
-    if c1 < 0.0 or c2 < 0.0:
-        raise ValueError(f"c1 and c2 must be at least 0, got {c1:g} and {c2:g}")
     objective, ending = Objective(problem, c1, c2), Ending(values)
     possible = objective.possible
 

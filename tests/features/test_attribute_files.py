@@ -94,6 +94,10 @@ def test_what_cannot_be_written(tmp_path, X, y, message):
         ("D\tw=the\n\nN\tw=dog\tsuf=g\n", True),
         ("D\tw=the\tp=\\:\nN\tw=dog\tp=N\n", True),
         ("D\tbias\tw=the\tp=D\nN\tw=dog\tp=N\n", True),
+        ("B\\:D\tw\\:the\tlength:3.0\nN\tw\\:dog\n", True),  # as `write_attributes` has it
+        ("D\tw\\:the\tlength:3.0\nN\tw\\:dog\tlength:-.5\n", True),
+        ("the\t12:30\tB\ndog\tat:x\n", False),
+        ("the\t12:30\t1:5\ndog\t14:00\t1:6\n", False),
         ("the\tDT\tB\ndog\tNN\n", False),  # a broken column file
         ("the\tDT\tCase=Nom\ndog\tNN\tCase=Acc\n", False),
         ("the\tCase=Nom\ndog\tCase=Acc\n", False),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from structsvm.features.functions.expressions import Expression
 from structsvm.features.functions.patterns import (
     PatternError,
     compile_regex,
@@ -71,6 +72,19 @@ def test_regex(regex, string, match):
 def test_wapiti_takes_more_than_matches(line, string, observation):
     """Observations are those of the program's model files."""
     assert parse_wapiti(line).apply([[string]]) == [observation]
+
+
+def test_long_expressions_end():
+    """Each place of a string is tried once with each rest of the expression, and each set of characters made once."""
+    doubled = Expression.parsed(rb"\w?" * 60 + b"-")
+    assert doubled.overruns
+    assert doubled.taken(b"a" * 60) is None
+    assert doubled.taken(b"a" * 3 + b"-") == b"aaa-"
+    letters = [
+        chr(code).encode("latin-1") for code in range(1, 256) if not chr(code).isalnum() and chr(code) not in "*?"
+    ]
+    apart = Expression.parsed(b"".join(b"\\" + letter + b"?" for letter in letters) + b"a" * 5000)
+    assert not apart.overruns
 
 
 @pytest.mark.parametrize("regex", [r"^.?.?.?", r".?.?$", r"\.?\d", r"\d\d?/", r"a*ab", r"\d?a?$", r"\d?\l*$"])

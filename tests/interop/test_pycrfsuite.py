@@ -10,10 +10,12 @@ from attribute_sequences import sequences
 
 from structsvm import AdviceWarning
 from structsvm.interop import pycrfsuite
+from structsvm.interop.crfsuite import to_bytes
 from structsvm.interop.crfsuite_margin import PossibleChain
 from structsvm.interop.crfsuite_parameters import ALGORITHMS
 from structsvm.interop.crfsuite_problem import problem_of
 from structsvm.interop.pycrfsuite import ItemSequence, Tagger, Trainer
+from structsvm.interop.pycrfsuite.trainer import Instances
 
 X = [
     {"walk": 1, "shop": 0.5},
@@ -119,6 +121,17 @@ def test_refused_questions(tmp_path):
             ask()
 
 
+def test_labels_and_places_in_other_forms(tmp_path):
+    tagger, _ = trained(tmp_path / "m")
+    tagger.set([["w:w1"], ["w:w2"]])
+    assert tagger.marginal(b"A", np.int64(1)) == tagger.marginal(np.str_("A"), True) == tagger.marginal("A", 1)
+    whole = tagger.probability(["A", "B"])
+    assert tagger.probability(iter("AB")) == tagger.probability([b"A", b"B"]) == tagger.probability(("A", "B")) == whole
+    with pytest.raises(TypeError):
+        tagger.marginal("A", "1")
+    assert list(vars(tagger.info())) == ["header", "labels", "attributes", "transitions", "state_features"]
+
+
 def test_a_failed_open_keeps_the_model(tmp_path):
     tagger, _ = trained(tmp_path / "m")
     (tmp_path / "bad").write_bytes(b"lCRFfoo")
@@ -204,6 +217,8 @@ def test_refused_instances(tmp_path):
     trainer.append([["a"]], ["A"], 2)
     with pytest.raises(ValueError, match="of another group than holdout"):
         trainer.train(tmp_path / "m", holdout=2)
+    with pytest.raises(ValueError, match="holdout=3: there are no sequences of this group"):
+        trainer.train(tmp_path / "m", holdout=3)
     assert not (tmp_path / "m").exists()
     trainer.train(tmp_path / "m")
     trainer.clear()
@@ -228,7 +243,15 @@ def test_a_sentence_for_what_has_no_counterpart(tmp_path, algorithm, params, mes
 @pytest.mark.parametrize(
     ("algorithm", "params", "message"),
     [
-        ("lbfgs", {"c1": -1}, "c1 and c2 must be at least 0, got -1 and 1"),
+        ("lbfgs", {"c1": -1}, "c1 must be at least 0 and finite, got -1"),
+        ("lbfgs", {"c1": float("nan")}, "c1 must be at least 0 and finite, got nan"),
+        ("l2sgd", {"c2": float("inf")}, "c2 must be at least 0 and finite, got inf"),
+        ("lbfgs", {"num_memories": 0}, "num_memories must be at least 1"),
+        ("lbfgs", {"max_iterations": -1}, "max_iterations must be at least 0"),
+        ("ap", {"max_iterations": 0}, "max_iterations must be at least 1"),
+        ("pa", {"c": 0}, "c must be above 0 and finite, got 0"),
+        ("arow", {"gamma": 0}, "gamma must be above 0"),
+        ("lbfgs", {"feature.minfreq": float("nan")}, "feature.minfreq must be at least 0 and finite"),
         ("pa", {"type": 2}, "type=2: passive-aggressive training here has type 0 or 1"),
     ],
 )
@@ -238,6 +261,37 @@ def test_refused_parameters(tmp_path, algorithm, params, message):
 
 
 # ---- training -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("params", [{"max_iterations": 0}, {"period": 0}, {"max_iterations": 0, "c1": 0.1}])
+def test_no_limit(tmp_path, params):
+    """CRFsuite goes on without a limit of iterations where it is 0, and tests no delta over a period of 0."""
+    _, trainer = trained(tmp_path / "m", params=params)
+    _, usual = trained(tmp_path / "n", params={"c1": 0.1} if "c1" in params else {})
+    record, other = trainer.logparser, usual.logparser
+    assert len(record.iterations) >= len(other.iterations) > 5
+    assert record.last_iteration["loss"] == pytest.approx(other.last_iteration["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", ["ap", "pa"])
+def test_the_loss_of_a_margin_s_pass_is_that_of_the_labels_found(tmp_path, algorithm):
+    trainer = Trainer(algorithm, {"max_iterations": 20}, verbose=False)
+    for word, label in [("a", "A"), ("b", "B"), ("c", "A")]:
+        trainer.append([[word]] * 3, [label] * 3)
+    trainer.train(tmp_path / "m")
+    losses = [one["loss"] for one in trainer.logparser.iterations]
+    assert losses[0] == (6.0 if algorithm == "ap" else 9.0)
+    assert losses[-1] < losses[0]
+    assert algorithm == "pa" or losses[-1] == 0.0
+
+
+def test_names_that_the_file_cannot_have_are_refused_before_training(tmp_path):
+    for tokens, labels in (([["a\0b"]], ["A"]), ([["a"]], ["A\0"])):
+        trainer = Trainer(verbose=False)
+        trainer.append(tokens, labels)
+        with pytest.raises(ValueError, match="has a zero byte"):
+            trainer.train(tmp_path / "m")
+        assert trainer.logparser is None
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -274,7 +328,7 @@ def test_the_objective_is_the_program_s(tmp_path, algorithm, c1, every):
             model.states.weights[:] = weights + scale * rng.normal(size=weights.shape)
             model.transitions[:] = between + scale * rng.normal(size=between.shape) * (between != 0)
             moved = pycrfsuite.Tagger()
-            moved.open_inmemory(pycrfsuite.to_bytes(model))
+            moved.open_inmemory(to_bytes(model))
             assert objective(moved, xs, ys, c1, 0.3) > least - 1e-4
     seen = {(f"w:{token['w']}", label) for x, y in zip(xs, ys, strict=True) for token, label in zip(x, y, strict=True)}
     found = {pair for pair in tagger.info().state_features if pair[0].startswith("w:")}
@@ -294,7 +348,7 @@ def test_transitions_are_those_within_sequences(tmp_path, algorithm):
 
 
 def test_margins_are_of_the_possible_weights():
-    data = pycrfsuite.Instances()
+    data = Instances()
     for x, y in zip(*sequences(20), strict=True):
         data.append(ItemSequence(x).tokens, y, 0)
     values = Trainer("ap").get_params() | {"feature.minfreq": 3.0}
@@ -322,6 +376,7 @@ def test_minfreq(tmp_path):
                 counts[name, label] = counts.get((name, label), 0.0) + value
     assert set(tagger.info().state_features) == {pair for pair, count in counts.items() if count >= 5}
     assert trainer.logparser.featgen_num_features == len(tagger.info().state_features) + len(tagger.info().transitions)
+    assert trainer.logparser.last_iteration["scores"] == {}
 
 
 def test_messages(tmp_path, capsys):
@@ -353,6 +408,7 @@ def test_messages(tmp_path, capsys):
     assert log.startswith("***** Iteration #4 *****\nLoss: ")
     assert record.last_iteration is info
     assert len(record.iterations) == 4
+    assert record.featgen_percent == 100
     assert record.iterations[0]["loss"] > info["loss"]
     tagger = Tagger()
     tagger.open(tmp_path / "m")

@@ -1,16 +1,22 @@
 """The package of sklearn-crfsuite: its estimator and metrics."""
 
+import copy
+import gc
+import importlib
+import os
 import pickle
 import sys
+import types
+from pathlib import Path
 
 import pytest
 from attribute_sequences import sequences
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from structsvm.interop import pycrfsuite, sklearn_crfsuite
-from structsvm.interop.sklearn_crfsuite import CRF, metrics
+from structsvm.interop.sklearn_crfsuite import CRF, metrics, scorers
 
 X, Y = sequences()
 
@@ -25,8 +31,9 @@ def test_estimator(tmp_path):
         "attributes_",
         "state_features_",
         "transition_features_",
+        "training_log_",
     ]
-    assert [getattr(crf, name) for name in names] == [None] * 7
+    assert [getattr(crf, name) for name in names] == [None] * 8
     with pytest.raises(NotFittedError, match="not fitted yet: call fit"):
         crf.predict(X)
     assert crf.fit(X, Y) is crf
@@ -70,6 +77,11 @@ def test_searches_and_parameters():
     crf = CRF(max_iterations=5, all_possible_states=True)
     assert next(iter(crf.get_params())) == "algorithm"
     assert cross_val_score(crf, X, Y, cv=3).mean() > 0.6
+    for given in (X, [x[:1] for x in X]):  # the second ones have one length
+        predicted = cross_val_predict(crf, given, [y[: len(x)] for x, y in zip(given, Y, strict=True)], cv=3)
+        assert predicted.shape == (len(X),)
+        assert [len(one) for one in predicted] == list(map(len, given))
+        assert set(predicted[0]) <= {"A", "B", "C"}
     search = GridSearchCV(crf, {"c1": [0.0, 1.0]}, cv=2).fit(X, Y)
     assert set(search.best_params_) == {"c1"}
     names = {"min_freq": 3, "pa_type": 0, "calibration_eta": 0.2}
@@ -97,17 +109,119 @@ def test_metrics():
     assert metrics.flat_f1_score(y, z, average="macro") == pytest.approx(2 / 3)
     assert metrics.flat_fbeta_score(y, z, beta=1, average="macro") == pytest.approx(2 / 3)
     assert "precision" in metrics.flat_classification_report(y, z, digits=3)
+    report = metrics.flat_classification_report(y, z, ["x", "y"], target_names=["a", "b"], output_dict=True)
+    assert report["b"]["recall"] == 1.0
+    assert metrics.flat_precision_score([["x", "y"]], [["x", "x"]], pos_label="x") == 0.5
+    assert metrics.flat_f1_score(iter(y), iter(z)) == metrics.flat_f1_score(y, z)
+    with pytest.raises(ValueError, match="sequence 0: y_true has 1 labels, y_pred 2"):
+        metrics.flat_f1_score([["x"], ["x", "y"]], [["x", "x"], ["y"]])
     assert metrics.sequence_accuracy_score(y, z) == 0
     assert metrics.sequence_accuracy_score([], []) == 0
     assert metrics.sequence_accuracy_score([[1, 2], [3], [4]], [[1, 2], [4], [4]]) == 2 / 3
 
 
-def test_a_program_s_imports(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn_crfsuite", sklearn_crfsuite)
-    monkeypatch.setitem(sys.modules, "sklearn_crfsuite.metrics", metrics)
-    monkeypatch.setitem(sys.modules, "pycrfsuite", pycrfsuite)
+@pytest.fixture
+def swapped(monkeypatch):
+    """The packages under their own names, with what a program imports of them."""
+    for name, package in (("sklearn_crfsuite", sklearn_crfsuite), ("pycrfsuite", pycrfsuite)):
+        for key in [key for key in sys.modules if key.partition(".")[0] == name]:
+            monkeypatch.delitem(sys.modules, key)
+        monkeypatch.setitem(sys.modules, name, package)
+        monkeypatch.setattr(package, "__path__", [os.path.dirname(package.__file__)])
+    before = set(sys.modules)
+    yield
+    for key in set(sys.modules) - before:
+        if key.partition(".")[0] in ("sklearn_crfsuite", "pycrfsuite"):
+            del sys.modules[key]
+
+
+def test_a_program_s_imports(swapped):
     names = {}
-    exec("import pycrfsuite, sklearn_crfsuite\nfrom sklearn_crfsuite import CRF, metrics", names)
-    assert names["CRF"] is CRF
-    assert names["metrics"] is metrics
+    exec(
+        "import pycrfsuite, sklearn_crfsuite, sklearn_crfsuite.metrics\n"
+        "from sklearn_crfsuite import CRF, metrics, scorers\n"
+        "from sklearn_crfsuite.estimator import CRF as same\n"
+        "from sklearn_crfsuite.trainer import LinePerIterationTrainer\n"
+        "from sklearn_crfsuite.utils import flatten\n"
+        "from pycrfsuite._logparser import TrainLogParser\n",
+        names,
+    )
+    assert names["CRF"] is names["same"] is CRF
+    assert names["metrics"].flat_f1_score(Y, Y) == 1.0
     assert names["pycrfsuite"].Tagger is pycrfsuite.Tagger
+    assert names["flatten"]([[1], [2, 3]]) == [1, 2, 3]
+
+
+def test_scorers():
+    crf = CRF(max_iterations=5).fit(X, Y)
+    assert scorers.flat_accuracy(crf, X, Y) == crf.score(X, Y)
+    assert scorers.sequence_accuracy(crf, X, Y) == metrics.sequence_accuracy_score(Y, crf.predict(X))
+
+
+def test_a_line_per_iteration(capsys):
+    CRF(max_iterations=2, verbose=True).fit(X[:40], Y[:40], X[40:], Y[40:])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:6] for line in lines if line.startswith("Iter")] == ["Iter 1", "Iter 2"]
+    assert any(line.startswith("Label  Precision") for line in lines)
+    assert [line[0] for line in lines if line[:1] in "ABC" and line[1:2] == " "] == ["A", "B", "C"]
+
+
+def test_the_model_s_file(tmp_path):
+    crf = CRF(max_iterations=5)
+    assert crf.modelfile.name is None
+    name = crf.fit(X, Y).modelfile.name
+    assert crf.modelfile.name == name
+    tagger = pycrfsuite.Tagger()
+    tagger.open(name)
+    assert tagger.tag(X[0]) == crf.predict_single(X[0])
+    for other in (pickle.loads(pickle.dumps(crf)), copy.deepcopy(crf)):
+        assert other.modelfile.name != name
+        assert other.predict(X) == crf.predict(X)
+    assert pickle.loads(pickle.dumps(crf.modelfile)).data == Path(name).read_bytes()
+    del crf
+    gc.collect()
+    assert not os.path.exists(name)
+    path = str(tmp_path / "m")
+    assert CRF(model_filename=path).modelfile.name == path
+
+
+def theirs(crf, **changed):
+    """The pickle of sklearn-crfsuite's estimator, with what its attributes are there."""
+    kinds = {"CRF": "sklearn_crfsuite.estimator", "FileResource": "sklearn_crfsuite._fileresource"}
+    modules = {name: types.ModuleType(name) for name in kinds.values()}
+    made = {}
+    for name, place in kinds.items():
+        kind = type(name, (), {"__module__": place})
+        setattr(modules[place], name, kind)
+        made[name] = kind()
+    # The file's descriptor and name are those of another process.
+    file = {"name": None, "auto": True, "keep_tempfiles": False, "suffix": ".crfsuite", "prefix": "model", "fd": 7}
+    made["FileResource"].__dict__.update(file | {"__FILE_RESOURCE_DATA__": crf._data} | changed.pop("file", {}))
+    state = crf.get_params() | {"modelfile": made["FileResource"], "training_log_": None, "_tagger": None}
+    made["CRF"].__dict__.update(state | {"_info_cached": None} | changed)
+    sys.modules.update(modules)
+    data = pickle.dumps(made["CRF"])
+    for name in modules:
+        del sys.modules[name]
+    return data
+
+
+def test_pickles_of_the_original(swapped, tmp_path):
+    crf = CRF(c1=0.1, max_iterations=5).fit(X, Y)
+    log = importlib.import_module("pycrfsuite._logparser").TrainLogParser()
+    del log.__dict__["events"]
+    other = pickle.loads(theirs(crf, training_log_=log))
+    assert type(other) is CRF
+    assert other.get_params() == crf.get_params()
+    assert other.predict(X) == crf.predict(X)
+    assert other.modelfile.name != crf.modelfile.name
+    assert other.training_log_.event is None
+    assert clone(other).fit(X, Y).predict(X) == crf.predict(X)
+    assert pickle.loads(pickle.dumps(other)).predict(X) == crf.predict(X)
+    path = str(tmp_path / "m")
+    Path(path).write_bytes(crf._data)
+    data = theirs(crf, model_filename=path, file={"name": path, "auto": False, "__FILE_RESOURCE_DATA__": None})
+    assert pickle.loads(data).predict(X) == crf.predict(X)
+    fresh = pickle.loads(theirs(crf, file={"__FILE_RESOURCE_DATA__": None}))
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)

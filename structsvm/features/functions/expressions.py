@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple, Self
 
 _CLASSES = {
@@ -26,6 +26,12 @@ _REPEATS = {ONCE: b"", ANY: b"*?", MAYBE: b"?"}
 END = b"\0"
 
 
+@cache
+def _letters(source: bytes) -> frozenset[int]:
+    its = re.compile(source, re.DOTALL)
+    return frozenset(code for code in range(1, 256) if its.match(bytes([code])))
+
+
 class Atom(NamedTuple):
     """Characters of which one stands at a place, as `re` has them, and how often: `ONCE`, `ANY` or `MAYBE`."""
 
@@ -35,8 +41,7 @@ class Atom(NamedTuple):
     @property
     def letters(self) -> frozenset[int]:
         """The characters."""
-        its = re.compile(self.source, re.DOTALL)
-        return frozenset(code for code in range(1, 256) if its.match(bytes([code])))
+        return _letters(self.source)
 
 
 @dataclass(frozen=True)
@@ -81,12 +86,12 @@ class Expression:
 
         It does where the character of an ``x?`` can also be the first of what follows, which may fail behind it.
         """
-        for k, atom in enumerate(self.atoms):
-            rest = self.atoms[k + 1 :]
-            if atom.repeat == MAYBE and any(one.repeat != MAYBE for one in rest):
-                needed = next((j for j, one in enumerate(rest) if one.repeat == ONCE), len(rest))
-                if any(atom.letters & one.letters for one in rest[: needed + 1]):
-                    return True
+        first, may_fail = frozenset[int](), False  # characters that the rest may begin with; whether it may fail
+        for atom in reversed(self.atoms):
+            if atom.repeat == MAYBE and may_fail and atom.letters & first:
+                return True
+            first = atom.letters if atom.repeat == ONCE else atom.letters | first
+            may_fail |= atom.repeat != MAYBE
         return False
 
     def taken(self, string: bytes) -> bytes | None:
@@ -94,39 +99,45 @@ class Expression:
         if not self.overruns:
             match = self.compiled.search(string)
             return None if match is None else match[0]
-        letters = [atom.letters for atom in self.atoms]
+        known = dict[tuple[int, int], tuple[bool, int]]()
         for start in range(1 if self.begins else len(string) + 1):
-            found, size = self._counted(letters, string, 0, start, 0)
+            found, size = self._counted(string, 0, start, known)
             if found:
                 return string[start : start + size] + END * (start + size > len(string))
         return None
 
-    def _counted(self, letters: list[frozenset[int]], string: bytes, k: int, at: int, size: int) -> tuple[bool, int]:
-        """Whether atoms from the k-th on match at a place, and the program's count of characters, `size` before it."""
-        if k == len(letters):
-            return not self.ends or at == len(string), size
-        repeat = self.atoms[k].repeat
+    def _counted(
+        self, string: bytes, k: int, at: int, known: dict[tuple[int, int], tuple[bool, int]]
+    ) -> tuple[bool, int]:
+        """Whether atoms from the k-th on match at a place, and the program's count of their characters."""
+        if (k, at) not in known:
+            known[k, at] = self._count(string, k, at, known)
+        return known[k, at]
 
-        def fits() -> bool:
-            return at < len(string) and string[at] in letters[k]
-
-        if repeat == ONCE:
-            return self._counted(letters, string, k + 1, at + 1, size + 1) if fits() else (False, size + 1)
-        if repeat == MAYBE:
-            if fits():
-                found, more = self._counted(letters, string, k + 1, at + 1, size + 1)
-                if found:
-                    return True, more
-                size = more - 1
-            return self._counted(letters, string, k + 1, at, size)
-        while True:
-            found, more = self._counted(letters, string, k + 1, at, size)
+    def _count(
+        self, string: bytes, k: int, at: int, known: dict[tuple[int, int], tuple[bool, int]]
+    ) -> tuple[bool, int]:
+        if k == len(self.atoms):
+            return not self.ends or at == len(string), 0
+        letters, repeat = self.atoms[k].letters, self.atoms[k].repeat
+        size = 0
+        while repeat == ANY:
+            found, more = self._counted(string, k + 1, at, known)
             if found:
-                return True, more
+                return True, size + more
             size += 1
-            if not fits():
+            if not (at < len(string) and string[at] in letters):
                 return False, size
             at += 1
+        if at < len(string) and string[at] in letters:
+            found, more = self._counted(string, k + 1, at + 1, known)
+            if found or repeat == ONCE:
+                return found, more + 1
+            size = more
+        elif repeat == ONCE:
+            return False, 1
+        found, more = self._counted(string, k + 1, at, known)
+        return found, size + more
 
 
 def _source(match: re.Match[bytes]) -> bytes:

@@ -30,7 +30,8 @@ __all__ = ["is_of_attributes", "read_attributes", "stream_attributes", "write_at
 
 _FIELD = re.compile(r"((?:[^\\:]|\\.)*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_KEY = re.compile(r"(?:[^\\:=]|\\.)+=")
+_EQUAL = re.compile(r"(?:[^\\:=]|\\.)+=")
+_KEY = re.compile(r"(?:[^\\:=]|\\[^:])+(?:=|\\:|:(?=[-+]?\.?\d))")
 LOOK = 1000  # lines that tell whether a file is of attributes
 
 Token: TypeAlias = list[str] | dict[str, float]
@@ -261,8 +262,9 @@ def _escaped(name: str, what: str) -> str:
 def is_of_attributes(text: str) -> bool:
     r"""Whether a file is told to be of attributes by its first lines.
 
-    Its lines have tabs, in different numbers, and most fields but the first are ``key=value``; or in equal numbers of
-    two and more, and all fields but the first have the same keys in all lines. Columns have neither.
+    Its lines have tabs, in different numbers, and most fields but the first are ``key=value``, ``key\:value`` or
+    ``key:number``; or in equal numbers of two and more, and all fields but the first have the same keys in all lines.
+    Columns have neither.
 
     Examples
     --------
@@ -272,7 +274,7 @@ def is_of_attributes(text: str) -> bool:
     """
     lines = (line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip())
     rows = list(islice(lines, LOOK))
-    if not rows or min(map(len, rows)) < 2 or any(_KEY.match(row[0]) for row in rows):
+    if not rows or min(map(len, rows)) < 2 or any(_EQUAL.match(row[0]) for row in rows):
         return False
     if len({len(row) for row in rows}) > 1:
         fields = [field for row in rows for field in row[1:]]

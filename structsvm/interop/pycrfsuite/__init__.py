@@ -1,0 +1,12 @@
+"""python-crfsuite's module over this package's chains: ``sys.modules["pycrfsuite"] = structsvm.interop.pycrfsuite``.
+
+Names, arguments and files are those of python-crfsuite. `Tagger` opens CRFsuite's files, `Trainer` writes them.
+"""
+
+from structsvm.interop.pycrfsuite.items import ItemSequence
+from structsvm.interop.pycrfsuite.tagger import ParsedDump, Tagger
+from structsvm.interop.pycrfsuite.trainer import BaseTrainer, CRFSuiteError, Trainer
+
+__all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "ParsedDump", "Tagger", "Trainer"]
+
+CRFSUITE_VERSION = "0.12.2"  # whose files these are
