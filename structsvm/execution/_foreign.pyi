@@ -6,11 +6,9 @@ from structsvm.arrays import AnyArray
 TYPES: dict[int, object]
 VERSIONS: tuple[int, ...]
 
-Function: TypeAlias = Callable[[list[AnyArray]], Sequence[AnyArray]]
+_Function: TypeAlias = Callable[[list[AnyArray]], Sequence[AnyArray]]
 
 class Quick: ...
 
-def serve(
-    make: Callable[[str], Function] | None, quick: Quick | None = None
-) -> Callable[[str], Function] | None: ...
+def serve(make: Callable[[str], _Function] | None, quick: Quick | None = None) -> Callable[[str], _Function] | None: ...
 def handler(version: int) -> object: ...

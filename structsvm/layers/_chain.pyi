@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from structsvm.arrays import AnyArray, Floats
 from structsvm.execution._foreign import Quick

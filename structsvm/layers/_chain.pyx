@@ -579,7 +579,7 @@ cdef class LogLoss(Quick):
     cdef char* zeros
     cdef char* spare
 
-    def __init__(self):
+    def __cinit__(self):
         self.edge = np.zeros((1, 1))
         self.batch = Batch(np.zeros((0, 0, 1)), np.zeros((1, 1, 1, 1)), self.edge, self.edge, np.zeros(0, np.int64))
         memset(&self.task, 0, sizeof(self.task))

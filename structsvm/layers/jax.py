@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from ast import literal_eval
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
@@ -33,6 +33,12 @@ class Function(Protocol):
     """Losses as functions of JAX."""
 
     def __call__(self, parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray: ...
+
+
+class Bound(Protocol):
+    """A loss of a structure, with its options."""
+
+    def __call__(self, parts: object, y: object, lengths: object = None, **more: object) -> Loss: ...
 
 
 def as_numbers(y: ArrayLike) -> AnyArray:
@@ -77,18 +83,12 @@ def text_of(
     """
     import jax
 
-    own = structsvm.layers
-    if not all(getattr(own, getattr(one, "__name__", ""), None) is one for one in (loss, type(structure))):
+    names = [getattr(one, "__name__", "") for one in (loss, type(structure))]
+    if [getattr(structsvm.layers, name, None) for name in names] != [loss, type(structure)]:
         return None
-    names = inspect.signature(type(structure)).parameters
-    places = jax.tree.unflatten(form, range(form.num_leaves))
-    found = (
-        loss.__name__,
-        type(structure).__name__,
-        {name: getattr(structure, name, structure) for name in names},
-        options,
-        places,
-    )
+    own = inspect.signature(type(structure)).parameters
+    arguments = {name: getattr(structure, name, structure) for name in own}
+    found = (*names, arguments, options, jax.tree.unflatten(form, range(form.num_leaves)))
     text = repr(found)
     try:
         same = literal_eval(text) == found
@@ -103,14 +103,12 @@ def function_of(text: str) -> Callable[[list[AnyArray]], tuple[AnyArray, ...]]:
     import jax
 
     loss, structure, arguments, options, places = literal_eval(text)
-    bound = partial(
-        getattr(structsvm.layers, loss), getattr(structsvm.layers, structure)(**arguments), per_entry=True, **options
-    )
-    form = jax.tree.structure(places)
+    own, form = getattr(structsvm.layers, structure)(**arguments), jax.tree.structure(places)
+    bound = jax.tree_util.Partial(getattr(structsvm.layers, loss), own, per_entry=True, **options)
     return lambda arrays: computed(bound, jax.tree.unflatten(form, arrays))
 
 
-def computed(bound: Callable[..., Loss], given: Given) -> tuple[AnyArray, ...]:
+def computed(bound: Bound, given: Given) -> tuple[AnyArray, ...]:
     """Values in the gradients' type, and the gradients of the parts that there are."""
     parts, y, lengths, arrays = given
     more = {name: value.item() if value is not None and value.ndim == 0 else value for name, value in arrays.items()}
@@ -175,7 +173,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
 
     own = options_of(loss, structure)
     check_options(loss, own, options)
-    bound = partial(loss, structure, per_entry=True, **options)
+    bound = jax.tree_util.Partial(loss, structure, per_entry=True, **options)
 
     def host(given: Given) -> tuple[AnyArray, ...]:
         return computed(bound, jax.tree.map(np.asarray, given))
