@@ -166,6 +166,14 @@ def test_python_is_not_called_where_nothing_is_amiss(called):
         called.clear()
 
 
+def test_batches_of_several_forms_use_the_same_scratch(monkeypatch):
+    several = [CASES[name] for name in ("lanes", "chain", "one label", "edges", "whole", "start", "sorted")]
+    wanted = by_callback(monkeypatch, lambda: [both(*case) for case in several])
+    for first in range(len(several)):
+        for k in (first, -1 - first, 0):
+            equal(both(*several[k]), wanted[k])
+
+
 def test_a_batch_after_one_that_failed(called):
     function = jax.jit(differentiable(log_loss, Chain()))
     bad = EDGES[0].copy()
