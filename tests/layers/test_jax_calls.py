@@ -1,7 +1,10 @@
 """Compiled programs that call losses: to the bits of JAX's callback, which remains where XLA's interface is unknown."""
 
 import ctypes
+import os
 import signal
+import subprocess
+import sys
 import threading
 from ast import literal_eval
 from concurrent.futures import ThreadPoolExecutor
@@ -267,6 +270,25 @@ def test_where_the_callback_remains(patch, monkeypatch, called):
     foreign.is_registered.cache_clear()
     assert called and foreign.can_call(EDGES)
     np.testing.assert_allclose(found, log_loss(Chain(), EDGES, Y, LENGTHS)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_batch_that_two_devices_share():
+    """In a process of its own: their number is that of a process."""
+    program = """
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from structsvm.layers import Chain, log_loss
+from structsvm.layers.jax import differentiable
+parts, y = (np.arange(24.0).reshape(4, 3, 2) % 5, np.eye(2)), np.zeros((4, 3), int)
+over = NamedSharding(Mesh(np.array(jax.devices()), "b"), PartitionSpec("b"))
+loss = differentiable(log_loss, Chain())
+found = jax.jit(loss)((jax.device_put(parts[0].astype("f4"), over), parts[1]), jax.device_put(y, over))
+np.testing.assert_allclose(found, log_loss(Chain(), parts, y)[0], rtol=1e-5)
+print(len(jax.devices()))
+"""
+    own = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-P", "-c", program], env=own, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["2"], done.stderr
 
 
 def refuse(*_, **__):
