@@ -148,7 +148,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         a teacher's parts, too. Values have the parts' type, but are of float32 where these are of float16 or bfloat16;
         gradients have each part's own. Options that change from call to call, a `seed` or a `cost`, are given as
         `arrays`. It calls back to the host; an error there, such as a nan, ends the computation with its message.
-        Second derivatives are refused with NotImplementedError.
+        Second derivatives are refused with NotImplementedError, forward ones with JAX's TypeError.
 
     Raises
     ------
