@@ -602,10 +602,14 @@ cdef class LogLoss(Quick):
 
     cdef bint fits(self, const xla_arrays* arguments, const xla_arrays* results) noexcept nogil:
         """Take the shapes of a call's arrays; False if they are others than those of the parts, labels and lengths."""
-        cdef const xla_array* emissions = array_of(arguments, 0)
-        cdef int type = emissions.type
+        cdef const xla_array* emissions
         cdef int64_t n, longest, K, k = 2, j
-        if arguments.n < 3 or (type != XLA_FLOAT and type != XLA_DOUBLE) or emissions.n_axes != 3:
+        cdef int type
+        if arguments.n < 3:
+            return False
+        emissions = array_of(arguments, 0)
+        type = emissions.type
+        if (type != XLA_FLOAT and type != XLA_DOUBLE) or emissions.n_axes != 3:
             return False
         n, longest, K = emissions.shape[0], emissions.shape[1], emissions.shape[2]
         if n == 0 or longest == 0 or K == 0 or not has_shape(array_of(arguments, 1), type, 2, K, K):

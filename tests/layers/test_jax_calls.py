@@ -598,6 +598,13 @@ def test_a_call_of_the_known_layout_is_answered(one):
     assert one.found.tolist() == [2.0, 2.0, 2.0] and one.made == ["doubled"]
 
 
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_call_that_says_quick_and_is_no_chain_is_one_of_python(one, n):
+    one.quick.value, one.call.arguments.n = 1, n
+    assert (one.answer() is None) == (n == 1) and one.made == ["doubled"]
+    assert one.found.tolist() == [2.0 * n] * 3
+
+
 def test_each_handler_says_its_own_version(one):
     for versions in (_foreign.VERSIONS, _foreign.VERSIONS[::-1]):
         handlers = [_foreign.handler(version) for version in versions]
