@@ -5,20 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structsvm.execution._foreign import TYPES, VERSIONS, handler, number_of
+from structsvm.execution._foreign import TYPES, VERSIONS, handler, serve
 
 if TYPE_CHECKING:
     from structsvm.arrays import AnyArray
 
-    Function = Callable[[list[AnyArray]], Sequence[AnyArray]]
-
-__all__ = ["can_call", "number_of", "results_of"]
+__all__ = ["can_call", "results_of", "serve"]
 
 TARGET = "structsvm_call"  # the handler's name in compiled programs
 
@@ -56,11 +54,13 @@ def is_registered() -> bool:
     return False
 
 
-def results_of(number: int, shapes: Sequence[object], arrays: Sequence[AnyArray]) -> tuple[AnyArray, ...]:
-    """Have a program call a function: the results, of these shapes and types."""
+def results_of(
+    function: str, shapes: Sequence[object], arrays: Sequence[AnyArray], *, quick: bool = False
+) -> tuple[AnyArray, ...]:
+    """Have a program call the function that `serve` makes of a text: the results, of these shapes and types."""
     from jax.ffi import ffi_call
 
     found: tuple[AnyArray, ...] = ffi_call(TARGET, tuple(shapes), vmap_method="sequential")(
-        *arrays, number=np.int64(number)
+        *arrays, function=function, quick=np.int64(quick)
     )
     return found

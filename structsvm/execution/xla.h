@@ -7,11 +7,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <Python.h>
 
 enum { XLA_MAJOR = 0, XLA_OLDEST = 1, XLA_NEWEST = 3 };     /* versions */
-enum { XLA_ASKS_VERSION = 1, XLA_IS_ARRAY = 1, XLA_IS_SCALAR = 3, XLA_EXECUTES = 3, XLA_INT64 = 5, XLA_INTERNAL = 13 };
+enum { XLA_ASKS_VERSION = 1, XLA_IS_ARRAY = 1, XLA_IS_SCALAR = 3, XLA_IS_TEXT = 4, XLA_EXECUTES = 3, XLA_INTERNAL = 13 };
+enum { XLA_INT32 = 4, XLA_INT64 = 5, XLA_FLOAT = 11, XLA_DOUBLE = 12 };   /* types */
 
 #define XLA_SIZE(structure, last) (offsetof(structure, last) + sizeof(((structure *)0)->last))
 
@@ -60,11 +62,17 @@ typedef struct {
 } xla_scalar;
 
 typedef struct {
+    const char *start;
+    size_t size;
+} xla_text;
+
+typedef struct {
     size_t size;
     xla_extension *extensions;
     int64_t n;
     int *kinds;
-    void **names, **items;
+    xla_text **names;
+    void **items;
 } xla_attributes;
 
 typedef struct {
@@ -115,15 +123,25 @@ static inline int xla_are_known(const xla_arrays *arrays) {
     return 1;
 }
 
-/* Whether a call is laid out as above: arrays, and one attribute, an integer, which is `number`. */
-static inline int xla_is_known(const xla_call *call, int64_t *number) {
+static inline const void *xla_attribute(const xla_attributes *attributes, const char *name, int kind) {
+    for (int64_t k = 0; k < attributes->n; k++) {
+        const xla_text *own = attributes->names[k];
+        if (own->size == strlen(name) && memcmp(own->start, name, own->size) == 0)
+            return attributes->kinds[k] == kind ? attributes->items[k] : NULL;
+    }
+    return NULL;
+}
+
+/* Whether a call is laid out as above: arrays, a text `function`, and an integer `quick`. */
+static inline int xla_is_known(const xla_call *call, xla_text *function, int64_t *quick) {
     if (call->size < XLA_SIZE(xla_call, attributes) || call->functions->version.major != XLA_MAJOR) return 0;
     if (call->stage != XLA_EXECUTES || !xla_are_known(&call->arguments) || !xla_are_known(&call->results)) return 0;
-    const xla_attributes *attributes = &call->attributes;
-    if (attributes->size != sizeof *attributes || attributes->n != 1 || attributes->kinds[0] != XLA_IS_SCALAR) return 0;
-    const xla_scalar *scalar = attributes->items[0];
-    if (scalar->type != XLA_INT64) return 0;
-    *number = *(const int64_t *)scalar->value;
+    if (call->attributes.size != sizeof call->attributes) return 0;
+    const xla_text *text = xla_attribute(&call->attributes, "function", XLA_IS_TEXT);
+    const xla_scalar *flag = xla_attribute(&call->attributes, "quick", XLA_IS_SCALAR);
+    if (text == NULL || flag == NULL || flag->type != XLA_INT64) return 0;
+    *function = *text;
+    *quick = *(const int64_t *)flag->value;
     return 1;
 }
 

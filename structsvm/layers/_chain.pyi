@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from structsvm.arrays import AnyArray, Floats
 from structsvm.execution._foreign import Quick
@@ -35,10 +35,7 @@ class Batch:
     def kbest(self, k: int, paths: NDArray[np.int32], values: NDArray[np.float64]) -> None: ...
     def draws(self, first: int, last: int, generators: list[np.random.Generator], states: NDArray[np.int32]) -> int: ...
 
-class LogLoss(Quick):
-    def __init__(
-        self, n: int, longest: int, n_labels: int, dtype: DTypeLike, n_edges: int, length_bytes: int
-    ) -> None: ...
+class LogLoss(Quick): ...
 
 def is_plain(array: AnyArray) -> bool: ...
 def are_huge(values: NDArray[np.float64]) -> bool: ...

@@ -13,7 +13,9 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from structsvm._arrays cimport array_data, array_shape, ndarray, scratch, scratch_data
-from structsvm.execution._foreign cimport Quick, data_of, xla_arrays
+from structsvm.execution._foreign cimport (
+    XLA_DOUBLE, XLA_FLOAT, XLA_INT32, XLA_INT64, Quick, array_of, data_of, xla_array, xla_arrays
+)
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport each_part, poll, threads_for
 from structsvm.layers._detours cimport detour, detours_add, detours_take
@@ -549,82 +551,120 @@ cdef extern from *:
 # To leave an exception set, for who called.
 ctypedef int (*quiet_body)(void* task, int slot, int64_t part) noexcept nogil
 
-# Scratch shared by all objects of LogLoss, for the one that is at work.
-cdef int taken = 0
-cdef void* quick_room = NULL
-cdef size_t quick_size = 0
+
+cdef bint has_shape(const xla_array* array, int type, int64_t n_axes, int64_t n, int64_t m) noexcept nogil:
+    """Whether an array of a call has this type and these first two axes, the second of which may be missing."""
+    return array.type == type and array.n_axes == n_axes and array.shape[0] == n and (n_axes < 2 or array.shape[1] == m)
 
 
 cdef class LogLoss(Quick):
     """Log losses of chains of order 1, and each entry's gradients, as `log_loss` computes them with `per_entry`.
 
-    It leaves errors, unknown labels and huge scores to the caller of `compute`, and every call while another thread is
-    at work.
-
-    Parameters
-    ----------
-    n, longest, n_labels : int
-        The shape of the emissions, none of them 0.
-    dtype : float32 or float64
-    n_edges : int
-        How many there are of `start` and `end`.
-    length_bytes : int
-        The size of a length, 4 or 8; 0 where there are none.
+    It leaves errors, unknown labels, huge scores and other forms of parts to the caller of `compute`, and every call
+    while another thread is at work.
     """
 
     cdef Batch batch
     cdef chains_task task
     cdef chain_room room
-    cdef list more
     cdef object edge
-    cdef int n_edges, length_bytes
+    cdef int taken, n_edges, length_bytes
     cdef Py_ssize_t longest, n_groups
+    cdef void* held         # scratch
+    cdef size_t size
     cdef int64_t* sizes
     cdef int64_t* order
     cdef int64_t* starts
     cdef double* log_z
+    cdef char* zeros
     cdef char* spare
 
-    def __init__(self, Py_ssize_t n, Py_ssize_t longest, Py_ssize_t n_labels, dtype, int n_edges, int length_bytes):
-        self.edge, nothing = np.zeros((1, n_labels), dtype), np.zeros((), dtype)
-        emissions = np.broadcast_to(nothing, (n, longest, n_labels))
-        transitions = np.broadcast_to(nothing, (1, 1, n_labels, n_labels))
-        self.batch = Batch(emissions, transitions, self.edge, self.edge, np.full(n, longest))
-        self.longest, self.n_edges, self.length_bytes = longest, n_edges, length_bytes
-        self.n_groups, self.more = (n + self.batch.together - 1) // self.batch.together, []
+    def __cinit__(self):
+        self.edge = np.zeros((1, 1))
+        self.batch = Batch(np.zeros((0, 0, 1)), np.zeros((1, 1, 1, 1)), self.edge, self.edge, np.zeros(0, np.int64))
         memset(&self.task, 0, sizeof(self.task))
         memset(&self.room, 0, sizeof(self.room))
-        self.task.batch, self.task.rooms, self.task.more = <void*> self.batch, &self.room, <void*> self.more
-        self.task.longest, self.task.step = longest, n_labels * n_labels
+        self.task.batch, self.task.rooms = <void*> self.batch, &self.room
+
+    def __dealloc__(self):
+        free(self.held)
 
     cdef int compute(self, const xla_arrays* arguments, const xla_arrays* results) noexcept nogil:
         cdef int found = 0
-        if chain_take(&taken):
-            if self.divide():
+        if chain_take(&self.taken):
+            if self.fits(arguments, results) and self.divide():
                 found = self.sums(arguments, results)
-            chain_leave(&taken)
+            if self.size > LARGEST_SPARE:
+                free(self.held)
+                self.held, self.size = NULL, 0
+            chain_leave(&self.taken)
         return found
+
+    cdef bint fits(self, const xla_arrays* arguments, const xla_arrays* results) noexcept nogil:
+        """Take the shapes of a call's arrays; False if they are others than those of the parts, labels and lengths."""
+        cdef const xla_array* emissions
+        cdef int64_t n, longest, K, k = 2, j
+        cdef int type
+        if arguments.n < 3:
+            return False
+        emissions = array_of(arguments, 0)
+        type = emissions.type
+        if (type != XLA_FLOAT and type != XLA_DOUBLE) or emissions.n_axes != 3:
+            return False
+        n, longest, K = emissions.shape[0], emissions.shape[1], emissions.shape[2]
+        if n == 0 or longest == 0 or K == 0 or not has_shape(array_of(arguments, 1), type, 2, K, K):
+            return False
+        while k < 4 and k < arguments.n and has_shape(array_of(arguments, k), type, 1, K, 0):
+            k += 1
+        if k == arguments.n or not has_shape(array_of(arguments, k), XLA_INT32, 2, n, longest) or results.n != k + 1:
+            return False
+        self.length_bytes = 0
+        if arguments.n > k + 1:
+            self.length_bytes = 4 if has_shape(array_of(arguments, k + 1), XLA_INT32, 1, n, 0) else 8
+            if self.length_bytes == 8 and not has_shape(array_of(arguments, k + 1), XLA_INT64, 1, n, 0):
+                return False
+        if arguments.n > k + 2:
+            return False
+        for j in range(k + 1):
+            if array_of(results, j).type != type:
+                return False
+        self.n_edges, self.longest = <int> (k - 2), longest
+        self.set_batch(type == XLA_DOUBLE, n, K)
+        return True
+
+    cdef void set_batch(self, bint is_double, int64_t n, int64_t K) noexcept nogil:
+        self.batch.is_double, self.batch.size = is_double, 8 if is_double else 4
+        self.batch.kernels = OF_DOUBLES if is_double else KERNELS
+        self.batch.together = 1 if is_double else KERNELS.lanes
+        self.batch.n, self.batch.width, self.batch.scores.S, self.batch.scores.K = n, self.longest * K, K, K
+        self.n_groups = (n + self.batch.together - 1) // self.batch.together
+        self.task.longest, self.task.step = self.longest, K * K
 
     cdef bint divide(self) noexcept nogil:
         """Divide the scratch; False if there is no memory."""
-        global quick_room, quick_size
-        cdef Py_ssize_t n = self.batch.n, edges = n * self.batch.scores.K * self.batch.size
-        cdef Py_ssize_t own = 8 * (4 * n + self.longest + 2) + edges + self.n_groups + LINE
-        cdef size_t size = own + self.batch.divide(NULL, self.longest, NULL)
-        cdef double* logs = self.room.logs
-        if size > quick_size:
-            free(quick_room)
-            quick_room = malloc(size)
-            quick_size = size if quick_room != NULL else 0
-        if quick_size == 0:
+        cdef Py_ssize_t n = self.batch.n, K = self.batch.scores.K, edge = whole_lines(K * self.batch.size)
+        cdef Py_ssize_t numbers = 8 * (4 * n + self.longest + 2), edges = n * K * self.batch.size
+        cdef Py_ssize_t logs = whole_lines(8 * (2 * self.longest + 3) * K)
+        cdef Py_ssize_t own = numbers + edge + edges + self.n_groups + LINE
+        cdef size_t size = own + logs + self.batch.divide(NULL, self.longest, NULL)
+        cdef char* place
+        if size > self.size:
+            free(self.held)
+            self.held = malloc(size)
+            self.size = size if self.held != NULL else 0
+        if self.size == 0:
             return False
-        self.sizes = <int64_t*> quick_room
+        self.sizes = <int64_t*> self.held
         self.order, self.starts = self.sizes + n, self.sizes + 4 * n
         self.log_z, self.task.known = <double*> (self.sizes + 2 * n), <double*> (self.sizes + 3 * n)
-        self.spare = <char*> (self.starts + self.longest + 2)
+        self.zeros = <char*> self.held + numbers
+        self.spare = self.zeros + edge
         self.task.values, self.task.beyond = self.log_z, <uint8_t*> (self.spare + edges)
-        self.batch.divide(next_line(<char*> self.task.beyond + self.n_groups), self.longest, &self.room)
-        self.room.logs, self.batch.lengths = logs, self.sizes
+        place = next_line(<char*> self.task.beyond + self.n_groups)
+        self.batch.divide(place + logs, self.longest, &self.room)
+        self.room.logs, self.batch.lengths = <double*> place, self.sizes
+        memset(self.zeros, 0, edge)
+        self.batch.scores.start = self.batch.scores.end = self.zeros
         return True
 
     cdef int sums(self, const xla_arrays* arguments, const xla_arrays* results) noexcept nogil:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from ast import literal_eval
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.execution.foreign import can_call, number_of, results_of
+import structsvm.layers
+from structsvm.execution.foreign import can_call, results_of, serve
 from structsvm.layers._chain import LogLoss
 from structsvm.layers.chain import Chain
-from structsvm.layers.losses import FIRST_ONLY, LossFunction, check_options, log_loss, options_of, several
+from structsvm.layers.losses import FIRST_ONLY, Loss, LossFunction, check_options, log_loss, options_of, several
 from structsvm.layers.structure import Structure, as_outputs
 
 if TYPE_CHECKING:
+    import jax
+
     from structsvm.arrays import AnyArray, Integers
 
     # Parts, y, lengths, and what else changes from call to call.
@@ -27,6 +33,12 @@ class Function(Protocol):
     """Losses as functions of JAX."""
 
     def __call__(self, parts: Sequence[object], y: object, lengths: object = None, **arrays: object) -> AnyArray: ...
+
+
+class Bound(Protocol):
+    """A loss of a structure, with its options."""
+
+    def __call__(self, parts: object, y: object, lengths: object = None, **more: object) -> Loss: ...
 
 
 def as_numbers(y: ArrayLike) -> AnyArray:
@@ -62,29 +74,60 @@ def check_integers(name: str, given: object) -> None:
             raise ValueError(f"{name} must have integers from {bounds.min} to {bounds.max}. Got {number}.")
 
 
-def are_own(loss: LossFunction, structure: Structure) -> bool:
-    """Whether loss and structure are of this package of layers, which keep no array that they were given."""
-    room = __name__.rpartition(".")[0] + "."
-    return all(str(getattr(one, "__module__", "")).startswith(room) for one in (loss, type(structure)))
+def text_of(
+    loss: LossFunction, structure: Structure, options: dict[str, object], form: jax.tree_util.PyTreeDef
+) -> str | None:
+    """The text of which `function_of` makes a loss again; None unless all that it depends on is names and numbers.
+
+    Losses and structures of this package keep no array that they were given.
+    """
+    import jax
+
+    names = [getattr(one, "__name__", "") for one in (loss, type(structure))]
+    if [getattr(structsvm.layers, name, None) for name in names] != [loss, type(structure)]:
+        return None
+    own = inspect.signature(type(structure)).parameters
+    arguments = {name: getattr(structure, name, structure) for name in own}
+    found = (*names, arguments, options, jax.tree.unflatten(form, range(form.num_leaves)))
+    text = repr(found)
+    try:
+        same = literal_eval(text) == found
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        same = False
+    return text if same else None
 
 
-def quick_for(loss: LossFunction, structure: Structure, given: Given) -> LogLoss | None:
-    """The log loss of a chain, of known labels, which no thread of Python has to wait for."""
-    parts, y, lengths, more = given
-    present = [part for part in parts if part is not None]
-    arrays = [*present, y] if lengths is None else [*present, y, lengths]
-    if loss is not log_loss or more or type(structure) is not Chain or structure.n_threads > 1:
-        return None
-    if structure.order > 1 or structure.language is not None or not all(hasattr(array, "shape") for array in arrays):
-        return None
-    (n, longest, K), dtype, n_parts = present[0].shape, present[0].dtype, len(parts)
-    shapes = [(n, longest, K), (K, K), (K,), (K,)][:n_parts] + [(n, longest), (n,)][: len(arrays) - n_parts]
-    types = [{dtype}] * n_parts + [{np.dtype(np.int32)}, {np.dtype(np.int32), np.dtype(np.int64)}]
-    if [array.shape for array in arrays] != shapes or 0 in shapes[0]:
-        return None
-    if not all(array.dtype in allowed for array, allowed in zip(arrays, types, strict=False)):
-        return None
-    return LogLoss(n, longest, K, dtype, n_parts - 2, 0 if lengths is None else lengths.dtype.itemsize)
+@lru_cache(maxsize=256)
+def function_of(text: str) -> Callable[[list[AnyArray]], tuple[AnyArray, ...]]:
+    """The function of flat arrays that a program calls by `text_of` a loss."""
+    import jax
+
+    loss, structure, arguments, options, places = literal_eval(text)
+    own, form = getattr(structsvm.layers, structure)(**arguments), jax.tree.structure(places)
+    bound = jax.tree_util.Partial(getattr(structsvm.layers, loss), own, per_entry=True, **options)
+    return lambda arrays: computed(bound, jax.tree.unflatten(form, arrays))
+
+
+def computed(bound: Bound, given: Given) -> tuple[AnyArray, ...]:
+    """Values in the gradients' type, and the gradients of the parts that there are."""
+    parts, y, lengths, arrays = given
+    more = {name: value.item() if value is not None and value.ndim == 0 else value for name, value in arrays.items()}
+    values, gradients = bound(parts, y, lengths, **more)
+    kept = [gradient for gradient in gradients if gradient is not None]
+    return values.astype(kept[0].dtype), *kept
+
+
+def is_quick(loss: LossFunction, structure: Structure, given: Given) -> bool:
+    """Whether it is the log loss of a chain, of known labels, which no thread of Python has to wait for."""
+    parts, y, _, more = given
+    return (
+        loss is log_loss
+        and type(structure) is Chain
+        and (structure.order, structure.language, structure.n_threads) == (1, None, 1)
+        and not more
+        and all(part is not None for part in parts)
+        and hasattr(y, "shape")
+    )
 
 
 def differentiable(loss: LossFunction, structure: Structure, **options: object) -> Function:
@@ -105,7 +148,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         a teacher's parts, too. Values have the parts' type, but are of float32 where these are of float16 or bfloat16;
         gradients have each part's own. Options that change from call to call, a `seed` or a `cost`, are given as
         `arrays`. It calls back to the host; an error there, such as a nan, ends the computation with its message.
-        Second derivatives are refused with NotImplementedError.
+        Second derivatives are refused with NotImplementedError, forward ones with JAX's TypeError.
 
     Raises
     ------
@@ -131,16 +174,9 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
     own = options_of(loss, structure)
     check_options(loss, own, options)
     bound = jax.tree_util.Partial(loss, structure, per_entry=True, **options)
-    numbers: dict[object, int] = {}  # functions that programs call, by the forms of their arguments
 
     def host(given: Given) -> tuple[AnyArray, ...]:
-        parts, y, lengths, arrays = jax.tree.map(np.asarray, given)
-        more = {
-            name: value.item() if value is not None and value.ndim == 0 else value for name, value in arrays.items()
-        }
-        values, gradients = bound(parts, y, lengths, **more)
-        kept = [gradient for gradient in gradients if gradient is not None]
-        return values.astype(kept[0].dtype), *kept
+        return computed(bound, jax.tree.map(np.asarray, given))
 
     @jax.custom_jvp
     def call(given: Given) -> tuple[AnyArray, ...]:
@@ -153,13 +189,9 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         shaped.insert(0, jax.ShapeDtypeStruct((n,), scores.parts[0].dtype))
         found: tuple[AnyArray, ...]
         flat, form = jax.tree.flatten(given)
-        if are_own(loss, structure) and can_call(flat):
-            key = form, tuple((array.shape, array.dtype) for array in flat)
-            if key not in numbers:
-                numbers[key] = number_of(
-                    lambda arrays: host(jax.tree.unflatten(form, arrays)), quick_for(loss, structure, given)
-                )
-            found = results_of(numbers[key], shaped, flat)
+        text = text_of(loss, structure, options, form)
+        if text is not None and can_call(flat):
+            found = results_of(text, shaped, flat, quick=is_quick(loss, structure, given))
         else:
             found = jax.pure_callback(host, tuple(shaped), given, vmap_method="sequential")
         return found
@@ -216,3 +248,6 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
         return values
 
     return function
+
+
+serve(function_of, LogLoss())

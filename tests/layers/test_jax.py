@@ -205,6 +205,41 @@ def test_second_derivatives_are_refused():
         jax.grad(lambda emissions: (gradient(emissions) ** 2).sum())(CHAIN[0])
 
 
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda f: jax.jvp(f, (CHAIN,), (CHAIN,)),
+        lambda f: jax.jacfwd(f)(CHAIN),
+        lambda f: jax.linearize(f, CHAIN)[1](CHAIN),
+        lambda f: jax.hessian(f)(CHAIN),
+        lambda f: jax.jvp(jax.grad(f), (CHAIN,), (CHAIN,)),
+    ],
+    ids=["jvp", "jacfwd", "linearize", "hessian", "jvp of grad"],
+)
+def test_forward_and_second_derivatives_are_refused(derive):
+    function = differentiable(log_loss, Chain())
+    with pytest.raises((TypeError, NotImplementedError), match=r"forward-mode|first derivatives only"):
+        derive(lambda parts: function(parts, Y, LENGTHS).sum())
+
+
+def test_loops_and_branches_of_programs():
+    function = differentiable(log_loss, Chain())
+    wanted = log_loss(Chain(), CHAIN, Y, LENGTHS)[0].sum()
+
+    def value(parts):
+        return function(parts, Y, LENGTHS).sum()
+
+    def total(parts):
+        loop = jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + value(parts)), (0, 0.0))
+        return loop[1] + jax.lax.cond(loop[0] == 3, lambda: value(parts), lambda: 0.0)
+
+    assert float(jax.jit(total)(CHAIN)) == pytest.approx(4 * wanted, rel=1e-5)
+    compiled = jax.jit(function).lower(CHAIN, Y, LENGTHS).compile()
+    assert float(compiled(CHAIN, Y, LENGTHS).sum()) == pytest.approx(wanted, rel=1e-5)
+    rows = jax.jacrev(lambda parts: function(parts, Y, LENGTHS))(CHAIN)
+    assert [row.shape for row in rows] == [(2, *part.shape) for part in CHAIN]
+
+
 def test_a_teacher_is_given_in_arrays():
     teacher = tuple(2 * part for part in CHAIN)
     loss = differentiable(kl_divergence, Chain())

@@ -1,21 +1,34 @@
 """Compiled programs that call losses: to the bits of JAX's callback, which remains where XLA's interface is unknown."""
 
 import ctypes
+import os
+import signal
+import subprocess
+import sys
 import threading
+from ast import literal_eval
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+import structsvm.layers
 from structsvm.execution import _foreign, foreign
 from structsvm.execution._stop import look_every
 from structsvm.layers import (
     Alignment,
     Arborescence,
+    Assignment,
     Chain,
+    LabelSets,
+    Ordering,
     Projective,
+    SemiMarkov,
+    Solver,
+    Spans,
     Structure,
     hinge,
+    label_language,
     log_loss,
     perturbed,
     softmax_margin,
@@ -25,6 +38,7 @@ from structsvm.layers.jax import differentiable
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
+compilation_cache = pytest.importorskip("jax.experimental.compilation_cache.compilation_cache")
 SIZE, LENGTHS = (5, 7, 4), np.array([3, 7, 0, 7, 1])
 
 
@@ -155,6 +169,14 @@ def test_python_is_not_called_where_nothing_is_amiss(called):
         called.clear()
 
 
+def test_batches_of_several_forms_use_the_same_scratch(monkeypatch):
+    several = [CASES[name] for name in ("lanes", "chain", "one label", "edges", "whole", "start", "sorted")]
+    wanted = by_callback(monkeypatch, lambda: [both(*case) for case in several])
+    for first in range(len(several)):
+        for k in (first, -1 - first, 0):
+            equal(both(*several[k]), wanted[k])
+
+
 def test_a_batch_after_one_that_failed(called):
     function = jax.jit(differentiable(log_loss, Chain()))
     bad = EDGES[0].copy()
@@ -223,11 +245,11 @@ def test_losses_and_structures_of_ones_own_are_called_back(monkeypatch):
 
     wanted = log_loss(Chain(), EDGES, Y, LENGTHS)[0]
     for case in ((keeping, Chain()), (log_loss, Own())):
-        assert not binding.are_own(*case)
+        assert binding.text_of(*case, {}, jax.tree.structure((EDGES, Y, LENGTHS, {}))) is None
         np.testing.assert_allclose(jax.jit(differentiable(*case))(EDGES, Y, LENGTHS), wanted, rtol=1e-5, atol=1e-6)
         assert kept
         kept.clear()
-    assert binding.are_own(hinge, Chain()) and issubclass(Own, Structure)
+    assert issubclass(Own, Structure)
 
 
 @pytest.mark.parametrize(
@@ -250,12 +272,44 @@ def test_where_the_callback_remains(patch, monkeypatch, called):
     np.testing.assert_allclose(found, log_loss(Chain(), EDGES, Y, LENGTHS)[0], rtol=1e-5, atol=1e-6)
 
 
+def test_a_batch_that_two_devices_share():
+    """In a process of its own: their number is that of a process."""
+    program = """
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from structsvm.layers import Chain, log_loss
+from structsvm.layers.jax import differentiable
+parts, y = (np.arange(24.0).reshape(4, 3, 2) % 5, np.eye(2)), np.zeros((4, 3), int)
+over = NamedSharding(Mesh(np.array(jax.devices()), "b"), PartitionSpec("b"))
+loss = differentiable(log_loss, Chain())
+found = jax.jit(loss)((jax.device_put(parts[0].astype("f4"), over), parts[1]), jax.device_put(y, over))
+np.testing.assert_allclose(found, log_loss(Chain(), parts, y)[0], rtol=1e-5)
+print(len(jax.devices()))
+"""
+    own = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-P", "-c", program], env=own, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["2"], done.stderr
+
+
 def refuse(*_, **__):
     raise RuntimeError("this version is not supported")
 
 
-def test_what_a_function_may_not_do():
-    shape, x = [jax.ShapeDtypeStruct((3,), np.float32)], [np.ones(3, np.float32)]
+@pytest.fixture
+def serve():
+    """Have a function of a test stand for each text."""
+    foreign.can_call([np.ones(3, np.float32)])
+    before = foreign.serve(None)
+    yield lambda function: foreign.serve(lambda text: function)
+    foreign.serve(before)
+
+
+def call(text=""):
+    x = np.ones(3, np.float32)
+    return jax.block_until_ready(foreign.results_of(text, [jax.ShapeDtypeStruct(x.shape, x.dtype)], [x]))
+
+
+def test_what_a_function_may_not_do(serve):
     kept = []
     for function, message in (
         (lambda arrays: kept.extend(arrays) or arrays, "a loss kept its arrays"),
@@ -263,26 +317,165 @@ def test_what_a_function_may_not_do():
         (lambda arrays: [arrays[0].astype(np.float64)], "returned an array of float64"),
         (lambda arrays: [arrays[0][:2]], r"returned an array of float32 \(2,\)"),
     ):
+        serve(function)
         with pytest.raises(Exception, match=message):
-            jax.block_until_ready(foreign.results_of(_foreign.number_of(function), shape, x))
-    (found,) = foreign.results_of(_foreign.number_of(lambda arrays: [2 * arrays[0]]), shape, x)
-    np.testing.assert_array_equal(found, 2 * x[0])
-    with pytest.raises(Exception, match="compiled by another process"):
-        jax.block_until_ready(foreign.results_of(17, shape, x))
+            call()
+    serve(lambda arrays: [2 * arrays[0]])
+    np.testing.assert_array_equal(call()[0], 2 * np.ones(3))
 
 
-def test_an_error_whose_message_fails_is_one(monkeypatch):
+def test_a_text_that_is_none_is_refused():
+    foreign.can_call([np.ones(3, np.float32)])
+    with pytest.raises(Exception, match="Error: "):
+        call("no text")
+
+
+def test_an_error_whose_message_fails_is_one(monkeypatch, serve):
     """Else the program would take what stands in its memory for results."""
 
     def refused(*_):
-        raise KeyboardInterrupt
+        raise MemoryError
 
-    shape, x = [jax.ShapeDtypeStruct((3,), np.float32)], [np.ones(3, np.float32)]
-    foreign.can_call(x)
-    number = _foreign.number_of(lambda arrays: refuse())
+    serve(refused)
     monkeypatch.setattr("traceback.format_exception", refused)
     with pytest.raises(Exception, match="a loss failed, and so did the message of its error"):
-        jax.block_until_ready(foreign.results_of(number, shape, x))
+        call()
+
+
+def test_ctrl_c_interrupts_what_called_the_program(serve):
+    calls = []
+
+    def interrupted(arrays):
+        calls.append(threading.current_thread())
+        if len(calls) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return [2 * arrays[0]]
+
+    serve(interrupted)
+    program = jax.jit(lambda x: foreign.results_of("", [jax.ShapeDtypeStruct((3,), x.dtype)], [x]))
+    x = np.ones(3, np.float32)
+    calls.append(None)
+    program(x)
+    if calls[-1] is not threading.main_thread():
+        pytest.skip("this JAX runs small programs in threads of its own")
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        program(x)
+    assert len(calls) == 2
+    np.testing.assert_array_equal(program(x)[0], 2 * x)  # it comes once
+
+
+def test_ctrl_c_ends_a_program_of_many_calls(serve):
+    calls = []
+
+    def interrupted(arrays):
+        calls.append(threading.current_thread())
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return [2 * arrays[0]]
+
+    serve(interrupted)
+    shape = [jax.ShapeDtypeStruct((3,), np.float32)]
+    program = jax.jit(lambda x: jax.lax.scan(lambda y, _: (foreign.results_of("", shape, [y])[0], 0), x, length=50)[0])
+    try:
+        with pytest.raises(Exception, match="KeyboardInterrupt, in an earlier call"):
+            jax.block_until_ready(program(np.ones(3, np.float32)))
+        for _ in range(100):  # soon
+            calls.append(None)
+    except KeyboardInterrupt:
+        pass
+    if calls[0] is not threading.main_thread():
+        pytest.skip("this JAX runs small programs in threads of its own")
+    assert len(calls) < 10
+
+
+def test_ctrl_c_where_python_is_not_called(called):
+    function = jax.jit(differentiable(log_loss, Chain()))
+    wanted = jax.block_until_ready(function(EDGES, Y, LENGTHS))
+    seen = []
+
+    def interrupt():
+        if not seen:
+            seen.append(threading.current_thread())
+            raise KeyboardInterrupt
+
+    look_every(1, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            jax.block_until_ready(function(EDGES, Y, LENGTHS))
+    finally:
+        look_every()
+    assert seen == [threading.main_thread()] and called
+    equal(function(EDGES, Y, LENGTHS), wanted)
+
+
+def test_programs_are_stored_for_other_processes(tmp_path):
+    """Their texts are the same in each; what this one has made of them is forgotten here."""
+    names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
+    before = [getattr(jax.config, name) for name in names]
+    batch = parts_of((3, 4, 5), (5, 5)), labels((3, 4, 5))
+
+    def compiled():
+        jax.clear_caches()
+        binding.function_of.cache_clear()
+        found = [jax.jit(differentiable(loss, Chain()))(*batch) for loss in (log_loss, hinge)]
+        return found, sorted(path.name for path in tmp_path.iterdir() if path.name.endswith("-cache"))
+
+    try:
+        for name, value in zip(names, (str(tmp_path), 0.0), strict=True):
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+        found, stored = compiled()
+        again, after = compiled()
+    finally:
+        for name, value in zip(names, before, strict=True):
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+    assert stored and after == stored
+    equal(again, found)
+
+
+def test_nothing_is_kept_of_functions_that_are_gone():
+    """Functions, and forms of batches, however many a process makes."""
+    made = []
+    for n in range(1, 6):
+        for _ in range(2):
+            batch = parts_of((n, 2, 3), (3, 3)), np.zeros((n, 2), int)
+            jax.block_until_ready(jax.jit(differentiable(perturbed, Chain(), n_samples=1))(*batch))
+            made.append(binding.function_of.cache_info().currsize)
+    assert len(set(made)) == 1 and binding.function_of.cache_info().maxsize is not None
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [
+        Chain(order=2, n_threads=3), SemiMarkov(n_threads=2), Spans(), Projective(several_roots=True), Arborescence(),
+        Alignment("local"), Assignment(), Ordering(),
+    ],
+    ids=lambda structure: type(structure).__name__,
+)  # fmt: skip
+def test_a_text_says_all_of_a_structure(structure):
+    form = jax.tree.structure(((0, None, 0), 0, None, {"cost": 0}))
+    text = binding.text_of(hinge, structure, {}, form)
+    loss, name, arguments, options, places = literal_eval(text)
+    again = getattr(structsvm.layers, name)(**arguments)
+    assert (loss, options, places) == ("hinge", {}, ((0, None, 1), 2, None, {"cost": 3}))
+    assert type(again) is type(structure) and binding.text_of(hinge, again, {}, form) == text
+    assert vars(again).keys() == vars(structure).keys()
+    assert all(value == getattr(structure, own) for own, value in vars(again).items() if isinstance(value, int | str))
+
+
+def test_what_is_no_name_and_no_number_has_no_text():
+    form = jax.tree.structure((EDGES, Y, LENGTHS, {}))
+    for structure, options in (
+        (Chain(), {"cost": np.ones(SIZE)}),
+        (Chain(language=label_language(["a", "b"], "at_most_once(a)")), {}),
+        (Solver(np.sign), {}),
+        (LabelSets(3, [(0, 1)]), {}),
+    ):
+        assert binding.text_of(hinge, structure, options, form) is None
+    found = jax.jit(differentiable(hinge, Chain(), cost=np.ones(SIZE, "f4")))(EDGES, Y, LENGTHS)
+    np.testing.assert_allclose(found, hinge(Chain(), EDGES, Y, LENGTHS, cost=np.ones(SIZE, "f4"))[0], rtol=1e-5)
 
 
 def test_an_error_without_python_is_one_in_any_thread():
@@ -340,12 +533,26 @@ class Array(ctypes.Structure):
                 ("data", ctypes.c_void_p), ("n_axes", ctypes.c_int64), ("shape", ctypes.c_void_p)]  # fmt: skip
 
 
+class Text(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_char_p), ("size", ctypes.c_size_t)]
+
+
+class Answer(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("version_size", ctypes.c_size_t), ("extensions", ctypes.c_void_p),
+                ("major", ctypes.c_int), ("minor", ctypes.c_int), ("traits", ctypes.c_uint32)]  # fmt: skip
+
+
+class Question(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("kind", ctypes.c_int), ("next", ctypes.c_void_p),
+                ("answer", ctypes.POINTER(Answer))]  # fmt: skip
+
+
 class Scalar(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int), ("value", ctypes.c_void_p)]
 
 
 class OneCall:
-    """A call with one array of three floats, one for its result, and the number of a function that doubles it."""
+    """A call with one array of three floats, one for its result, and the text of a function that doubles it."""
 
     def __init__(self):
         self.said, self.x, self.found = [], np.ones(3, np.float32), np.zeros(3, np.float32)
@@ -356,27 +563,58 @@ class OneCall:
         self.arrays = [
             Array(ctypes.sizeof(Array), None, 11, own.ctypes.data, 1, of_shape) for own in (self.x, self.found)
         ]
-        self.number = ctypes.c_int64(_foreign.number_of(lambda arrays: [2 * arrays[0]]))
-        self.scalar = Scalar(5, ctypes.addressof(self.number))
+        self.text, self.quick = Text(b"doubled, and more", 7), ctypes.c_int64(0)
+        self.scalar = Scalar(5, ctypes.addressof(self.quick))
+        self.names = [Text(b"function", 8), Text(b"quick", 5)]
         self.call = Call(ctypes.sizeof(Call), None, ctypes.pointer(self.functions), None, 3)
-        items = [self.arrays[0], self.arrays[1], self.scalar]
-        self.kinds = [ctypes.c_int(kind) for kind in (1, 1, 3)]
-        self.items = [ctypes.c_void_p(ctypes.addressof(item)) for item in items]
+        items = [[self.arrays[0]], [self.arrays[1]], [self.text, self.scalar]]
+        self.kinds = [(ctypes.c_int * len(kinds))(*kinds) for kinds in ((1,), (1,), (4, 3))]
+        self.items = [(ctypes.c_void_p * len(own))(*map(ctypes.addressof, own)) for own in items]
+        self.of_names = (ctypes.c_void_p * 2)(*map(ctypes.addressof, self.names))
         for k, own in enumerate((self.call.arguments, self.call.results, self.call.attributes)):
-            own.size, own.n = ctypes.sizeof(own), 1
+            own.size, own.n = ctypes.sizeof(own), len(items[k])
             own.kinds, own.items = ctypes.addressof(self.kinds[k]), ctypes.addressof(self.items[k])
+        self.call.attributes.names = ctypes.addressof(self.of_names)
 
-    def answer(self):
+    def answer(self, version=_foreign.VERSIONS[0]):
         place = ctypes.pythonapi.PyCapsule_GetPointer
         place.restype, place.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        handle = place(_foreign.handler(_foreign.VERSIONS[0]), None)
+        handle = place(_foreign.handler(version), None)
         return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Call))(handle)(ctypes.pointer(self.call))
 
 
-def test_a_call_of_the_known_layout_is_answered():
-    one = OneCall()
+@pytest.fixture
+def one(serve):
+    names = []
+    before = foreign.serve(lambda text: names.append(text) or (lambda arrays: [2 * arrays[0]]))
+    found = OneCall()
+    found.made = names
+    yield found
+    foreign.serve(before)
+
+
+def test_a_call_of_the_known_layout_is_answered(one):
     assert one.answer() is None and one.said == []
-    assert one.found.tolist() == [2.0, 2.0, 2.0]
+    assert one.found.tolist() == [2.0, 2.0, 2.0] and one.made == ["doubled"]
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_call_that_says_quick_and_is_no_chain_is_one_of_python(one, n):
+    one.quick.value, one.call.arguments.n = 1, n
+    assert (one.answer() is None) == (n == 1) and one.made == ["doubled"]
+    assert one.found.tolist() == [2.0 * n] * 3
+
+
+def test_each_handler_says_its_own_version(one):
+    for versions in (_foreign.VERSIONS, _foreign.VERSIONS[::-1]):
+        handlers = [_foreign.handler(version) for version in versions]
+        for version in versions:
+            answer = Answer(ctypes.sizeof(Answer), 24, None, 7, 7, 0)
+            question = Question(ctypes.sizeof(Question), 1, None, ctypes.pointer(answer))
+            one.call.extensions = ctypes.addressof(question)
+            assert one.answer(version) is None and (answer.major, answer.minor) == (0, version)
+        del handlers
+    assert one.made == []
 
 
 @pytest.mark.parametrize(
@@ -389,16 +627,20 @@ def test_a_call_of_the_known_layout_is_answered():
         lambda one: setattr(one.call.attributes, "size", 56),
         lambda one: setattr(one.functions, "major", 1),
         lambda one: setattr(one.call.attributes, "n", 0),
+        lambda one: setattr(one.call.attributes, "n", 1),
+        lambda one: setattr(one.names[0], "size", 7),
+        lambda one: setattr(one.names[1], "start", b"quiet"),
         lambda one: setattr(one.scalar, "type", 4),
-        lambda one: setattr(one.kinds[2], "value", 1),
-        lambda one: setattr(one.kinds[0], "value", 2),
+        lambda one: one.kinds[2].__setitem__(0, 3),
+        lambda one: one.kinds[2].__setitem__(1, 1),
+        lambda one: one.kinds[0].__setitem__(0, 2),
         lambda one: setattr(one.arrays[1], "size", 40),
     ],
-    ids=["size", "stage", "arguments", "results", "attributes", "major version", "no attribute",
-         "type of the attribute", "kind of the attribute", "kind of an argument", "size of a result"],
+    ids=["size", "stage", "arguments", "results", "attributes", "major version", "no attribute", "one attribute",
+         "size of a name", "name", "type of the attribute", "kind of the text", "kind of the attribute",
+         "kind of an argument", "size of a result"],
 )  # fmt: skip
-def test_a_call_of_another_layout_is_refused(change):
-    one = OneCall()
+def test_a_call_of_another_layout_is_refused(change, one):
     change(one)
     assert one.answer() == 1 and one.found.tolist() == [0.0, 0.0, 0.0]
     assert one.said == ["XLA called structsvm by a version of its interface that structsvm does not know"]
