@@ -241,31 +241,37 @@ def _place_of(name: str, head: Sequence[str], path: str) -> int:
 
 
 def _json_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
+    values: list[tuple[int, object]] = []
     for number, line in _lines(text):
         try:
-            value: object = parse_json(line.encode("utf-8"))
+            values.append((number, parse_json(line.encode("utf-8"))))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}:{number}: no JSON: {error}") from None
+    tags = (value.get("labels") for _, value in values if isinstance(value, Mapping))
+    scheme = scheme_of_tags(tag for own in tags if isinstance(own, list) for tag in own if isinstance(tag, str))
+    for number, value in values:
         try:
-            yield number, _json_item(value, task)
+            yield number, _json_item(value, task, scheme)
         except ValueError as error:
             raise ValueError(f"{path}:{number}: {error}") from None
 
 
-def _json_item(value: object, task: str) -> Item:
+def _json_item(value: object, task: str, scheme: Scheme) -> Item:
     """The item of a JSON object with ``text`` (and ``other``) or ``words``, and ``label``, ``spans`` or ``labels``."""
     if isinstance(value, str):
         value = {"text": value}
     if not isinstance(value, Mapping):
         raise ValueError("a line is an object with a text")
     given = None if task == "pairs" else value.get("words", value.get("tokens"))
+    if isinstance(given, list):  # Prodigy's tokens are objects
+        given = [word.get("text") if isinstance(word, Mapping) else word for word in given]
     if given is not None:
         if not (isinstance(given, list) and given and all(isinstance(word, str) and word.split() for word in given)):
             raise ValueError("words must be a list of texts that are not blank")
         item = Item(" ".join(given), given=tuple(given))
     else:
         item = Item(_stripped(value, "text"), _stripped(value, "other") if task == "pairs" else None)
-    return Item(item.text, item.other, item.given, _known(value, item, task))
+    return Item(item.text, item.other, item.given, _known(value, item, task, scheme))
 
 
 def _stripped(value: Mapping[str, object], name: str) -> str:
@@ -275,8 +281,10 @@ def _stripped(value: Mapping[str, object], name: str) -> str:
     return text.strip()
 
 
-def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
-    """The answer that the file has for an item; None if it has none."""
+def _known(value: Mapping[str, object], item: Item, task: str, scheme: Scheme) -> Answer | None:
+    """The answer that the file has for an item; None if it has none, or Prodigy's user did not accept it."""
+    if value.get("answer", "accept") != "accept":
+        return None
     if task != "sequence":
         value = {**value, "label": _only(value.get("label"))}
         is_there = value["label"] is not None or value.get("wrong")
@@ -285,11 +293,12 @@ def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
     if labels is not None:
         if not isinstance(labels, list) or len(labels) != len(words) or not all(isinstance(t, str) for t in labels):
             raise ValueError(f"labels must be a list of {len(words)} texts, one per word")
-        return Answer(_chunks(scheme_of_tags(labels), labels))
+        return Answer(_chunks(scheme, labels))
     spans, wrong, text = _spans_of(value), value.get("wrong") or [], value.get("text")
-    if spans is None or (spans == [] and not wrong):  # also of a text that nobody has labelled
-        return None
-    places = _places_in(text, words) if isinstance(text, str) and (spans or wrong) else item.spans
+    if spans is None or (spans == [] and not wrong and value.get("complete") is not True):
+        return None  # as other programs write a text that nobody has labelled
+    has_characters = any(isinstance(span, Mapping) for own in (spans, wrong) if isinstance(own, list) for span in own)
+    places = _places_in(text, words) if isinstance(text, str) and has_characters else item.spans
     found = {"spans": _spans_in_words(spans, places), "wrong": _spans_in_words(wrong, places)}
     return answer_of({**value, **found}, len(words), is_sequence=True)
 
@@ -304,15 +313,25 @@ def _only(label: object) -> object:
 
 
 def _spans_of(value: Mapping[str, object]) -> object:
-    """The spans of a line; those that doccano calls ``label`` (lists of start, end, label) or ``entities``."""
+    """The spans of a line, which doccano calls ``label``, spaCy and doccano ``entities``.
+
+    Raises ValueError for lists of other things under these names.
+    """
     if value.get("spans") is not None:
         return value["spans"]
-    label, entities = value.get("label"), value.get("entities")
-    if isinstance(label, list) and all(isinstance(one, list) and len(one) == 3 for one in label):
-        return [dict(zip(("start", "end", "label"), one)) for one in label]
-    if isinstance(entities, list) and all(isinstance(one, dict) and "start_offset" in one for one in entities):
-        return [{"start": one["start_offset"], "end": one.get("end_offset"), **one} for one in entities]
+    for name in ("label", "entities"):
+        if isinstance(found := value.get(name), list):
+            return [_span_object(name, one) for one in found]
     return None
+
+
+def _span_object(name: str, one: object) -> Mapping[str, object]:
+    """A span of characters: ``[start, end, label]``, or an object with ``start_offset`` and ``end_offset``."""
+    if isinstance(one, list) and len(one) == 3:
+        return dict(zip(("start", "end", "label"), one, strict=True))
+    if isinstance(one, Mapping) and {"start_offset", "end_offset", "label"} <= one.keys():
+        return {"start": one["start_offset"], "end": one["end_offset"], "label": one["label"]}
+    raise ValueError(f"{name}: {one!r:.80} is no [start, end, label], and has no start_offset, end_offset and label")
 
 
 def _chunks(scheme: Scheme, tags: Sequence[str]) -> tuple[tuple[int, int, str], ...]:
@@ -361,6 +380,7 @@ def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]
     words = columns.column(0)
     tags = None if columns.n_columns == 1 else columns.column(columns.n_columns - 1)
     is_tagged = path.lower().endswith(".conllu")
+    open_words = [is_tagged and "_" in own for own in tags or ()]  # which CoNLL-U says nothing of
     if is_tagged and tags is not None:
         tags = [[OUTSIDE if tag == "_" else tag for tag in own] for own in tags]
     scheme = EachWord() if is_tagged else None if tags is None else scheme_of_tags(tag for own in tags for tag in own)
@@ -369,7 +389,7 @@ def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]
         known = None
         if scheme is not None and tags is not None and any(tag != OUTSIDE for tag in tags[k]):
             try:
-                known = Answer(_chunks(scheme, tags[k]))
+                known = Answer(_chunks(scheme, tags[k]), complete=not open_words[k])
             except ValueError as error:
                 place = columns.place_of(k, 0) or f"{path}, sequence {k + 1}"
                 raise ValueError(f"{place}: {error}") from None
