@@ -160,6 +160,7 @@ function showWhole() {
   const given = item.answer || item.known || item.suggestion;
   choice = (given && given.label) || null;
   denied = (given && given.wrong) || [];
+  if (choice === null && given === item.known && item.suggestion && !denied.includes(item.suggestion.label)) choice = item.suggestion.label;
   $("work").focus();
 }
 
