@@ -105,7 +105,10 @@ def test_models_without_probabilities(tmp_path):
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"text": 1}, {"texts": "a"}, {"texts": [1]}, {"words": ["a", 2]}, {"texts": ["a"] * 10_001}, {"tasks": []}],
+    [
+        *({}, {"text": 1}, {"texts": "a"}, {"texts": [1]}, {"texts": ["a"] * 10_001}, {"tasks": []}),
+        *({"words": ["a", 2]}, {"words": ["a", " "]}, {"words": ["a"], "text": "a"}, {"text": "a", "texts": ["a"]}),
+    ],
     ids=lambda body: str(body)[:20],
 )
 def test_bad_requests(addresses, body):
@@ -249,6 +252,13 @@ def test_choices_of_label_studio(classes, tmp_path):
         ({"label_config": "<View>"}, "label_config: no XML"),
         ({"label_config": '<!DOCTYPE x [<!ENTITY a "b">]><View/>'}, "document type is refused"),
         ({"label_config": "<View/>"}, "has no <Labels> of a <Text>"),
+        (
+            {
+                "label_config": '<View><Labels name="l" toName="t"><Label value="P"/></Labels>'
+                '<Text name="t" value="$link" valueType="url"/></View>'
+            },
+            "$link is the address of a text",
+        ),
         ({"label_config": None}, "label_config must be a text"),
         ({"tasks": [{"data": {}}]}, "data.text must be a text"),
         ({"tasks": 3}, "tasks must be a list"),
