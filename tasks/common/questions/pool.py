@@ -78,6 +78,9 @@ class Pool:
 
     def __init__(self, estimator: LearningLoop, X: Collection[Any], *, refresh: int | None = None) -> None:
         check_arguments("Pool", locals(), refresh=(Interval(Integral, OLDEST), NONE))
+        if not hasattr(estimator, "_pool_inputs"):
+            name = type(estimator).__name__
+            raise TypeError(f"a pool is of an estimator that has teach, and {name} has none: its query takes X itself")
         self.estimator, self.refresh = estimator, refresh
         self._reader: Reader[Any] | None = None
         self._X = estimator._pool_inputs(X)  # noqa: SLF001 (the loop's own)

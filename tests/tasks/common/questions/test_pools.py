@@ -7,7 +7,15 @@ from sklearn.base import clone
 
 import structsvm
 from structsvm.datasets import make_dependency_trees, make_sequences
-from structsvm.tasks import AmbiguousClassifier, DependencyParser, Hybrid, Pool, SemanticParser, SequenceLabeler
+from structsvm.tasks import (
+    AmbiguousClassifier,
+    DependencyParser,
+    Hybrid,
+    LaSVMClassifier,
+    Pool,
+    SemanticParser,
+    SequenceLabeler,
+)
 from structsvm.tasks.ambiguous.questions import BagReader
 from structsvm.tasks.common import estimator as estimator_module
 
@@ -185,6 +193,12 @@ def test_a_refresh_is_a_count(rows, wrong):
     estimator, X, _ = rows
     with pytest.raises(ValueError, match=r"The 'refresh' parameter of Pool must be an int in the range \[4"):
         Pool(estimator, X, refresh=wrong)
+
+
+def test_a_pool_is_of_what_can_be_taught():
+    machine = LaSVMClassifier(C=1.0).fit(ROWS, np.array(CLASSES) == "a")
+    with pytest.raises(TypeError, match="LaSVMClassifier has none"):
+        Pool(machine, ROWS)
 
 
 @pytest.mark.parametrize("step", ["fit", "partial_fit"])
