@@ -49,7 +49,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')
 
 
-# A page shows what it does on more inputs than it takes to run it.
+# A page shows what it does on more inputs than it takes to run it; the slow tests run it on all.
 MOST = {
     "make_addresses": 120,
     "make_citations": 100,
@@ -92,7 +92,7 @@ def first_compiled(blocks):
     return next((k for k, block in enumerate(blocks) if block[0] == "cython"), len(blocks))
 
 
-def run_blocks(page, blocks, folder, monkeypatch):
+def run_blocks(page, blocks, folder, monkeypatch, most=MOST):
     """Python in one namespace; commands ("$ ...") in a shell; Cython into the file that it names first."""
     scripts = sysconfig.get_path("scripts")
     monkeypatch.chdir(folder)
@@ -100,8 +100,8 @@ def run_blocks(page, blocks, folder, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([scripts, os.environ["PATH"]]))
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("COLUMNS", "100")
-    for name, most in ({} if name_of(page) in WHOLE else MOST).items():
-        monkeypatch.setattr(datasets, name, at_most(most, getattr(datasets, name)))
+    for name, n in ({} if name_of(page) in WHOLE else most).items():
+        monkeypatch.setattr(datasets, name, at_most(n, getattr(datasets, name)))
     module = types.ModuleType("page_" + page.stem.replace("-", "_"))
     monkeypatch.setitem(sys.modules, module.__name__, module)  # classes that a page defines can be pickled
     for language, line, text in blocks:
@@ -133,17 +133,21 @@ def name_of(page):
 
 
 def pages():
+    """Pages with the most inputs that they run on; a page that simulates data runs on all of them, too."""
     for page in PAGES:
-        yield pytest.param(page, id=name_of(page), marks=pytest.mark.slow if name_of(page) in SLOW else ())
+        if name_of(page) not in SLOW:
+            yield pytest.param(page, MOST, id=name_of(page))
+        if name_of(page) in SLOW or any(f"{name}(" in page.read_text(encoding="utf-8") for name in MOST):
+            yield pytest.param(page, {}, id=f"{name_of(page)}-whole", marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("page", [*pages()])
-def test_page(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("page", "most"), [*pages()])
+def test_page(page, most, tmp_path, monkeypatch):
     blocks = blocks_of(page)
     for name in EXTRAS & {name for language, _, text in blocks if language == "python" for name in packages_of(text)}:
         pytest.importorskip(name)
     try:
-        run_blocks(page, blocks[: first_compiled(blocks)], tmp_path, monkeypatch)
+        run_blocks(page, blocks[: first_compiled(blocks)], tmp_path, monkeypatch, most)
     finally:
         if "matplotlib.pyplot" in sys.modules:
             sys.modules["matplotlib.pyplot"].close("all")

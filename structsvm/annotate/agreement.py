@@ -34,6 +34,7 @@ class Agreement:
     alpha : float
         NaN if nothing can disagree.
     kappas : dict of (annotator, annotator) to (kappa, number of units)
+        Of each two who have labelled a text both.
     n_texts : int
         Texts that two or more have labelled completely; those without any span have no units.
     """
@@ -60,20 +61,23 @@ def agreement(answers: Iterable[Mapping[str, Answer]]) -> Agreement:
     """
     answers = list(answers)
     units = [unit for own in answers for unit in units_of(own)]
-    n_texts = sum(sum(answer.is_whole for answer in own.values()) > 1 for own in answers)
-    names = sorted({name for unit in units for name in unit})
+    together = [names for names in map(_names_of_whole, answers) if len(names) > 1]
     kappas = {}
-    for a, b in combinations(names, 2):
+    for a, b in sorted({pair for names in together for pair in combinations(names, 2)}):
         both = ((unit[a], unit[b]) for unit in units if a in unit and b in unit)
         pairs = [pair for pair in both if pair != (NOT_MARKED, NOT_MARKED)]
-        if pairs:
-            kappas[a, b] = cohen_kappa(pairs), len(pairs)
-    return Agreement(len(units), krippendorff_alpha([list(unit.values()) for unit in units]), kappas, n_texts)
+        kappas[a, b] = cohen_kappa(pairs), len(pairs)
+    return Agreement(len(units), krippendorff_alpha([list(unit.values()) for unit in units]), kappas, len(together))
+
+
+def _names_of_whole(answers: Mapping[str, Answer]) -> list[str]:
+    """The annotators who have left nothing open of a text, sorted."""
+    return sorted(name for name, answer in answers.items() if answer.is_whole)
 
 
 def units_of(answers: Mapping[str, Answer]) -> list[Unit]:
     """Labels that the annotators of one text have given, unit by unit; empty if there are fewer than two."""
-    whole = {name: answer for name, answer in answers.items() if answer.is_whole}
+    whole = {name: answers[name] for name in _names_of_whole(answers)}
     if len(whole) < 2:
         return []
     if any(answer.label is not None for answer in whole.values()):
@@ -84,7 +88,7 @@ def units_of(answers: Mapping[str, Answer]) -> list[Unit]:
 
 
 def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
-    """Cohen's kappa of pairs of labels; NaN where both annotators have one and the same label throughout.
+    """Cohen's kappa of pairs of labels; NaN where both annotators have one and the same label throughout, or none.
 
     Examples
     --------
@@ -93,6 +97,8 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
     0.5
     """
     n = len(pairs)
+    if not n:
+        return nan
     observed = sum(one == other for one, other in pairs) / n
     ones, others = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
     expected = sum(ones[label] * others[label] for label in ones) / n**2

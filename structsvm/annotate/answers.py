@@ -125,7 +125,7 @@ def checked_label(value: object, noun: str = "a label") -> str:
         raise ValueError(f"{noun} is a text that is not empty, got {value!r:.80}")
     label = value.strip()
     seen = label.translate(JOINERS)
-    if len(label) > MAX_LABEL or not (seen and seen.isprintable()):
+    if len(label) > MAX_LABEL or not seen.isprintable() or seen[:1] != label[:1] or seen[-1:] != label[-1:]:
         raise ValueError(f"{noun} has at most {MAX_LABEL} printable characters, got {label!r:.80}")
     return label
 

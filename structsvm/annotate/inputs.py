@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,10 +25,23 @@ from structsvm.serve.values import HALVES
 TASKS = ("sequence", "taxonomy", "pairs")
 ENDINGS = {
     "csv": (".csv", ".tsv"),
-    "jsonl": (".jsonl", ".ndjson"),
+    "jsonl": (".jsonl", ".ndjson", ".json", ".json1"),
     "conll": (".conll", ".conllu", ".bio", ".iob", ".iob2", ".col"),
 }
 FORMATS = ("text", *ENDINGS)
+# Files of other programs that no format here reads, and no line of which is a text.
+FOREIGN = {
+    ".ann": "brat's annotations, whose texts are in the .txt beside it",
+    ".xmi": "UIMA's XMI, as INCEpTION exports",
+    ".xml": "XML",
+    ".spacy": "spaCy's documents",
+    ".parquet": "a Parquet table",
+    ".zip": "an archive: unpack it",
+}
+WEBANNO = "#FORMAT=WebAnno"
+ARRAY = re.compile(r"\s*\[\s*[{\]]")
+# The field in which Prodigy has how a question was asked, and its values where one answer is about what is shown alone.
+VIEW, ONE_SPAN = "_view_id", "ner"
 # Texts longer than this are refused: no page shows them.
 MAX_CHARACTERS = 1_000_000
 
@@ -141,6 +155,8 @@ def read_inputs(
     """
     if format is None:
         ending = Path(path).suffix.lower()
+        if ending in FOREIGN:
+            raise ValueError(f"{path} is not read: {FOREIGN[ending]}. Give it as JSON lines, CoNLL or plain text")
         format = next((kind for kind, endings in ENDINGS.items() if ending in endings), "text")  # noqa: A001
     if columns and format != "csv":
         raise ValueError(f"--column is for tables, and {path} is read as {format}")
@@ -209,6 +225,8 @@ def _rows(text: str, path: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _table_items(text: str, path: str, task: str, columns: Sequence[str]) -> Iterator[tuple[int, Item]]:
+    if text.startswith(WEBANNO):
+        raise ValueError(f"{path}: WebAnno's TSV, as INCEpTION exports, is no table: export CoNLL 2002")
     rows = _rows(text, path)
     first = next(rows, (1, list[str]()))
     head, wanted = first[1], 2 if task == "pairs" else 1
@@ -241,31 +259,41 @@ def _place_of(name: str, head: Sequence[str], path: str) -> int:
 
 
 def _json_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
+    values: list[tuple[int, object]] = []
+    if ARRAY.match(text):
+        raise ValueError(f"{path}: a JSON array, as Label Studio exports; an object per line is read: jq -c '.[]' FILE")
     for number, line in _lines(text):
         try:
-            value: object = parse_json(line.encode("utf-8"))
+            values.append((number, parse_json(line.encode("utf-8"))))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}:{number}: no JSON: {error}") from None
+    tags = (value.get("labels", value.get("ner_tags")) for _, value in values if isinstance(value, Mapping))
+    scheme = scheme_of_tags(tag for own in tags if isinstance(own, list) for tag in own if isinstance(tag, str))
+    for number, value in values:
         try:
-            yield number, _json_item(value, task)
+            yield number, _json_item(value, task, scheme)
         except ValueError as error:
             raise ValueError(f"{path}:{number}: {error}") from None
 
 
-def _json_item(value: object, task: str) -> Item:
+def _json_item(value: object, task: str, scheme: Scheme) -> Item:
     """The item of a JSON object with ``text`` (and ``other``) or ``words``, and ``label``, ``spans`` or ``labels``."""
     if isinstance(value, str):
         value = {"text": value}
     if not isinstance(value, Mapping):
         raise ValueError("a line is an object with a text")
+    if isinstance(value.get("annotations"), list):
+        raise ValueError("annotations: Label Studio's or doccano's own; export as JSON-MIN, or as JSONL with labels")
     given = None if task == "pairs" else value.get("words", value.get("tokens"))
+    if isinstance(given, list):  # Prodigy's tokens are objects
+        given = [word.get("text") if isinstance(word, Mapping) else word for word in given]
     if given is not None:
         if not (isinstance(given, list) and given and all(isinstance(word, str) and word.split() for word in given)):
             raise ValueError("words must be a list of texts that are not blank")
         item = Item(" ".join(given), given=tuple(given))
     else:
         item = Item(_stripped(value, "text"), _stripped(value, "other") if task == "pairs" else None)
-    return Item(item.text, item.other, item.given, _known(value, item, task))
+    return Item(item.text, item.other, item.given, _known(value, item, task, scheme))
 
 
 def _stripped(value: Mapping[str, object], name: str) -> str:
@@ -275,23 +303,32 @@ def _stripped(value: Mapping[str, object], name: str) -> str:
     return text.strip()
 
 
-def _known(value: Mapping[str, object], item: Item, task: str) -> Answer | None:
-    """The answer that the file has for an item; None if it has none."""
+def _known(value: Mapping[str, object], item: Item, task: str, scheme: Scheme) -> Answer | None:
+    """The answer that the file has for an item; None if it has none, or Prodigy's user did not accept it."""
+    said = value.get("answer")
+    if said == "reject" and task != "sequence" and isinstance(value.get("label"), str):
+        return answer_of({"wrong": [value["label"]]}, 0, is_sequence=False)
+    if said in ("reject", "ignore"):
+        return None
     if task != "sequence":
-        value = {**value, "label": _only(value.get("label"))}
+        chosen = value.get("accept")  # among Prodigy's options
+        value = {**value, "label": _only(chosen if isinstance(chosen, list) else value.get("label"))}
         is_there = value["label"] is not None or value.get("wrong")
         return answer_of(value, 0, is_sequence=False) if is_there else None
-    labels, words = value.get("labels"), item.words
+    labels, words = value.get("labels", value.get("ner_tags")), item.words
     if labels is not None:
         if not isinstance(labels, list) or len(labels) != len(words) or not all(isinstance(t, str) for t in labels):
             raise ValueError(f"labels must be a list of {len(words)} texts, one per word")
-        return Answer(_chunks(scheme_of_tags(labels), labels))
+        return Answer(_chunks(scheme, labels))
     spans, wrong, text = _spans_of(value), value.get("wrong") or [], value.get("text")
-    if spans is None or (spans == [] and not wrong):  # also of a text that nobody has labelled
-        return None
-    places = _places_in(text, words) if isinstance(text, str) and (spans or wrong) else item.spans
+    is_confirmed = value.get("complete") is True or said == "accept"
+    if spans is None or (spans == [] and not wrong and not is_confirmed):
+        return None  # as other programs write a text that nobody has labelled
+    has_characters = any(isinstance(span, Mapping) for own in (spans, wrong) if isinstance(own, list) for span in own)
+    places = _places_in(text, words) if isinstance(text, str) and has_characters else item.spans
     found = {"spans": _spans_in_words(spans, places), "wrong": _spans_in_words(wrong, places)}
-    return answer_of({**value, **found}, len(words), is_sequence=True)
+    about = {"complete": False} if value.get(VIEW) == ONE_SPAN else {}
+    return answer_of({**value, **found, **about}, len(words), is_sequence=True)
 
 
 def _only(label: object) -> object:
@@ -304,15 +341,27 @@ def _only(label: object) -> object:
 
 
 def _spans_of(value: Mapping[str, object]) -> object:
-    """The spans of a line; those that doccano calls ``label`` (lists of start, end, label) or ``entities``."""
+    """The spans of a line, which doccano calls ``label``, spaCy and doccano ``entities``.
+
+    Raises ValueError for lists of other things under these names.
+    """
     if value.get("spans") is not None:
         return value["spans"]
-    label, entities = value.get("label"), value.get("entities")
-    if isinstance(label, list) and all(isinstance(one, list) and len(one) == 3 for one in label):
-        return [dict(zip(("start", "end", "label"), one)) for one in label]
-    if isinstance(entities, list) and all(isinstance(one, dict) and "start_offset" in one for one in entities):
-        return [{"start": one["start_offset"], "end": one.get("end_offset"), **one} for one in entities]
+    for name in ("label", "entities"):
+        if isinstance(found := value.get(name), list):
+            return [_span_object(name, one) for one in found]
     return None
+
+
+def _span_object(name: str, one: object) -> Mapping[str, object]:
+    """A span of characters: ``[start, end, label]``, or an object as doccano or Label Studio have it."""
+    if isinstance(one, list) and len(one) == 3:
+        return dict(zip(("start", "end", "label"), one, strict=True))
+    if isinstance(one, Mapping) and {"start_offset", "end_offset", "label"} <= one.keys():
+        return {"start": one["start_offset"], "end": one["end_offset"], "label": one["label"]}
+    if isinstance(one, Mapping) and {"start", "end", "labels"} <= one.keys():  # Label Studio's JSON-MIN
+        return {"start": one["start"], "end": one["end"], "label": _only(one["labels"])}
+    raise ValueError(f"{name}: {one!r:.80} is no [start, end, label], and has no start_offset, end_offset and label")
 
 
 def _chunks(scheme: Scheme, tags: Sequence[str]) -> tuple[tuple[int, int, str], ...]:
@@ -359,8 +408,11 @@ def _in_words(span: Mapping[str, object], starts: Mapping[int, int], stops: Mapp
 def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]:
     columns = read_columns(path, encoding)
     words = columns.column(0)
+    if any(len(own) > 1 for own in words) and all(own == [str(k + 1) for k in range(len(own))] for own in words):
+        raise ValueError(f"{path}: the first column counts words; leave it out, or name a CoNLL-U file .conllu")
     tags = None if columns.n_columns == 1 else columns.column(columns.n_columns - 1)
     is_tagged = path.lower().endswith(".conllu")
+    open_words = [is_tagged and "_" in own for own in tags or ()]  # CoNLL-U leaves them open
     if is_tagged and tags is not None:
         tags = [[OUTSIDE if tag == "_" else tag for tag in own] for own in tags]
     scheme = EachWord() if is_tagged else None if tags is None else scheme_of_tags(tag for own in tags for tag in own)
@@ -369,7 +421,7 @@ def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]
         known = None
         if scheme is not None and tags is not None and any(tag != OUTSIDE for tag in tags[k]):
             try:
-                known = Answer(_chunks(scheme, tags[k]))
+                known = Answer(_chunks(scheme, tags[k]), complete=not open_words[k])
             except ValueError as error:
                 place = columns.place_of(k, 0) or f"{path}, sequence {k + 1}"
                 raise ValueError(f"{place}: {error}") from None

@@ -45,14 +45,17 @@ def config_of(text: str, *, is_sequence: bool) -> Config:
     Raises
     ------
     ValueError
-        Without a text, or without a tag for the model's labels.
+        Without a text, without a tag for the model's labels, or where the task has the text's address alone.
     """
     root, (tag, _) = an_element(text, "label_config"), CONTROLS[is_sequence]
-    texts = {own.get("name"): own.get("value", "") for own in root.iter("Text")}
+    texts = {own.get("name"): own for own in root.iter("Text")}
     for control in root.iter(tag):
         source = control.get("toName")
-        name, field = control.get("name"), texts.get(source, "")
-        if name and source and field.startswith("$"):
+        name, shown = control.get("name"), texts.get(source)
+        field = "" if shown is None else shown.get("value", "")
+        if name and source and shown is not None and field.startswith("$"):
+            if shown.get("valueType") == "url":
+                raise ValueError(f"label_config: {field} is the address of a text (valueType), which is not fetched")
             values = (own.get("alias") or own.get("value") for own in control)
             return Config(name, source, field[1:], frozenset(value for value in values if value))
     raise ValueError(f"label_config: has no <{tag}> of a <Text>, which this model labels")

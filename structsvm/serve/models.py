@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import threading
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 # Classes of a text that a prediction names, at most.
 N_RANKED = 10
-VERSION = "structsvm-{0}"
+# Hex digits of a file's hash in the version of its model.
+DIGITS = 8
 OUTSIDE = "O"
 
 
@@ -106,6 +108,8 @@ class TextModel:
             raise ValueError(f"{path}: a {type(estimator).__name__}; texts are for SequenceLabeler, TaxonomyClassifier")
         self.estimator: SequenceLabeler | TaxonomyClassifier = estimator
         self.path, self.learns_to = path, learns_to
+        with open(path, "rb") as file:
+            self.digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
         self.is_sequence = type(estimator).__name__ == "SequenceLabeler"
         self.has_chances = estimator.temperature_ is not None
         self.n_learnt = 0
@@ -135,8 +139,8 @@ class TextModel:
 
     @property
     def version(self) -> str:
-        """The version that annotation tools are told; another one after each answer learnt."""
-        return VERSION.format(self.n_learnt)
+        """The version that annotation tools are told: of this file, and another one after each answer learnt."""
+        return f"structsvm-{self.digest}-{self.n_learnt}"
 
     def predict(self, texts: Sequence[str]) -> list[Prediction]:
         """The outputs for texts."""

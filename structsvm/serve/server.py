@@ -112,6 +112,9 @@ def predict(model: TextModel, request: Object) -> object:
 
     In place of a text, a list of its words.
     """
+    given = [name for name in ("tasks", "texts", "words", "text") if name in request]
+    if len(given) > 1:
+        raise ValueError(f"a request has {' and '.join(given)}: one of them is read")
     if "tasks" in request:
         return label_studio.predict(model, request)
     if "texts" in request:
@@ -119,6 +122,8 @@ def predict(model: TextModel, request: Object) -> object:
         return {"predictions": [own.to_json() for own in model.predict([a_text(text, "texts") for text in texts])]}
     if "words" in request:
         words = [a_text(word, "words") for word in a_list(request["words"], "words")]
+        if not all(word.split() for word in words):
+            raise ValueError("words must be texts that are not blank")
         return _of_words(model, words)
     return model.predict([a_text(request.get("text"), "text")])[0].to_json()
 

@@ -516,7 +516,10 @@ class LatentSVM(Solver):
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters by name, the solver's as ``solver__name`` or by their own, and return self."""
+        """Set parameters by name, the solver's as ``solver__name`` or by their own, and return self.
+
+        The wrapped solver is replaced by a copy, as others may have it too.
+        """
         for name, value in params.items():
             own = name.removeprefix("solver__")
             if name == "start":
@@ -524,7 +527,7 @@ class LatentSVM(Solver):
             elif name in self.parameter_names():
                 super().set_params(**{name: value})
             elif own in self.inner.parameter_names():
-                self.solver = self.inner.set_params(**{own: value})
+                self.solver = copy.copy(self.inner).set_params(**{own: value})
             else:
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(self.get_params())}"

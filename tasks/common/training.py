@@ -136,8 +136,7 @@ class Job(Generic[E]):
         """Train with a loss, by the solver that the parameters name for it, with the checkpoint of the present one."""
         self.model.set_loss(loss)
         own = copy.copy(self.model.solver_of_loss(loss))
-        own.checkpoint = self.solver.checkpoint
-        self.use(own)
+        self.use(own.set_params(checkpoint=self.solver.checkpoint))
 
     def snapshot(self, run: Run) -> TaskModel[E]:
         """The model with the current state of a run, for prediction while training goes on."""

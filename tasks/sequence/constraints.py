@@ -17,7 +17,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.structures.languages import Automaton, Rule
 from structsvm.structures.languages.automaton import TooLarge
 from structsvm.structures.languages.expressions import automaton_of, parse
-from structsvm.structures.languages.rules import rule_of
+from structsvm.structures.languages.rules import CALL, rule_of
 from structsvm.tasks.common.labels import is_hashable, sort_labels
 
 if TYPE_CHECKING:
@@ -391,3 +391,10 @@ def check_allowed(allowed: Masks | None, tokens: Tokens) -> None:
     for i, (mask, length) in enumerate(zip(allowed, tokens.lengths)):
         if mask is not None and len(mask) != length:
             raise ValueError(f"sequence {i} has {length} tokens, but allowed has {len(mask)} for it")
+
+
+def restored_constraint(text: str, labels: Sequence[Any]) -> str | Rule:
+    """A constraint of a file: one that is called as a label is was stored as a rule, before such texts were refused."""
+    call = CALL.fullmatch(text)
+    rule = None if call is None or call[1] not in map(str, labels) else rule_of(text)
+    return text if rule is None else rule

@@ -74,6 +74,7 @@ from structsvm.tasks.sequence.constraints import (
     constrained,
     is_scheme,
     languages,
+    restored_constraint,
     scheme_among,
     stored_constraints,
     under,
@@ -1054,7 +1055,9 @@ class SequenceModel(TaskModel[LabeledSequences]):
             if self.oracle.rules:
                 constraints = [*([] if allowed is None else [allowed]), *self.oracle.rules]
         elif isinstance(constraints, tuple):
-            constraints = list(constraints)
+            constraints = [restored_constraint(text, self.labels) for text in constraints]
+        elif isinstance(constraints, str):
+            constraints = restored_constraint(constraints, self.labels)
         return params | {"constraints": constraints}
 
     @classmethod

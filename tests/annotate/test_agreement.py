@@ -58,3 +58,12 @@ def test_kappa_of_two_does_not_depend_on_others():
     alone, among = (agreement([own | {"eve": eve, "bob": bob}]) for own in ({}, {"zoe": eager}))
     assert among.kappas["bob", "eve"] == alone.kappas["bob", "eve"] and alone.kappas["bob", "eve"][1] == 2
     assert among.n_units == 10
+
+
+def test_two_who_have_marked_nothing_are_shown():
+    """Where others have: no unit is theirs, and they are no pair that has never met."""
+    eager = Answer(((0, 1, "a"),))
+    found = agreement([{"bob": Answer(), "eve": Answer(), "zoe": eager}, {"tom": eager}])
+    assert found.kappas.keys() == {("bob", "eve"), ("bob", "zoe"), ("eve", "zoe")}
+    kappa, n = found.kappas["bob", "eve"]
+    assert math.isnan(kappa) and n == 0 and found.kappas["bob", "zoe"][1] == 1

@@ -70,7 +70,7 @@ def test_a_part_of_speech_is_of_its_word_alone(tmp_path, tags):
     rows = [f"{k}\tw{k}\t_\t{tag}" + 6 * "\t_" for k, tag in enumerate(tags, 1)]
     (item,) = read_inputs(written(tmp_path, "a.conllu", "\n".join(rows) + "\n\n")).items
     spans = tuple((k, k + 1, tag) for k, tag in enumerate(tags) if tag != "_")
-    assert item.known == Answer(spans)
+    assert item.known == Answer(spans, complete="_" not in tags)
     if "NOUN" in tags and "_" not in tags:
         path = written(tmp_path, "a.conll", "".join(f"w {tag}\n" for tag in tags) + "\n")
         assert read_inputs(path).items[0].known == Answer(spans)
@@ -112,14 +112,82 @@ def test_json_lines(tmp_path, line):
         ({"text": " a b c", "spans": [], "wrong": [{"start": 3, "end": 4, "label": "x"}], "complete": False}, ()),
         ({"text": " a b c", "label": [[3, 4, "x"], [5, 6, "y"]]}, ((1, 2, "x"), (2, 3, "y"))),
         ({"text": "a b", "entities": [{"id": 9, "start_offset": 2, "end_offset": 3, "label": "x"}]}, ((1, 2, "x"),)),
+        ({"text": "a b", "entities": [[2, 3, "x"]]}, ((1, 2, "x"),)),
+        (
+            {"text": "a b", "tokens": [{"text": "a"}, {"text": "b"}], "answer": "accept"}
+            | {"spans": [{"start": 2, "end": 3, "token_start": 1, "token_end": 1, "label": "x"}]},
+            ((1, 2, "x"),),
+        ),
+        ({"text": "a  b c", "words": ["a", "b", "C"], "spans": [[1, 3, "x"]]}, ((1, 3, "x"),)),
+        ({"text": "a b", "label": [{"start": 2, "end": 3, "text": "b", "labels": ["x"]}], "id": 1}, ((1, 2, "x"),)),
+        ({"tokens": ["a", "b"], "ner_tags": ["O", "B-x"]}, ((1, 2, "x"),)),
+        ({"text": "a b", "label": [[2, 3, "x"]], "answer": "a field of its own"}, ((1, 2, "x"),)),
     ],
-    ids=["blanks", "words", "words with blanks", "wrong", "doccano", "doccano's entities"],
+    ids=[
+        "blanks",
+        "words",
+        "words with blanks",
+        "wrong",
+        "doccano",
+        "doccano's entities",
+        "spaCy",
+        "Prodigy",
+        "numbers",
+        "Label Studio's JSON-MIN",
+        "ner_tags",
+        "another answer",
+    ],
 )
 def test_spans_count_the_characters_of_their_text(tmp_path, line, spans):
     """Also where the page shows the text otherwise."""
     (item,) = read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n")).items
     assert item.known.spans == spans
     assert item.known.wrong_spans == (((1, 2, "x"),) if "wrong" in line else ())
+
+
+def test_an_empty_answer_that_was_confirmed_is_one(tmp_path):
+    path = written(tmp_path, "a.jsonl", json.dumps({"text": "a b", "spans": [], "complete": True}) + "\n")
+    assert read_inputs(path).items[0].known == Answer()
+
+
+SPAN = {"start": 2, "end": 3, "label": "x"}
+CHOICES = [{"id": "A", "text": "A"}, {"id": "B", "text": "B"}]
+
+
+@pytest.mark.parametrize(
+    ("task", "line", "known"),
+    [
+        ("sequence", {"spans": [], "_view_id": "ner_manual"}, Answer()),
+        ("sequence", {"spans": [SPAN], "_view_id": "ner"}, Answer(((1, 2, "x"),), complete=False)),
+        ("taxonomy", {"label": "x", "_view_id": "classification"}, Answer(label="x")),
+        ("taxonomy", {"label": "x", "answer": "reject"}, Answer(wrong_labels=("x",))),
+        ("taxonomy", {"options": CHOICES, "accept": ["B"], "_view_id": "choice"}, Answer(label="B")),
+        ("taxonomy", {"options": CHOICES, "accept": []}, None),
+        ("taxonomy", {"options": CHOICES, "accept": ["B"], "answer": "reject"}, None),
+    ],
+    ids=["no span", "one span asked about", "class", "other class", "choice", "no choice", "rejected choice"],
+)
+def test_answers_of_prodigy(tmp_path, task, line, known):
+    path = written(tmp_path, "a.jsonl", json.dumps({"text": "a b", "answer": "accept"} | line) + "\n")
+    assert read_inputs(path, task).items[0].known == known
+
+
+@pytest.mark.parametrize("ending", ["json", "json1"])
+def test_json_lines_by_other_names(tmp_path, ending):
+    assert read_inputs(written(tmp_path, f"a.{ending}", '{"text": "a b"}\n')).items[0].text == "a b"
+
+
+@pytest.mark.parametrize("answer", ["reject", "ignore"])
+def test_answers_that_prodigys_user_did_not_accept_are_none(tmp_path, answer):
+    line = {"text": "a b", "spans": [{"start": 2, "end": 3, "label": "x"}], "answer": answer}
+    assert read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n")).items[0].known is None
+
+
+def test_tags_of_all_lines_are_read_alike(tmp_path):
+    """One line of a file of spans in which all labels happen to be names of parts of speech."""
+    lines = [{"words": ["a", "b"], "labels": labels} for labels in (["X", "X"], ["street", "O"])]
+    path = written(tmp_path, "a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    assert read_inputs(path).items[0].known == Answer(((0, 2, "X"),))
 
 
 @pytest.mark.parametrize("name", ["spans", "label", "entities"])
@@ -193,6 +261,18 @@ def test_a_foreign_field_wrong_says_nothing(tmp_path, wrong):
         ("a.jsonl", "[" * 5000 + "\n", {}, r"a\.jsonl:1: no JSON"),
         ("a.jsonl", '{"text": "ab", "spans": [{"start": 0, "end": 1, "label": "x"}]}\n', {}, "not where words begin"),
         ("a.jsonl", '{"text": "a b", "labels": ["O"]}\n', {}, "labels must be a list of 2 texts"),
+        ("a.jsonl", '{"text": "a"}\n{"text": "a b", "label": [[0, 1]]}\n', {}, r"a\.jsonl:2: label: \[0, 1\] is no"),
+        ("a.jsonl", '{"text": "a b", "label": [[0, 1, "x"], "y"]}\n', {}, r"a\.jsonl:1: label: 'y' is no"),
+        ("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": [0, 3]}\n', {}, "labels must be a list of 2 texts"),
+        ("a.json", '[\n  {"text": "a", "annotations": []}\n]\n', {}, r"a\.json: a JSON array, as Label Studio"),
+        ("a.jsonl", '["a b", {"entities": [[0, 1, "x"]]}]\n', {}, r"a\.jsonl:1: a line is an object"),
+        ("a.json", '{"data": {"text": "a"}, "annotations": [{"result": []}]}\n', {}, r"a\.json:1: annotations: Label"),
+        ("a.json1", '{"text": "a", "annotations": [{"label": 1}]}\n', {}, r"a\.json1:1: annotations: .*doccano"),
+        ("a.ann", "T1\tx 0 1\ta\n", {}, "brat's annotations"),
+        ("a.xmi", "<xmi:XMI/>\n", {}, "UIMA's XMI, as INCEpTION exports"),
+        ("a.tsv", "#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-1\ta\tx\n", {"columns": ("1",)}, "WebAnno's TSV"),
+        ("a.conll", "1\ta\tx\n2\tb\tO\n\n1\tc\tO\n", {}, r"a\.conll: the first column counts words"),
+        ("a.jsonl", '{"text": "a b", "entities": [{"start_offset": 0, "label": "x"}]}\n', {}, r"entities: \{.* is no"),
         ("a.conll", "a B-x\n\nb O\nc B-O\n", {}, r"a\.conll:3: word 2 has the tag 'B-O': O is what stands outside"),
         ("a.conll", "# 1\na\tB-x\n\n\n# 2\nb\tB-O\n", {}, r"a\.conll, sequence 2: word 1 has the tag 'B-O'"),
         ("a.jsonl", '{"text": "a", "labels": ["B-O"]}\n', {}, r"a\.jsonl:1: word 1 has the tag 'B-O': O is what"),
@@ -255,7 +335,7 @@ def test_answers_that_do_not_fit(spans, message):
 )
 def test_labels_may_join_their_letters(label):
     assert answer_of({"spans": [[0, 1, label]]}, 3, is_sequence=True) == Answer(((0, 1, label),))
-    for wrong in ("\u200d", f"{label}\u202e"):
+    for wrong in ("\u200d", f"{label}\u202e", f"{label}\u200c", f"\u200d{label}"):
         with pytest.raises(ValueError, match="printable"):
             answer_of({"spans": [[0, 1, wrong]]}, 3, is_sequence=True)
 

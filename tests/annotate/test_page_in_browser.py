@@ -225,6 +225,40 @@ def test_labels_of_the_file_are_confirmed_also_beside_a_model(open_browser, tmp_
     assert records[-1]["answer"] == {"spans": [[0, 1, "x"]], "complete": True}
 
 
+def test_what_the_file_leaves_open_is_suggested(open_browser, tmp_path):
+    """An answer in part stands beside the model's suggestion, and goes before it where both say something."""
+    from selenium.webdriver.common.keys import Keys
+
+    path = tmp_path / "a.jsonl"
+    lines = [{"text": f"red car{k}"} for k in range(6)]
+    known = {"spans": [[1, 2, "y"]], "wrong": [], "complete": False}
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"text": "red hat"} | known]))
+    with server(path, "--labels", "x,y", "--order", "file") as (address, _):
+        page = Page(open_browser(), address)
+        for k in range(6):
+            page.browser.execute_script("spans = []; paint(0, words.length)")
+            page.press("1", Keys.ENTER)
+            until(lambda k=k: page.answered == k + 1)
+        first, second = (name for _, name in page.shown)
+        assert re.fullmatch(r"red, x, suggested, \d+ %", first) and second == "hat, y, from the file"
+        page.press(Keys.ENTER)
+        until(lambda: "All texts are labelled" in page.text("text"))
+    record = json.loads(Path(f"{path}.answers.jsonl").read_text().splitlines()[-1])
+    assert sorted(record["answer"]["spans"]) == [[0, 1, "x"], [1, 2, "y"]] and record["answer"]["complete"]
+    other = tmp_path / "b.jsonl"
+    lines = [{"text": f"{label}es {k}", "label": label} for k in range(6) for label in "xy"]
+    other.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"text": "xes", "wrong": ["z"]}]))
+    with server(other, "--task", "taxonomy", "--labels", "x,y,z", "--order", "file") as (address, _):
+        page = Page(open_browser(), address)
+        for k in range(len(lines)):
+            page.press(Keys.ENTER)
+            until(lambda k=k: page.answered == k + 1)
+        until(lambda: "not z" in page.text("labels"))
+        page.press(Keys.ENTER)
+        until(lambda: "All texts are labelled" in page.text("text"))
+    assert json.loads(Path(f"{other}.answers.jsonl").read_text().splitlines()[-1])["answer"]["label"] == "x"
+
+
 def test_texts_are_never_markup(open_browser, tmp_path):
     path = tmp_path / "odd.txt"
     odd = "<script>document.title='run'</script>"

@@ -126,7 +126,7 @@ def test_layers_that_a_model_has_no_labels_for(path, name, anchoring, message, e
     client = server_of(kept, entities, classes, str(tmp_path / "learnt.model"))
     found = send(client, path, changed(kept, anchoringMode=anchoring))
     assert found.status_code == 400 and f"the layer has {anchoring}" in found.json()["error"]
-    assert message in found.json()["error"] and client.get("/versions").json() == {"versions": ["structsvm-0"]}
+    assert message in found.json()["error"] and client.get("/versions").json()["versions"][0].endswith("-0")
 
 
 @pytest.mark.parametrize(
@@ -153,11 +153,11 @@ def test_training_takes_what_is_labelled(name, learnt, entities, classes, tmp_pa
     for _ in range(2):
         # INCEpTION sends all documents each time.
         assert send(client, "train", kept["body"]).status_code == 204
-        assert taught == learnt and client.get("/versions").json() == {"versions": ["structsvm-1"]}
+        assert taught == learnt and client.get("/versions").json()["versions"][0].endswith("-1")
     # Twice in the documents, it is learnt once more.
     documents = json.loads(kept["body"])["documents"]
     assert send(client, "train", changed(kept, {"documents": documents[:1] * 2})).status_code == 204
-    assert taught == learnt * 2 and client.get("/versions").json() == {"versions": ["structsvm-2"]}
+    assert taught == learnt * 2 and client.get("/versions").json()["versions"][0].endswith("-2")
 
 
 def marked_as(kept, *values, user="eve"):
@@ -184,7 +184,7 @@ def test_what_a_user_changed_is_learnt(requests, n_learnt, entities, classes, tm
     client = server_of(kept, entities, classes, str(tmp_path / "learnt.model"))
     for labels, n in zip(requests, n_learnt, strict=True):
         assert send(client, "train", changed(kept, marked_as(kept, *labels))).status_code == 204
-        assert client.get("/versions").json() == {"versions": [f"structsvm-{n}"]}
+        assert client.get("/versions").json()["versions"][0].endswith(f"-{n}")
 
 
 def test_two_users_who_disagree(entities, classes, tmp_path):
@@ -192,7 +192,7 @@ def test_two_users_who_disagree(entities, classes, tmp_path):
     client = server_of(kept, entities, classes, str(tmp_path / "learnt.model"))
     for value, user, n in (("P", "eve", 1), ("L", "bob", 2), ("P", "eve", 2), ("L", "bob", 2), ("P", "bob", 3)):
         assert send(client, "train", changed(kept, marked_as(kept, value, user=user))).status_code == 204
-        assert client.get("/versions").json() == {"versions": [f"structsvm-{n}"]}
+        assert client.get("/versions").json()["versions"][0].endswith(f"-{n}")
 
 
 @pytest.mark.parametrize("path", ["predict", "train"])
@@ -214,7 +214,7 @@ def test_what_could_not_be_stored_is_learnt_the_next_time(entities, classes, tmp
     assert send(client, "train", kept["body"]).status_code == 507
     folder.mkdir()
     assert send(client, "train", kept["body"]).status_code == 204
-    assert client.get("/versions").json() == {"versions": ["structsvm-1"]}
+    assert client.get("/versions").json()["versions"][0].endswith("-1")
 
 
 def test_a_request_has_all_documents_of_a_project(entities, classes, tmp_path):

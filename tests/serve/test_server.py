@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import hashlib
 import json
 import re
 import sys
@@ -104,7 +105,10 @@ def test_models_without_probabilities(tmp_path):
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"text": 1}, {"texts": "a"}, {"texts": [1]}, {"words": ["a", 2]}, {"texts": ["a"] * 10_001}, {"tasks": []}],
+    [
+        *({}, {"text": 1}, {"texts": "a"}, {"texts": [1]}, {"texts": ["a"] * 10_001}, {"tasks": []}),
+        *({"words": ["a", 2]}, {"words": ["a", " "]}, {"words": ["a"], "text": "a"}, {"text": "a", "texts": ["a"]}),
+    ],
     ids=lambda body: str(body)[:20],
 )
 def test_bad_requests(addresses, body):
@@ -166,20 +170,25 @@ def recorded(path, action=None, place=-1):
     return found[place]
 
 
+def version_of(path, n_learnt):
+    """The version of a model file, from which so many answers have been learnt."""
+    return f"structsvm-{hashlib.sha256(Path(path).read_bytes()).hexdigest()[:8]}-{n_learnt}"
+
+
 def replay(client, request):
     return client.request(request["method"], request["path"], json=request["body"], headers=request["headers"])
 
 
 def test_requests_of_label_studio(addresses):
-    client = client_of(addresses)
+    client, version = client_of(addresses), version_of(addresses, 0)
     assert replay(client, recorded("/health")).json()["status"] == "UP"
-    assert replay(client, recorded("/setup")).json() == {"model_version": "structsvm-0"}
-    assert replay(client, recorded("/versions")).json() == {"versions": ["structsvm-0"]}
+    assert replay(client, recorded("/setup")).json() == {"model_version": version}
+    assert replay(client, recorded("/versions")).json() == {"versions": [version]}
     request = recorded("/predict")
     answer = replay(client, request).json()
     assert len(answer["results"]) == len(request["body"]["tasks"]) == 2
     for task, found in zip(request["body"]["tasks"], answer["results"]):
-        assert 0 < found["score"] <= 1 and found["model_version"] == "structsvm-0"
+        assert 0 < found["score"] <= 1 and found["model_version"] == version
         for own in found["result"]:
             value = own["value"]
             assert (own["from_name"], own["to_name"], own["type"]) == ("label", "text", "labels")
@@ -192,8 +201,8 @@ def test_annotations_of_label_studio_are_learnt(addresses, tmp_path):
     path = tmp_path / "learnt.model"
     client = client_of(addresses, str(path))
     answer = replay(client, recorded("/webhook", "ANNOTATION_CREATED"))
-    assert answer.json() == {"status": "ok", "learnt": 1, "model_version": "structsvm-1"}
-    assert client.get("/versions").json() == {"versions": ["structsvm-1"]}
+    assert answer.json() == {"status": "ok", "learnt": 1, "model_version": version_of(addresses, 1)}
+    assert client.get("/versions").json() == {"versions": [version_of(addresses, 1)]}
     before, after = structsvm.load(addresses), structsvm.load(path)
     assert (before.transition_ != after.transition_).any()
     assert replay(client, recorded("/webhook", "START_TRAINING")).json()["learnt"] == 0
@@ -210,7 +219,7 @@ def test_an_open_task_of_label_studio(addresses, tmp_path):
     assert replay(client, recorded("/webhook", "ANNOTATION_UPDATED")).json()["learnt"] == 1
     skipped = recorded("/webhook", "ANNOTATION_CREATED", place=0)
     assert skipped["body"]["annotation"]["was_cancelled"] is True
-    assert replay(client, skipped).json() == {"status": "ok", "learnt": 0, "model_version": "structsvm-1"}
+    assert replay(client, skipped).json() == {"status": "ok", "learnt": 0, "model_version": version_of(addresses, 1)}
 
 
 def test_what_is_learnt_is_predicted(entities, tmp_path):
@@ -243,6 +252,13 @@ def test_choices_of_label_studio(classes, tmp_path):
         ({"label_config": "<View>"}, "label_config: no XML"),
         ({"label_config": '<!DOCTYPE x [<!ENTITY a "b">]><View/>'}, "document type is refused"),
         ({"label_config": "<View/>"}, "has no <Labels> of a <Text>"),
+        (
+            {
+                "label_config": '<View><Labels name="l" toName="t"><Label value="P"/></Labels>'
+                '<Text name="t" value="$link" valueType="url"/></View>'
+            },
+            "$link is the address of a text",
+        ),
         ({"label_config": None}, "label_config must be a text"),
         ({"tasks": [{"data": {}}]}, "data.text must be a text"),
         ({"tasks": 3}, "tasks must be a list"),
@@ -284,10 +300,12 @@ def test_a_refused_file_leaves_the_model(addresses, tmp_path):
     for _ in range(2):
         found = replay(client, recorded("/webhook", "ANNOTATION_CREATED"))
         assert found.status_code == 507 and "the model is not stored" in found.json()["error"]
-        assert client.get("/versions").json() == {"versions": ["structsvm-0"]}
+        assert client.get("/versions").json() == {"versions": [version_of(addresses, 0)]}
         assert client.post("/predict", json={"text": TEXT}).json() == before
     (tmp_path / "none").mkdir()
-    assert replay(client, recorded("/webhook", "ANNOTATION_CREATED")).json()["model_version"] == "structsvm-1"
+    assert replay(client, recorded("/webhook", "ANNOTATION_CREATED")).json()["model_version"] == version_of(
+        addresses, 1
+    )
 
 
 def test_skipped_tasks_are_not_learnt(entities, tmp_path):
@@ -297,13 +315,16 @@ def test_skipped_tasks_are_not_learnt(entities, tmp_path):
     skipped = {"result": [], "was_cancelled": True}
     task = {"data": {"x": "Zoe met Ann."}}
     body = {"action": "ANNOTATION_CREATED", "project": {"label_config": config}, "task": task, "annotation": skipped}
-    nothing = {"status": "ok", "learnt": 0, "model_version": "structsvm-0"}
+    nothing = {"status": "ok", "learnt": 0, "model_version": version_of(entities, 0)}
     assert client.post("/webhook", json=body).json() == nothing
     training = {"label_config": config, "annotations": [task | {"annotations": [skipped, skipped]}]}
     assert client.post("/train", json=training).json() == nothing and not path.exists()
     # An annotator who submits no span says that there is none.
     training["annotations"][0]["annotations"].append({"result": [], "was_cancelled": False})
-    assert client.post("/train", json=training).json() == nothing | {"learnt": 1, "model_version": "structsvm-1"}
+    assert client.post("/train", json=training).json() == nothing | {
+        "learnt": 1,
+        "model_version": version_of(entities, 1),
+    }
     training["annotations"][0]["annotations"].append({"result": [], "was_cancelled": "yes"})
     assert "was_cancelled must be true or false" in client.post("/train", json=training).json()["error"]
 
@@ -313,10 +334,10 @@ def test_texts_that_teach_nothing_are_not_counted(entities, classes, tmp_path):
     tasks = [{"data": {"text": text}, "annotations": [{"result": []}]} for text in (" ", "Ann slept")]
     client = client_of(entities, str(tmp_path / "a.model"))
     found = client.post("/train", json={"label_config": config, "annotations": tasks}).json()
-    assert (found["learnt"], found["model_version"]) == (1, "structsvm-1")
+    assert (found["learnt"], found["model_version"]) == (1, version_of(entities, 1))
     client = client_of(classes, str(tmp_path / "b.model"))
     found = client.post("/train", json={**TASK, "annotations": tasks}).json()
-    assert (found["learnt"], found["model_version"]) == (0, "structsvm-0")
+    assert (found["learnt"], found["model_version"]) == (0, version_of(classes, 0))
     event = {"action": "ANNOTATION_CREATED", "project": TASK, "task": tasks[1], "annotation": {"result": []}}
     assert client.post("/webhook", json=event).json()["learnt"] == 0
 
@@ -333,7 +354,7 @@ def test_the_version_is_that_of_the_model_that_answered(addresses, tmp_path, mon
 
     monkeypatch.setattr(model, "predict_as", then_learns)
     found = label_studio.predict(model, recorded("/predict")["body"])
-    assert {found["model_version"], *(one["model_version"] for one in found["results"])} == {"structsvm-0"}
+    assert {found["model_version"], *(one["model_version"] for one in found["results"])} == {version_of(addresses, 0)}
 
 
 def test_many_spans_of_a_text(entities, tmp_path, monkeypatch):
@@ -384,8 +405,13 @@ def test_of_several_annotations_all_are_learnt_or_none(classes, tmp_path):
     ]
     found = client.post("/train", json={**TASK, "annotations": tasks})
     assert found.status_code == 400 and "does not know the labels bird" in found.json()["error"]
-    assert client.get("/versions").json() == {"versions": ["structsvm-0"]} and not (tmp_path / "learnt.model").exists()
-    assert client.post("/train", json={**TASK, "annotations": tasks[:1]}).json()["model_version"] == "structsvm-1"
+    assert (
+        client.get("/versions").json() == {"versions": [version_of(classes, 0)]}
+        and not (tmp_path / "learnt.model").exists()
+    )
+    assert client.post("/train", json={**TASK, "annotations": tasks[:1]}).json()["model_version"] == version_of(
+        classes, 1
+    )
 
 
 # ---- doccano ------------------------------------------------------------------------------------
@@ -512,7 +538,7 @@ def test_inception_trains(entities, tmp_path):
     client = client_of(entities, str(path))
     answer = client.post("/inception/train", json=body)
     assert answer.status_code == 204 and not answer.content
-    assert client.get("/versions").json() == {"versions": ["structsvm-4"]}
+    assert client.get("/versions").json() == {"versions": [version_of(entities, 4)]}
     assert structsvm.load(path).predict([["Zoe", "slept"]]) == [["B-P", "O"]]
     refused = client_of(entities).post("/inception/train", json=body)
     assert refused.status_code == 400 and "--learn" in refused.json()["error"]
@@ -758,4 +784,4 @@ def test_inception_reads_what_it_sent(entities, classes, tmp_path):
     own.value = "P"
     training["documents"] = [{"xmi": cas.to_xmi()}]
     assert client.post("/inception/train", json=training).status_code == 204
-    assert client.get("/versions").json() == {"versions": ["structsvm-1"]}
+    assert client.get("/versions").json() == {"versions": [version_of(entities, 1)]}

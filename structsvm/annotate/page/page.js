@@ -160,6 +160,7 @@ function showWhole() {
   const given = item.answer || item.known || item.suggestion;
   choice = (given && given.label) || null;
   denied = (given && given.wrong) || [];
+  if (choice === null && given === item.known && item.suggestion && !denied.includes(item.suggestion.label)) choice = item.suggestion.label;
   $("work").focus();
 }
 
@@ -191,6 +192,11 @@ function showWords() {
   const given = own === item.known;
   spans = own.spans.map(([start, stop, label, sure = 1]) => ({ start, stop, label, sure: isMarked ? null : sure, given }));
   for (const [start, stop, label] of own.wrong || []) spans.push({ start, stop, label, sure: null, wrong: true });
+  if (given && !own.complete && item.suggestion) {
+    for (const [start, stop, label, sure = 1] of item.suggestion.spans) {
+      if (spans.every((span) => stop <= span.start || span.stop <= start)) spans.push({ start, stop, label, sure, given: false });
+    }
+  }
   cursor = anchor = 0;
   paint(0, words.length);
   moveTo(0, false);

@@ -40,6 +40,10 @@ class Batch:
     def __len__(self) -> int:
         return self.size
 
+    def is_begin_of(self, other: Self) -> bool:
+        """Whether another batch of the same inputs tells the same of those that were in this one."""
+        return len(self) <= len(other) and is_same(self.y, other.y, len(self))
+
     def cut(self) -> Self:
         """The batch without what its lists have got since."""
         if n_inputs(self.X) == n_inputs(self.y) == self.size:
@@ -69,9 +73,9 @@ class Given:
         return dataclasses.replace(self, batches=(*self.batches, batch))
 
     def plus_again(self, batch: Batch) -> Self:
-        """As `plus`, of a batch that may be one of these once more: it counts once, by its last weights."""
+        """As `plus`, of a batch that may be one of these again, grown or not: it counts once, by its last weights."""
         for k, one in enumerate(self.batches):
-            if one.X is batch.X and is_same(one.y, batch.y):
+            if one.X is batch.X and one.is_begin_of(batch):
                 return dataclasses.replace(self, batches=(*self.batches[:k], batch, *self.batches[k + 1 :]))
         return self.plus(batch)
 
@@ -98,12 +102,12 @@ def n_inputs(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def is_same(y: Any, other: Any) -> bool:
-    """Whether two lists or arrays tell the same; False where that is not clear."""
+def is_same(y: Any, other: Any, n: int) -> bool:
+    """Whether two lists or arrays tell the same of the first n inputs; False where that is not clear."""
     if y is other:
         return True
     try:
-        return bool(as_list(y) == as_list(other))
+        return bool(as_list(y)[:n] == as_list(other)[:n])
     except ValueError:  # arrays within them
         return False
 

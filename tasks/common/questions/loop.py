@@ -12,7 +12,7 @@ from abc import abstractmethod
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from structsvm.parameters import NONE, Interval, check_arguments, checked_k
+from structsvm.parameters import NONE, Interval, Parameters, check_arguments, checked_k
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.common.parameters import snapshot
@@ -39,6 +39,7 @@ class LearningLoop(TaskEstimator):
     """Estimators that ask which inputs to label next, and learn one answer at a time."""
 
     _given: Given | None = None
+    _line: object = None  # models that follow each other by answers
     _least_labels: ClassVar[int] = 1  # without which there is nothing to learn
 
     # ---- what a task varies -----------------------------------------------------------------------
@@ -180,14 +181,16 @@ class LearningLoop(TaskEstimator):
         given = self._before() if before is None or self._given is not None else Given(copied(before))
         named = self._labels_in(with_marks([y], _open))
         if before is None:
-            model = self._first(given.plus(batch))
+            model, line = self._first(given.plus(batch)), object()
         else:
             new = named - set(self._known_labels(before))
             self._check_denied(marks_in([y]), {*self._known_labels(before), *named})
             grown = self._grown(before, batch.X, with_marks(batch.y, _open), new)
+            line = object() if grown is None else self._line
             model = self._anew(given.plus(batch), new) if grown is None else self._stepped(grown, batch)
         if model is not None:
             self._adopt(model)
+            self._line = line
         self._given = given.plus(batch)
         return self
 
@@ -209,7 +212,7 @@ class LearningLoop(TaskEstimator):
             return self
         model = self._anew(given, set())
         self._adopt(model)
-        self._given = given
+        self._given, self._line = given, object()
         return self
 
     # ---- how it learns ------------------------------------------------------------------------------
@@ -278,12 +281,7 @@ class LearningLoop(TaskEstimator):
 
         A checkpoint is of one run, that of `fit`: an answer has none.
         """
-        scratch = copy.copy(self)
-        solver: Any = getattr(scratch, "solver", None)
-        if getattr(solver, "checkpoint", None) is not None:
-            vars(scratch)["solver"] = copy.copy(solver).set_params(checkpoint=None)
-        if getattr(scratch, "checkpoint", None) is not None:
-            vars(scratch)["checkpoint"] = None
+        scratch: Any = _without_checkpoint(self)
         vars(scratch)["_given"] = None
         scratch.__dict__.pop("model_", None)
         if model is not None:
@@ -322,6 +320,7 @@ class LearningLoop(TaskEstimator):
             super()._train(X, told, sample_weight, **options)
         finally:
             if self._model is not model:  # also by a training that was interrupted
+                self._line = object()
                 self._keep(X, y, sample_weight, options, is_first=is_first)
         return self
 
@@ -342,6 +341,17 @@ class LearningLoop(TaskEstimator):
 
 def _open(mark: Not) -> None:
     """Return None, which says nothing of a label, for a mark."""
+
+
+def _without_checkpoint(one: Any) -> Any:
+    """A copy of an estimator or solver in which none has a checkpoint, those within it neither."""
+    free = copy.copy(one)
+    for name, value in one.get_params(deep=False).items():
+        if name == "checkpoint":
+            vars(free)[name] = None
+        elif isinstance(value, Parameters):  # a solver or a group of parameters
+            vars(free)[name] = _without_checkpoint(value)
+    return free
 
 
 def copied(model: Any) -> Any:

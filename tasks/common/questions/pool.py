@@ -59,8 +59,7 @@ class Pool:
     n_read : int
         How many inputs have been read so far, each time that one was.
     n_stale : int
-        How many of the inputs left were passed over by the last query for what they were worth to an earlier model; 0
-        without `refresh`.
+        How many inputs the last query passed over for what they were worth to an earlier model; 0 without `refresh`.
     left : ndarray of int64
         Indices of the inputs that `query` may return, by `discard` and `keep`.
 
@@ -79,14 +78,18 @@ class Pool:
 
     def __init__(self, estimator: LearningLoop, X: Collection[Any], *, refresh: int | None = None) -> None:
         check_arguments("Pool", locals(), refresh=(Interval(Integral, OLDEST), NONE))
+        if not hasattr(estimator, "_pool_inputs"):
+            name = type(estimator).__name__
+            raise TypeError(f"a pool is of an estimator that has teach, and {name} has none: its query takes X itself")
         self.estimator, self.refresh = estimator, refresh
         self._reader: Reader[Any] | None = None
         self._X = estimator._pool_inputs(X)  # noqa: SLF001 (the loop's own)
         n = self._X.shape[0] if hasattr(self._X, "shape") else len(self._X)
         if n == 0:
             raise ValueError("the pool is empty: there is nothing to ask about")
-        self.n_read, self._is_left = 0, np.ones(n, dtype=np.bool_)
+        self.n_read, self.n_stale, self._is_left = 0, 0, np.ones(n, dtype=np.bool_)
         self._model: Any = None
+        self._line: object = None
         self._upper: Floats = np.full(n, np.inf)
         self._has_bounds = False
         self._since = np.zeros(n, dtype=np.int64)
@@ -100,11 +103,6 @@ class Pool:
     @property
     def left(self) -> Integers:
         return np.flatnonzero(self._is_left)
-
-    @property
-    def n_stale(self) -> int:
-        is_partial = self.refresh is not None and self._model is not None and not self._has_bounds
-        return int((~self._is_read[self._is_left]).sum()) if is_partial else 0
 
     def discard(self, rows: ArrayLike) -> None:
         """Leave inputs out of later queries, by their indices; ValueError for other numbers."""
@@ -129,6 +127,7 @@ class Pool:
         left = self.left
         if k > len(left):
             raise ValueError(f"k={k} is more than the {len(left)} inputs that are left in the pool")
+        self.n_stale = 0
         if strategy == RANDOM:
             drawn: Integers = check_random_state(random_state).permutation(left)[:k]
             return drawn
@@ -136,10 +135,18 @@ class Pool:
         price = cost * np.log(np.maximum(reader.parts, 1)) if cost else np.zeros(len(self))
         if not diversity:
             return self._highest(k, strategy, price)[0]
-        among, worth = self._highest(min(max(AMONG * k, FEWEST_AMONG), len(left)), strategy, price)
+        n_among = min(max(AMONG * k, FEWEST_AMONG), len(left))
+        if self._is_partial:
+            n_among = min(n_among, max(k, self.refresh or 0))
+        among, worth = self._highest(n_among, strategy, price)
         return among[_spread_out(reader.vectors(among), worth, k, diversity)]
 
     # ---- reading --------------------------------------------------------------------------------
+
+    @property
+    def _is_partial(self) -> bool:
+        """Whether some of the inputs are read after an answer, and not all."""
+        return self.refresh is not None and not self._has_bounds
 
     def _forget(self, strategy: str | None) -> None:
         """Know nothing of the values any more."""
@@ -168,6 +175,7 @@ class Pool:
             raise ValueError(f"{type(self.estimator).__name__} has no strategy {strategy!r}; it has {known}")
         temperature = model.temperature
         is_other = strategy != self._strategy or (strategy != "margin" and temperature != self._temperature)
+        is_other |= self._line is not self.estimator._line  # noqa: SLF001 (the loop's own)
         if is_other or model is not self._model:
             if is_other or self.refresh is None:
                 self._forget(strategy)
@@ -177,14 +185,15 @@ class Pool:
             self._upper = np.full(len(self), np.inf)
             if upper is not None:
                 self._upper = np.where(np.isnan(upper), np.inf, upper)
-        self._temperature, self._model = temperature, model
+        self._temperature, self._model, self._line = temperature, model, self.estimator._line  # noqa: SLF001
         return reader
 
     def _highest(self, k: int, strategy: str, price: Floats) -> tuple[Integers, Floats]:
         """``(indices, worth)``: the k inputs of highest value less their price, highest first."""
         left = self.left
-        if self.refresh is not None and not self._has_bounds:
-            self._refresh(max(k, self.refresh), strategy, price)
+        if self._is_partial:
+            self._refresh(max(k, self.refresh or 0), strategy, price)
+            self.n_stale = int((~self._is_read[left]).sum())
             left = left[self._is_read[left]]
         at_once = max(k, AT_ONCE) if self._has_bounds else len(left)
         is_read = self._is_read[left]
@@ -223,9 +232,10 @@ class Pool:
             raise RuntimeError("the pool has no reader")
         for start in range(0, len(chosen), MOST_AT_ONCE):
             some = chosen[start : start + MOST_AT_ONCE]
-            self._values[some] = values = reader.read(model, some, strategy)
+            values = reader.read(model, some, strategy)
             if np.isnan(values).any():
                 raise ValueError(f"input {int(some[np.isnan(values).argmax()])} of the pool: its scores overflow")
+            self._values[some] = values
         self._is_read[chosen] = True
         self.n_read += len(chosen)
         self._since[chosen] = self.n_read

@@ -483,3 +483,20 @@ def test_lengths_that_are_impossible_are_said_of_the_right_sequence(language):
 def test_rules_of_too_many_repetitions_are_named():
     with pytest.raises(ValueError, match=r"constraints: the rule max_length\(\S+, 100000\): it has more than"):
         SequenceLabeler(constraints=max_length(KIND, 100000), **ONCE).fit(X, Y)
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+def test_files_of_before_have_rules_that_are_called_as_labels_are(is_list, tmp_path, monkeypatch):
+    """Their texts were rules alone, so that such a model goes on learning; a text that one gives is refused."""
+    X, y = [["a", "b", "c"]] * 4, [["before", "N", "O"]] * 4
+    rule = before("before", "N")
+    first = SequenceLabeler(C=1.0, constraints=[rule] if is_list else rule).fit(X, y)
+    monkeypatch.setattr(sequence_model, "stored_constraints", lambda *_: [str(rule)] if is_list else str(rule))
+    first.save(tmp_path / "old")
+    monkeypatch.undo()
+    model = structsvm.load(tmp_path / "old")
+    assert model.teach(X[0], y[0]).constraints == first.constraints
+    with pytest.raises(ValueError, match="may be the rule"):
+        SequenceLabeler(C=1.0, constraints=str(rule)).fit(X, y)
+    model.save(tmp_path / "new")
+    assert structsvm.load(tmp_path / "new").partial_fit(X, y).predict(X) == y

@@ -7,7 +7,15 @@ from sklearn.base import clone
 
 import structsvm
 from structsvm.datasets import make_dependency_trees, make_sequences
-from structsvm.tasks import AmbiguousClassifier, DependencyParser, Hybrid, Pool, SemanticParser, SequenceLabeler
+from structsvm.tasks import (
+    AmbiguousClassifier,
+    DependencyParser,
+    Hybrid,
+    LaSVMClassifier,
+    Pool,
+    SemanticParser,
+    SequenceLabeler,
+)
 from structsvm.tasks.ambiguous.questions import BagReader
 from structsvm.tasks.common import estimator as estimator_module
 
@@ -130,7 +138,44 @@ def test_diverse_questions_are_of_those_that_were_read(rows):
     pool = Pool(estimator, X, refresh=8)
     estimator.query(pool)
     assert len(estimator.teach(X[0], y[0]).query(pool, 3, diversity=0.5)) == 3
-    assert pool.n_read == 110
+    assert pool.n_read == 68
+
+
+def test_what_the_last_query_passed_over_stays_what_it_was(rows):
+    estimator, X, y = rows
+    pool = Pool(estimator, X, refresh=8)
+    estimator.query(pool)
+    estimator.teach(X[0], y[0]).query(pool)
+    assert pool.n_stale == 52
+    pool.discard(np.arange(60))
+    assert pool.n_stale == 52
+    pool.keep([3])
+    estimator.query(pool, strategy="random")
+    assert pool.n_stale == 0
+
+
+@pytest.mark.parametrize("change", ["fit", "partial_fit", "consolidate"])
+def test_another_training_reads_all(rows, read, change):
+    """Values of models before an answer say something of those after it, others nothing."""
+    estimator, X, y = rows
+    pool = Pool(estimator, X, refresh=8)
+    estimator.teach(X[0], y[0]).query(pool)
+    estimator.consolidate() if change == "consolidate" else getattr(estimator, change)(X[30:50], y[30:50])
+    read.clear()
+    assert estimator.query(pool, 60).tolist() == estimator.query(X, 60).tolist() and len(read) >= 60
+
+
+def test_scores_that_overflow_are_no_values(rows, monkeypatch):
+    """Also the second time."""
+    estimator, X, _ = rows
+    pool = Pool(estimator, X, refresh=8)
+    estimator.query(pool)
+    reader = pool._reader
+    monkeypatch.setattr(type(reader), "read", lambda *given: np.full(len(given[2]), np.nan))
+    estimator.teach(X[0], rows[2][0])
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"input \d+ of the pool: its scores overflow"):
+            estimator.query(pool)
 
 
 def test_with_bounds_nothing_is_passed_over():
@@ -148,6 +193,12 @@ def test_a_refresh_is_a_count(rows, wrong):
     estimator, X, _ = rows
     with pytest.raises(ValueError, match=r"The 'refresh' parameter of Pool must be an int in the range \[4"):
         Pool(estimator, X, refresh=wrong)
+
+
+def test_a_pool_is_of_what_can_be_taught():
+    machine = LaSVMClassifier(C=1.0).fit(ROWS, np.array(CLASSES) == "a")
+    with pytest.raises(TypeError, match="LaSVMClassifier has none"):
+        Pool(machine, ROWS)
 
 
 @pytest.mark.parametrize("step", ["fit", "partial_fit"])
@@ -185,7 +236,7 @@ def test_what_lists_get_later_is_no_part_of_what_was_given(form):
     np.testing.assert_array_equal(estimator.consolidate().coef_, whole.coef_)
 
 
-@pytest.mark.parametrize("place", ["estimator", "solver"])
+@pytest.mark.parametrize("place", ["estimator", "solver", "inner"])
 def test_answers_have_no_part_in_the_checkpoint_of_a_fit(place, tmp_path):
     """It is of one run: what it holds stays, whatever is taught and consolidated."""
     path = tmp_path / "run.ckpt"
@@ -193,7 +244,8 @@ def test_answers_have_no_part_in_the_checkpoint_of_a_fit(place, tmp_path):
     def made(checkpoint):
         if place == "estimator":
             return AmbiguousClassifier(C=1.0, random_state=0, checkpoint=checkpoint)
-        return AmbiguousClassifier(solver=structsvm.LaRank(C=1.0, random_state=0, checkpoint=checkpoint))
+        solver = structsvm.LaRank(C=1.0, random_state=0, checkpoint=checkpoint)
+        return AmbiguousClassifier(solver=structsvm.LatentSVM(solver) if place == "inner" else solver)
 
     estimator = made(path).fit(ROWS[:20], CLASSES[:20])
     stored = path.read_bytes()
@@ -201,5 +253,28 @@ def test_answers_have_no_part_in_the_checkpoint_of_a_fit(place, tmp_path):
     assert path.read_bytes() == stored
     whole = made(None).fit(ROWS[:21], CLASSES[:21])
     np.testing.assert_array_equal(estimator.coef_, whole.coef_)
-    kept = estimator.checkpoint if place == "estimator" else estimator.solver.checkpoint
-    assert kept == path
+    holder = {
+        "estimator": lambda: estimator,
+        "solver": lambda: estimator.solver,
+        "inner": lambda: estimator.solver.solver,
+    }
+    assert holder[place]().checkpoint == path
+
+
+def test_answers_have_no_part_in_the_checkpoint_of_a_solver_within_a_method(tmp_path):
+    path = tmp_path / "run.ckpt"
+    _, X, y = LOOPS["meanings"]
+    solver = structsvm.LatentSVM(structsvm.LaRank(C=1.0, random_state=0, checkpoint=path))
+    parser = SemanticParser(method=Hybrid(solver=solver)).fit(X[:20], y[:20])
+    stored = path.read_bytes()
+    parser.teach(X[20], y[20])
+    assert path.read_bytes() == stored and parser.method.solver.solver.checkpoint == path
+
+
+def test_examples_that_have_grown_in_place_count_once():
+    X, y = ROWS[:20].tolist(), [*CLASSES[:20]]
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).partial_fit(X, [*y], classes=sorted({*CLASSES}))
+    X.append(ROWS[20].tolist())
+    estimator.partial_fit(X, [*y, CLASSES[20]])
+    whole = clone(estimator).fit(ROWS[:21], CLASSES[:21])
+    np.testing.assert_array_equal(estimator.consolidate().coef_, whole.coef_)
