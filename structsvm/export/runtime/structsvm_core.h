@@ -194,7 +194,7 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint64_t n_dense, ui
         uint32_t head = index_at(&heads, i), size = head & ((1u << layout[0]) - 1);
         int exponent = (int32_t)layout[1] + (int32_t)(head >> layout[0]);
         need(r, exponent <= 111);       /* 2^15 times 2^111 is finite */
-        uint64_t bits = (uint64_t)(1023 + (r->failed ? 0 : exponent)) << 52;    /* of 2^exponent */
+        uint64_t bits = (uint64_t)(1023 + (r->failed ? 0 : exponent)) << 52;    /* 2^exponent */
         double unit;
         memcpy(&unit, &bits, sizeof unit);
         w->extents[i] = (extent){(uint32_t)total, size, (float)unit};
