@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 __all__ = ["NO_TEXT", "Model", "ModelError", "as_array", "check", "library"]
 
-FILE, MEMORY, INPUT, UTF8, NOTHING, SIZE, MARGINS, VERSION = range(-1, -9, -1)
+FILE, MEMORY, INPUT, UTF8, NOTHING, SIZE, MARGINS, VERSION, COLUMNS = range(-1, -10, -1)
 MOST_BYTES = NO_TEXT = 1 << 31
 ERRORS: dict[int, tuple[type[Exception], str]] = {
     MEMORY: (MemoryError, "no memory"),
@@ -33,6 +33,7 @@ ERRORS: dict[int, tuple[type[Exception], str]] = {
     ),
     MARGINS: (ValueError, "the scores of this model are margins: train with loss='log', or call calibrate"),
     VERSION: (ValueError, "a model that another version of structsvm exported: export it again"),
+    COLUMNS: (ValueError, "no token has a column that all tokens of training had"),
 }
 
 
@@ -55,6 +56,9 @@ class _Head(ctypes.Structure):
         ("labels", ctypes.POINTER(_Label)),
         ("own", ctypes.c_void_p),
         ("n_numbers", ctypes.c_uint32),
+        ("has_trees", ctypes.c_uint32),
+        ("n_required", ctypes.c_uint32),
+        ("required", ctypes.POINTER(_Label)),
     ]
 
 
@@ -114,8 +118,8 @@ class Model:
         head = self._pointer.contents
         self.n_columns: int = head.n_columns
         self.n_numbers: int = head.n_numbers
-        texts = [head.labels[y] for y in range(head.n_labels)]
-        self.labels = [ctypes.string_at(text.data, text.size).decode("utf-8", "surrogatepass") for text in texts]
+        self.labels = _texts(head.labels, head.n_labels)
+        self._required = _texts(head.required, head.n_required)
 
     def __del__(self) -> None:
         if getattr(self, "_pointer", None):
@@ -125,6 +129,10 @@ class Model:
         """Call a function of the runtime; the error that its status stands for is raised."""
         with self._lock:
             return check(getattr(self._library, f"structsvm_{verb}")(self._pointer, *arguments))
+
+
+def _texts(found: Any, n: int) -> list[str]:
+    return [ctypes.string_at(text.data, text.size).decode("utf-8", "surrogatepass") for text in found[:n]]
 
 
 def as_array(texts: Sequence[tuple[bytes, int, float]]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from structsvm_runtime.native import MOST_BYTES, SIZE, Model, as_array, check
-from structsvm_runtime.tokens import attributes, columns
+from structsvm_runtime.tokens import attributes, check_columns, columns
 
 __all__ = ["SegmentTagger", "Tagger"]
 
@@ -57,6 +57,7 @@ class Tagger(Model):
         for t, token in enumerate(tokens):
             texts += attributes(token, t, has_texts=self._has_texts)
             starts.append(len(texts))
+        check_columns(tokens, self._required)
         return as_array(texts), (ctypes.c_uint32 * len(starts))(*starts), len(tokens)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
 from structsvm_runtime.native import NO_TEXT
 
-__all__ = ["attributes", "columns"]
+__all__ = ["attributes", "check_columns", "columns"]
 
 MAX_DEPTH = 64
+MOST_LOOKED_AT = 1000  # tokens of a sequence
 _MARK = re.compile("[:=]")
+_BEGINNING = re.compile("[^:=]+[:=]")  # before an attribute's value
 
 
 def columns(tokens: Iterable[object], n_columns: int) -> list[tuple[bytes, int, float]]:
@@ -49,17 +52,46 @@ def attributes(token: object, t: int, *, has_texts: bool) -> Iterator[tuple[byte
     """
     if isinstance(token, Mapping):
         for name, value in token.items():
-            mark = 0
+            mark = found = 0
             if has_texts:
                 is_text = isinstance(token, dict) and isinstance(name, str) and isinstance(value, str)
                 mark = 0 if is_text and not _MARK.search(name) else NO_TEXT
-            yield from _feature(_text(name, t), value, t, 0, mark)
+            for one in _feature(_text(name, t), value, t, 0, mark):
+                found += 1
+                yield one
+            if not found:  # an empty list, which is a column
+                yield coded(_text(name, t)), mark, 0.0
     elif isinstance(token, (list, tuple)):
         yield from (_attribute(name, t, has_texts) for name in token)
     elif isinstance(token, (set, frozenset)):
         yield from (_attribute(name, t, has_texts) for name in sorted(token, key=lambda name: _text(name, t)))
     else:
         raise TypeError(f"token {t} must be a list of attributes or a dict of features, got {token!r:.80}")
+
+
+def check_columns(tokens: Sequence[object], required: Iterable[str]) -> None:
+    """Refuse tokens without a column that all tokens of training had.
+
+    Columns are keys of dicts, with ":" behind them if their value is a str, and beginnings of attributes up to ":" or
+    "=". One token has to have each; of more than 1,000 not all are looked at, as in structsvm.
+
+    Raises
+    ------
+    ValueError
+        Names the columns that are missing.
+    """
+    looked_at = tokens[:: -(-len(tokens) // MOST_LOOKED_AT) or 1]
+    missing = [name for name in required if not any(_has_column(token, name) for token in looked_at)]
+    if missing and tokens:
+        raise ValueError(f"all tokens of training had {', '.join(map(repr, missing)):.200}, and these have not")
+
+
+def _has_column(token: object, column: str) -> bool:
+    if isinstance(token, Mapping):
+        is_text = column.endswith(":") and isinstance(token.get(column[:-1]), str)
+        return is_text or (column in token and not isinstance(token[column], str))
+    names = cast(Iterable[object], token) if _BEGINNING.fullmatch(column) else ()
+    return any(isinstance(name, str) and name.startswith(column) for name in names)
 
 
 def coded(text: str) -> bytes:

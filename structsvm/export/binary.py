@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kind", "PairTable", "RuntimeFile", "StringTable", "TupleTable"]
 
-MAGIC, VERSION = b"\x89SVMRUN\n", 5
+MAGIC, VERSION = b"\x89SVMRUN\n", 6
 # Strings whose start is stored; beginnings that strings share, so that their number takes a byte.
 STRINGS, MOST_BEGINS = 8, 255
 MOST_IN_BUCKET = 4  # pairs of codes, on average

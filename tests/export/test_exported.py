@@ -217,7 +217,7 @@ def test_javascript_sees_the_texts_of_features_that_python_does(folder_of, tmp_p
     found = [json.loads(line)[1] for line in done.stdout.splitlines()]
     best = model.predict_kbest([*X, [["w:san"], ["a"]]], 3)
     assert found == [[[list(labels), score] for labels, score in ranked] for ranked in best]
-    for tokens in ([["w=san"]], [{}, ["a", "w=b"]]):
+    for tokens in ([X[0][0], ["w=san"]], [{}, X[0][0], ["a", "w=b"]]):
         (tmp_path / "X.json").write_text(json.dumps([tokens]), encoding="utf-8")
         done = node(folder_of("segments"), COMPARE, tmp_path / "model.bin", tmp_path / "X.json")
         assert "lists of attributes for a model of segments of dicts, or dicts for one of lists" in done.stderr

@@ -139,7 +139,7 @@ def test_lists_for_a_model_of_dicts_and_dicts_for_one_of_lists_are_refused(runti
         tagger = runtime.load(bytes_of(model))
         for own in (tagger.predict, tagger.probability, lambda x, own=tagger: own.kbest(x, 2)):
             with pytest.raises(ValueError, match="lists of attributes for a model of segments of dicts, or dicts"):
-                own([wrong, wrong])
+                own([X[0][0], wrong, wrong])
         for token in right:
             x = [*X[0][:2], token, X[0][1]]
             assert tagger.kbest(x, 5) == [(list(y), score) for y, score in model.predict_kbest([x], 5)[0]]

@@ -111,6 +111,8 @@ static long use(structsvm *tagger, int as_it_is) {
         texts[i].size = (uint32_t)sizeof(double) * tagger->n_numbers - (drawn(60) == 0);
     }
     for (uint32_t t = 0; t <= n; t++) starts[t] = 4 * t - (uint32_t)(t > 0 ? drawn(4) : 0);
+    /* Without the columns of training nothing is labelled. */
+    for (uint32_t k = 0; !as_it_is && drawn(8) && k < tagger->n_required && k < starts[1]; k++) texts[k] = tagger->required[k];
     int failed = structsvm_predict(tagger, texts, starts, n, labels);
     for (uint32_t t = 0; failed == STRUCTSVM_OK && t < n; t++) check(tagger, labels, t, n);
     good += failed == STRUCTSVM_OK;

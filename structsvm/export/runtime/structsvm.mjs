@@ -11,6 +11,7 @@ const MESSAGES = {
   [-6]: "the input, or k, would need more than 2**31 bytes, or a sentence is longer than the parser takes",
   [-7]: "the scores of this model are margins: train with loss='log', or call calibrate",
   [-8]: "a model that another version of structsvm exported: export it again",
+  [-9]: "no token has a column that all tokens of training had",
 };
 const MAX_DEPTH = 64;
 const TEXT = 12; // bytes of a structsvm_text: address, size, value
@@ -80,14 +81,19 @@ class Opened {
     }
     const view = this.view();
     this.pointer = view.getUint32(bytes + ((model.length + 3) & ~3), true);
-    const nLabels = view.getUint32(this.pointer, true);
-    const texts = view.getUint32(this.pointer + 8, true);
     this.nColumns = view.getUint32(this.pointer + 4, true);
     this.nNumbers = view.getUint32(this.pointer + 16, true);
-    this.labels = Array.from({ length: nLabels }, (_, y) => {
-      const at = view.getUint32(texts + TEXT * y, true);
-      return textOf(new Uint8Array(exports.memory.buffer, at, view.getUint32(texts + TEXT * y + 4, true)));
+    const numberAt = (at) => view.getUint32(at, true);
+    const textsAt = (place, length) => Array.from({ length }, (_, y) => {
+      const at = numberAt(place) + TEXT * y;
+      return textOf(new Uint8Array(exports.memory.buffer, numberAt(at), numberAt(at + 4)));
     });
+    this.labels = textsAt(this.pointer + 8, numberAt(this.pointer));
+    this.required = textsAt(this.pointer + 28, numberAt(this.pointer + 24)).map((name) => ({
+      name,
+      key: name.endsWith(":") ? name.slice(0, -1) : Symbol(),
+      isBeginning: /^[^:=]+[:=]$/.test(name),
+    }));
     this.texts = new Texts(exports);
   }
 
@@ -331,6 +337,7 @@ export class Tagger {
       if (this.nColumns) addColumns(tokens[t], t, this.nColumns, found);
       else addAttributes(tokens[t], t, found), starts.push(found.numbers.length);
     }
+    checkColumns(tokens, this.#model.required);
     return this.#model.write(found.numbers, found.values, found.marks ?? [], starts, more);
   }
 }
@@ -466,6 +473,19 @@ function addColumns(token, t, nColumns, { texts, numbers }) {
   if (!isSound) throw new TypeError(`token ${t} must be a string, or an array of strings: the model reads ${nColumns}`);
 }
 
+// Refuse tokens without a column that all tokens of training had: one that is looked at has to have it, as in Python.
+function checkColumns(tokens, required) {
+  for (const { name, key, isBeginning } of required) {
+    let t = 0;
+    for (; t < tokens.length; t += Math.ceil(tokens.length / 1000)) {
+      const token = tokens[t];
+      if (Array.isArray(token) ? isBeginning && token.some((item) => item.startsWith(name)) : typeof token[key] === "string") break;
+      if (Object.hasOwn(token, name) && typeof token[name] !== "string") break;
+    }
+    if (t && t >= tokens.length) throw new Error(`${MESSAGES[-9]}: ${name}`);
+  }
+}
+
 // Whether features are an object's properties: not of a Map, a Date, a Promise, whose contents are elsewhere.
 function isRecord(value) {
   return Object.prototype.toString.call(value) === "[object Object]" && !(Symbol.iterator in value);
@@ -489,7 +509,9 @@ function addAttributes(token, t, found) {
   } else if (isRecord(token)) {
     for (const key of Object.keys(token)) {
       const value = token[key];
+      const n = numbers.length;
       addFeature(texts.name(key), value, t, found, 0);
+      if (numbers.length === n) numbers.push(texts.numberOfName(texts.name(key))), values.push(0); // an empty array
       const mark = marks && typeof value === "string" && !/[:=]/.test(key) ? 0 : NO_TEXT;
       while (marks && marks.length < numbers.length) marks.push(mark);
     }

@@ -4,7 +4,7 @@
  * A model's bytes, all numbers little-endian:
  *
  *     8 bytes   "\x89SVMRUN\n"
- *     uint32    version, 5
+ *     uint32    version, 6; 5 has no `required`
  *     uint32    crc32 of all that follows
  *     uint64    size in bytes, of all
  *     arrays    each: uint32 kind of its items, uint32 0, uint64 number of items, the items, zeros up to a multiple of 8
@@ -26,6 +26,15 @@ enum {
     U8 = 1, U16 = 2, U32 = 4, F32 = 20, F64 = 24,   /* kinds of items; the last four bits are their size */
     MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24
 };
+
+/* Floats that are added at once: LANES are whole ones. What reads models is not copied to where it is called. */
+#if defined(__GNUC__)
+typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
+#define COLD __attribute__((noinline))
+#else
+typedef float floats;
+#define COLD
+#endif
 
 #define MOST_ROOM ((uint64_t)1 << 31)
 #define NONE UINT32_MAX
@@ -76,7 +85,7 @@ static int grow(room *r, uint64_t size) {
 #define GROW(r, size) TRY(grow(&(r), (size)))
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
-typedef struct { const uint8_t *bytes; uint64_t size, at; int failed, is_full; } reader;    /* no memory is left */
+typedef struct { const uint8_t *bytes; uint64_t size, at; int failed, is_full; uint32_t version; } reader; /* no memory is left */
 
 /* 256 numbers for each k: what a byte does to a checksum k bytes later. */
 static void crc_tables(uint32_t *table) {
@@ -84,7 +93,6 @@ static void crc_tables(uint32_t *table) {
     for (uint32_t i = 0; i < 8 * 256; i++) table[i / 8] = table[i / 8] >> 1 ^ (table[i / 8] & 1 ? 0xEDB88320u : 0);
     for (uint32_t i = 256; i < 8 * 256; i++) table[i] = table[i - 256] >> 8 ^ table[table[i - 256] & 255];
 }
-
 static uint32_t crc32_of(const uint32_t *table, const uint8_t *bytes, uint64_t n) {
     uint32_t crc = NONE;
     for (uint64_t x; n >= 8; n -= 8, bytes += 8) {
@@ -95,10 +103,9 @@ static uint32_t crc32_of(const uint32_t *table, const uint8_t *bytes, uint64_t n
     for (; n > 0; n--) crc = crc >> 8 ^ table[(crc ^ *bytes++) & 255];
     return ~crc;
 }
-
 static void need(reader *r, int holds) { r->failed |= !holds; }
 /* The next array, of `wanted` items or, if that is NULL, of any number, which goes to *n. NULL for none: see `failed`. */
-static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64_t *n) {
+COLD static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64_t *n) {
     const uint32_t *head = (const void *)(r->bytes + r->at);
     uint64_t left = r->size - r->at, count = 0, size = 0;
     need(r, left >= 16 && head[0] == kind && head[1] == 0);
@@ -111,10 +118,9 @@ static const void *take(reader *r, uint32_t kind, const uint64_t *wanted, uint64
     r->at += 16 + size;
     return head + 4;
 }
-
-static const void *take_n(reader *r, uint32_t kind, uint64_t n) { return take(r, kind, &n, NULL); }
+COLD static const void *take_n(reader *r, uint32_t kind, uint64_t n) { return take(r, kind, &n, NULL); }
 /* The checks of arrays fail for one that is not there, NULL. Whether n numbers rise from 0 to the last: */
-static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
+COLD static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
     if (x == NULL || n == 0 || x[0] != 0 || x[n - 1] != last) return 0;
     for (uint64_t i = 1; i < n; i++)
         if (x[i] < x[i - 1]) return 0;
@@ -122,7 +128,7 @@ static int rises(const uint32_t *x, uint64_t n, uint64_t last) {
 }
 
 /* Whether n numbers of 32 bits, with their signs, are from `least` on and below `limit`. */
-static int within(const void *numbers, uint64_t n, int64_t least, int64_t limit) {
+COLD static int within(const void *numbers, uint64_t n, int64_t least, int64_t limit) {
     const int32_t *x = numbers;
     for (uint64_t i = 0; x != NULL && i < n; i++)
         if (x[i] < least || x[i] >= limit) return 0;
@@ -130,25 +136,23 @@ static int within(const void *numbers, uint64_t n, int64_t least, int64_t limit)
 }
 
 /* Whether numbers are finite, or -inf where `excluded` is set. */
-static int are_scores(const float *x, uint64_t n, int excluded) {
+COLD static int are_scores(const float *x, uint64_t n, int excluded) {
     for (uint64_t i = 0; x != NULL && i < n; i++)
         if (!(x[i] >= -3.402823466e38f && x[i] <= 3.402823466e38f) && !(excluded && x[i] == -INFINITY)) return 0;
     return x != NULL;
 }
-
 static void read_values(reader *r, values *v, uint64_t n, uint32_t form) {
     if (form == 2) v->bytes = take_n(r, U8, n);
     else if (form == 3) v->shorts = take_n(r, U16, n);
     else v->floats = take_n(r, F32, n), need(r, are_scores(v->floats, n, 0));
 }
-
 static uint32_t index_at(const indices *x, uint64_t i) {
     if (x->kind == U8) return ((const uint8_t *)x->data)[i];
     return x->kind == U16 ? ((const uint16_t *)x->data)[i] : ((const uint32_t *)x->data)[i];
 }
 
 /* The next array, of numbers below `limit`: how many. */
-static uint64_t take_indices(reader *r, indices *x, uint64_t limit) {
+COLD static uint64_t take_indices(reader *r, indices *x, uint64_t limit) {
     uint64_t n;
     if (r->size - r->at >= 16) memcpy(&x->kind, r->bytes + r->at, sizeof x->kind);
     need(r, x->kind == U8 || x->kind == U16 || x->kind == U32);
@@ -156,13 +160,12 @@ static uint64_t take_indices(reader *r, indices *x, uint64_t limit) {
     for (uint64_t i = 0; !r->failed && i < n; i++) need(r, index_at(x, i) < limit);
     return r->failed ? 0 : n;
 }
-
 static float value_at(const values *v, uint64_t at, float unit) {
     return v->floats != NULL ? v->floats[at] : (float)(v->bytes != NULL ? v->bytes[at] : v->shorts[at]) * unit;
 }
 
 /* Zeros: n of `size` bytes; NULL and a failed reader where there is no room. */
-static void *zeros(reader *r, uint64_t n, size_t size) {
+COLD static void *zeros(reader *r, uint64_t n, size_t size) {
     void *data = n > MOST_ROOM / size ? NULL : calloc((size_t)n + 1, size);
     need(r, !(r->is_full |= data == NULL));
     return data;
@@ -191,7 +194,10 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint64_t n_dense, ui
         uint32_t head = index_at(&heads, i), size = head & ((1u << layout[0]) - 1);
         int exponent = (int32_t)layout[1] + (int32_t)(head >> layout[0]);
         need(r, exponent <= 111);       /* 2^15 times 2^111 is finite */
-        w->extents[i] = (extent){(uint32_t)total, size, ldexpf(1.0f, exponent)};
+        uint64_t bits = (uint64_t)(1023 + (r->failed ? 0 : exponent)) << 52;    /* 2^exponent */
+        double unit;
+        memcpy(&unit, &bits, sizeof unit);
+        w->extents[i] = (extent){(uint32_t)total, size, (float)unit};
         total += size, many += i < n_dense && size >= w->full_size;
     }
     need(r, total == n_entries);
@@ -204,28 +210,28 @@ static void read_weights(reader *r, weights *w, uint64_t n, uint64_t n_dense, ui
         p->start = (uint32_t)many++;
     }
 }
-
 static extent extent_of(const weights *w, uint32_t row) {
     return w->extents != NULL ? w->extents[row] : (extent){row, w->K, 1.0f};
 }
-
 static void release_weights(weights *w) { free(w->extents), free(w->made); }
-static int read_labels(reader *r, structsvm *tagger, uint32_t K) {
-    const uint32_t *starts = take_n(r, U32, (uint64_t)K + 1);
-    uint64_t n_bytes;
+/* The next texts, each with a zero behind it: how many. */
+static uint32_t read_texts(reader *r, const structsvm_text **to) {
+    uint64_t n, n_bytes;
+    const uint32_t *starts = take(r, U32, NULL, &n);
     const char *bytes = take(r, U8, NULL, &n_bytes);
-    need(r, rises(starts, (uint64_t)K + 1, n_bytes));
-    if (r->failed) return STRUCTSVM_FILE;
-    structsvm_text *texts = calloc(K, sizeof(structsvm_text));
-    if (texts == NULL) return STRUCTSVM_MEMORY;
-    tagger->labels = texts, tagger->n_labels = K;
-    for (uint32_t y = 0; y < K; y++) {
-        if (starts[y + 1] == starts[y] || bytes[starts[y + 1] - 1] != 0) return STRUCTSVM_FILE;
-        texts[y] = (structsvm_text){bytes + starts[y], starts[y + 1] - starts[y] - 1, 1.0f};
+    need(r, rises(starts, n, n_bytes) && n <= INT32_MAX);
+    structsvm_text *texts = r->failed ? NULL : zeros(r, n, sizeof *texts);
+    *to = texts;
+    for (uint64_t i = 0; !r->failed && i + 1 < n; i++) {
+        need(r, starts[i + 1] > starts[i] && bytes[starts[i + 1] - 1] == 0);
+        if (!r->failed) texts[i] = (structsvm_text){bytes + starts[i], starts[i + 1] - starts[i] - 1, 1.0f};
     }
-    return STRUCTSVM_OK;
+    return r->failed ? 0 : (uint32_t)n - 1;
 }
-
+static int read_labels(reader *r, structsvm *tagger, uint32_t K) {
+    tagger->n_labels = read_texts(r, &tagger->labels);
+    return r->failed || tagger->n_labels != K ? STRUCTSVM_FILE : STRUCTSVM_OK;
+}
 static void read_alphabet(reader *r, alphabet *a) {
     uint64_t n, n_kinds, n_properties;
     a->pages = take(r, U16, NULL, &n);
@@ -247,17 +253,18 @@ static void release(model *m);
 
 int structsvm_open(const void *bytes, size_t size, structsvm **tagger) {
     static const uint8_t magic[8] = {0x89, 'S', 'V', 'M', 'R', 'U', 'N', '\n'};
-    reader r = {bytes, size, 24, 0, 0};
+    reader r = {bytes, size, 24, 0, 0, 0};
     uint32_t head[4], table[8 * 256];
     *tagger = NULL;
     if (bytes == NULL || size < 24 || ((uintptr_t)bytes & 7) != 0 || memcmp(bytes, magic, 8) != 0) return STRUCTSVM_FILE;
     memcpy(head, r.bytes + 8, 16);
     crc_tables(table);
-    if (head[0] != 5) return head[0] < 1 << 16 ? STRUCTSVM_VERSION : STRUCTSVM_FILE; /* or the other order of bytes */
+    if (head[0] != 5 && head[0] != 6) return head[0] < 1 << 16 ? STRUCTSVM_VERSION : STRUCTSVM_FILE; /* or the other order of bytes */
     if ((head[2] | (uint64_t)head[3] << 32) != size) return STRUCTSVM_FILE;
     if (crc32_of(table, r.bytes + 16, size - 16) != head[1]) return STRUCTSVM_FILE;
     structsvm *made = calloc(1, sizeof(structsvm));
     if (made == NULL) return STRUCTSVM_MEMORY;
+    r.version = head[0];
     int failed = read_model(&r, made);
     if (r.is_full) failed = STRUCTSVM_MEMORY;
     if (failed < 0) structsvm_close(made);
@@ -269,7 +276,7 @@ void structsvm_close(structsvm *tagger) {
     if (tagger == NULL) return;
     if (tagger->own != NULL) release(tagger->own);
     free(tagger->own);
-    free((void *)tagger->labels);
+    free((void *)tagger->labels), free((void *)tagger->required);
     free(tagger);
 }
 
@@ -303,18 +310,15 @@ static int64_t decoded(const uint8_t *s, uint32_t size, uint32_t *out) {
     }
     return n;
 }
-
 static uint32_t encoded(uint32_t c, uint8_t *to) {
     uint32_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
     for (uint32_t k = more; k > 0; k--, c >>= 6) to[k] = (uint8_t)(0x80 | (c & 63));
     to[0] = (uint8_t)(more == 0 ? c : 0xFF00u >> (more + 1) | c);
     return more + 1;
 }
-
 static uint32_t kind_of(const alphabet *a, uint32_t c) {
     return c >> 7 < a->n_pages ? a->kinds[(uint32_t)a->pages[c >> 7] * 128 + (c & 127)] : 0;
 }
-
 static uint32_t properties_of(const alphabet *a, uint32_t c) { return a->properties[kind_of(a, c)]; }
 /* Whether the capital sigma at i of n letters stands at the end of a word. */
 static int is_final(const alphabet *a, const uint32_t *x, int64_t n, int64_t i) {

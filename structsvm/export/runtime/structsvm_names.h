@@ -1,10 +1,4 @@
 /* Tables of strings, sorting, sums of weights times values: for structures with names of features. */
-/* Floats that are added at once: LANES are whole ones. */
-#if defined(__GNUC__)
-typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
-#else
-typedef float floats;
-#endif
 enum { STRINGS = 8, LANES = 8, WIDE = sizeof(floats) / sizeof(float) };     /* strings from one stored start to the next */
 
 /* Strings in the order of their hashes, each one of a few beginnings and what follows. */
@@ -23,7 +17,6 @@ static uint32_t take_buckets(reader *r, indices *x, uint64_t n) {
     for (uint64_t i = 1; !r->failed && i < n_buckets; i++) need(r, index_at(x, i - 1) <= index_at(x, i));
     return (uint32_t)n_buckets - 2;
 }
-
 static void read_strings(reader *r, strings *s) {
     uint64_t n = take_indices(r, &s->sizes, NONE), n_bytes, n_begins, of_begins, total = 0;
     need(r, n <= INT32_MAX);
@@ -39,7 +32,6 @@ static void read_strings(reader *r, strings *s) {
         need(r, i % STRINGS != 0 || s->block_starts[i / STRINGS] == total);
     need(r, total == n_bytes);
 }
-
 static uint32_t hash_of(const uint8_t *bytes, uint32_t size) {
     uint32_t h = 2166136261u;
     for (uint32_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 16777619u;

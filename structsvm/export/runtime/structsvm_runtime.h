@@ -47,7 +47,8 @@ enum {
     STRUCTSVM_SIZE = -6,        /* a sequence or text, or k, that would need more than 2^31 bytes; a sentence of more words
                                  * than the parser takes */
     STRUCTSVM_MARGINS = -7,     /* probabilities of a model whose scores are margins */
-    STRUCTSVM_VERSION = -8      /* a model that another version of structsvm exported */
+    STRUCTSVM_VERSION = -8,     /* a model that another version of structsvm exported */
+    STRUCTSVM_COLUMNS = -9      /* no token has a column of attributes that is `required` */
 };
 
 /* Models of segments take an attribute "w:a", of lists "w=a", for the text "a" of the feature w, which phrases are made of.
@@ -68,6 +69,10 @@ typedef struct structsvm {
     struct structsvm_own *own;
     uint32_t n_numbers;             /* how many numbers each row has, of models of rows, else 0 */
     uint32_t has_trees;             /* 1 of parsers, else 0 */
+    /* Columns that all tokens of training had: "w:" or "w=" of attributes "w:a" or "w=a", "w" of a feature w that is no
+     * text. One token of a sequence at least must have each; of more than 1,000 not all are looked at. */
+    uint32_t n_required;
+    const structsvm_text *required;
 } structsvm;
 
 /* Check `size` bytes of a model, in a pass over them, and make a tagger. STRUCTSVM_OK, _FILE (also for a model of another

@@ -127,7 +127,7 @@ static int read_model(reader *r, structsvm *tagger) {
                 && m->temperature >= 0.0f && m->temperature <= 3.402823466e38f);
     for (int k = 13; k < 18; k++) need(r, head[k] <= head[12]);
     if (r->failed) return STRUCTSVM_FILE;
-    in->stride = (m->K + LANES - 1) / LANES * LANES, m->stride = in->stride, tagger->n_columns = in->n_columns;
+    in->stride = (m->K + LANES - 1) / LANES * LANES, m->stride = in->stride;
     TRY(read_labels(r, tagger, m->n_shown));
     TRY(read_tags(r, m));
     for (uint32_t i = 0; i <= head[7]; i++) {
@@ -139,7 +139,7 @@ static int read_model(reader *r, structsvm *tagger) {
     uint64_t n_rows = (uint64_t)in->n_features + head[11];
     if (!r->failed) read_weights(r, &in->W, n_rows, n_rows, m->K, head[5], in->stride);
     if (r->failed) return STRUCTSVM_FILE;
-    TRY(read_tokens(r, in));
+    TRY(read_tokens(r, tagger, in));
     if (in->n_columns == 0) read_alphabet(r, &in->abc);
     TRY(read_kinds(r, m));
     uint64_t n_phrases = 0;

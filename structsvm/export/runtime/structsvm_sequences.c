@@ -110,7 +110,6 @@ static int read_model(reader *r, structsvm *tagger) {
     uint64_t n_rows = in->n_features + (uint64_t)in->n_pairs * m->K, size = ((uint64_t)m->G * m->P + 2) * m->stride;
     /* No more is allocated than some times what the file has: rows of K floats become rows of `stride`. */
     if (n_rows > INT32_MAX || size / LANES > r->size) return STRUCTSVM_FILE;
-    tagger->n_columns = in->n_columns;
     TRY(read_labels(r, tagger, m->K));
     m->tables = calloc((size_t)(size * (1 + head[10])), sizeof(float));
     if (m->tables == NULL) return STRUCTSVM_MEMORY;
@@ -121,7 +120,7 @@ static int read_model(reader *r, structsvm *tagger) {
     if (!r->failed) read_weights(r, &in->W, n_rows, in->n_features, m->K, head[7], m->stride);
     read_pairs(r, m);
     if (r->failed) return STRUCTSVM_FILE;
-    TRY(read_tokens(r, in));
+    TRY(read_tokens(r, tagger, in));
     return r->failed || r->at != r->size ? STRUCTSVM_FILE : STRUCTSVM_OK;
 }
 

@@ -32,6 +32,7 @@ typedef struct {
 /* The features of tokens, and where their scores go. */
 typedef struct {
     uint32_t K, stride, n_features, n_pairs, n_columns;
+    const structsvm *tagger;
     weights W;                          /* a row per feature of tokens, then what a structure has */
     strings names;                      /* attributes' */
     indices name_ids;                   /* (names) */
@@ -48,7 +49,6 @@ static uint32_t bits_of(uint32_t x) {
     x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
     return ((x + (x >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24;
 }
-
 static void read_joint(reader *r, joint *s) {
     const uint32_t *head = take_n(r, U32, 3);
     uint64_t n = take_indices(r, &s->rests, (uint64_t)NONE + 1), last_bucket = take_buckets(r, &s->buckets, n);
@@ -56,7 +56,6 @@ static void read_joint(reader *r, joint *s) {
                 && last_bucket + 1 == (uint64_t)1 << (head[1] - head[2]));
     if (!r->failed) s->second_bits = head[0], s->bits = head[1], s->rest_bits = head[2], s->n = (uint32_t)n;
 }
-
 static void read_space(reader *r, space *s, uint32_t n_features) {
     uint64_t n_ids = take_indices(r, &s->ids, n_features), n_words = 0, n = s->arity == 0 ? n_ids : 0;
     if (s->arity == 1) {
@@ -70,12 +69,10 @@ static void read_space(reader *r, space *s, uint32_t n_features) {
     need(r, n <= INT32_MAX && (n_ids == n || (n_ids == 1 && index_at(&s->ids, 0) + n <= n_features)));
     s->n = (uint32_t)n, s->n_words = (uint32_t)n_words, s->is_run = n_ids != n;
 }
-
 static int read_templates(reader *r, templates *s, const tokens *m, uint32_t n_features) {
     const uint32_t *head = take_n(r, U32, 6);
     if (r->failed) return STRUCTSVM_FILE;
-    s->n_sources = head[0], s->left = head[1], s->right = head[2], s->n_templates = head[3], s->n_spaces = head[4];
-    s->of_pairs = head[5];
+    memcpy(s, head, 6 * sizeof *head);  /* the first members */
     need(r, s->n_sources <= MOST_ITEMS * 16 && s->n_templates <= MOST_ITEMS && s->n_spaces <= s->n_templates
                 && s->left <= MOST_MARGIN && s->right <= MOST_MARGIN && s->of_pairs <= 1);
     if (r->failed) return STRUCTSVM_FILE;
@@ -115,14 +112,14 @@ static int read_templates(reader *r, templates *s, const tokens *m, uint32_t n_f
     }
     return r->failed ? STRUCTSVM_FILE : STRUCTSVM_OK;
 }
-
 static int are_sound(const tokens *m) {
     return m->K >= 1 && m->K <= MOST_LABELS && m->n_places <= 1024 && m->n_columns <= 65536 && m->n_features < INT32_MAX
            && m->n_pairs < INT32_MAX;
 }
 
 /* Names of attributes with their features; or columns under templates, of pairs of labels in the second set. */
-static int read_tokens(reader *r, tokens *m) {
+static int read_tokens(reader *r, structsvm *tagger, tokens *m) {
+    m->tagger = tagger, tagger->n_columns = m->n_columns;
     if (m->n_columns > 0) {
         m->places = take_n(r, U32, 2 * (uint64_t)m->n_places);
         for (uint32_t i = 0; !r->failed && i < m->n_places; i++)
@@ -136,9 +133,9 @@ static int read_tokens(reader *r, tokens *m) {
     m->paired = take_n(r, U32, m->n_pairs);
     need(r, !r->failed && within(m->paired, m->n_pairs, 0, m->n_features));
     for (uint32_t i = 1; !r->failed && i < m->n_pairs; i++) need(r, m->paired[i - 1] < m->paired[i]);
+    if (r->version > 5 && !r->failed) tagger->n_required = read_texts(r, &tagger->required);
     return STRUCTSVM_OK;
 }
-
 static void release_tokens(tokens *m) {
     room *rooms[] = {&m->E, &m->codes, &m->ids, &m->keys, &m->pair_starts, &m->pair_ids, &m->pair_values, &m->letters,
                      &m->text, &m->marks, &m->place_codes, &m->heads};
@@ -159,7 +156,6 @@ static slice written(const uint32_t *x, int64_t n, uint8_t *to) {
     for (int64_t i = 0; i < n; i++) s.size += encoded(x[i], to + s.size);
     return s;
 }
-
 /* A token of a column, and what functions need of it. */
 typedef struct {
     slice text;
@@ -181,28 +177,23 @@ static void set_marks(const tokens *m, word *w) {
 }
 /* The bytes of letters first .. last - 1. */
 static slice part_of(const word *w, int64_t first, int64_t last) {
-    uint32_t a = 0, b;
+    uint32_t sizes[] = {0, 0};
     uint8_t ignored[4];
-    for (int64_t i = 0; i < first; i++) a += encoded(w->letters[i], ignored);
-    b = a;
-    for (int64_t i = first; i < last; i++) b += encoded(w->letters[i], ignored);
-    return (slice){w->text.data + a, b - a};
+    for (int64_t i = 0; i < last; i++) sizes[i >= first] += encoded(w->letters[i], ignored);
+    return (slice){w->text.data + sizes[0], sizes[1]};
 }
-
 /* The word without marks at its ends, a word of marks alone as it is, in lower case: letters at `out`. */
 static int64_t bare(const tokens *m, const word *w, uint32_t *out) {
     int64_t first = w->opening, last = w->n - w->closing;
     if (last <= first) first = 0, last = w->n;
     return lowered(&m->abc, w->letters + first, last - first, out);
 }
-
 static slice pattern_of(const tokens *m, const word *w, uint32_t *spare, uint8_t *to) {
     int64_t n = bare(m, w, spare);
     for (int64_t i = 0; i < n; i++)
         if (properties_of(&m->abc, spare[i]) & DECIMAL) spare[i] = '0';
     return written(spare, n, to);
 }
-
 static slice vowels_of(const tokens *m, const word *w, uint32_t *spare) {
     int64_t n = bare(m, w, spare);
     if (n == 0 || !(properties_of(&m->abc, spare[0]) & BASE_ALPHA)) return none;
@@ -210,7 +201,6 @@ static slice vowels_of(const tokens *m, const word *w, uint32_t *spare) {
     for (int64_t i = 1; i < n; i++) found |= properties_of(&m->abc, spare[i]) & (BASE_VOWEL | MORE_VOWELS);
     return text_of(found ? "some" : "none");
 }
-
 /* Kinds of letters, each run of one kind as one, without combining ones; `counted`: with the length of runs from 2 on. */
 static slice shape_of(const tokens *m, const word *w, int counted, uint8_t *to) {
     slice s = {to, 0};
@@ -230,14 +220,12 @@ static slice shape_of(const tokens *m, const word *w, int counted, uint8_t *to) 
     }
     return s;
 }
-
 static slice digits_of(const tokens *m, const word *w) {
     int some = 0, all = w->n > 0;
     for (int64_t i = 0; i < w->n; i++)
         some |= is_of(m, w->letters[i], DECIMAL), all &= is_of(m, w->letters[i], DIGIT);
     return all ? text_of("all") : some ? text_of("some") : none;
 }
-
 static slice capitals_of(const tokens *m, const word *w, uint32_t *spare) {
     int64_t n = lowered(&m->abc, w->letters, w->n, spare);
     if (n == w->n && memcmp(spare, w->letters, (size_t)n * sizeof *spare) == 0) return none;
@@ -297,7 +285,6 @@ static int read_word(tokens *m, slice text, word *w) {
     w->n = decoded(text.data, text.size, m->letters.data);
     return w->n < 0 ? STRUCTSVM_UTF8 : (set_marks(m, w), STRUCTSVM_OK);
 }
-
 /* Bytes that a function writes of a text: a byte becomes a letter of at most four, or the two of a dotted i. */
 static uint64_t most_written(uint64_t size) { return 4 * size + 8; }
 /* The marks and patterns of a column's tokens; first tokens with each pattern by a table of hashes. */
@@ -332,7 +319,6 @@ static int read_places(tokens *m, const structsvm_text *texts, uint32_t column, 
     }
     return STRUCTSVM_OK;
 }
-
 /* Write a count behind `at` others; returns where it ends. */
 static uint32_t set_count(place_value *v, uint32_t at, uint32_t count, uint32_t most) {
     v->own[at] = (char)('0' + (count < most ? count : most)), v->own[at + 1] = count < most ? 0 : '+', v->own[at + 2] = 0;
@@ -342,12 +328,9 @@ static uint32_t set_count(place_value *v, uint32_t at, uint32_t count, uint32_t 
 static int is_field(const place_of_token *p) {
     return p->closing.data != NULL && !(p->closing.size == 1 && p->closing.data[0] == '.');
 }
-
 /* The values of a function of places at n tokens. */
 static void place_values(uint32_t function, const place_of_token *p, uint32_t n, place_value *out) {
-    static const uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 32, 40, 50, 65};
-    static const char names[][3] = {"1", "2", "3", "4", "5", "6", "7", "8", "10", "12", "15", "20", "25", "32", "40", "50",
-                                    "65"};
+    static const uint8_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 32, 40, 50, 65};
     uint32_t before = 0, all = 0, size = 0, end, of_numbers = function == P_NUMBERS;
     slice last = text_of("none");
     for (uint32_t t = 0; t < n; t++) all += (uint32_t)(of_numbers ? p[t].is_number : is_field(p + t));
@@ -359,7 +342,10 @@ static void place_values(uint32_t function, const place_of_token *p, uint32_t n,
         case P_START: set_count(v, 0, t, 8); break;
         case P_END: set_count(v, 0, n - 1 - t, 8); break;
         case P_TENTH: set_count(v, 0, (uint32_t)(10 * (uint64_t)t / n), 10); break;
-        case P_SIZE: v->text = text_of(names[size]); break;
+        case P_SIZE:
+            if ((end = sizes[size] > 9)) v->own[0] = (char)('0' + sizes[size] / 10);
+            v->own[end] = (char)('0' + sizes[size] % 10), v->own[end + 1] = 0, v->text = text_of(v->own);
+            break;
         case P_NUMBERS: case P_FIELDS:
             end = set_count(v, 0, before, of_numbers ? 2 : 4);
             v->own[end] = '-';
@@ -374,7 +360,6 @@ static void place_values(uint32_t function, const place_of_token *p, uint32_t n,
         }
     }
 }
-
 static int read_all_places(tokens *m, const structsvm_text *texts, uint32_t n) {
     GROW(m->place_codes, (uint64_t)m->n_places * n * sizeof(place_value));
     for (uint32_t k = 0; k < m->n_places; k++) {
@@ -429,7 +414,6 @@ static int read_codes(tokens *m, const templates *s, const structsvm_text *texts
     }
     return STRUCTSVM_OK;
 }
-
 static uint32_t one_of(const space *s, uint32_t code) {
     uint32_t bits = code / 32 < s->n_words ? s->known[code / 32] : 0, bit = (uint32_t)1 << code % 32;
     return bits & bit ? s->before[code / 32] + bits_of(bits & (bit - 1)) : NONE;
@@ -480,7 +464,6 @@ static int grow_pairs(tokens *m, uint32_t n, uint64_t most) {
     *(uint32_t *)m->pair_starts.data = 0;
     return STRUCTSVM_OK;
 }
-
 static int from_columns(tokens *m, const structsvm_text *texts, uint32_t n, float divisor) {
     for (uint64_t i = 0; i < (uint64_t)n * m->n_columns; i++) {
         if (texts[i].size > MOST_BYTES) return STRUCTSVM_INPUT;
@@ -524,6 +507,25 @@ static uint32_t pair_of(const tokens *m, uint32_t id) {
     return low < m->n_pairs && m->paired[low] == id ? low : NONE;
 }
 
+/* Whether a token has a column of attributes: "w:a" is of "w:" and of "w", and so are "w" and "w[0]" of "w". */
+static int has_column(const structsvm_text *texts, uint32_t n, const structsvm_text *column) {
+    uint32_t size = column->size, is_text = size > 0 && (column->data[size - 1] == ':' || column->data[size - 1] == '=');
+    for (uint32_t e = 0, own; e < n; e++) {
+        if ((own = texts[e].size & ~STRUCTSVM_NO_TEXT) < size || (size && memcmp(texts[e].data, column->data, size))) continue;
+        if (is_text || own == size || texts[e].data[size] == ':' || texts[e].data[size] == '[') return 1;
+    }
+    return 0;
+}
+
+/* Whether each column that all tokens of training had is in one of those that are looked at: as in the package. */
+static int has_required(const tokens *m, const structsvm_text *texts, const uint32_t *starts, uint64_t n) {
+    for (uint64_t k = 0, t; k < m->tagger->n_required; k++) {
+        const structsvm_text *column = m->tagger->required + k;
+        for (t = 0; t < n && !has_column(texts + starts[t], starts[t + 1] - starts[t], column);) t += (n + 999) / 1000;
+        if (t >= n) return 0;
+    }
+    return 1;
+}
 static int from_attributes(tokens *m, const structsvm_text *texts, const uint32_t *starts, uint32_t n, float divisor) {
     uint64_t most = 0, total = 0;
     if (starts == NULL) return STRUCTSVM_INPUT;
@@ -531,6 +533,7 @@ static int from_attributes(tokens *m, const structsvm_text *texts, const uint32_
         if (starts[t + 1] < starts[t]) return STRUCTSVM_INPUT;
         if (starts[t + 1] - starts[t] > most) most = starts[t + 1] - starts[t];
     }
+    if (!has_required(m, texts, starts, n)) return STRUCTSVM_COLUMNS;
     GROW(m->keys, (most + 1) * sizeof(uint64_t));
     GROW(m->ids, (most + 1) * 2 * sizeof(uint32_t));
     TRY(grow_pairs(m, n, (uint64_t)starts[n] - starts[0]));

@@ -107,7 +107,6 @@ static void read_parts(reader *r, uint64_t n, const int32_t **ptr, const int32_t
     for (uint64_t i = 0; !r->failed && i < n_parts; i += 2)
         need(r, within(*parts + i, 1, -REACH, REACH + 1) && within(*parts + i + 1, 1, 0, N_CODES));
 }
-
 static void read_arcs(reader *r, model *m, uint32_t arc_bits, uint32_t row_bits, uint32_t form) {
     m->distance = take_n(r, U32, m->n_all);
     m->between = take_n(r, U32, m->n_arc);
@@ -119,7 +118,6 @@ static void read_arcs(reader *r, model *m, uint32_t arc_bits, uint32_t row_bits,
     read_numbers(r, &m->A, arc_bits);
     read_weights(r, &m->R, (uint64_t)1 << row_bits, (uint64_t)1 << row_bits, m->K, form, m->stride);
 }
-
 static void read_pairs(reader *r, model *m, uint32_t bits) {
     m->sees = take_n(r, U32, m->n_pairs);
     read_parts(r, (uint64_t)ROLES * m->n_pairs, &m->pair_ptr, &m->pair_parts);
@@ -128,7 +126,6 @@ static void read_pairs(reader *r, model *m, uint32_t bits) {
     need(r, within(m->sees, m->n_pairs, 0, 2 * SIDES) && are_scores(last, 2, 0));
     if (!r->failed) m->weight = last[0], m->crossing = last[1];
 }
-
 static int read_model(reader *r, structsvm *tagger) {
     /* Kind of model, labels, columns, whether no arcs cross, whether UPOS replaces XPOS, columns that training had not,
      * most words, numbers of templates: of arcs, of labels (of the word, of its head, of both), bits of arcs and of
@@ -171,7 +168,6 @@ static int read_model(reader *r, structsvm *tagger) {
     for (uint32_t k = 0; k < ROLES * m->n_pairs; k++) m->masks[k] = 0u - (m->sees[k % m->n_pairs] >> k / m->n_pairs & 1);
     return (m->memo = calloc(MEMO, sizeof(memo))) == NULL ? STRUCTSVM_MEMORY : STRUCTSVM_OK;
 }
-
 static void release(model *m) {
     room *rooms[] = {&m->letters, &m->bytes, &m->words, &m->rows, &m->table, &m->chart, &m->graph,
                      &m->search, &m->choices, &m->ranked, &m->sets, &m->refusals, &m->outputs, &m->sums, &m->tables};
@@ -184,7 +180,6 @@ static void release(model *m) {
 static int32_t code_of(const model *m, const uint8_t *bytes, uint32_t size) {
     return (int32_t)(crc32_of(m->crc, bytes, size) & 0x3FFFFFFF) + 2;
 }
-
 static int32_t code_of_letters(model *m, const uint32_t *x, int64_t n) {
     uint8_t *to = m->bytes.data;
     uint32_t size = 0;

@@ -73,6 +73,11 @@ class SeenColumns:
         """Whether all training tokens had a key whose value is a number or a truth value."""
         return any(not self._has_values and not name.endswith((":", "=")) for name in self._usual)
 
+    @property
+    def required(self) -> list[str]:
+        """The columns that every training token had: a prediction without one of them is refused."""
+        return [name for name, seen in self.columns.items() if seen.share >= 1.0]
+
     @classmethod
     def of(cls, found: Found, n_tokens: int) -> Self:
         """Return the columns of so many training tokens."""

@@ -194,13 +194,14 @@ def add_nodes(file: RuntimeFile, nodes: Nodes) -> None:
 
 
 def add_attributes(file: RuntimeFile, encoder: FeatureEncoder) -> None:
-    """The names of features, and which of them pairs of labels have."""
+    """The names of features, which of them pairs of labels have, and the columns that tokens need."""
     names = Vocabulary.from_strings(encoder.feature_names)
     table = StringTable.of(names.data, names.starts)
     table.add_to(file, divides=True)
     file.add_indices(table.order)
     chosen = encoder.bigram_features
     file.add("<u4", [] if chosen is None else chosen)
+    file.add_texts([] if encoder.seen is None else encoder.seen.required)
 
 
 def add_columns(
