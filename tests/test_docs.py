@@ -66,7 +66,7 @@ MOST = {
 }
 
 # Pages that part their inputs by number, or say what holds for as many.
-WHOLE = SLOW | {
+WHOLE = {
     "how-to/embeddings.md",
     "how-to/vectors.md",
     "ranking.md",
@@ -100,7 +100,7 @@ def run_blocks(page, blocks, folder, monkeypatch, most=MOST):
     monkeypatch.setenv("PATH", os.pathsep.join([scripts, os.environ["PATH"]]))
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("COLUMNS", "100")
-    for name, n in ({} if name_of(page) in WHOLE else most).items():
+    for name, n in most.items():
         monkeypatch.setattr(datasets, name, at_most(n, getattr(datasets, name)))
     module = types.ModuleType("page_" + page.stem.replace("-", "_"))
     monkeypatch.setitem(sys.modules, module.__name__, module)  # classes that a page defines can be pickled
@@ -135,10 +135,12 @@ def name_of(page):
 def pages():
     """Pages with the most inputs that they run on; a page that simulates data runs on all of them, too."""
     for page in PAGES:
-        if name_of(page) not in SLOW:
-            yield pytest.param(page, MOST, id=name_of(page))
-        if name_of(page) in SLOW or any(f"{name}(" in page.read_text(encoding="utf-8") for name in MOST):
-            yield pytest.param(page, {}, id=f"{name_of(page)}-whole", marks=pytest.mark.slow)
+        name, text = name_of(page), page.read_text(encoding="utf-8")
+        is_cut = name not in WHOLE and any(f"{simulator}(" in text for simulator in MOST)
+        if name not in SLOW:
+            yield pytest.param(page, MOST if is_cut else {}, id=name)
+        if name in SLOW or is_cut:
+            yield pytest.param(page, {}, id=f"{name}-whole", marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("page", "most"), [*pages()])
