@@ -27,7 +27,12 @@ COLLECTIONS = (set, list, dict)
 
 
 def encode_known(
-    y: LabelsLike | None, tokens: Tokens | Columns, labels: Sequence[Hashable] | None = None, unknown: object = AUTO
+    y: LabelsLike | None,
+    tokens: Tokens | Columns,
+    labels: Sequence[Hashable] | None = None,
+    unknown: object = AUTO,
+    *,
+    least: int = 1,
 ) -> tuple[Sequence[Hashable], NDArray[np.int32], LabelSets]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 label ids.
 
@@ -45,6 +50,8 @@ def encode_known(
         The labels known already; ValueError for another one.
     unknown : object
         The mark that stands for None (`is_unknown`).
+    least : 0 or 1
+        How many tokens need a label, if there are tokens.
     """
     found: dict[int, Collection[Hashable] | None] = {}
     unknown = unknown if labels is None else mark_for(unknown, labels)
@@ -60,6 +67,8 @@ def encode_known(
     else:
         flat, lengths = _flatten(y, tokens)
         flat, used, found = _distinct(flat, labels, np.cumsum([0, *lengths]), unknown)
+        if len(used) < least and flat:
+            raise ValueError("y tells no label of any token")
     if len(lengths) != len(tokens):
         raise ValueError(f"X has {len(tokens)} sequences, y has {len(lengths)}")
     wrong = lengths != tokens.lengths
@@ -126,8 +135,6 @@ def _distinct(
         say_unknown(flat, unknown, used if labels is None else None, "tokens")
         flat = [None if is_hashable(label) and is_unknown(label, unknown) else label for label in flat]
         found[id(None)] = None
-    if not used and flat:
-        raise ValueError("y tells no label of any token")
     return flat, used, found
 
 

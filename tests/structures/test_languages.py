@@ -309,6 +309,15 @@ def test_rules_as_text():
         at_most_once("d").automaton(NAMES, [None] * 3)
 
 
+def test_the_most_tokens_are_any_whole_number():
+    """NumPy's are stored as Python's; True and False are none."""
+    assert max_length("a", np.int64(3)) == max_length("a", 3) == rule_of(str(max_length("a", np.int64(3))))
+    assert type(max_length("a", np.int32(3)).most) is int
+    for most in (True, np.True_, 3.0, "3", None, np.int64(0)):
+        with pytest.raises(ValueError, match="max_length needs a whole number of tokens of at least 1, got "):
+            max_length("a", most)
+
+
 def test_labels_that_are_called_as_rules_are():
     """A label before a group is an expression, too."""
     names = ["exactly_one", "city", "O"]

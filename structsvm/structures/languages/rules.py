@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 from structsvm.structures.languages.automaton import Automaton
 from structsvm.structures.languages.expressions import Expression, OneOf, Repeated, Then, automaton_of
@@ -55,8 +56,10 @@ class Rule:
         if n < least or (most is not None and n > most):
             wanted = f"{least}" if most == least else f"{least} or more"
             raise ValueError(f"{self.name} needs {wanted} fields, got {n}")
-        if self.name == "max_length" and (not isinstance(self.most, int) or self.most < 1):
-            raise ValueError(f"max_length needs a number of tokens of at least 1, got {self.most!r}")
+        if self.name == "max_length":
+            if isinstance(self.most, bool) or not isinstance(self.most, Integral) or self.most < 1:
+                raise ValueError(f"max_length needs a whole number of tokens of at least 1, got {self.most!r}")
+            object.__setattr__(self, "most", int(self.most))
         if len({*self.fields, self.since}) < n + 1:
             raise ValueError(f"{self}: a label is named twice")
 

@@ -300,6 +300,18 @@ def test_all_that_agrees_is_all_there_is():
     assert abs(half.score(X_test, y_test) - alone.score(X_test, y_test)) < 0.02
 
 
+@pytest.mark.parametrize("params", [{}, {"segments": True}], ids=["tokens", "segments"])
+def test_a_labelling_of_which_nothing_is_known_is_certain(params):
+    """In a batch of its own as beside others; there is nothing in it to calibrate on or to learn from."""
+    model = fitted(y, **params)
+    nothing = [[None] * len(labels) for labels in y[:2]]
+    assert model.probability_of(X[:2], nothing) == pytest.approx([1.0, 1.0])
+    assert model.probability_of(X[:2], [nothing[0], y[1]])[0] == pytest.approx(1.0)
+    for learn in (model.calibrate, model.partial_fit):
+        with pytest.raises(ValueError, match="y tells no label of any token"):
+            learn(X[:2], nothing)
+
+
 def test_the_loss_is_the_likelihood_of_what_is_known():
     """Where the loss is left open and possible; training goes on with it."""
     known = hidden(0.5)
