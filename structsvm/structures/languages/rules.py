@@ -57,9 +57,10 @@ class Rule:
             wanted = f"{least}" if most == least else f"{least} or more"
             raise ValueError(f"{self.name} needs {wanted} fields, got {n}")
         if self.name == "max_length":
-            if isinstance(self.most, bool) or not isinstance(self.most, Integral) or self.most < 1:
-                raise ValueError(f"max_length needs a whole number of tokens of at least 1, got {self.most!r}")
-            object.__setattr__(self, "most", int(self.most))
+            given: object = self.most
+            if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
+                raise ValueError(f"max_length needs a whole number of tokens of at least 1, got {given!r}")
+            object.__setattr__(self, "most", int(given))
         if len({*self.fields, self.since}) < n + 1:
             raise ValueError(f"{self}: a label is named twice")
 
