@@ -303,7 +303,7 @@ def test_names_of_one_type_are_of_one_kind(behind):
         ("rome_city", [("", "rome", "_city"), ("rome_", "city", "")]),
         ("rome-city", [("", "rome", "-city"), ("rome-", "city", "")]),
         ("$0", []),
-        ("'Frankfurt (Oder)'", []),
+        ("'Frankfurt (Main)'", []),
         ("a.b.c.d.e.f.g.h.i.j", []),  # a text
     ],
 )

@@ -165,7 +165,7 @@ def test_a_lexicon_names_a_type_that_no_name_has():
 @pytest.mark.parametrize("cut", [3, 6])
 def test_types_are_found_in_later_portions_too(cut):
     """The first three sentences write whole constants, the others say names without their types."""
-    cities = ["oslo", "rome", "ulm", "bonn", "kiel", "jena", "linz", "wels", "steyr", "enns"]
+    cities = ["oslo", "rome", "ulm", "bonn", "kiel", "jena", "melk", "wels", "steyr", "enns"]
     X = [f"flights to {city}:city" for city in cities[:3]]
     X += [f"{kind} to {city}" for kind in ("flights", "trains") for city in cities]
     y = [f"fly({city}:city)" for city in cities[:3]]
