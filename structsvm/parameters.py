@@ -8,6 +8,7 @@ in estimators and grids.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import os
@@ -331,12 +332,23 @@ class Parameters:
         return {name: getattr(self, name) for name in self.parameter_names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name and return self. Raises ValueError for a name that does not exist."""
-        names = self.parameter_names()
+        """Set parameters by name and return self. Raises ValueError for a name that does not exist.
+
+        Those of a nested object, ``NAME__OWN``, are set last, and on a copy of it, as others may have it too.
+        """
+        names, nested = self.parameter_names(), dict[str, dict[str, Any]]()
         for name, value in params.items():
-            if name not in names:
+            if name in names:
+                setattr(self, name, value)
+            else:
+                holder, _, own = name.partition("__")
+                nested.setdefault(holder, {})[own] = value
+        for holder, given in nested.items():
+            inner = getattr(self, holder) if holder in names else None
+            if not isinstance(inner, Parameters):
+                name = holder + "".join(f"__{own}" for own in [*given][:1] if own)
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(names)}")
-            setattr(self, name, value)
+            setattr(self, holder, copy.copy(inner).set_params(**given))
         return self
 
     def validate(self) -> None:
@@ -372,15 +384,6 @@ class ParameterGroup(Parameters):
         for name, value in nested.items():
             params |= {f"{name}__{own}": item for own, item in value.get_params().items()}
         return params
-
-    def set_params(self, **params: Any) -> Self:
-        for name, value in params.items():
-            nested, _, own = name.partition("__")
-            if own and isinstance(inner := getattr(self, nested, None), Parameters):
-                inner.set_params(**{own: value})
-            else:
-                super().set_params(**{name: value})
-        return self
 
 
 def group_of(kind: type[ParameterGroup], *others: Any) -> Any:

@@ -518,20 +518,19 @@ class LatentSVM(Solver):
     def set_params(self, **params: Any) -> Any:
         """Set parameters by name, the solver's as ``solver__name`` or by their own, and return self.
 
-        The wrapped solver is replaced by a copy, as others may have it too.
+        The solver's are set last, and on a copy of it, as others may have it too.
         """
-        for name, value in params.items():
-            own = name.removeprefix("solver__")
-            if name == "start":
-                self.start_from = value
-            elif name in self.parameter_names():
-                super().set_params(**{name: value})
-            elif own in self.inner.parameter_names():
-                self.solver = copy.copy(self.inner).set_params(**{own: value})
-            else:
+        own = {name: params.pop(name) for name in self.parameter_names() if name in params}
+        self.start_from = own.pop("start", self.start_from)
+        super().set_params(**own)
+        for name in params:
+            if name.removeprefix("solver__") not in self.inner.parameter_names():
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(self.get_params())}"
                 )
+        if params:
+            given = {name.removeprefix("solver__"): value for name, value in params.items()}
+            self.solver = copy.copy(self.inner).set_params(**given)
         return self
 
     def validate(self) -> None:

@@ -196,12 +196,12 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         self._adopt(model)
         return self
 
-    def _adopt(self, model: TaskModel) -> None:
-        """Store a model in one assignment."""
+    def _adopt(self, model: TaskModel, **beside: object) -> None:
+        """Store a model, and attributes that go with it, in one assignment."""
         for name in COLUMNS:
             if name not in model.columns:
                 self.__dict__.pop(name, None)
-        self.__dict__.update(fitted_attributes(model))
+        self.__dict__.update(fitted_attributes(model) | beside)
 
     def _validated(
         self, X: object, y: object = "no_validation", *, before: TaskModel | None = None, **options: object

@@ -100,8 +100,8 @@ class LaSVMClassifier(KernelParameters, LaSVMParameters, ClassWeight, Seed, Mach
         chosen = is_to_choose(self, solver) and model.choice is not None
         return solver.set_params(C=model.choice.C) if chosen else solver
 
-    def _adopt(self, model: TaskModel[LabeledRows]) -> None:
-        super()._adopt(model)
+    def _adopt(self, model: TaskModel[LabeledRows], **beside: object) -> None:
+        super()._adopt(model, **beside)
         self._pool = None
 
     def finish(self) -> Self:

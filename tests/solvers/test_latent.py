@@ -471,6 +471,8 @@ def test_parameters():
     assert svm.solver.solver.C == 0.7
     with pytest.raises(ValueError, match="LatentSVM has no parameter 'D'"):
         solver.set_params(D=1)
+    with pytest.raises(ValueError, match="LatentSVM has no parameter 'solver__D'"):
+        solver.set_params(solver__D=1)
     with pytest.raises(AttributeError, match="gamma"):
         _ = solver.gamma
 

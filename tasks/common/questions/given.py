@@ -40,9 +40,26 @@ class Batch:
     def __len__(self) -> int:
         return self.size
 
-    def is_begin_of(self, other: Self) -> bool:
-        """Whether another batch of the same inputs tells the same of those that were in this one."""
-        return len(self) <= len(other) and is_same(self.y, other.y, len(self))
+    def is_part_of(self, other: Self, answers: dict[int, list[Any]]) -> bool:
+        """Whether another batch, whose `answers` are given, has all examples of this one: its inputs, told the same."""
+        if len(self) > len(other):
+            return False
+        if self.X is other.X:
+            return is_same(self.y, other.y, len(self))
+        if not isinstance(self.X, (list, tuple)):
+            return False
+        try:
+            return all(y in answers.get(id(x), ()) for x, y in zip(self.X[: self.size], as_list(self.y), strict=False))
+        except ValueError:  # arrays within y
+            return False
+
+    def answers(self) -> dict[int, list[Any]]:
+        """The answers to each object of a list of inputs, by its `id`; none of a matrix, whose rows are no objects."""
+        found: dict[int, list[Any]] = {}
+        if isinstance(self.X, (list, tuple)):
+            for x, y in zip(self.X, as_list(self.y), strict=False):
+                found.setdefault(id(x), []).append(y)
+        return found
 
     def cut(self) -> Self:
         """The batch without what its lists have got since."""
@@ -73,11 +90,14 @@ class Given:
         return dataclasses.replace(self, batches=(*self.batches, batch))
 
     def plus_again(self, batch: Batch) -> Self:
-        """As `plus`, of a batch that may be one of these again, grown or not: it counts once, by its last weights."""
-        for k, one in enumerate(self.batches):
-            if one.X is batch.X and one.is_begin_of(batch):
-                return dataclasses.replace(self, batches=(*self.batches[:k], batch, *self.batches[k + 1 :]))
-        return self.plus(batch)
+        """As `plus`, without the batches that are part of this one: they count once, in the first one's place.
+
+        So an answer that is taught, and then added to the lists that training goes on from, is one example.
+        """
+        answers = batch.answers()
+        others = [one for one in self.batches if not one.is_part_of(batch, answers)]
+        place = next((k for k, one in enumerate(others) if one is not self.batches[k]), len(others))
+        return dataclasses.replace(self, batches=(*others[:place], batch, *others[place:]))
 
     @property
     def is_long(self) -> bool:

@@ -12,7 +12,9 @@ from abc import abstractmethod
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from structsvm.features.inputs.places import located
 from structsvm.parameters import NONE, Interval, Parameters, check_arguments, checked_k
+from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.estimator import TaskEstimator
 from structsvm.tasks.common.labels import sort_labels
 from structsvm.tasks.common.parameters import snapshot
@@ -121,7 +123,8 @@ class LearningLoop(TaskEstimator):
             at random.
         diversity : float, default=0.0
             From 0 to 1: how much less an input counts that is like those chosen before it, by the cosine of their
-            features. The k are then chosen among the 4 k (at least 50) of highest value.
+            features. The k are then chosen among the 4 k (at least 50) of highest value, or, of a pool with `refresh`,
+            among those of them that were read under the model of the moment.
         cost : float, optional
             The value of an answer is divided by the number of its parts (words, say) to this power: 1 chooses by value
             per word to check. From 0 to 100; None: 0.
@@ -188,10 +191,11 @@ class LearningLoop(TaskEstimator):
             grown = self._grown(before, batch.X, with_marks(batch.y, _open), new)
             line = object() if grown is None else self._line
             model = self._anew(given.plus(batch), new) if grown is None else self._stepped(grown, batch)
-        if model is not None:
-            self._adopt(model)
-            self._line = line
-        self._given = given.plus(batch)
+        given = given.plus(batch)
+        if model is None:
+            self._given = given
+        else:
+            self._adopt(model, _given=given, _line=line)
         return self
 
     def consolidate(self) -> Self:
@@ -202,6 +206,10 @@ class LearningLoop(TaskEstimator):
         files and tables, and more than 10,000 that `fit` and `partial_fit` were given. X and y are kept as they are,
         not copied.
 
+        Examples of earlier calls that stand again in the X and y of a `partial_fit`, the same objects with the same
+        answers, count once. Other answers to them are further examples, as those of a second annotator are: who
+        corrects an answer does so in the y that was given, or calls `fit`.
+
         Returns
         -------
         self
@@ -210,9 +218,7 @@ class LearningLoop(TaskEstimator):
         if given is None or not given.batches:
             self._fitted()
             return self
-        model = self._anew(given, set())
-        self._adopt(model)
-        self._given, self._line = given, object()
+        self._adopt(self._anew(given, set()), _given=given, _line=object())
         return self
 
     # ---- how it learns ------------------------------------------------------------------------------
@@ -315,25 +321,24 @@ class LearningLoop(TaskEstimator):
         """Train, and keep what was given; see `TaskEstimator._train`."""
         is_stream = options.get("passes") is not None
         is_first = self._model is None or not (is_stream or self.warm_start)
-        told, model = self._without_marks(y, None if is_first else self._model, options.get("classes")), self._model
-        try:
-            super()._train(X, told, sample_weight, **options)
-        finally:
-            if self._model is not model:  # also by a training that was interrupted
-                self._line = object()
-                self._keep(X, y, sample_weight, options, is_first=is_first)
+        told = self._without_marks(y, None if is_first else self._model, options.get("classes"))
+        with located(y), located(X):
+            model, run = self._trained(X, told, sample_weight, **options)
+        given = self._kept(X, y, sample_weight, options, is_first=is_first)
+        self._adopt(model, _given=given, _line=object())
+        raise_if_interrupted(run)
         return self
 
-    def _keep(
+    def _kept(
         self, X: object, y: object, sample_weight: ArrayLike | None, options: dict[str, Any], *, is_first: bool
-    ) -> None:
-        """Keep what a training was given, instead of what was given before it or beside that."""
+    ) -> Given | None:
+        """All examples after a training, which come instead of those before it or beside them; None: not kept."""
         others = {name: value for name, value in options.items() if name not in ("passes", "classes", "metadata")}
         y = X if y is None else y  # trees
         can = can_be_kept(X, y) and all(value is None for value in others.values())
         before = Given() if is_first else self._given
         given = None if before is None or not can else before.plus_again(Batch(X, y, sample_weight))
-        self._given = None if given is None or given.is_long else given
+        return None if given is None or given.is_long else given
 
     def __getstate__(self) -> dict[str, object]:
         return super().__getstate__() | {"_given": None}  # copies and files hold what was learnt

@@ -51,7 +51,8 @@ class Pool:
     refresh : int, optional
         For models without bounds: how many inputs `query` reads once the model has changed by an answer, from 4 on, and
         not fewer than it chooses. Three in four are those of highest value as it was read last, the others those that
-        were read longest ago; the k are the best of what was read. None: all, so that the k are the best of the pool.
+        were read longest ago; the k are the best of what was read, and `diversity` chooses among it, too: several times
+        the k that are asked for are needed then. None: all, so that the k are the best of the pool.
 
     Attributes
     ----------
@@ -76,6 +77,8 @@ class Pool:
     (3,)
     """
 
+    _line: object = None  # also of pools that were pickled without it
+
     def __init__(self, estimator: LearningLoop, X: Collection[Any], *, refresh: int | None = None) -> None:
         check_arguments("Pool", locals(), refresh=(Interval(Integral, OLDEST), NONE))
         if not hasattr(estimator, "_pool_inputs"):
@@ -89,7 +92,6 @@ class Pool:
             raise ValueError("the pool is empty: there is nothing to ask about")
         self.n_read, self.n_stale, self._is_left = 0, 0, np.ones(n, dtype=np.bool_)
         self._model: Any = None
-        self._line: object = None
         self._upper: Floats = np.full(n, np.inf)
         self._has_bounds = False
         self._since = np.zeros(n, dtype=np.int64)
@@ -133,20 +135,16 @@ class Pool:
             return drawn
         reader = self._followed(strategy)
         price = cost * np.log(np.maximum(reader.parts, 1)) if cost else np.zeros(len(self))
+        if self.refresh is not None and not self._has_bounds:
+            self._refresh(max(k, self.refresh), strategy, price)
+            self.n_stale = int((~self._is_read[left]).sum())
+            left = left[self._is_read[left]]
         if not diversity:
-            return self._highest(k, strategy, price)[0]
-        n_among = min(max(AMONG * k, FEWEST_AMONG), len(left))
-        if self._is_partial:
-            n_among = min(n_among, max(k, self.refresh or 0))
-        among, worth = self._highest(n_among, strategy, price)
+            return self._highest(left, k, strategy, price)[0]
+        among, worth = self._highest(left, min(max(AMONG * k, FEWEST_AMONG), len(left)), strategy, price)
         return among[_spread_out(reader.vectors(among), worth, k, diversity)]
 
     # ---- reading --------------------------------------------------------------------------------
-
-    @property
-    def _is_partial(self) -> bool:
-        """Whether some of the inputs are read after an answer, and not all."""
-        return self.refresh is not None and not self._has_bounds
 
     def _forget(self, strategy: str | None) -> None:
         """Know nothing of the values any more."""
@@ -188,13 +186,8 @@ class Pool:
         self._temperature, self._model, self._line = temperature, model, self.estimator._line  # noqa: SLF001
         return reader
 
-    def _highest(self, k: int, strategy: str, price: Floats) -> tuple[Integers, Floats]:
-        """``(indices, worth)``: the k inputs of highest value less their price, highest first."""
-        left = self.left
-        if self._is_partial:
-            self._refresh(max(k, self.refresh or 0), strategy, price)
-            self.n_stale = int((~self._is_read[left]).sum())
-            left = left[self._is_read[left]]
+    def _highest(self, left: Integers, k: int, strategy: str, price: Floats) -> tuple[Integers, Floats]:
+        """``(indices, worth)``: the k inputs of those left whose value less their price is highest, highest first."""
         at_once = max(k, AT_ONCE) if self._has_bounds else len(left)
         is_read = self._is_read[left]
         worth = np.where(is_read, self._values[left], self._upper[left]) - price[left]

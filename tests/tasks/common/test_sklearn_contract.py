@@ -21,10 +21,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from structsvm import LaRank, Oracle, PassiveAggressive, Perceptron, StructuredSVM
+from structsvm import LaRank, LatentSVM, Oracle, PassiveAggressive, Perceptron, StructuredSVM
 from structsvm.datasets import make_sequences
 from structsvm.metrics import chunk_f1_scorer, token_accuracy_scorer
-from structsvm.tasks import AmbiguousClassifier, MultilabelClassifier, Ranker, SequenceLabeler
+from structsvm.tasks import AmbiguousClassifier, Hybrid, MultilabelClassifier, Ranker, SequenceLabeler
 
 try:
     from sklearn import callback
@@ -169,6 +169,24 @@ def test_what_arrays_are_not_for_says_so(kind):
 
 
 # ---- parameters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [LatentSVM, Hybrid])
+def test_nested_parameters_are_set_last_and_on_a_copy(kind):
+    shared = LaRank(C=0.5)
+    one, other = kind(solver=shared), kind(solver=shared)
+    assert one.set_params(solver__C=2.0, solver__max_iter=7).solver.C == 2.0
+    assert (shared.C, other.solver.C, one.solver.max_iter) == (0.5, 0.5, 7)
+    assert one.set_params(solver__C=5.0, solver=shared).solver.C == 5.0 and shared.C == 0.5
+    with pytest.raises(ValueError, match=f"{kind.__name__} has no parameter 'other__C'"):
+        one.set_params(other__C=1.0)
+
+
+def test_parameters_two_levels_down_are_set_last_and_on_copies():
+    shared = LatentSVM(LaRank(C=0.5))
+    method = Hybrid(solver=shared).set_params(solver__solver__C=3.0, solver__solver=LaRank(C=2.0))
+    assert method.solver.solver.C == 3.0 and shared.solver.C == 0.5
+    assert Hybrid(solver=shared).set_params(solver__C=4.0).solver.solver.C == 4.0 and shared.solver.C == 0.5
 
 
 def test_parameters_nest():

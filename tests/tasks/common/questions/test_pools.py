@@ -1,5 +1,7 @@
 """Pools of models without bounds, of which an answer refreshes some inputs alone; and which examples are kept."""
 
+import pickle
+
 import numpy as np
 import pytest
 from cases import HOUSE
@@ -15,9 +17,10 @@ from structsvm.tasks import (
     Pool,
     SemanticParser,
     SequenceLabeler,
+    TaxonomyClassifier,
 )
 from structsvm.tasks.ambiguous.questions import BagReader
-from structsvm.tasks.common import estimator as estimator_module
+from structsvm.tasks.common.questions import loop as loop_module
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
@@ -141,6 +144,18 @@ def test_diverse_questions_are_of_those_that_were_read(rows):
     assert pool.n_read == 68
 
 
+@pytest.mark.parametrize("k", [3, 8, 12])
+def test_diverse_questions_of_a_pool_that_is_all_read(rows, k):
+    """They are the same ones, whatever would be read after an answer; after one, they are among those read."""
+    estimator, X, y = rows
+    pool = Pool(estimator, X, refresh=8)
+    found = estimator.query(pool, k, diversity=0.9).tolist()
+    assert found == estimator.query(X, k, diversity=0.9).tolist() and pool.n_read == 60
+    assert {*found} != {*estimator.query(pool, k).tolist()}
+    found = estimator.teach(X[0], y[0]).query(pool, k, diversity=0.9).tolist()
+    assert len({*found}) == k and pool.n_read == 60 + max(k, 8) and pool._is_read[found].all()
+
+
 def test_what_the_last_query_passed_over_stays_what_it_was(rows):
     estimator, X, y = rows
     pool = Pool(estimator, X, refresh=8)
@@ -162,7 +177,30 @@ def test_another_training_reads_all(rows, read, change):
     estimator.teach(X[0], y[0]).query(pool)
     estimator.consolidate() if change == "consolidate" else getattr(estimator, change)(X[30:50], y[30:50])
     read.clear()
-    assert estimator.query(pool, 60).tolist() == estimator.query(X, 60).tolist() and len(read) >= 60
+    found = estimator.query(pool).tolist()
+    assert sorted(read) == [*range(60)] and pool.n_stale == 0
+    assert found == estimator.query(X).tolist()
+
+
+def test_a_new_label_that_needs_a_fit_reads_all():
+    """Unlike an answer with known labels, from which a kernel machine goes on."""
+    estimator = TaxonomyClassifier(C=1.0, kernel="rbf", random_state=0).fit(ROWS[:20], CLASSES[:20])
+    pool = Pool(estimator, ROWS[20:], refresh=8)
+    estimator.query(pool)
+    estimator.teach(ROWS[20], CLASSES[20]).query(pool)
+    assert pool.n_read == 68 and pool.n_stale == 52
+    found = estimator.teach(ROWS[21], "new").query(pool).tolist()
+    assert pool.n_read == 128 and pool.n_stale == 0
+    assert found == estimator.query(ROWS[20:]).tolist()
+
+
+def test_a_pool_pickled_without_the_line_of_its_model(rows):
+    estimator, X, _ = rows
+    pool = Pool(estimator, X, refresh=8)
+    estimator.query(pool)
+    vars(pool).pop("_line")
+    again = pickle.loads(pickle.dumps(pool))
+    assert again.estimator.query(again).tolist() == estimator.query(X).tolist()
 
 
 def test_scores_that_overflow_are_no_values(rows, monkeypatch):
@@ -211,7 +249,7 @@ def test_what_an_interrupted_training_was_given_is_kept(step, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(estimator_module, "raise_if_interrupted", interrupt)
+        patched.setattr(loop_module, "raise_if_interrupted", interrupt)
         with pytest.raises(KeyboardInterrupt):
             getattr(estimator, step)(X[20:50], y[20:50])
     first = 20 if step == "fit" else 0
@@ -269,6 +307,70 @@ def test_answers_have_no_part_in_the_checkpoint_of_a_solver_within_a_method(tmp_
     stored = path.read_bytes()
     parser.teach(X[20], y[20])
     assert path.read_bytes() == stored and parser.method.solver.solver.checkpoint == path
+
+
+@pytest.mark.parametrize("begin", ["fit", "teach"])
+@pytest.mark.parametrize("grow", ["in place", "anew"])
+def test_answers_that_are_added_to_the_lists_count_once(begin, grow):
+    """The usual loop: an answer is taught, then added to the lists that training goes on from."""
+    rows, n = ROWS.tolist(), 20 if begin == "fit" else 0
+    X, y = rows[:n], CLASSES[:n]
+    estimator = AmbiguousClassifier(C=1.0, random_state=0)
+    if n:
+        estimator.fit(X, y)
+    for i in range(n, n + 6):
+        estimator.teach(rows[i], CLASSES[i])
+        if grow == "in place":
+            X.append(rows[i])
+            y.append(CLASSES[i])
+        else:
+            X, y = [*X, rows[i]], [*y, CLASSES[i]]
+    estimator.teach(rows[40], CLASSES[40]).partial_fit(X, np.array(y))
+    assert [len(batch) for batch in estimator._given.batches] == [n + 6, 1]
+    whole = clone(estimator).fit([*X, rows[40]], [*y, CLASSES[40]])
+    np.testing.assert_array_equal(estimator.consolidate().coef_, whole.coef_)
+
+
+def test_other_answers_to_what_was_taught_are_further_examples():
+    """A second annotator's, say; equal inputs that are other objects are other examples, too."""
+    X, y = ROWS[:20].tolist(), CLASSES[:20]
+    other = next(label for label in "abc" if label != y[3])
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).fit(X, y)
+    estimator.teach(X[3], other).teach([*X[4]], y[4]).partial_fit(X, [*y])
+    assert [len(batch) for batch in estimator._given.batches] == [20, 1, 1]
+    estimator.partial_fit(X, [*y[:3], other, *y[4:]])
+    assert [len(batch) for batch in estimator._given.batches] == [20, 20, 1]
+
+
+def test_an_answer_that_is_corrected_in_the_list_given_has_no_other():
+    X, y = ROWS[:20].tolist(), CLASSES[:20]
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).fit(X, y)
+    y[5] = next(label for label in "abc" if label != y[5])
+    whole = clone(estimator).fit(X, [*y])
+    np.testing.assert_array_equal(estimator.partial_fit(X, y).consolidate().coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("step", ["fit", "partial_fit", "teach", "consolidate"])
+def test_a_model_has_its_place_with_its_line_and_examples(step, monkeypatch):
+    """Ctrl-C as soon as the model is stored finds all of them stored."""
+    estimator = AmbiguousClassifier(C=1.0, random_state=0).fit(ROWS[:20], CLASSES[:20])
+    pool = Pool(estimator, ROWS[20:], refresh=8)
+    estimator.query(pool)
+    plain = AmbiguousClassifier._adopt
+
+    def interrupted(self, model, **beside):
+        plain(self, model, **beside)
+        if self is estimator:
+            raise KeyboardInterrupt
+
+    more = {"teach": (ROWS[20], CLASSES[20]), "consolidate": ()}.get(step, (ROWS[20:30], CLASSES[20:30]))
+    with monkeypatch.context() as patched:
+        patched.setattr(AmbiguousClassifier, "_adopt", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            getattr(estimator, step)(*more)
+    assert len(estimator._given) == {"fit": 10, "partial_fit": 30, "teach": 21, "consolidate": 20}[step]
+    estimator.query(pool)
+    assert pool.n_stale == (52 if step == "teach" else 0) and pool.n_read == (68 if step == "teach" else 120)
 
 
 def test_examples_that_have_grown_in_place_count_once():
