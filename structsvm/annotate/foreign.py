@@ -13,7 +13,7 @@ from structsvm.serve.values import Object, utf16_offsets
 # The field in which Prodigy has how a question was asked, and its values where one answer is about one span alone.
 VIEW, ONE_SPAN = "_view_id", ("ner", "pos")
 # Names of spans, in the order in which they are looked for, and of labels per word.
-SPANS, TAGS = ("spans", "label", "entities"), ("labels", "ner_tags")
+SPANS, TAGS = ("spans", "label", "labels", "entities"), ("labels", "ner_tags")
 # The beginning, end and label of a span: our own, Prodigy's and spaCy's; doccano's; Label Studio's.
 SPAN = ("start", "end", "label")
 SPAN_NAMES = (SPAN, ("start_offset", "end_offset", "label"), ("start", "end", "labels"))
@@ -163,15 +163,17 @@ def _tags_of(value: Object) -> object:
         own = value.get(name)
         if isinstance(own, list) and own and all(type(one) is int for one in own):
             raise ValueError(f"{name} has the numbers of classes without their names: write the names in their place")
-        if own is not None and own != []:
+        are_spans = isinstance(own, list) and all(isinstance(one, (list, Mapping)) for one in own)
+        if own is not None and not are_spans:
             return own
     return None
 
 
 def _are_texts(own: object, n: int | None = None) -> bool:
     """Whether a value is a list of texts, of so many."""
-    is_list = isinstance(own, list) and own != [] and n in (None, len(own))
-    return is_list and all(isinstance(one, str) for one in own)
+    if not isinstance(own, list) or not own or n not in (None, len(own)):
+        return False
+    return all(isinstance(one, str) for one in own)
 
 
 def _has_score(spans: object) -> bool:
@@ -223,7 +225,7 @@ def _placed(name: str, given: object, text: str) -> object:
     if not fitting:
         raise ValueError(f"{name}: {wrong[0]}")
     if fitting[0] != fitting[-1]:
-        raise ValueError(f"{name}: start and end fit as characters and as UTF-16, and are other words: mark them here")
+        raise ValueError(f"{name}: start and end fit as characters and as UTF-16, with other words: leave them out")
     return fitting[0]
 
 
@@ -233,8 +235,8 @@ def _span_object(name: str, one: object) -> object:
         return one
     if isinstance(one, list) and len(one) == 3:
         return dict(zip(SPAN, one, strict=True))
-    for names in SPAN_NAMES if isinstance(one, Mapping) else ():
-        if one.keys() >= set(names):
+    for names in SPAN_NAMES:
+        if isinstance(one, Mapping) and one.keys() >= set(names):
             start, end, label = (one[own] for own in names)
             return {**one, "start": start, "end": end, "label": _only(label, "a span")}
     raise ValueError(f"{name}: {one!r:.80} is no [start, end, label], and has no start, end and label")

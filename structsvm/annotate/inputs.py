@@ -276,8 +276,8 @@ def _json_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
     found = [(number, _at(path, number, _own_line, value, task)) for number, value in values]
     tags = (value.get("labels") for _, value in found)
     scheme = scheme_of_tags(tag for own in tags if isinstance(own, list) for tag in own if isinstance(tag, str))
-    for number, line in found:
-        yield number, _at(path, number, _json_item, line, task, scheme)
+    for number, own_line in found:
+        yield number, _at(path, number, _json_item, own_line, task, scheme)
 
 
 def _at(path: str, number: int, read: Callable[P, Read], *args: P.args, **kwargs: P.kwargs) -> Read:

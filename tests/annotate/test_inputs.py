@@ -113,6 +113,7 @@ def test_json_lines(tmp_path, line):
         ({"text": " a b c", "label": [[3, 4, "x"], [5, 6, "y"]]}, ((1, 2, "x"), (2, 3, "y"))),
         ({"text": "a b", "entities": [{"id": 9, "start_offset": 2, "end_offset": 3, "label": "x"}]}, ((1, 2, "x"),)),
         ({"text": "a b", "entities": [[2, 3, "x"]]}, ((1, 2, "x"),)),
+        ({"text": "a b", "labels": [[2, 3, "x"]]}, ((1, 2, "x"),)),
         (
             {"text": "a b", "tokens": [{"text": "a"}, {"text": "b"}], "answer": "accept"}
             | {"spans": [{"start": 2, "end": 3, "token_start": 1, "token_end": 1, "label": "x"}]},
@@ -141,6 +142,7 @@ def test_json_lines(tmp_path, line):
         "doccano",
         "doccano's entities",
         "spaCy",
+        "doccano's labels",
         "Prodigy",
         "numbers",
         "Label Studio's JSON-MIN",
