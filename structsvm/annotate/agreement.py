@@ -34,7 +34,7 @@ class Agreement:
     alpha : float
         NaN if nothing can disagree.
     kappas : dict of (annotator, annotator) to (kappa, number of units)
-        Of each two who have labelled a text both.
+        One entry per pair of annotators who share a text.
     n_texts : int
         Texts that two or more have labelled completely; those without any span have no units.
     """
@@ -50,7 +50,9 @@ class Agreement:
         if not self.n_units:
             return "in no text that two annotators have labelled is there a span"
         lines = [f"Krippendorff's alpha: {self.alpha:.3f} ({self.n_units} units)"]
-        lines += [f"Cohen's kappa, {a} and {b}: {kappa:.3f} ({n} units)" for (a, b), (kappa, n) in self.kappas.items()]
+        for (a, b), (kappa, n) in self.kappas.items():
+            value = f"{kappa:.3f} ({n} units)" if n else "neither has marked a span in the texts of both"
+            lines.append(f"Cohen's kappa, {a} and {b}: {value}")
         return "\n".join(lines)
 
 

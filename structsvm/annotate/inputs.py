@@ -9,10 +9,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from structsvm.annotate.answers import OUTSIDE, Answer, EachWord, answer_of, checked_span_label, scheme_of_tags
+from structsvm.annotate.foreign import own_form
 from structsvm.features.columns import read_columns
 from structsvm.features.sources import load_bytes
 from structsvm.features.tables.csv_rows import rows_of
@@ -20,7 +22,7 @@ from structsvm.features.text.encodings import Encoded, NotTextError, not_utf8
 from structsvm.features.text.words import word_spans
 from structsvm.files.strict_json import parse_json
 from structsvm.metrics._schemes import Scheme
-from structsvm.serve.values import HALVES
+from structsvm.serve.values import HALVES, Object
 
 TASKS = ("sequence", "taxonomy", "pairs")
 ENDINGS = {
@@ -40,8 +42,12 @@ FOREIGN = {
 }
 WEBANNO = "#FORMAT=WebAnno"
 ARRAY = re.compile(r"\s*\[\s*[{\]]")
-# The field in which Prodigy has how a question was asked, and its values where one answer is about what is shown alone.
-VIEW, ONE_SPAN = "_view_id", "ner"
+# A number of a word in its sentence, of a range of words, or of a word that is left out, as CoNLL-U counts.
+COUNT = re.compile(r"[0-9]+([-.][0-9]+)?")
+# A word with its tag, as in spaCy's files of a sentence per line.
+SPACY_WORD = re.compile(r"\S+\|([BI]-.+|O)")
+P = ParamSpec("P")
+Read = TypeVar("Read")
 # Texts longer than this are refused: no page shows them.
 MAX_CHARACTERS = 1_000_000
 
@@ -267,26 +273,32 @@ def _json_items(text: str, path: str, task: str) -> Iterator[tuple[int, Item]]:
             values.append((number, parse_json(line.encode("utf-8"))))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}:{number}: no JSON: {error}") from None
-    tags = (value.get("labels", value.get("ner_tags")) for _, value in values if isinstance(value, Mapping))
+    found = [(number, _at(path, number, _own_line, value, task)) for number, value in values]
+    tags = (value.get("labels") for _, value in found)
     scheme = scheme_of_tags(tag for own in tags if isinstance(own, list) for tag in own if isinstance(tag, str))
-    for number, value in values:
-        try:
-            yield number, _json_item(value, task, scheme)
-        except ValueError as error:
-            raise ValueError(f"{path}:{number}: {error}") from None
+    for number, own_line in found:
+        yield number, _at(path, number, _json_item, own_line, task, scheme)
 
 
-def _json_item(value: object, task: str, scheme: Scheme) -> Item:
-    """The item of a JSON object with ``text`` (and ``other``) or ``words``, and ``label``, ``spans`` or ``labels``."""
+def _at(path: str, number: int, read: Callable[P, Read], *args: P.args, **kwargs: P.kwargs) -> Read:
+    """The value of a function of a line, whose errors name the place."""
+    try:
+        return read(*args, **kwargs)
+    except ValueError as error:
+        raise ValueError(f"{path}:{number}: {error}") from None
+
+
+def _own_line(value: object, task: str) -> Object:
     if isinstance(value, str):
-        value = {"text": value}
+        return {"text": value}
     if not isinstance(value, Mapping):
         raise ValueError("a line is an object with a text")
-    if isinstance(value.get("annotations"), list):
-        raise ValueError("annotations: Label Studio's or doccano's own; export as JSON-MIN, or as JSONL with labels")
-    given = None if task == "pairs" else value.get("words", value.get("tokens"))
-    if isinstance(given, list):  # Prodigy's tokens are objects
-        given = [word.get("text") if isinstance(word, Mapping) else word for word in given]
+    return own_form(value, task)
+
+
+def _json_item(value: Object, task: str, scheme: Scheme) -> Item:
+    """The item of a JSON object with ``text`` (and ``other``) or ``words``, and ``label``, ``spans`` or ``labels``."""
+    given = value.get("words")
     if given is not None:
         if not (isinstance(given, list) and given and all(isinstance(word, str) and word.split() for word in given)):
             raise ValueError("words must be a list of texts that are not blank")
@@ -296,72 +308,30 @@ def _json_item(value: object, task: str, scheme: Scheme) -> Item:
     return Item(item.text, item.other, item.given, _known(value, item, task, scheme))
 
 
-def _stripped(value: Mapping[str, object], name: str) -> str:
+def _stripped(value: Object, name: str) -> str:
     text = value.get(name)
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"{name} must be a text that is not blank")
     return text.strip()
 
 
-def _known(value: Mapping[str, object], item: Item, task: str, scheme: Scheme) -> Answer | None:
-    """The answer that the file has for an item; None if it has none, or Prodigy's user did not accept it."""
-    said = value.get("answer")
-    if said == "reject" and task != "sequence" and isinstance(value.get("label"), str):
-        return answer_of({"wrong": [value["label"]]}, 0, is_sequence=False)
-    if said in ("reject", "ignore"):
-        return None
+def _known(value: Object, item: Item, task: str, scheme: Scheme) -> Answer | None:
+    """The answer that the file has for an item, if any."""
     if task != "sequence":
-        chosen = value.get("accept")  # among Prodigy's options
-        value = {**value, "label": _only(chosen if isinstance(chosen, list) else value.get("label"))}
-        is_there = value["label"] is not None or value.get("wrong")
+        is_there = value.get("label") is not None or value.get("wrong")
         return answer_of(value, 0, is_sequence=False) if is_there else None
-    labels, words = value.get("labels", value.get("ner_tags")), item.words
+    labels, words = value.get("labels"), item.words
     if labels is not None:
         if not isinstance(labels, list) or len(labels) != len(words) or not all(isinstance(t, str) for t in labels):
             raise ValueError(f"labels must be a list of {len(words)} texts, one per word")
         return Answer(_chunks(scheme, labels))
-    spans, wrong, text = _spans_of(value), value.get("wrong") or [], value.get("text")
-    is_confirmed = value.get("complete") is True or said == "accept"
-    if spans is None or (spans == [] and not wrong and not is_confirmed):
-        return None  # as other programs write a text that nobody has labelled
+    spans, wrong, text = value.get("spans"), value.get("wrong"), value.get("text")
+    if spans is None:
+        return None
     has_characters = any(isinstance(span, Mapping) for own in (spans, wrong) if isinstance(own, list) for span in own)
     places = _places_in(text, words) if isinstance(text, str) and has_characters else item.spans
     found = {"spans": _spans_in_words(spans, places), "wrong": _spans_in_words(wrong, places)}
-    about = {"complete": False} if value.get(VIEW) == ONE_SPAN else {}
-    return answer_of({**value, **found, **about}, len(words), is_sequence=True)
-
-
-def _only(label: object) -> object:
-    """The label of a text, which doccano writes as a list. Raises ValueError for several."""
-    if not isinstance(label, list):
-        return label
-    if len(label) > 1:
-        raise ValueError(f"label has {len(label)} labels, and a text has one")
-    return label[0] if label else None
-
-
-def _spans_of(value: Mapping[str, object]) -> object:
-    """The spans of a line, which doccano calls ``label``, spaCy and doccano ``entities``.
-
-    Raises ValueError for lists of other things under these names.
-    """
-    if value.get("spans") is not None:
-        return value["spans"]
-    for name in ("label", "entities"):
-        if isinstance(found := value.get(name), list):
-            return [_span_object(name, one) for one in found]
-    return None
-
-
-def _span_object(name: str, one: object) -> Mapping[str, object]:
-    """A span of characters: ``[start, end, label]``, or an object as doccano or Label Studio have it."""
-    if isinstance(one, list) and len(one) == 3:
-        return dict(zip(("start", "end", "label"), one, strict=True))
-    if isinstance(one, Mapping) and {"start_offset", "end_offset", "label"} <= one.keys():
-        return {"start": one["start_offset"], "end": one["end_offset"], "label": one["label"]}
-    if isinstance(one, Mapping) and {"start", "end", "labels"} <= one.keys():  # Label Studio's JSON-MIN
-        return {"start": one["start"], "end": one["end"], "label": _only(one["labels"])}
-    raise ValueError(f"{name}: {one!r:.80} is no [start, end, label], and has no start_offset, end_offset and label")
+    return answer_of({**value, **found}, len(words), is_sequence=True)
 
 
 def _chunks(scheme: Scheme, tags: Sequence[str]) -> tuple[tuple[int, int, str], ...]:
@@ -406,9 +376,11 @@ def _in_words(span: Mapping[str, object], starts: Mapping[int, int], stops: Mapp
 
 
 def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]:
+    if any(all(map(SPACY_WORD.fullmatch, line.split())) for _, line in _lines(_text_of(path, encoding))):
+        raise ValueError(f"{path}: words with | and a tag, as in spaCy's .iob, are not read: give a word per line")
     columns = read_columns(path, encoding)
     words = columns.column(0)
-    if any(len(own) > 1 for own in words) and all(own == [str(k + 1) for k in range(len(own))] for own in words):
+    if _are_counts(words):
         raise ValueError(f"{path}: the first column counts words; leave it out, or name a CoNLL-U file .conllu")
     tags = None if columns.n_columns == 1 else columns.column(columns.n_columns - 1)
     is_tagged = path.lower().endswith(".conllu")
@@ -427,3 +399,11 @@ def _column_items(path: str, encoding: str | None) -> Iterator[tuple[int, Item]]
                 raise ValueError(f"{place}: {error}") from None
         yield line, Item(" ".join(own), given=tuple(own), known=known)
         line += len(own) + 1
+
+
+def _are_counts(words: Sequence[Sequence[str]]) -> bool:
+    """Whether words are numbers that rise within each sentence, and some has several."""
+    if not all(COUNT.fullmatch(word) for own in words for word in own):
+        return False
+    counts = [[int(word) for word in own if word.isdigit()] for own in words]
+    return any(len(own) > 1 for own in counts) and all(a < b for own in counts for a, b in pairwise(own))

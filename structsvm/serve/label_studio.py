@@ -49,16 +49,18 @@ def config_of(text: str, *, is_sequence: bool) -> Config:
     """
     root, (tag, _) = an_element(text, "label_config"), CONTROLS[is_sequence]
     texts = {own.get("name"): own for own in root.iter("Text")}
+    fault = f"has no <{tag}> of a <Text>, which this model labels"
     for control in root.iter(tag):
         source = control.get("toName")
         name, shown = control.get("name"), texts.get(source)
         field = "" if shown is None else shown.get("value", "")
         if name and source and shown is not None and field.startswith("$"):
             if shown.get("valueType") == "url":
-                raise ValueError(f"label_config: {field} is the address of a text (valueType), which is not fetched")
+                fault = f"{field} is the address of a text (valueType), which is not fetched"
+                continue
             values = (own.get("alias") or own.get("value") for own in control)
             return Config(name, source, field[1:], frozenset(value for value in values if value))
-    raise ValueError(f"label_config: has no <{tag}> of a <Text>, which this model labels")
+    raise ValueError(f"label_config: {fault}")
 
 
 def health(model: TextModel) -> Object:

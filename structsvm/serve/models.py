@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import os
 import threading
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 N_RANKED = 10
 # Hex digits of a file's hash in the version of its model.
 DIGITS = 8
+# One of these differs in another file that took its place.
+STAMP = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
 OUTSIDE = "O"
 
 
@@ -86,6 +89,18 @@ class Prediction:
         return {**found, "spans": [{**vars(span), "text": self.text[span.start : span.end]} for span in self.spans]}
 
 
+def _opened(path: str) -> tuple[SequenceLabeler | TaxonomyClassifier, str]:
+    """The estimator of a model file, and its hash: both again if another file took its place in between."""
+    while True:
+        before = os.stat(path)
+        estimator = load_estimator(path)
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
+        after = os.stat(path)
+        if all(getattr(before, name) == getattr(after, name) for name in STAMP):
+            return estimator, digest
+
+
 class TextModel:
     """A model file that predicts for texts, and may learn.
 
@@ -103,13 +118,11 @@ class TextModel:
     """
 
     def __init__(self, path: str, learns_to: str | None = None) -> None:
-        estimator = load_estimator(path)
+        estimator, self.digest = _opened(path)
         if type(estimator).__name__ not in ("SequenceLabeler", "TaxonomyClassifier"):
             raise ValueError(f"{path}: a {type(estimator).__name__}; texts are for SequenceLabeler, TaxonomyClassifier")
         self.estimator: SequenceLabeler | TaxonomyClassifier = estimator
         self.path, self.learns_to = path, learns_to
-        with open(path, "rb") as file:
-            self.digest = hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
         self.is_sequence = type(estimator).__name__ == "SequenceLabeler"
         self.has_chances = estimator.temperature_ is not None
         self.n_learnt = 0

@@ -112,15 +112,15 @@ def predict(model: TextModel, request: Object) -> object:
 
     In place of a text, a list of its words.
     """
-    given = [name for name in ("tasks", "texts", "words", "text") if name in request]
+    given = [name for name in ("tasks", "texts", "words", "text") if request.get(name) is not None]
     if len(given) > 1:
         raise ValueError(f"a request has {' and '.join(given)}: one of them is read")
-    if "tasks" in request:
+    if "tasks" in given:
         return label_studio.predict(model, request)
-    if "texts" in request:
+    if "texts" in given:
         texts = a_list(request["texts"], "texts", most=MAX_TEXTS)
         return {"predictions": [own.to_json() for own in model.predict([a_text(text, "texts") for text in texts])]}
-    if "words" in request:
+    if "words" in given:
         words = [a_text(word, "words") for word in a_list(request["words"], "words")]
         if not all(word.split() for word in words):
             raise ValueError("words must be texts that are not blank")

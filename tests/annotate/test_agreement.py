@@ -67,3 +67,4 @@ def test_two_who_have_marked_nothing_are_shown():
     assert found.kappas.keys() == {("bob", "eve"), ("bob", "zoe"), ("eve", "zoe")}
     kappa, n = found.kappas["bob", "eve"]
     assert math.isnan(kappa) and n == 0 and found.kappas["bob", "zoe"][1] == 1
+    assert "bob and eve: neither has marked a span" in str(found) and "(0 units)" not in str(found)

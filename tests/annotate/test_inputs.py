@@ -113,6 +113,7 @@ def test_json_lines(tmp_path, line):
         ({"text": " a b c", "label": [[3, 4, "x"], [5, 6, "y"]]}, ((1, 2, "x"), (2, 3, "y"))),
         ({"text": "a b", "entities": [{"id": 9, "start_offset": 2, "end_offset": 3, "label": "x"}]}, ((1, 2, "x"),)),
         ({"text": "a b", "entities": [[2, 3, "x"]]}, ((1, 2, "x"),)),
+        ({"text": "a b", "labels": [[2, 3, "x"]]}, ((1, 2, "x"),)),
         (
             {"text": "a b", "tokens": [{"text": "a"}, {"text": "b"}], "answer": "accept"}
             | {"spans": [{"start": 2, "end": 3, "token_start": 1, "token_end": 1, "label": "x"}]},
@@ -122,6 +123,16 @@ def test_json_lines(tmp_path, line):
         ({"text": "a b", "label": [{"start": 2, "end": 3, "text": "b", "labels": ["x"]}], "id": 1}, ((1, 2, "x"),)),
         ({"tokens": ["a", "b"], "ner_tags": ["O", "B-x"]}, ((1, 2, "x"),)),
         ({"text": "a b", "label": [[2, 3, "x"]], "answer": "a field of its own"}, ((1, 2, "x"),)),
+        (
+            {"text": "a  b\n", "tokens": [{"text": own} for own in ("a", " ", "b", "\n")]}
+            | {"spans": [{"start": 3, "end": 4, "label": "x"}]},
+            ((1, 2, "x"),),
+        ),
+        ({"text": "a b", "entities": [{"start": 2, "end": 3, "label": "x"}]}, ((1, 2, "x"),)),
+        ({"text": "a b", "spans": [], "label": [], "entities": [[2, 3, "x"]]}, ((1, 2, "x"),)),
+        ({"text": "a b", "label": ["pos"], "entities": [[2, 3, "x"]], "annotations": [{}]}, ((1, 2, "x"),)),
+        ({"tokens": ["a", "b"], "label": ["O", "B-x"]}, ((1, 2, "x"),)),
+        ({"text": "a b", "ner": [{"start": 2, "end": 3, "labels": ["x"]}], "annotation_id": 1}, ((1, 2, "x"),)),
     ],
     ids=[
         "blanks",
@@ -131,11 +142,18 @@ def test_json_lines(tmp_path, line):
         "doccano",
         "doccano's entities",
         "spaCy",
+        "doccano's labels",
         "Prodigy",
         "numbers",
         "Label Studio's JSON-MIN",
         "ner_tags",
         "another answer",
+        "blank tokens",
+        "objects",
+        "empty names",
+        "classes of the text",
+        "tags",
+        "control",
     ],
 )
 def test_spans_count_the_characters_of_their_text(tmp_path, line, spans):
@@ -150,6 +168,51 @@ def test_an_empty_answer_that_was_confirmed_is_one(tmp_path):
     assert read_inputs(path).items[0].known == Answer()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"spans": [], "_view_id": "ner", "answer": "accept"},
+        {"spans": [], "complete": False, "answer": "accept"},
+        {"entities": ["Paris"]},
+        {"label": ["pos"]},
+        {"label": ["pos", "fun"]},
+        {"words": ["a", "b"], "label": ["pos"]},
+        {"annotations": []},
+        {"annotations": ["x"]},
+        {"labels": []},
+    ],
+    ids=lambda line: " ".join(line),
+)
+def test_a_line_that_says_nothing_of_spans_has_no_answer(tmp_path, line):
+    (item,) = read_inputs(written(tmp_path, "a.jsonl", json.dumps({"text": "a b"} | line) + "\n")).items
+    assert item.known is None
+
+
+EMOJI = "\U0001f600"
+
+
+@pytest.mark.parametrize("shift", [0, 2], ids=["characters", "UTF-16"])
+def test_label_studio_counts_characters_or_halves(tmp_path, shift):
+    """As another version of it does; the texts of its spans tell."""
+    text = f"{EMOJI}{EMOJI} a b c a\nd"
+    spans = [
+        {"start": 3, "end": 4, "text": "a", "labels": ["x"]},
+        {"start": 9, "end": 12, "text": "a\\nd", "labels": ["y"]},
+    ]
+    spans = [span | {"start": span["start"] + shift, "end": span["end"] + shift} for span in spans]
+    (item,) = read_inputs(written(tmp_path, "a.jsonl", json.dumps({"text": text, "label": spans}) + "\n")).items
+    assert [item.words[a:b] for a, b, _ in item.known.spans] == [["a"], ["a", "d"]]
+    assert [item.words[:a].count("a") for a, _, _ in item.known.spans] == [0, 1]
+
+
+def test_columns_of_numbers_that_do_not_count(tmp_path):
+    for text in ("7 O\n5 O\n\n3 O\n", "1 O\n\n2 O\n", "1 O\n2 O\na O\n"):
+        assert read_inputs(written(tmp_path, "a.conll", text)).items
+
+
+MARKED = {"start": 5, "end": 6, "labels": ["x"]}
+UNSURE = {"text": f"{EMOJI}{EMOJI} a b c"}
+MIN = {"text": "a b c d", "annotation_id": 7}
 SPAN = {"start": 2, "end": 3, "label": "x"}
 CHOICES = [{"id": "A", "text": "A"}, {"id": "B", "text": "B"}]
 
@@ -159,13 +222,35 @@ CHOICES = [{"id": "A", "text": "A"}, {"id": "B", "text": "B"}]
     [
         ("sequence", {"spans": [], "_view_id": "ner_manual"}, Answer()),
         ("sequence", {"spans": [SPAN], "_view_id": "ner"}, Answer(((1, 2, "x"),), complete=False)),
+        ("sequence", {"spans": [SPAN], "_view_id": "pos"}, Answer(((1, 2, "x"),), complete=False)),
+        ("sequence", {"spans": [SPAN | {"score": 0.5}]}, Answer(((1, 2, "x"),), complete=False)),
+        ("sequence", {"spans": [SPAN | {"score": 0.5}], "_view_id": "ner_manual"}, Answer(((1, 2, "x"),))),
+        ("sequence", {"spans": [], "entities": [[2, 3, "x"]]}, Answer()),
         ("taxonomy", {"label": "x", "_view_id": "classification"}, Answer(label="x")),
+        ("taxonomy", {"options": [{"id": 2, "text": "B"}], "accept": [2]}, Answer(label="B")),
+        ("taxonomy", {"options": [{"id": 2}], "accept": [2]}, Answer(label="2")),
+        ("taxonomy", {"accept": ["B"], "label": "x"}, Answer(label="x")),
         ("taxonomy", {"label": "x", "answer": "reject"}, Answer(wrong_labels=("x",))),
         ("taxonomy", {"options": CHOICES, "accept": ["B"], "_view_id": "choice"}, Answer(label="B")),
         ("taxonomy", {"options": CHOICES, "accept": []}, None),
         ("taxonomy", {"options": CHOICES, "accept": ["B"], "answer": "reject"}, None),
     ],
-    ids=["no span", "one span asked about", "class", "other class", "choice", "no choice", "rejected choice"],
+    ids=[
+        "no span",
+        "one span asked about",
+        "one word asked about",
+        "one span that a model proposed",
+        "proposed spans, all asked about",
+        "no span any more",
+        "class",
+        "choice by number",
+        "choice without text",
+        "accept of its own",
+        "other class",
+        "choice",
+        "no choice",
+        "rejected choice",
+    ],
 )
 def test_answers_of_prodigy(tmp_path, task, line, known):
     path = written(tmp_path, "a.jsonl", json.dumps({"text": "a b", "answer": "accept"} | line) + "\n")
@@ -216,6 +301,34 @@ def test_labels_of_texts_as_doccano_writes_them(tmp_path):
         read_inputs(path, "taxonomy")
 
 
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [
+        ({"source": "web", "id": 3, "sentiment": "pos"}, "pos"),
+        ({"sentiment": {"choices": ["pos"]}}, "pos"),
+        ({"label": "pos", "note": "so it seems"}, "pos"),
+        ({"source": "web", "id": 3}, None),
+    ],
+    ids=["named", "choices", "label", "none"],
+)
+def test_json_min_names_a_class_after_its_control(tmp_path, fields, label):
+    line = {"text": "a b", **fields, "annotator": 1, "annotation_id": 7, "created_at": "2026"}
+    known = read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n"), "taxonomy").items[0].known
+    assert known == (None if label is None else Answer(label=label))
+
+
+def test_a_class_is_of_the_text_whatever_its_tokens(tmp_path):
+    line = {"text": "Don't go", "tokens": [{"text": "Do"}, {"text": "n't"}, {"text": "go"}], "label": "x"}
+    (item,) = read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n"), "taxonomy").items
+    assert (item.text, item.given) == ("Don't go", None)
+
+
+def test_spans_that_count_words_and_blank_tokens(tmp_path):
+    line = {"text": "a  b", "tokens": [{"text": own} for own in ("a", " ", "b")], "spans": [[2, 3, "x"]]}
+    with pytest.raises(ValueError, match="tokens that are blank: give spans in characters"):
+        read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n"))
+
+
 def test_a_pair_has_two_texts_whatever_its_words(tmp_path):
     line = {"text": "a", "other": "b", "words": 2, "tokens": ["a"]}
     (item,) = read_inputs(written(tmp_path, "a.jsonl", json.dumps(line) + "\n"), "pairs").items
@@ -263,7 +376,31 @@ def test_a_foreign_field_wrong_says_nothing(tmp_path, wrong):
         ("a.jsonl", '{"text": "a b", "labels": ["O"]}\n', {}, "labels must be a list of 2 texts"),
         ("a.jsonl", '{"text": "a"}\n{"text": "a b", "label": [[0, 1]]}\n', {}, r"a\.jsonl:2: label: \[0, 1\] is no"),
         ("a.jsonl", '{"text": "a b", "label": [[0, 1, "x"], "y"]}\n', {}, r"a\.jsonl:1: label: 'y' is no"),
-        ("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": [0, 3]}\n', {}, "labels must be a list of 2 texts"),
+        ("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": [0, 3]}\n', {}, "ner_tags has the numbers of classes"),
+        ("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": ["O"]}\n', {}, "labels must be a list of 2 texts"),
+        ("a.jsonl", '{"text": "a b", "label": "x", "labels": [0, 3]}\n', {}, "labels has the numbers of classes"),
+        (
+            "a.jsonl",
+            '{"text": "a b", "label": [{"start": 0, "end": 1, "labels": ["x", "y"]}]}\n',
+            {},
+            "label has 2 labels, and a span has one",
+        ),
+        ("a.jsonl", json.dumps(UNSURE | {"label": [MARKED | {"text": "c"}]}) + "\n", {}, "stands 'b', not 'c'"),
+        ("a.jsonl", json.dumps(UNSURE | {"label": [MARKED]}) + "\n", {}, "fit as characters and as UTF-16"),
+        ("a.jsonl", '{"text": "a b", "spans": [{"start": 0, "end": 1, "label": "x", "text": "b"}]}\n', {}, "'a', not"),
+        ("a.jsonl", '{"text": "a b", "label": [[0, 1, "x"], 4]}\n', {}, r"a\.jsonl:1: label: 4 is no"),
+        ("a.jsonl", '{"text": "a b", "spans": ["Paris"]}\n', {}, "spans: 'Paris' is no"),
+        ("a.jsonl", json.dumps(MIN | {"ner": [MARKED], "org": [MARKED]}) + "\n", {}, "ner and org: each may have"),
+        (
+            "a.jsonl",
+            json.dumps({"source": "web", "sentiment": "pos"} | MIN) + "\n",
+            {"task": "taxonomy"},
+            "source and sentiment: each may have",
+        ),
+        ("a.iob", "I|O like|O London|B-GPE\n", {}, r"a\.iob: words with \| and a tag, as in spaCy's"),
+        ("a.iob", "I|PRP|O like|VBP|O\nOslo|NNP|B-GPE it|X|O\n", {}, "as in spaCy's"),
+        ("a.conll", "1 we O\n2-3 don't O\n2 do O\n3 n't O\n\n1 c O\n", {}, "first column counts words"),
+        ("a.conll", "0 a O\n1 b O\n\n2 c O\n3 d O\n3.1 e O\n", {}, "first column counts words"),
         ("a.json", '[\n  {"text": "a", "annotations": []}\n]\n', {}, r"a\.json: a JSON array, as Label Studio"),
         ("a.jsonl", '["a b", {"entities": [[0, 1, "x"]]}]\n', {}, r"a\.jsonl:1: a line is an object"),
         ("a.json", '{"data": {"text": "a"}, "annotations": [{"result": []}]}\n', {}, r"a\.json:1: annotations: Label"),

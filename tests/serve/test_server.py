@@ -5,6 +5,7 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import structsvm
 from structsvm import AdviceWarning
 from structsvm.datasets import make_addresses
+from structsvm.opening import load_estimator
 from structsvm.risk import RiskController
 from structsvm.tasks import GrammarParser, SequenceLabeler, TaxonomyClassifier
 
@@ -155,6 +157,33 @@ def test_models_that_do_not_read_texts(tmp_path):
     TaxonomyClassifier(C=1.0, random_state=0).fit([[0.0], [1.0]], ["a", "b"]).save(tmp_path / "t.model")
     with pytest.raises(ValueError, match="texts need a model with a vectorizer"):
         TextModel(str(tmp_path / "t.model"))
+
+
+def test_a_model_and_its_version_are_of_one_file(entities, addresses, tmp_path, monkeypatch):
+    """Also where another file takes its place once the model is read."""
+    path, other, n_read = tmp_path / "a.model", tmp_path / "b.model", []
+    shutil.copy(addresses, path)
+    shutil.copy(entities, other)
+
+    def load(name):
+        found = load_estimator(name)
+        n_read.append(name)
+        if len(n_read) == 1:
+            other.replace(path)
+        return found
+
+    monkeypatch.setattr("structsvm.serve.models.load_estimator", load)
+    model = TextModel(str(path))
+    assert model.estimator.classes_.tolist() == load_estimator(entities).classes_.tolist()
+    assert model.version == TextModel(entities).version and len(n_read) == 3
+
+
+def test_names_without_a_value_are_none(entities):
+    client = client_of(entities)
+    found = client.post("/predict", json={"text": "Ann slept", "texts": None, "words": None, "tasks": None})
+    assert found.json() == client.post("/predict", json={"text": "Ann slept"}).json()
+    found = client.post("/predict", json={"text": "a", "texts": []})
+    assert found.status_code == 400 and found.json()["error"] == "a request has texts and text: one of them is read"
 
 
 # ---- Label Studio -------------------------------------------------------------------------------
@@ -391,6 +420,15 @@ def test_places_in_a_text_with_emoji(entities, tmp_path, shift, monkeypatch):
     value["text"] = "Bob"
     found = client.post("/train", json=body)
     assert found.status_code == 400 and "there stands" in found.json()["error"] and len(learnt) == 1
+
+
+def test_a_control_of_an_address_beside_one_of_a_text():
+    config = label_studio.config_of(
+        '<View><Labels name="k" toName="u"/><Text name="u" value="$link" valueType="url"/>'
+        '<Labels name="l" toName="t"><Label value="P"/></Labels><Text name="t" value="$x"/></View>',
+        is_sequence=True,
+    )
+    assert config == ("l", "t", "x", frozenset("P"))
 
 
 def test_a_span_that_cuts_a_word_has_it_whole():
