@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
 Value: TypeAlias = float | int | bool | str
 
+UNLIMITED = 2**31 - 1  # iterations; the program's largest number of this type
+LARGEST = 1e100  # neither squares nor reciprocals overflow
 ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter: its default, whose type all its values have, its help, and the least number that trains.
-
-    A least number of None is any above 0.
-    """
+    """A parameter: its default, whose type all its values have, its help, and the least and the greatest number."""
 
     default: Value
     help: str
-    least: float | None = 0
+    least: float = 0
+    most: float | None = None  # None: by type
 
     def read(self, name: str, value: object) -> Value:
         """The value of this type. Raises ValueError for any other."""
@@ -39,10 +38,9 @@ class Parameter:
         """Raise ValueError for a number that nothing can be trained with."""
         if isinstance(value, str):
             return
-        is_enough = value > 0 if self.least is None else value >= self.least
-        if not (math.isfinite(value) and is_enough):
-            wanted = "above 0" if self.least is None else f"at least {self.least:g}"
-            raise ValueError(f"{name} must be {wanted} and finite, got {value}")
+        most = self.most or (LARGEST if isinstance(value, float) else UNLIMITED)
+        if not self.least <= value <= most:
+            raise ValueError(f"{name} must be at least {self.least} and at most {most}, got {value}")
 
 
 MINFREQ = "Least sum of values of an attribute beside a label, and least count of a pair of labels, for a weight."
@@ -56,8 +54,6 @@ FEATURES = {
 NO_COUNTERPART = "Without counterpart here, and without effect."
 L2 = Parameter(1.0, "Coefficient of the squared norm, the L2 regularization: c2 |w|^2.")
 PERIOD = Parameter(10, "Iterations over which delta is measured; 0: delta ends nothing.")
-# The usual number of iterations of L-BFGS.
-UNLIMITED = 2**31 - 1
 PASSES = Parameter(100, "Passes over the data.", least=1)
 DELTA = "Training ends when the objective falls by less than this share in `period` iterations."
 RATIO = Parameter(0.0, NO_COUNTERPART)
@@ -67,7 +63,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "c1": Parameter(0.0, "Coefficient of the 1-norm, the L1 regularization: c1 |w|_1; most weights are then 0."),
         "c2": L2,
         "max_iterations": Parameter(UNLIMITED, "Most iterations; 0: any number."),
-        "num_memories": Parameter(6, "Steps that L-BFGS remembers (with c1 = 0).", least=1),
+        "num_memories": Parameter(6, "Steps that L-BFGS remembers (with c1 = 0).", least=1, most=1000),
         "epsilon": Parameter(1e-5, "Training ends when the gradient's norm is at most this share of the weights'."),
         "period": PERIOD,
         "delta": Parameter(1e-5, DELTA),
@@ -90,7 +86,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "ap": {"max_iterations": PASSES, "epsilon": RATIO},
     "pa": {
         "type": Parameter(1, "0: a hard margin; 1: linear slacks; 2, quadratic slacks, has no counterpart."),
-        "c": Parameter(1.0, "Weight of the slacks.", least=None),
+        "c": Parameter(1.0, "Weight of the slacks.", least=1 / LARGEST),
         "error_sensitive": Parameter(True, "Whether the margin counts wrong labels, or is 1 for any."),
         "averaging": Parameter(True, "Whether weights are averaged over the last pass."),
         "max_iterations": PASSES,
@@ -98,7 +94,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     },
     "arow": {
         "variance": Parameter(1.0, NO_COUNTERPART),
-        "gamma": Parameter(1.0, "LaRank, which trains in the place of AROW, has C = 1 / (2 gamma).", least=None),
+        "gamma": Parameter(1.0, "LaRank, which trains in the place of AROW, has C = 1 / (2 gamma).", least=1 / LARGEST),
         "max_iterations": PASSES,
         "epsilon": RATIO,
     },

@@ -94,7 +94,11 @@ def trained(data: Instances, algorithm: str, values: dict[str, Value], holdout: 
     seconds = time.perf_counter() - begin
     say(f"Total seconds required for training: {seconds:.3f}\n", training_seconds=seconds)
     say("\n", "optimization_end")
-    return _chain(data, problem.oracle, np.where(problem.possible, weights, 0.0))
+    weights = np.where(problem.possible, weights, 0.0)
+    if not weights.any():
+        reason = "there is one label" if len(data.labels) == 1 else "feature.minfreq, c1 or c2 may be too large"
+        warn(f"all weights of the model are 0, and it tells no labels apart: {reason}", AdviceWarning)
+    return _chain(data, problem.oracle, weights)
 
 
 def _chain(data: Instances, oracle: ViterbiOracle, weights: Floats) -> ChainModel:

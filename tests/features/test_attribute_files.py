@@ -97,7 +97,17 @@ def test_what_cannot_be_written(tmp_path, X, y, message):
         ("B\\:D\tw\\:the\tlength:3.0\nN\tw\\:dog\n", True),  # as `write_attributes` has it
         ("D\tw\\:the\tlength:3.0\nN\tw\\:dog\tlength:-.5\n", True),
         ("the\t12:30\tB\ndog\tat:x\n", False),
+        ("D\tw=the\tn:1\nN\tw=cat\tn:2\n", True),
         ("the\t12:30\t1:5\ndog\t14:00\t1:6\n", False),
+        ("the\t12:30\t1:5\ndog\t12:45\t1:6\n", False),  # times of one hour
+        ("hello\t0:01\t0:02\tO\nworld\t0:02\t0:03\n", False),  # columns, of which one is missing
+        ("hello\t12:30\nworld\t12:31\tX\n", False),
+        ("Paris\t48:51\t2:21\nin\n", False),
+        ("light\tGen 1:3\nwas\tGen 1:3\tO\n", False),
+        ("the\tlocalhost:80\tB\ndog\tlocalhost:81\n", False),
+        ("the\tlocalhost:80\ta:1\ndog\tlocalhost:81\ta:2\n", False),
+        ("the\t12:30\t1:5\tCase=Nom\ndog\t12:45\t1:6\n", False),
+        ("light\tGen 1:3\tCase=Nom\nwas\tGen 1:3\n", False),
         ("the\tDT\tB\ndog\tNN\n", False),  # a broken column file
         ("the\tDT\tCase=Nom\ndog\tNN\tCase=Acc\n", False),
         ("the\tCase=Nom\ndog\tCase=Acc\n", False),

@@ -80,6 +80,7 @@ def test_long_expressions_end():
     assert doubled.overruns
     assert doubled.taken(b"a" * 60) is None
     assert doubled.taken(b"a" * 3 + b"-") == b"aaa-"
+    assert Expression.parsed(rb"\w?" * 5000 + b"-").taken(b"aa-") == b"aa-"
     letters = [
         chr(code).encode("latin-1") for code in range(1, 256) if not chr(code).isalnum() and chr(code) not in "*?"
     ]

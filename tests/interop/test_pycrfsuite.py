@@ -220,7 +220,10 @@ def test_refused_instances(tmp_path):
     with pytest.raises(ValueError, match="holdout=3: there are no sequences of this group"):
         trainer.train(tmp_path / "m", holdout=3)
     assert not (tmp_path / "m").exists()
-    trainer.train(tmp_path / "m")
+    with pytest.warns(
+        AdviceWarning, match="all weights of the model are 0, and it tells no labels apart: there is one"
+    ):
+        trainer.train(tmp_path / "m")
     trainer.clear()
     with pytest.raises(ValueError, match="no sequences to train on"):
         trainer.train(tmp_path / "m")
@@ -232,10 +235,12 @@ def test_refused_instances(tmp_path):
         ("lbfgs", {"linesearch": "Backtracking"}, "linesearch: lbfgs here has no such parameter"),
         ("l2sgd", {"calibration.eta": 1}, "calibration.eta: l2sgd here has no such parameter"),
         ("ap", {"epsilon": 0.1}, "epsilon: ap here"),
+        ("lbfgs", {"c1": 1e9}, "all weights of the model are 0, .* feature.minfreq, c1 or c2 may be too large"),
+        ("pa", {"feature.minfreq": 1e9}, "all weights of the model are 0"),
         ("arow", {"max_iterations": 2}, "arow: there is no such algorithm here; LaRank"),
     ],
 )
-def test_a_sentence_for_what_has_no_counterpart(tmp_path, algorithm, params, message):
+def test_a_sentence_for_what_has_no_effect_or_too_much(tmp_path, algorithm, params, message):
     with pytest.warns(AdviceWarning, match=message):
         trained(tmp_path / "m", algorithm, params, 10)
 
@@ -243,15 +248,19 @@ def test_a_sentence_for_what_has_no_counterpart(tmp_path, algorithm, params, mes
 @pytest.mark.parametrize(
     ("algorithm", "params", "message"),
     [
-        ("lbfgs", {"c1": -1}, "c1 must be at least 0 and finite, got -1"),
-        ("lbfgs", {"c1": float("nan")}, "c1 must be at least 0 and finite, got nan"),
-        ("l2sgd", {"c2": float("inf")}, "c2 must be at least 0 and finite, got inf"),
+        ("lbfgs", {"c1": -1}, "c1 must be at least 0 and at most 1e.100, got -1"),
+        ("lbfgs", {"c1": float("nan")}, "c1 must be at least 0 and at most 1e.100, got nan"),
+        ("l2sgd", {"c2": float("inf")}, "c2 must be at least 0 and at most 1e.100, got inf"),
         ("lbfgs", {"num_memories": 0}, "num_memories must be at least 1"),
         ("lbfgs", {"max_iterations": -1}, "max_iterations must be at least 0"),
         ("ap", {"max_iterations": 0}, "max_iterations must be at least 1"),
-        ("pa", {"c": 0}, "c must be above 0 and finite, got 0"),
-        ("arow", {"gamma": 0}, "gamma must be above 0"),
-        ("lbfgs", {"feature.minfreq": float("nan")}, "feature.minfreq must be at least 0 and finite"),
+        ("lbfgs", {"num_memories": 1e9}, "num_memories must be at least 1 and at most 1000, got 1000000000"),
+        ("lbfgs", {"period": 1e30}, "period must be at least 0 and at most 2147483647"),
+        ("ap", {"max_iterations": 1e30}, "max_iterations must be at least 1 and at most 2147483647"),
+        ("lbfgs", {"c2": 1e308}, "c2 must be at least 0 and at most 1e.100, got 1e.308"),
+        ("pa", {"c": 0}, "c must be at least 1e-100 and at most 1e.100, got 0"),
+        ("arow", {"gamma": 1e-320}, "gamma must be at least 1e-100"),
+        ("lbfgs", {"feature.minfreq": float("nan")}, "feature.minfreq must be at least 0"),
         ("pa", {"type": 2}, "type=2: passive-aggressive training here has type 0 or 1"),
     ],
 )

@@ -6,9 +6,11 @@ import importlib
 import os
 import pickle
 import sys
+import tempfile
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 from attribute_sequences import sequences
 from sklearn.base import clone
@@ -44,6 +46,10 @@ def test_estimator(tmp_path):
     assert {name for name, _ in crf.state_features_} == set(crf.attributes_)
     assert all(isinstance(weight, float) for weight in crf.transition_features_.values())
     assert crf.predict_single(X[0]) == crf.predict(X[:1])[0]
+    assert type(crf.predict(X)) is type(crf.predict_marginals(X)) is list
+    firsts = [x[:1] for x in X]
+    predicted = crf.predict(firsts)
+    assert np.mean(np.array(predicted) == np.array(copy.deepcopy(predicted))) == 1.0
     (marginals,) = crf.predict_marginals(X[:1])
     assert len(marginals) == len(X[0])
     for t, row in enumerate(marginals):
@@ -69,19 +75,33 @@ def test_development_sequences():
     crf = CRF(max_iterations=5).fit(X[:40], Y[:40], X[40:], Y[40:])
     assert crf.training_log_.last_iteration["item_accuracy_float"] == pytest.approx(crf.score(X[40:], Y[40:]))
     assert crf.state_features_ == CRF(max_iterations=5).fit(X[:40], Y[:40]).state_features_
-    with pytest.raises(ValueError, match="X_dev and y_dev belong together"):
-        CRF().fit(X, Y, X)
+    arrays = [np.array([*sequences, None], dtype=object)[:-1] for sequences in (X[40:], Y[40:])]
+    assert CRF(max_iterations=5).fit(X[:40], Y[:40], *arrays).training_log_.last_iteration["item_accuracy_float"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((X, Y, X), "X_dev and y_dev belong together"),
+        (([], []), "^X has no sequences"),
+        ((X, Y, [], []), "^X_dev has no sequences"),
+        ((X[:3], Y), "^X has 3 sequences, and y has more"),
+        ((X, iter(Y[:3])), "^y has 3 sequences, and X has more"),
+        ((X, Y, X, Y[:0]), "^y_dev has 0 sequences, and X_dev has more"),
+    ],
+)
+def test_refused_sequences(given, message):
+    with pytest.raises(ValueError, match=message):
+        CRF().fit(*given)
 
 
 def test_searches_and_parameters():
     crf = CRF(max_iterations=5, all_possible_states=True)
     assert next(iter(crf.get_params())) == "algorithm"
     assert cross_val_score(crf, X, Y, cv=3).mean() > 0.6
-    for given in (X, [x[:1] for x in X]):  # the second ones have one length
-        predicted = cross_val_predict(crf, given, [y[: len(x)] for x, y in zip(given, Y, strict=True)], cv=3)
-        assert predicted.shape == (len(X),)
-        assert [len(one) for one in predicted] == list(map(len, given))
-        assert set(predicted[0]) <= {"A", "B", "C"}
+    predicted = cross_val_predict(crf, [x[:1] for x in X], [y[:1] for y in Y], cv=3)
+    assert predicted.shape == (len(X), 1)
+    assert set(predicted.flat) <= {"A", "B", "C"}
     search = GridSearchCV(crf, {"c1": [0.0, 1.0]}, cv=2).fit(X, Y)
     assert set(search.best_params_) == {"c1"}
     names = {"min_freq": 3, "pa_type": 0, "calibration_eta": 0.2}
@@ -93,12 +113,18 @@ def test_searches_and_parameters():
         taken = []
 
         class Recording(pycrfsuite.Trainer):
-            def train_bytes(self, holdout=-1):
-                taken.append(self.get_params())  # noqa: B023
-                return b""
+            def __init__(self, *, algorithm, params, verbose):
+                super().__init__(algorithm, params, verbose)
 
-        CRF(algorithm, trainer_cls=Recording, **{name: names[name]}).fit(X, Y)
+            def train(self, model, holdout=-1):
+                taken.append(self.get_params())  # noqa: B023
+                self.select("lbfgs")
+                self.set("max_iterations", 1)
+                super().train(model, holdout)
+
+        crf = CRF(algorithm, trainer_cls=Recording, **{name: names[name]}).fit(X, Y)
         assert taken[0][there] == names[name]
+        assert len(crf.training_log_.iterations) == 1
 
 
 def test_metrics():
@@ -127,7 +153,6 @@ def swapped(monkeypatch):
         for key in [key for key in sys.modules if key.partition(".")[0] == name]:
             monkeypatch.delitem(sys.modules, key)
         monkeypatch.setitem(sys.modules, name, package)
-        monkeypatch.setattr(package, "__path__", [os.path.dirname(package.__file__)])
     before = set(sys.modules)
     yield
     for key in set(sys.modules) - before:
@@ -185,7 +210,48 @@ def test_the_model_s_file(tmp_path):
     assert CRF(model_filename=path).modelfile.name == path
 
 
-def theirs(crf, **changed):
+def test_the_model_s_file_is_of_the_model(tmp_path):
+    path = str(tmp_path / "m")
+    crf = CRF(max_iterations=5, model_filename=path).fit(X, Y)
+    old = pickle.loads(pickle.dumps(crf))
+    assert old.modelfile.name == crf.modelfile.name == path
+    crf.set_params(c2=100.0).fit(X, Y)
+    assert crf.modelfile.name == path
+    assert old.modelfile.name == old.modelfile.name != path
+    assert Path(old.modelfile.name).read_bytes() == old._data != crf._data
+    os.remove(path)
+    assert Path(crf.modelfile.name).read_bytes() == crf._data
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
+    file = CRF(max_iterations=1).fit(X, Y).modelfile
+    path = tmp_path / "temporary"
+    path.touch()
+    monkeypatch.setattr(tempfile, "mkstemp", lambda *names: (os.open("/dev/full", os.O_WRONLY), str(path)))
+    with pytest.raises(OSError, match="space"):
+        file.name  # noqa: B018
+    assert not path.exists()
+    monkeypatch.undo()
+    assert Path(file.name).read_bytes() == file.data
+
+
+class WithMore(CRF):
+    """Subclass with a parameter of its own."""
+
+    def __init__(self, n=1, c1=None, max_iterations=None):
+        super().__init__(c1=c1, max_iterations=max_iterations)
+        self.n = n
+
+
+def test_subclasses():
+    crf = WithMore(2, c1=0.1, max_iterations=5).fit(X, Y)
+    assert crf.get_params() == {"n": 2, "c1": 0.1, "max_iterations": 5}
+    assert crf.predict(X) == CRF(c1=0.1, max_iterations=5).fit(X, Y).predict(X)
+    assert clone(crf).n == pickle.loads(pickle.dumps(crf)).n == 2
+
+
+def theirs(crf, without=(), **changed):
     """The pickle of sklearn-crfsuite's estimator, with what its attributes are there."""
     kinds = {"CRF": "sklearn_crfsuite.estimator", "FileResource": "sklearn_crfsuite._fileresource"}
     modules = {name: types.ModuleType(name) for name in kinds.values()}
@@ -199,6 +265,8 @@ def theirs(crf, **changed):
     made["FileResource"].__dict__.update(file | {"__FILE_RESOURCE_DATA__": crf._data} | changed.pop("file", {}))
     state = crf.get_params() | {"modelfile": made["FileResource"], "training_log_": None, "_tagger": None}
     made["CRF"].__dict__.update(state | {"_info_cached": None} | changed)
+    for name in without:
+        del made["CRF"].__dict__[name]
     sys.modules.update(modules)
     data = pickle.dumps(made["CRF"])
     for name in modules:
@@ -220,8 +288,17 @@ def test_pickles_of_the_original(swapped, tmp_path):
     assert pickle.loads(pickle.dumps(other)).predict(X) == crf.predict(X)
     path = str(tmp_path / "m")
     Path(path).write_bytes(crf._data)
-    data = theirs(crf, model_filename=path, file={"name": path, "auto": False, "__FILE_RESOURCE_DATA__": None})
+    file = {"name": path, "auto": False, "__FILE_RESOURCE_DATA__": None}
+    data = theirs(crf, model_filename=path, file=file)
     assert pickle.loads(data).predict(X) == crf.predict(X)
+    # Older versions have two parameters in the file alone. A subclass may have set more.
+    file["keep_tempfiles"] = True
+    old = pickle.loads(theirs(crf, ("model_filename", "keep_tempfiles"), file=file, tagset=["A"]))
+    assert old.predict(X) == crf.predict(X)
+    assert old.get_params() == crf.get_params() | {"model_filename": path, "keep_tempfiles": True}
+    assert old.tagset == ["A"]
+    assert old.modelfile.name == path
+    assert not hasattr(old, "_info_cached")
     fresh = pickle.loads(theirs(crf, file={"__FILE_RESOURCE_DATA__": None}))
     with pytest.raises(NotFittedError):
         fresh.predict(X)

@@ -99,45 +99,32 @@ class Expression:
         if not self.overruns:
             match = self.compiled.search(string)
             return None if match is None else match[0]
-        known = dict[tuple[int, int], tuple[bool, int]]()
-        for start in range(1 if self.begins else len(string) + 1):
-            found, size = self._counted(string, 0, start, known)
+        counts = [(not self.ends or at == len(string), 0) for at in range(len(string) + 1)]
+        for atom in reversed(self.atoms):
+            counts = _counts(atom, string, counts)
+        for start, (found, size) in enumerate(counts[:1] if self.begins else counts):
             if found:
                 return string[start : start + size] + END * (start + size > len(string))
         return None
 
-    def _counted(
-        self, string: bytes, k: int, at: int, known: dict[tuple[int, int], tuple[bool, int]]
-    ) -> tuple[bool, int]:
-        """Whether atoms from the k-th on match at a place, and the program's count of their characters."""
-        if (k, at) not in known:
-            known[k, at] = self._count(string, k, at, known)
-        return known[k, at]
 
-    def _count(
-        self, string: bytes, k: int, at: int, known: dict[tuple[int, int], tuple[bool, int]]
-    ) -> tuple[bool, int]:
-        if k == len(self.atoms):
-            return not self.ends or at == len(string), 0
-        letters, repeat = self.atoms[k].letters, self.atoms[k].repeat
-        size = 0
-        while repeat == ANY:
-            found, more = self._counted(string, k + 1, at, known)
-            if found:
-                return True, size + more
-            size += 1
-            if not (at < len(string) and string[at] in letters):
-                return False, size
-            at += 1
-        if at < len(string) and string[at] in letters:
-            found, more = self._counted(string, k + 1, at + 1, known)
-            if found or repeat == ONCE:
-                return found, more + 1
-            size = more
-        elif repeat == ONCE:
-            return False, 1
-        found, more = self._counted(string, k + 1, at, known)
-        return found, size + more
+def _counts(atom: Atom, string: bytes, rest: list[tuple[bool, int]]) -> list[tuple[bool, int]]:
+    """Whether an atom and those behind it match at each place, and the program's count of their characters.
+
+    `rest` contains the same for those behind it alone.
+    """
+    letters, repeat = atom.letters, atom.repeat
+    counts = rest.copy()
+    for at in reversed(range(len(counts))):
+        found, size = rest[at]
+        is_here = at < len(string) and string[at] in letters
+        if repeat == MAYBE:
+            behind, more = rest[at + 1] if is_here else (False, 0)
+            counts[at] = (True, more + 1) if behind else (found, size + more)
+        elif repeat == ONCE or not found:
+            behind, more = (rest if repeat == ONCE else counts)[at + 1] if is_here else (False, 0)
+            counts[at] = behind, more + 1
+    return counts
 
 
 def _source(match: re.Match[bytes]) -> bytes:

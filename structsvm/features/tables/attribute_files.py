@@ -31,7 +31,7 @@ __all__ = ["is_of_attributes", "read_attributes", "stream_attributes", "write_at
 _FIELD = re.compile(r"((?:[^\\:]|\\.)*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _EQUAL = re.compile(r"(?:[^\\:=]|\\.)+=")
-_KEY = re.compile(r"(?:[^\\:=]|\\[^:])+(?:=|\\:|:(?=[-+]?\.?\d))")
+_KEY = re.compile(r"(?:[^\\:=]|\\[^:])+(?:=|\\:)|(?=[^:]*[^\W\d_])(?:[^\s\\:=]|\\[^:])+:(?=[-+]?\.?\d)")
 LOOK = 1000  # lines that tell whether a file is of attributes
 
 Token: TypeAlias = list[str] | dict[str, float]
@@ -264,7 +264,8 @@ def is_of_attributes(text: str) -> bool:
 
     Its lines have tabs, in different numbers, and most fields but the first are ``key=value``, ``key\:value`` or
     ``key:number``; or in equal numbers of two and more, and all fields but the first have the same keys in all lines.
-    Columns have neither.
+    Columns have neither. Keys before numbers have a letter and no space; as hosts and references have the form, too,
+    they tell nothing where no field has a key of the other kinds.
 
     Examples
     --------
@@ -276,8 +277,10 @@ def is_of_attributes(text: str) -> bool:
     rows = list(islice(lines, LOOK))
     if not rows or min(map(len, rows)) < 2 or any(_EQUAL.match(row[0]) for row in rows):
         return False
+    keys = [[match and match[0] for match in map(_KEY.match, row[1:])] for row in rows]
+    found = [key for some in keys for key in some if key]
+    if not any(key.endswith(("=", "\\:")) for key in found):
+        return False
     if len({len(row) for row in rows}) > 1:
-        fields = [field for row in rows for field in row[1:]]
-        return 2 * sum(_KEY.match(field) is not None for field in fields) > len(fields)
-    keys = [{match and match[0] for match in map(_KEY.match, column)} for column in list(zip(*rows))[1:]]
-    return len(keys) > 1 and all(len(some) == 1 and None not in some for some in keys)
+        return 2 * len(found) > sum(map(len, keys))
+    return len(keys[0]) > 1 and None not in keys[0] and all(some == keys[0] for some in keys)

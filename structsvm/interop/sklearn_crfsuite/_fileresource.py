@@ -31,9 +31,14 @@ class FileResource:
     def name(self) -> str | None:
         """Path of the file; None if there is no model."""
         if self._filename is None and self.data is not None:
-            descriptor, self._filename = tempfile.mkstemp(".crfsuite", "model")
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(self.data)
+            descriptor, path = tempfile.mkstemp(".crfsuite", "model")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(self.data)
+            except BaseException:
+                os.remove(path)
+                raise
+            self._filename = path
             if not self.keep_tempfiles:
                 weakref.finalize(self, _remove, self._filename)
         return None if self._filename is None else os.fspath(self._filename)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable, Sequence
-from typing import Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from structsvm.files.new_file import new_file
 from structsvm.interop import pycrfsuite
 from structsvm.interop.crfsuite_log import TrainLogParser
 from structsvm.interop.pycrfsuite.items import Token
@@ -28,18 +26,7 @@ NAMES = {
     "pa_type": "type",
 }
 Tokens: TypeAlias = Iterable[Token] | pycrfsuite.ItemSequence
-P = TypeVar("P")
 OWN = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls")
-
-
-class Predictions(list[P]):
-    """List with an item per sequence, which is an array of as many objects to NumPy, and so to `cross_val_predict`."""
-
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[np.object_]:
-        found = np.empty(len(self), dtype=object)
-        for i, one in enumerate(self):
-            found[i] = one
-        return found
 
 
 class CRF(BaseEstimator):
@@ -70,7 +57,8 @@ calibration_max_trials, pa_type, c, error_sensitive, averaging, variance, gamma 
     state_features_, transition_features_ : dict
         Weights by (attribute, label) and by (label before, label).
     modelfile : FileResource
-        Its `name` is `model_filename`, or a temporary file of the model, written at the first use.
+        Its `name` is `model_filename`; where there is none, or it contains another model by now, it is a temporary file
+        of the model, written at the first use.
     training_log_ : structsvm.interop.crfsuite_log.TrainLogParser or None
 
     Examples
@@ -129,25 +117,26 @@ calibration_max_trials, pa_type, c, error_sensitive, averaging, variance, gamma 
         """Train on sequences of feature dicts; each iteration assesses the `dev` sequences, which have no other use."""
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev belong together: give both, or none")
-        params = {name: value for name, value in self.get_params(deep=False).items() if name not in OWN}
+        params = {name: getattr(self, name) for name in CRF._get_param_names() if name not in OWN}
         trainer = (self.trainer_cls or LinePerIterationTrainer)(
-            self.algorithm,
-            {
+            algorithm=self.algorithm,
+            params={
                 NAMES.get(name, name.replace("calibration_", "calibration.")): value
                 for name, value in params.items()
                 if value is not None
             },
-            self.verbose,
+            verbose=self.verbose,
         )
-        for group, (sequences, labels) in enumerate(((X, y), (X_dev or (), y_dev or ()))):
-            for x, one in zip(sequences, labels, strict=True):
-                trainer.append(x, one, group)
-        self._data = trainer.train_bytes(holdout=-1 if X_dev is None else 1)
+        _append(trainer, X, y, 0, "")
+        if X_dev is not None and y_dev is not None:
+            _append(trainer, X_dev, y_dev, 1, "_dev")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model") if self.model_filename is None else os.fspath(self.model_filename)
+            trainer.train(path, holdout=-1 if X_dev is None else 1)
+            with open(path, "rb") as file:
+                self._data = file.read()
         self._tagger: pycrfsuite.Tagger | None = None
         self._modelfile: FileResource | None = None
-        if self.model_filename is not None:
-            with new_file(self.model_filename) as file:
-                file.write(self._data)
         self.training_log_ = trainer.logparser
         return self
 
@@ -157,23 +146,26 @@ calibration_max_trials, pa_type, c, error_sensitive, averaging, variance, gamma 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Restore a pickle, also one of sklearn-crfsuite."""
         if "modelfile" in state:
-            own = {name: state[name] for name in (*self._get_param_names(), "training_log_") if name in state}
-            state = vars(CRF()) | own | {"_data": getattr(state["modelfile"], "data", None)}
+            file = state["modelfile"]
+            own = {"_data": getattr(file, "data", None), "keep_tempfiles": getattr(file, "keep_tempfiles", False)}
+            own["model_filename"] = None if own["_data"] is not None else getattr(file, "name", None)
+            theirs = {name: state[name] for name in state if name not in ("modelfile", "_tagger", "_info_cached")}
+            state = vars(CRF()) | own | theirs
         super().__setstate__(state)
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Iterable[Tokens]) -> Predictions[list[str]]:
+    def predict(self, X: Iterable[Tokens]) -> list[list[str]]:
         """Labels of each sequence."""
-        return Predictions(map(self.predict_single, X))
+        return [self.predict_single(xseq) for xseq in X]
 
     def predict_single(self, xseq: Tokens) -> list[str]:
         """Labels of one sequence."""
         return self._opened().tag(xseq)
 
-    def predict_marginals(self, X: Iterable[Tokens]) -> Predictions[list[dict[str, float]]]:
+    def predict_marginals(self, X: Iterable[Tokens]) -> list[list[dict[str, float]]]:
         """Probabilities of the labels of each token, by label."""
-        return Predictions(map(self.predict_marginals_single, X))
+        return [self.predict_marginals_single(xseq) for xseq in X]
 
     def predict_marginals_single(self, xseq: Tokens) -> list[dict[str, float]]:
         """Probabilities of the labels of each token of one sequence."""
@@ -202,10 +194,12 @@ calibration_max_trials, pa_type, c, error_sensitive, averaging, variance, gamma 
 
     @property
     def modelfile(self) -> FileResource:
+        data = getattr(self, "_data", None)
+        if self.model_filename is not None and (data is None or _contains(self.model_filename, data)):
+            return FileResource(self.model_filename)
         found: FileResource | None = getattr(self, "_modelfile", None)
         if found is None:
-            data = None if self.model_filename is not None else getattr(self, "_data", None)
-            found = self._modelfile = FileResource(self.model_filename, data, self.keep_tempfiles)
+            found = self._modelfile = FileResource(None, data, self.keep_tempfiles)
         return found
 
     def _opened(self) -> pycrfsuite.Tagger:
@@ -243,3 +237,25 @@ calibration_max_trials, pa_type, c, error_sensitive, averaging, variance, gamma 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float] | None:
         return None if (info := self._info) is None else info.transitions
+
+
+def _append(trainer: pycrfsuite.Trainer, X: Iterable[Tokens], y: Iterable[Sequence[str]], group: int, dev: str) -> None:
+    """Append sequences and labels, whose names end with `dev`."""
+    n, ys, end = 0, iter(y), list[str]()
+    for n, x in enumerate(X, 1):
+        if (labels := next(ys, end)) is end:
+            raise ValueError(f"y{dev} has {n - 1} sequences, and X{dev} has more")
+        trainer.append(x, labels, group)
+    if next(ys, end) is not end:
+        raise ValueError(f"X{dev} has {n} sequences, and y{dev} has more")
+    if not n:
+        raise ValueError(f"X{dev} has no sequences")
+
+
+def _contains(path: str | os.PathLike[str], data: bytes) -> bool:
+    """Whether there is a file with this content."""
+    try:
+        with open(path, "rb") as file:
+            return file.read() == data
+    except OSError:
+        return False
