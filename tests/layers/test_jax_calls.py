@@ -372,9 +372,17 @@ def interrupted(request, serve):
     signal.signal(signal.SIGINT, before)
 
 
+def compiled(calls, program):
+    """A program that was called once, so that no Python of JAX's is between it and a test."""
+    calls[1:] = [None, None]
+    jax.block_until_ready(program(np.ones(3, np.float32)))
+    del calls[1:]
+    return program
+
+
 def test_ctrl_c_interrupts_what_called_the_program(interrupted):
     calls, error, loss = interrupted
-    program, x = jax.jit(loss), np.ones(3, np.float32)
+    program, x = compiled(calls, jax.jit(loss)), np.ones(3, np.float32)
     with pytest.raises(error, match="now"):
         calls.append(program(x))  # not even this
     assert len(calls) == 2
@@ -383,22 +391,23 @@ def test_ctrl_c_interrupts_what_called_the_program(interrupted):
 
 def test_ctrl_c_ends_a_program_of_many_calls(interrupted):
     calls, error, loss = interrupted
-    for n, kinds in ((50, error), (5000, (error, Exception))):
-        program = jax.jit(lambda x, n=n: jax.lax.scan(lambda y, _: (loss(y), 0), x, length=n)[0])
-        del calls[1:]
-        raised = None
+    several = [jax.jit(lambda x, n=n: jax.lax.scan(lambda y, _: (loss(y) / 2, 0), x, length=n)[0]) for n in (50, 2000)]
+    few, many = (compiled(calls, program) for program in several)
+    x, raised = np.ones(3, np.float32), None
+    with pytest.raises(error, match="now"):
+        calls.append(few(x))
+    assert len(calls) == 2
+    del calls[1:]
+    try:
         try:
-            try:
-                program(np.ones(3, np.float32))
-            except kinds as found:
-                raised = found
-            for _ in range(100):  # soon
-                calls.append(None)
-        except error:
-            assert n == 5000 and "interrupted in an earlier call" in str(raised)
-        else:
-            assert isinstance(raised, error)
-        assert calls.count(threading.main_thread()) == 2
+            many(x)
+        except Exception as found:
+            raised = found
+        for _ in range(100):  # soon
+            calls.append(None)
+    except error:
+        pass
+    assert "interrupted in an earlier call" in str(raised) and len(calls) < 10
 
 
 def test_ctrl_c_is_not_swallowed_by_a_callback_of_the_same_program(interrupted):
