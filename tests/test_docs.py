@@ -68,6 +68,7 @@ MOST = {
 # Pages that part their inputs by number, or say what holds for as many.
 WHOLE = {
     "how-to/embeddings.md",
+    "how-to/logits.md",
     "how-to/vectors.md",
     "ranking.md",
     "runtime/live.md",

@@ -5,6 +5,7 @@ a text, from which any process makes it: what is compiled may be stored, and not
 """
 
 import gc
+import sys
 import threading
 
 import numpy as np
@@ -30,32 +31,24 @@ cdef extern from *:
     static void *foreign_get(void **place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
     static void foreign_set(void **place, void *value) { __atomic_store_n(place, value, __ATOMIC_RELEASE); }
 
-    static unsigned long foreign_stopped;   /* the main thread while KeyboardInterrupt is to be raised there, or 0 */
+    static unsigned long foreign_stopped;   /* the main thread while an exception is to be raised there, or 0 */
     static int foreign_is_stopped(void) {
         unsigned long stopped = __atomic_load_n(&foreign_stopped, __ATOMIC_ACQUIRE);
         return stopped != 0 && stopped == PyThread_get_thread_ident();
     }
-    static int foreign_interrupt(void *nothing) {
-        __atomic_store_n(&foreign_stopped, 0, __ATOMIC_RELEASE);
-        PyErr_SetNone(PyExc_KeyboardInterrupt);
-        return -1;
-    }
-    static int foreign_stop(void) {
-        if (Py_AddPendingCall(foreign_interrupt, NULL) < 0) return -1;
-        __atomic_store_n(&foreign_stopped, PyThread_get_thread_ident(), __ATOMIC_RELEASE);
-        return 0;
-    }
+    static void foreign_stop(unsigned long thread) { __atomic_store_n(&foreign_stopped, thread, __ATOMIC_RELEASE); }
     """
     int foreign_raised() except -1      # raises the exception that is set; in XLA's own threads it may be gone
     void* foreign_get(void** place) noexcept nogil
     void foreign_set(void** place, void* value) noexcept nogil
     bint foreign_is_stopped() noexcept nogil
-    int foreign_stop() noexcept         # raises KeyboardInterrupt once this thread, the main one, is in Python again
+    void foreign_stop(unsigned long thread) noexcept nogil
 
 cdef extern from "Python.h":
     object PyMemoryView_FromMemory(char* memory, Py_ssize_t size, int flags)
     int PyBUF_READ, PyBUF_WRITE
     Py_ssize_t Py_REFCNT(object)
+    int Py_AddPendingCall(int (*function)(void*) except -1, void* argument) noexcept
 
 # XLA's numbers of NumPy's types.
 TYPES = {
@@ -70,6 +63,8 @@ VERSIONS = tuple(range(XLA_OLDEST, XLA_NEWEST + 1))
 cdef object make_function = None
 cdef void* quick_one = NULL
 cdef list KEPT = []     # objects whose addresses threads may have read
+cdef tuple stopped = None   # an exception to raise, and the frame that called the program and where
+cdef int n_nan, n_late      # calls that got nan since, and attempts to raise it that came too early
 
 
 cdef class Quick:
@@ -116,7 +111,8 @@ cdef void* handle(const xla_call* call) noexcept nogil:
     if not xla_is_known(call, &name, &is_quick):
         return xla_failed(call, "XLA called structsvm by a version of its interface that structsvm does not know")
     if foreign_is_stopped():
-        return xla_failed(call, "KeyboardInterrupt, in an earlier call of the same program")
+        with gil:
+            return pass_over(call)
     quick = foreign_get(&quick_one)
     if is_quick and quick != NULL:
         found = (<Quick> quick).compute(&call.arguments, &call.results)
@@ -127,35 +123,22 @@ cdef void* handle(const xla_call* call) noexcept nogil:
 
 
 cdef void* run(const xla_call* call, const xla_text* name, bint is_raised) noexcept:
-    cdef void* failed = NULL
-    cdef bint is_stopped = False
     try:
-        message = call_function(call, name, is_raised, &is_stopped)
-        if message is not None:
-            failed = xla_failed(call, message)
+        message = call_function(call, name, is_raised)
+        return NULL if message is None else xla_failed(call, message)
     except BaseException:   # NULL would say that the results are there
-        failed = xla_failed(call, b"a loss failed, and so did the message of its error")
-    if is_stopped and foreign_stop() < 0 and failed == NULL:
-        failed = xla_failed(call, b"KeyboardInterrupt")
-    return failed
+        return xla_failed(call, b"a loss failed, and so did the message of its error")
 
 
-cdef object call_function(const xla_call* call, const xla_text* name, bint is_raised, bint* is_stopped):
-    """Call a function of Python, unless an exception is set; returns the message of an error as bytes, or None.
-
-    A program makes an error of its own of KeyboardInterrupt. In the main thread, where signals are handled, the call is
-    made again, so that the program ends soon, and what called it is interrupted.
-    """
+cdef object call_function(const xla_call* call, const xla_text* name, bint is_raised):
+    """Call a function of Python, unless an exception is set; returns the message of an error as bytes, or None."""
     cdef list views = []
-    message = None
-    error = attempt(call, name, is_raised, views)
-    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-        is_stopped[0] = True
-        error = attempt(call, name, False, views)
-    if error is not None:
-        import traceback
-        message = "".join(traceback.format_exception(error)).encode("utf-8", "replace")
-        error = None
+    try:
+        message = attempt(call, name, is_raised, views)
+    except Exception:
+        raise
+    except BaseException as error:
+        message = stop(call, error)
     if not are_free(views):
         gc.collect()    # arrays in circles of references
         if not are_free(views) and message is None:
@@ -164,15 +147,74 @@ cdef object call_function(const xla_call* call, const xla_text* name, bint is_ra
 
 
 cdef object attempt(const xla_call* call, const xla_text* name, bint is_raised, list views):
-    """Write what a function returns, unless an exception is set; returns the error, or None."""
+    """Write what a function returns; returns the message of an error, or None."""
     try:
         if is_raised:
             foreign_raised()
         function = make_function(name.start[:name.size].decode("utf-8"))
         write(function(arrays_in(&call.arguments, PyBUF_READ, views)), arrays_in(&call.results, PyBUF_WRITE, views))
-    except BaseException as error:
-        return error
+    except Exception as error:
+        return message_of(error)
     return None
+
+
+cdef object message_of(error):
+    import traceback
+    return "".join(traceback.format_exception(error)).encode("utf-8", "replace")
+
+
+cdef object stop(const xla_call* call, error):
+    """Have what is no Exception, such as KeyboardInterrupt, raised where the main thread called the program.
+
+    A program makes an error of its own of a failure, which `except KeyboardInterrupt` lets pass: its losses become nan
+    instead, which only the program sees. Returns the message of an error in other threads, or None.
+    """
+    global stopped, n_nan, n_late
+    if threading.get_ident() != threading.main_thread().ident:
+        return message_of(error)
+    frame = sys._getframe()
+    error.__traceback__ = error.__context__ = error.__cause__ = None    # they refer to arrays
+    stopped, n_nan, n_late = (error, frame, frame.f_lasti), 0, 0
+    if Py_AddPendingCall(raise_stopped, NULL) < 0:
+        return message_of(error)
+    foreign_stop(threading.get_ident())
+    fill(call)
+    return None
+
+
+cdef object fill(const xla_call* call):
+    for result in arrays_in(&call.results, PyBUF_WRITE, []):
+        result.fill(np.nan if result.dtype.kind == "f" else 0)
+
+
+cdef void* pass_over(const xla_call* call) noexcept:
+    """Answer a later call of a program that is to end, which fails if it goes on and on."""
+    global n_nan
+    n_nan += 1
+    try:
+        if n_nan < 1000:
+            fill(call)
+            return NULL
+    except BaseException:
+        pass
+    return xla_failed(call, b"interrupted in an earlier call")
+
+
+cdef int raise_stopped(void* nothing) except -1:
+    """Raise what stopped a program, but later if the program is still at work: this is a callback of its own then."""
+    global stopped, n_late
+    error, frame, place = stopped
+    now = sys._getframe()
+    if now is not frame and frame.f_lasti == place:
+        n_late += 1
+        if n_late % 32 == 1:    # Python asks so often, or more often, each time
+            while now is not None and now is not frame:
+                now = now.f_back
+        if now is not None and Py_AddPendingCall(raise_stopped, NULL) == 0:
+            return 0
+    stopped = None
+    foreign_stop(0)
+    raise error
 
 
 cdef list arrays_in(const xla_arrays* given, int flags, list views):

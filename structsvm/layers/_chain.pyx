@@ -567,7 +567,6 @@ cdef class LogLoss(Quick):
     cdef Batch batch
     cdef chains_task task
     cdef chain_room room
-    cdef object edge
     cdef int taken, n_edges, length_bytes
     cdef Py_ssize_t longest, n_groups
     cdef void* held         # scratch
@@ -580,8 +579,8 @@ cdef class LogLoss(Quick):
     cdef char* spare
 
     def __cinit__(self):
-        self.edge = np.zeros((1, 1))
-        self.batch = Batch(np.zeros((0, 0, 1)), np.zeros((1, 1, 1, 1)), self.edge, self.edge, np.zeros(0, np.int64))
+        edge = np.zeros((1, 1))
+        self.batch = Batch(np.zeros((0, 0, 1)), np.zeros((1, 1, 1, 1)), edge, edge, np.zeros(0, np.int64))
         memset(&self.task, 0, sizeof(self.task))
         memset(&self.room, 0, sizeof(self.room))
         self.task.batch, self.task.rooms = <void*> self.batch, &self.room
@@ -601,7 +600,7 @@ cdef class LogLoss(Quick):
         return found
 
     cdef bint fits(self, const xla_arrays* arguments, const xla_arrays* results) noexcept nogil:
-        """Take the shapes of a call's arrays; False if they are others than those of the parts, labels and lengths."""
+        """Take the shapes of a call's arrays; False if they are not the shapes of parts, labels and lengths."""
         cdef const xla_array* emissions
         cdef int64_t n, longest, K, k = 2, j
         cdef int type

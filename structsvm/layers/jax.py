@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from ast import literal_eval
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     Given = tuple[tuple[AnyArray | None, ...], AnyArray, AnyArray | None, dict[str, AnyArray]]
 
 __all__ = ["differentiable"]
+
+FORMAT, LONGEST = 1, 10_000  # texts that name losses in compiled programs
 
 
 class Function(Protocol):
@@ -74,10 +77,15 @@ def check_integers(name: str, given: object) -> None:
             raise ValueError(f"{name} must have integers from {bounds.min} to {bounds.max}. Got {number}.")
 
 
+def plain(values: dict[str, object]) -> dict[str, object]:
+    """Numbers of NumPy's as Python's, which have a text, and no type that arrays take over."""
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
 def text_of(
     loss: LossFunction, structure: Structure, options: dict[str, object], form: jax.tree_util.PyTreeDef
 ) -> str | None:
-    """The text of which `function_of` makes a loss again; None unless all that it depends on is names and numbers.
+    """The text of which `function_of` makes a loss again; None if it depends on anything but names and numbers.
 
     Losses and structures of this package keep no array that they were given.
     """
@@ -86,15 +94,13 @@ def text_of(
     names = [getattr(one, "__name__", "") for one in (loss, type(structure))]
     if [getattr(structsvm.layers, name, None) for name in names] != [loss, type(structure)]:
         return None
-    own = inspect.signature(type(structure)).parameters
-    arguments = {name: getattr(structure, name, structure) for name in own}
-    found = (*names, arguments, options, jax.tree.unflatten(form, range(form.num_leaves)))
-    text = repr(found)
-    try:
-        same = literal_eval(text) == found
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        same = False
-    return text if same else None
+    arguments = {name: getattr(structure, name, structure) for name in inspect.signature(type(structure)).parameters}
+    arguments = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in arguments.items()}
+    found = (FORMAT, *names, plain(arguments), options, jax.tree.unflatten(form, range(form.num_leaves)))
+    with suppress(Exception):  # anyone's `__repr__` may fail
+        text = repr(found)
+        return text if len(text) <= LONGEST and literal_eval(text) == found else None
+    return None
 
 
 @lru_cache(maxsize=256)
@@ -102,9 +108,14 @@ def function_of(text: str) -> Callable[[list[AnyArray]], tuple[AnyArray, ...]]:
     """The function of flat arrays that a program calls by `text_of` a loss."""
     import jax
 
-    loss, structure, arguments, options, places = literal_eval(text)
-    own, form = getattr(structsvm.layers, structure)(**arguments), jax.tree.structure(places)
-    bound = jax.tree_util.Partial(getattr(structsvm.layers, loss), own, per_entry=True, **options)
+    try:
+        made_by, loss, structure, arguments, options, places = literal_eval(text)
+        if made_by != FORMAT:
+            raise ValueError(f"Got format {made_by} instead of {FORMAT}.")
+        own, form = getattr(structsvm.layers, structure)(**arguments), jax.tree.structure(places)
+        bound = partial(getattr(structsvm.layers, loss), own, per_entry=True, **options)
+    except Exception as error:
+        raise RuntimeError("the program was compiled by another version of structsvm: compile it again") from error
     return lambda arrays: computed(bound, jax.tree.unflatten(form, arrays))
 
 
@@ -173,6 +184,7 @@ def differentiable(loss: LossFunction, structure: Structure, **options: object) 
 
     own = options_of(loss, structure)
     check_options(loss, own, options)
+    options = plain(options)
     bound = jax.tree_util.Partial(loss, structure, per_entry=True, **options)
 
     def host(given: Given) -> tuple[AnyArray, ...]:
