@@ -22,7 +22,7 @@ DICTS = [[{"w": word, "n": 1.0, "ends": [word[-1]], "more": {"x": "y"}} for word
 TRAINED = {
     "dicts": DICTS,
     "marks": [[{"w:x": "a", "w=": 1.0, "": True}, {"w:x": "b", "w=": 1.0, "": 1.0}]] * 6,
-    "names of lists": [[{"length": 1.0, "0": 1.0}, {"length": True, "0": 1.0}]] * 6,
+    "names of lists": [[{"length": 1.0}, {"length": True}]] * 6,
     "lists": [[["w=a", "x:b", "c"], ["w=b", "x:c=d", "=e"]]] * 6,
     "sets": [[{"w=a", "c"}, {"w=b", "d"}]] * 6,
 }
@@ -31,7 +31,7 @@ TOKENS = [
     {"w": ["to"], "n": True, "ends": {}, "more": []}, {"w": 1, "n": "1", "ends": "o", "more": "y"},
     {"w:x": "a", "w=": 0.0, "": 1}, {"w:x": "a", "w=": []}, {"": {}}, {"w": "to", "w:": 1.0}, {"w:x:": 1.0, "w=": "a"},
     {"n": 1, "ends": {"o": {"p": []}}, "more": [1.0]}, {"n": False, "ends": [[]], "more": [{}]}, {"w": "a", "x": "b"},
-    {"length": True, "0": 1.0},
+    {"length": True}, ["length"],
     {"n[0]": 1.0, "ends[0]": 1.0, "more:": 1.0, "w=a": 1.0, "x:b": True}, {}, [], ["w=a"], ["x:b", "c"], ["x=w="],
     ["w=", "x:"], ["w:to", "n", "ends:o", "more:x"], ["w:x:a", "w="], ["=e"], ["x:b", "w=z"],
 ]  # fmt: skip
