@@ -88,15 +88,20 @@ def check_columns(tokens: Sequence[object], required: Iterable[str]) -> None:
 
 def _has_column(token: object, column: str) -> bool:
     if isinstance(token, Mapping):
-        is_text = column.endswith(":") and isinstance(token.get(column[:-1]), str)
-        return is_text or (column in token and not isinstance(token[column], str))
+        is_text = column.endswith(":") and any(isinstance(value, (str, bytes)) for value in _values(token, column[:-1]))
+        return is_text or any(not isinstance(value, (str, bytes)) for value in _values(token, column))
     names = cast(Iterable[object], token) if _BEGINNING.fullmatch(column) else ()
-    return any(isinstance(name, str) and name.startswith(column) for name in names)
+    return any(coded(name).startswith(coded(column)) for name in names if isinstance(name, (str, bytes)))
 
 
-def coded(text: str) -> bytes:
+def _values(token: Mapping[object, object], key: str) -> list[object]:
+    """The values under a key, which may be bytes."""
+    return [token[one] for one in (key, coded(key)) if one in token]
+
+
+def coded(text: str | bytes) -> bytes:
     """The bytes of a text, lone surrogates included."""
-    return text.encode("utf-8", "surrogatepass")
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
 
 
 def _attribute(name: object, t: int, has_texts: bool) -> tuple[bytes, int, float]:

@@ -10,7 +10,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from cpython.set cimport PySet_Add
 from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_CheckExact, PyUnicode_Concat, PyUnicode_FindChar
-from cpython.unicode cimport PyUnicode_GET_LENGTH, PyUnicode_Substring
+from cpython.unicode cimport PyUnicode_GET_LENGTH, PyUnicode_Substring, PyUnicode_Tailmatch
 from libc.math cimport isfinite
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
@@ -534,7 +534,7 @@ def count_columns(token, dict counts, dict names):
 
     Parameters
     ----------
-    token : mapping, or list, tuple or set of str
+    token : mapping, or list, tuple or set of str or bytes
         Any other token has no columns.
     counts : dict of str to int
         Tokens with each column; 1 is added for those of this token.
@@ -544,22 +544,81 @@ def count_columns(token, dict counts, dict names):
     cdef set found
     if hasattr(token, "items"):
         for key, value in token.items():
-            if isinstance(value, str):
+            if isinstance(value, (str, bytes)):
                 name = names.get(key)
                 if name is None:
-                    name = names[key] = f"{key}:"
+                    name = names[key] = f"{decoded(key)}:"
             else:
-                name = key if PyUnicode_CheckExact(key) else str(key)
+                name = key if PyUnicode_CheckExact(key) else str(decoded(key))
             add_one(counts, name)
     elif isinstance(token, (list, tuple, set, frozenset)):
         found = set()
         for name in token:
+            name = decoded(name)
             if isinstance(name, str):
                 name = beginning(name)
                 if name is not None:
                     PySet_Add(found, name)
         for name in sorted(found):
             add_one(counts, name)
+
+
+def in_all_tokens(sequences, columns):
+    """The columns, of these, that all tokens have as `count_columns` counts them.
+
+    Parameters
+    ----------
+    sequences : list or tuple of lists or tuples
+    columns : iterable of str
+
+    Returns
+    -------
+    list of str
+    """
+    cdef list left = list(columns), counted
+    cdef list keys = [name[:-1] if name.endswith(":") else name for name in left]
+    cdef list places = [0] * len(left)      # where each was in the last list of attributes
+    cdef Py_ssize_t k
+    for sequence in sequences:
+        PyErr_CheckSignals()
+        for token in sequence:
+            k = 0
+            while k < len(left) and has_surely(token, left[k], keys[k], places, k):
+                k += 1
+            if k == len(left):
+                continue
+            counts = {}
+            count_columns(token, counts, {})
+            counted = [j for j in range(len(left)) if left[j] in counts]
+            if len(counted) < len(left):
+                left, keys, places = [left[j] for j in counted], [keys[j] for j in counted], [0] * len(counted)
+            if not left:
+                return left
+    return left
+
+
+cdef bint has_surely(token, str column, str key, list places, Py_ssize_t k) except -1:
+    """Whether a dict, or a list or tuple of attributes, has a column; False where only `count_columns` tells."""
+    cdef Py_ssize_t i, t, n, size = len(column)
+    cdef PyObject *value
+    if type(token) is dict:
+        value = PyDict_GetItemWithError(token, key)
+        return value != NULL and isinstance(<object>value, (str, bytes)) == (len(key) < size)
+    if type(token) not in (list, tuple) or beginning(column) != column:
+        return False
+    n = len(token)
+    for t in range(n):      # mostly where it was in the token before
+        i = (t + <Py_ssize_t>places[k]) % n
+        name = token[i]
+        if isinstance(name, str) and PyUnicode_Tailmatch(name, column, 0, size, -1):
+            places[k] = i
+            return True
+    return False
+
+
+cdef object decoded(name):
+    """A name, of bytes as text; those that are not UTF-8 are refused when they are encoded."""
+    return (<bytes>name).decode("utf-8", "replace") if isinstance(name, bytes) else name
 
 
 def are_usual(list sequences, tuple texts, tuple others, known, Py_ssize_t step):
@@ -590,11 +649,11 @@ def are_usual(list sequences, tuple texts, tuple others, known, Py_ssize_t step)
                 return False
             for key in texts:
                 value = PyDict_GetItemWithError(token, key)
-                if value == NULL or not isinstance(<object>value, str):
+                if value == NULL or not isinstance(<object>value, (str, bytes)):
                     return False
             for key in others:
                 value = PyDict_GetItemWithError(token, key)
-                if value == NULL or isinstance(<object>value, str):
+                if value == NULL or isinstance(<object>value, (str, bytes)):
                     return False
             if n == 0 and has_strange(token, known):
                 return False
@@ -617,7 +676,7 @@ cdef bint has_plain_keys(dict token) noexcept:
 cdef bint has_strange(dict token, known) except -1:
     """Whether a token has a column of texts that is not known, or a name that ends as one; its keys are strings."""
     for key, value in token.items():
-        if isinstance(value, str):
+        if isinstance(value, (str, bytes)):
             if key not in known:
                 return True
         elif (<str>key).endswith((":", "=")):

@@ -557,12 +557,11 @@ class FeatureEncoder:
         """Learn which columns all tokens have, named features; or check that the tokens of X have them."""
         if not fit and (self.seen is None or self.seen.are_as_usual(X)):
             return
-        counts, n = sampled_names(X)
         if fit:
             warn_of_number_texts(X)
-            self.seen = SeenColumns.named(counts, n) if n else None
+            self.seen = SeenColumns.named(X)
         elif self.seen is not None:
-            self.seen.check_names(counts, n)
+            self.seen.check_names(*sampled_names(X))
 
     # ----------------------------------------------------------------- three kinds
 

@@ -32,7 +32,7 @@ def encode_known(
     labels: Sequence[Hashable] | None = None,
     unknown: object = AUTO,
     *,
-    least: int = 1,
+    needs_label: bool = True,
 ) -> tuple[Sequence[Hashable], NDArray[np.int32], LabelSets]:
     """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 label ids.
 
@@ -50,8 +50,8 @@ def encode_known(
         The labels known already; ValueError for another one.
     unknown : object
         The mark that stands for None (`is_unknown`).
-    least : 0 or 1
-        How many tokens need a label, if there are tokens.
+    needs_label : bool
+        Whether one token at least must have a label, if there are tokens.
     """
     found: dict[int, Collection[Hashable] | None] = {}
     unknown = unknown if labels is None else mark_for(unknown, labels)
@@ -67,7 +67,7 @@ def encode_known(
     else:
         flat, lengths = _flatten(y, tokens)
         flat, used, found = _distinct(flat, labels, np.cumsum([0, *lengths]), unknown)
-        if len(used) < least and flat:
+        if needs_label and flat and not used:
             raise ValueError("y tells no label of any token")
     if len(lengths) != len(tokens):
         raise ValueError(f"X has {len(tokens)} sequences, y has {len(lengths)}")

@@ -410,17 +410,17 @@ class SequenceModel(TaskModel[LabeledSequences]):
         calibrate_on(self, self.known_problem(X, y, lengths=lengths)[0])
 
     def known_problem(
-        self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None, least: int = 1
+        self, X: SequencesLike, y: LabelsLike, *, lengths: ArrayLike | None = None, needs_label: bool = True
     ) -> tuple[BoundProblem, NDArray[np.int64]]:
         """The problem of sequences, empty ones left out, with what is known of their labels; and their lengths.
 
-        `least` is that of `encode_known`.
+        `needs_label` is that of `encode_known`.
         """
         tokens = self.encode(X, lengths)
         if self.segments is not None:
             y, form = given(y, tokens.lengths, before=self.segments, unknown=self.unknown)
             y = dataclasses.replace(self.segments, form=form).tags(y, tokens.lengths, "refuse")
-        _, label_ids, sets = encode_known(y, tokens, self.labels, self.unknown, least=least)
+        _, label_ids, sets = encode_known(y, tokens, self.labels, self.unknown, needs_label=needs_label)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
         (self._check_known if len(sets) else self._check_constraints)(tokens, known)
         return self.oracle.bind(tokens.without_empty(), known, rescaling=None), tokens.lengths
@@ -430,7 +430,7 @@ class SequenceModel(TaskModel[LabeledSequences]):
     ) -> NDArray[np.float64]:
         """The probability of each labelling; see `SequenceLabeler.probability_of`."""
         probable_weights(self, "probability_of")
-        problem, sizes = self.known_problem(X, y, lengths=lengths, least=0)
+        problem, sizes = self.known_problem(X, y, lengths=lengths, needs_label=False)
         found = np.ones(len(sizes))
         found[sizes > 0] = probabilities_in(self, problem)
         return found

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import structsvm
 from structsvm import AdviceWarning
 from structsvm.datasets import make_dependency_trees, make_sequences, make_treebank
-from structsvm.features._attributes import count_columns
+from structsvm.features._attributes import count_columns, in_all_tokens
 from structsvm.features.inputs import seen_columns
-from structsvm.features.inputs.seen_columns import SeenColumns, sampled_names
+from structsvm.features.inputs.seen_columns import SeenColumn, SeenColumns, sampled_names
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.trees import parse_tree
 from structsvm.tasks import ArcFeatures, DependencyParser, GrammarParser, GraphLabeler, SequenceLabeler, TokenFeatures
@@ -187,7 +187,8 @@ def test_the_same_tokens_are_looked_at_and_counted(seed, monkeypatch):
     X = [part.tolist() for part in np.split(np.array(tokens), np.sort(rng.integers(0, len(tokens) + 1, 5)))]
     counts, n = sampled_names(X)
     assert 0 < n <= 7
-    assert SeenColumns.named({"w:": 9, "n": 9}, 9).are_as_usual(X) == (counts["w:"] == counts.get("n", 0) == n)
+    seen = SeenColumns({"w:": SeenColumn(1.0), "n": SeenColumn(1.0)})
+    assert seen.are_as_usual(X) == (counts["w:"] == counts.get("n", 0) == n)
 
 
 def test_many_tokens_with_the_usual_columns_are_not_counted(monkeypatch):
@@ -242,19 +243,25 @@ def test_a_file_of_version_0_2_is_not_checked(tmp_path):
             assert len(structsvm.load(path).predict(X)) == len(X)
 
 
+def text(name):
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+
+
 def names_in(token):
     """The columns of a token, as `count_columns` counts them, slowly."""
     if hasattr(token, "items"):
-        return [f"{key}:" if isinstance(value, str) else str(key) for key, value in token.items()]
+        return [text(key) + ":" * isinstance(value, (str, bytes)) for key, value in token.items()]
     if isinstance(token, (list, tuple, set, frozenset)):
-        begin = (re.match(r"[^:=]+[:=]", one) for one in token if isinstance(one, str))
+        begin = (re.match(r"[^:=]+[:=]", text(one)) for one in token)
         return sorted({found[0] for found in begin if found})
     return []
 
 
 TEXTS = st.text("ab:=ü€😀", max_size=6)
 NAMED = st.one_of(
-    st.dictionaries(st.one_of(TEXTS, st.binary(max_size=2)), st.one_of(TEXTS, st.integers(), st.booleans())),
+    st.dictionaries(
+        st.one_of(TEXTS, st.binary(max_size=2)), st.one_of(TEXTS, st.integers(), st.booleans(), st.just(b"a"))
+    ),
     st.lists(st.one_of(TEXTS, st.binary(max_size=2))),
     st.lists(TEXTS).map(tuple),
     st.frozensets(TEXTS),
@@ -268,7 +275,41 @@ def test_columns_are_counted_as_they_are_named(tokens):
     for token in tokens:
         count_columns(token, counts, names)
     assert counts == Counter(name for token in tokens for name in names_in(token))
-    assert all(f"{key}:" == name for key, name in names.items())
+    assert all(f"{text(key)}:" == name for key, name in names.items())
+
+
+@given(st.lists(st.lists(NAMED, max_size=3), max_size=3), st.data())
+def test_columns_of_all_tokens_are_those_that_each_is_counted_with(sequences, data):
+    tokens = [names_in(token) for sequence in sequences for token in sequence]
+    some = sorted({name for names in tokens for name in names} | {"a:", "a=", "a", "a:b:"})
+    columns = data.draw(st.lists(st.sampled_from(some), unique=True))
+    assert in_all_tokens(sequences, columns) == [one for one in columns if all(one in names for names in tokens)]
+
+
+def test_a_column_that_one_token_of_many_lacks_is_not_needed():
+    """Whichever tokens are looked at in predictions, all of training are counted."""
+    for lacks, has in (({"p": "x"}, {"p": "x", "w": "a", "n": 1.0}), (["p=x"], ["p=x", "w=a"])):
+        X = [[has] * 40] * 300 + [[lacks]]
+        counts, n = sampled_names(X)
+        assert set(counts.values()) == {n}  # the last one is not looked at
+        model = SequenceLabeler(C=1.0, max_iter=1, random_state=0).fit(X, [["A", *"B" * (len(x) - 1)] for x in X])
+        assert [name[0] for name in model.model_.encoder.seen.required] == ["p"]
+        assert [len(labels) for labels in model.predict([[lacks]])] == [1]
+
+
+@pytest.mark.parametrize("form", [as_dict, as_strings, with_number])
+def test_bytes_are_the_columns_of_their_texts(form):
+    def coded(token):
+        if isinstance(token, list):
+            return [name.encode() for name in token]
+        return {key.encode(): value.encode() if isinstance(value, str) else value for key, value in token.items()}
+
+    X = each(form)
+    of_bytes = [[coded(token) for token in x] for x in X]
+    models = [SequenceLabeler(C=1.0, max_iter=1, random_state=0).fit(some, LABELS) for some in (X, of_bytes)]
+    assert models[0].model_.encoder.seen.columns == models[1].model_.encoder.seen.columns != {}
+    for some in (X[:1], of_bytes[:1]):
+        assert [list(model.predict(some)[0]) for model in models] == [list(models[0].predict(X[:1])[0])] * 2
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 10, 40])

@@ -74,16 +74,16 @@ class Opened {
     if (!bytes) throw new RangeError(MESSAGES[-2]);
     this.isOfSegments = model[KIND] === SEGMENTS;
     new Uint8Array(exports.memory.buffer).set(model, bytes);
-    const status = exports.structsvm_open(bytes, model.length, bytes + ((model.length + 3) & ~3));
+    const made = bytes + ((model.length + 3) & ~3);
+    const status = exports.structsvm_open(bytes, model.length, made);
     if (status < 0) {
       exports.free(bytes);
       throw new Error(MESSAGES[status]);
     }
-    const view = this.view();
-    this.pointer = view.getUint32(bytes + ((model.length + 3) & ~3), true);
-    this.nColumns = view.getUint32(this.pointer + 4, true);
-    this.nNumbers = view.getUint32(this.pointer + 16, true);
-    const numberAt = (at) => view.getUint32(at, true);
+    const numberAt = (at) => this.numbers[at >>> 2];
+    this.pointer = numberAt(made);
+    this.nColumns = numberAt(this.pointer + 4);
+    this.nNumbers = numberAt(this.pointer + 16);
     const textsAt = (place, length) => Array.from({ length }, (_, y) => {
       const at = numberAt(place) + TEXT * y;
       return textOf(new Uint8Array(exports.memory.buffer, numberAt(at), numberAt(at + 4)));
@@ -473,16 +473,15 @@ function addColumns(token, t, nColumns, { texts, numbers }) {
   if (!isSound) throw new TypeError(`token ${t} must be a string, or an array of strings: the model reads ${nColumns}`);
 }
 
-// Refuse tokens without a column that all tokens of training had: one that is looked at has to have it, as in Python.
+// Refuse tokens without a column that all tokens of training had.
 function checkColumns(tokens, required) {
+  const asked = tokens.filter((_, t) => t % Math.ceil(tokens.length / 1000) === 0);
   for (const { name, key, isBeginning } of required) {
-    let t = 0;
-    for (; t < tokens.length; t += Math.ceil(tokens.length / 1000)) {
-      const token = tokens[t];
-      if (Array.isArray(token) ? isBeginning && token.some((item) => item.startsWith(name)) : typeof token[key] === "string") break;
-      if (Object.hasOwn(token, name) && typeof token[name] !== "string") break;
-    }
-    if (t && t >= tokens.length) throw new Error(`${MESSAGES[-9]}: ${name}`);
+    const has = (token) =>
+      Array.isArray(token)
+        ? isBeginning && token.some((item) => item.startsWith(name))
+        : typeof token[key] === "string" || (Object.hasOwn(token, name) && typeof token[name] !== "string");
+    if (asked.length && !asked.some(has)) throw new Error(`${MESSAGES[-9]}: ${name}`);
   }
 }
 

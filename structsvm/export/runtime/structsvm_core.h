@@ -24,10 +24,10 @@
 
 enum {
     U8 = 1, U16 = 2, U32 = 4, F32 = 20, F64 = 24,   /* kinds of items; the last four bits are their size */
-    MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24
+    MOST_LABELS = 1 << 16, MOST_BYTES = 1 << 24, MOST_REQUIRED = 256
 };
 
-/* Floats that are added at once: LANES are whole ones. What reads models is not copied to where it is called. */
+/* Floats that are added at once: LANES are whole ones. Functions that read models are not inlined. */
 #if defined(__GNUC__)
 typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
 #define COLD __attribute__((noinline))
@@ -214,7 +214,25 @@ static extent extent_of(const weights *w, uint32_t row) {
     return w->extents != NULL ? w->extents[row] : (extent){row, w->K, 1.0f};
 }
 static void release_weights(weights *w) { free(w->extents), free(w->made); }
-/* The next texts, each with a zero behind it: how many. */
+/* Decode UTF-8 as Python's surrogatepass does: the number of letters, or STRUCTSVM_UTF8. `out` may be NULL. */
+static int64_t decoded(const void *bytes, uint32_t size, uint32_t *out) {
+    const uint8_t *s = bytes;
+    int64_t n = 0;
+    for (uint32_t i = 0; i < size; n++) {
+        uint32_t c = s[i], more = c < 0x80 ? 0 : c < 0xC2 ? 4 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 4;
+        if (more == 4 || more >= size - i) return STRUCTSVM_UTF8;
+        if (more > 0) c &= 0x3Fu >> more;
+        for (uint32_t k = 1; k <= more; k++) {
+            if ((s[i + k] & 0xC0) != 0x80) return STRUCTSVM_UTF8;
+            c = c << 6 | (s[i + k] & 0x3F);
+        }
+        if ((more == 2 && c < 0x800) || (more == 3 && (c < 0x10000 || c > 0x10FFFF))) return STRUCTSVM_UTF8;
+        if (out != NULL) out[n] = c;
+        i += more + 1;
+    }
+    return n;
+}
+/* The next texts, in UTF-8 and each with a zero behind it: how many. */
 static uint32_t read_texts(reader *r, const structsvm_text **to) {
     uint64_t n, n_bytes;
     const uint32_t *starts = take(r, U32, NULL, &n);
@@ -223,8 +241,8 @@ static uint32_t read_texts(reader *r, const structsvm_text **to) {
     structsvm_text *texts = r->failed ? NULL : zeros(r, n, sizeof *texts);
     *to = texts;
     for (uint64_t i = 0; !r->failed && i + 1 < n; i++) {
-        need(r, starts[i + 1] > starts[i] && bytes[starts[i + 1] - 1] == 0);
-        if (!r->failed) texts[i] = (structsvm_text){bytes + starts[i], starts[i + 1] - starts[i] - 1, 1.0f};
+        texts[i] = (structsvm_text){bytes + starts[i], starts[i + 1] - starts[i] - 1, 1.0f};
+        need(r, texts[i].size < NONE && texts[i].data[texts[i].size] == 0 && decoded(bytes + starts[i], texts[i].size, NULL) >= 0);
     }
     return r->failed ? 0 : (uint32_t)n - 1;
 }
@@ -292,24 +310,6 @@ enum {
 };
 #define SIGMA 0x3A3
 
-/* Decode UTF-8, surrogates included, as Python's surrogatepass does: the number of letters, or STRUCTSVM_UTF8. `out` may
- * be NULL. */
-static int64_t decoded(const uint8_t *s, uint32_t size, uint32_t *out) {
-    int64_t n = 0;
-    for (uint32_t i = 0; i < size; n++) {
-        uint32_t c = s[i], more = c < 0x80 ? 0 : c < 0xC2 ? 4 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : c < 0xF5 ? 3 : 4;
-        if (more == 4 || more >= size - i) return STRUCTSVM_UTF8;
-        if (more > 0) c &= 0x3Fu >> more;
-        for (uint32_t k = 1; k <= more; k++) {
-            if ((s[i + k] & 0xC0) != 0x80) return STRUCTSVM_UTF8;
-            c = c << 6 | (s[i + k] & 0x3F);
-        }
-        if ((more == 2 && c < 0x800) || (more == 3 && (c < 0x10000 || c > 0x10FFFF))) return STRUCTSVM_UTF8;
-        if (out != NULL) out[n] = c;
-        i += more + 1;
-    }
-    return n;
-}
 static uint32_t encoded(uint32_t c, uint8_t *to) {
     uint32_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
     for (uint32_t k = more; k > 0; k--, c >>= 6) to[k] = (uint8_t)(0x80 | (c & 63));

@@ -70,7 +70,8 @@ typedef struct structsvm {
     uint32_t n_numbers;             /* how many numbers each row has, of models of rows, else 0 */
     uint32_t has_trees;             /* 1 of parsers, else 0 */
     /* Columns that all tokens of training had: "w:" or "w=" of attributes "w:a" or "w=a", "w" of a feature w that is no
-     * text. One token of a sequence at least must have each; of more than 1,000 not all are looked at. */
+     * text, which is the attribute "w" of value 0 where it is an empty list or dict. One token of a sequence at least must
+     * have each; of more than 1,000 not all are looked at. */
     uint32_t n_required;
     const structsvm_text *required;
 } structsvm;

@@ -133,7 +133,12 @@ static int read_tokens(reader *r, structsvm *tagger, tokens *m) {
     m->paired = take_n(r, U32, m->n_pairs);
     need(r, !r->failed && within(m->paired, m->n_pairs, 0, m->n_features));
     for (uint32_t i = 1; !r->failed && i < m->n_pairs; i++) need(r, m->paired[i - 1] < m->paired[i]);
-    if (r->version > 5 && !r->failed) tagger->n_required = read_texts(r, &tagger->required);
+    if (r->version < 6 || r->failed) return STRUCTSVM_OK;
+    tagger->n_required = read_texts(r, &tagger->required);
+    const structsvm_text *x = tagger->required;
+    need(r, tagger->n_required <= MOST_REQUIRED);
+    for (uint32_t i = 1; i < tagger->n_required; i++, x++)   /* shorter ones first, one behind the other */
+        need(r, x->size + (memcmp(x->data, x[1].data, x[1].size) >= 0) <= x[1].size);
     return STRUCTSVM_OK;
 }
 static void release_tokens(tokens *m) {
@@ -455,7 +460,6 @@ static uint32_t merged(uint64_t *keys, uint32_t n, const structsvm_text *texts, 
     }
     return left;
 }
-
 /* Room for features of pairs, `most` of all n tokens. */
 static int grow_pairs(tokens *m, uint32_t n, uint64_t most) {
     GROW(m->pair_starts, ((uint64_t)n + 1) * sizeof(uint32_t));
@@ -467,7 +471,7 @@ static int grow_pairs(tokens *m, uint32_t n, uint64_t most) {
 static int from_columns(tokens *m, const structsvm_text *texts, uint32_t n, float divisor) {
     for (uint64_t i = 0; i < (uint64_t)n * m->n_columns; i++) {
         if (texts[i].size > MOST_BYTES) return STRUCTSVM_INPUT;
-        if (decoded((const uint8_t *)texts[i].data, texts[i].size, NULL) < 0) return STRUCTSVM_UTF8;
+        if (decoded(texts[i].data, texts[i].size, NULL) < 0) return STRUCTSVM_UTF8;
     }
     TRY(read_all_places(m, texts, n));
     for (int which = 0; which < (m->n_pairs > 0 ? 2 : 1); which++) {
@@ -495,7 +499,6 @@ static int from_columns(tokens *m, const structsvm_text *texts, uint32_t n, floa
     }
     return STRUCTSVM_OK;
 }
-
 /* The place of a feature among those of pairs, or NONE. */
 static uint32_t pair_of(const tokens *m, uint32_t id) {
     uint32_t low = 0, high = m->n_pairs;
@@ -506,7 +509,6 @@ static uint32_t pair_of(const tokens *m, uint32_t id) {
     }
     return low < m->n_pairs && m->paired[low] == id ? low : NONE;
 }
-
 /* Whether a token has a column of attributes: "w:a" is of "w:" and of "w", and so are "w" and "w[0]" of "w". */
 static int has_column(const structsvm_text *texts, uint32_t n, const structsvm_text *column) {
     uint32_t size = column->size, is_text = size > 0 && (column->data[size - 1] == ':' || column->data[size - 1] == '=');
@@ -516,7 +518,6 @@ static int has_column(const structsvm_text *texts, uint32_t n, const structsvm_t
     }
     return 0;
 }
-
 /* Whether each column that all tokens of training had is in one of those that are looked at: as in the package. */
 static int has_required(const tokens *m, const structsvm_text *texts, const uint32_t *starts, uint64_t n) {
     for (uint64_t k = 0, t; k < m->tagger->n_required; k++) {
@@ -546,7 +547,7 @@ static int from_attributes(tokens *m, const structsvm_text *texts, const uint32_
             const structsvm_text *text = texts + e;
             uint32_t size = text->size & ~STRUCTSVM_NO_TEXT;
             if (size > MOST_BYTES || !are_scores(&text->value, 1, 0)) return STRUCTSVM_INPUT;
-            if (decoded((const uint8_t *)text->data, size, NULL) < 0) return STRUCTSVM_UTF8;
+            if (decoded(text->data, size, NULL) < 0) return STRUCTSVM_UTF8;
             uint32_t name = string_in(&m->names, (const uint8_t *)(size == 0 ? "" : text->data), size);
             if (name != NONE && text->value != 0.0f) keys[found++] = (uint64_t)index_at(&m->name_ids, name) << 32 | e;
         }

@@ -204,14 +204,14 @@ static int32_t shape_of(model *m, const uint32_t *x, int64_t n) {
 static int read_word(model *m, const structsvm_text *texts, int32_t *codes) {
     for (int c = 0; c < N_GIVEN; c++) {
         if (texts[c].size > MOST_BYTES) return STRUCTSVM_INPUT;
-        if (decoded((const uint8_t *)texts[c].data, texts[c].size, NULL) < 0) return STRUCTSVM_UTF8;
+        if (decoded(texts[c].data, texts[c].size, NULL) < 0) return STRUCTSVM_UTF8;
         codes[c] = code_of(m, (const uint8_t *)texts[c].data, texts[c].size);
     }
     if (texts[FORM].size == 0) return STRUCTSVM_INPUT;
     GROW(m->letters, 3 * (uint64_t)texts[FORM].size * sizeof(uint32_t));
     GROW(m->bytes, 8 * (uint64_t)texts[FORM].size + 4 * N_SHAPE);
     uint32_t *x = m->letters.data;
-    int64_t n = decoded((const uint8_t *)texts[FORM].data, texts[FORM].size, x);
+    int64_t n = decoded(texts[FORM].data, texts[FORM].size, x);
     uint32_t *lower = x + n;
     codes[SHAPE] = shape_of(m, x, n);
     n = lowered(&m->abc, x, n, lower);

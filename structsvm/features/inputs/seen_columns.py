@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple, Self
 
 from structsvm._warnings import LEAST_INPUTS, AdviceWarning, warn
-from structsvm.features._attributes import are_usual, count_columns
+from structsvm.features._attributes import are_usual, count_columns, in_all_tokens
 
 LEAST_TOKENS = 50  # tokens of training that shares of values need
 KEPT = 100  # values of a column that are kept, the most frequent ones
@@ -91,12 +91,17 @@ class SeenColumns:
         return cls(columns)
 
     @classmethod
-    def named(cls, counts: Mapping[str, int], n_tokens: int) -> Self:
-        """Return columns of named features, whatever their values: those that every token had are needed, others may be
-        missing.
+    def named(cls, sequences: Any) -> Self | None:
+        """Return the named features of training tokens, whatever their values; None where these are read once.
+
+        Those that every token had are needed, others may be missing.
         """
-        order = sorted(counts, key=lambda name: (-counts[name], name))
-        return cls({name: SeenColumn(float(counts[name] == n_tokens)) for name in order[:MOST_COLUMNS]})
+        counts, n = sampled_names(sequences)
+        if not n:
+            return None
+        order = sorted(counts, key=lambda name: (-counts[name], name))[:MOST_COLUMNS]
+        usual = in_all_tokens(sequences, [name for name in order if counts[name] == n])
+        return cls({name: SeenColumn(float(name in usual)) for name in order})
 
     def check(self, found: Found, n_tokens: int, remedy: str = "") -> None:
         """Compare the tokens of a prediction with those of training.

@@ -201,7 +201,8 @@ def add_attributes(file: RuntimeFile, encoder: FeatureEncoder) -> None:
     file.add_indices(table.order)
     chosen = encoder.bigram_features
     file.add("<u4", [] if chosen is None else chosen)
-    file.add_texts([] if encoder.seen is None else encoder.seen.required)
+    required = [] if encoder.seen is None else encoder.seen.required
+    file.add_texts(sorted(required, key=lambda name: (len(name.encode("utf-8", "surrogatepass")), name)))
 
 
 def add_columns(
