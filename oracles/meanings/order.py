@@ -172,17 +172,17 @@ def sorting(
         relations = [node for node in chain.from_iterable(map(subtrees, trees)) if not isinstance(node, str)]
         several = [(node, kinds) for node in relations if node[0] not in but and (kinds := alike(node[1:]))]
         at = said_at(lexicon, words) if several else {}
-        found = set()
+        found = set[tuple[Sorting, bool]]()
         for (name, *parts), kinds in several:
-            places = places_of(lexicon, parts, at)
+            places = {i: place for i, place in enumerate(places_of(lexicon, parts, at)) if place is not None}
             for kind, own in kinds.items():
-                for i, j in combinations([i for i in own if places[i] is not None], 2):
+                for i, j in combinations([i for i in own if i in places], 2):
                     is_said = places[i] < places[j]
                     for key, is_turned in enumerate(turned(parts[i], parts[j])):
                         if places[i] != places[j] and parts[i] != parts[j] and is_turned == is_said:
-                            found.add((str(name), kind, key, int(is_said)))
-        for *sort, is_said in found:
-            counts[tuple(sort)][is_said] += 1
+                            found.add(((str(name), kind, key), is_said))
+        for sort, is_said in found:
+            counts[sort][is_said] += 1
     return dict(sorted(counts.items()))
 
 
