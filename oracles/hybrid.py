@@ -227,6 +227,15 @@ class HybridTrees(Oracle):
         self._most_kept = max(KEPT // self.bytes_of_forest, 16)
         self._free: dict[frozenset[int], Forest] = {}
 
+    def check_arguments(self) -> None:
+        """ValueError for a relation of more arguments than words say in any order, unless it is a list."""
+        for number in np.flatnonzero(self._is_long & ~self._is_list).tolist():
+            name, n = self.units.units[number].symbol
+            raise ValueError(
+                f"{name} has {n} arguments, more than {MOST_IN_ANY_ORDER}: more are served where they stand in any "
+                "order, as meanings with several numbers of them show, not where each has a place of its own"
+            )
+
     def _has_one_row(self, unit: int) -> bool:
         """Whether a unit is a list whose slots share their features, as they must where arguments change places."""
         return self.units.is_list(unit) and len({self.slot_rows[slot] for slot in self.units.slots_of(unit)}) == 1
@@ -346,8 +355,9 @@ class HybridTrees(Oracle):
         for kind, longest in self._longest_copy.items():
             looks = self.lexicon.looks.get(kind, ("",))
             short = {(a, b) for a, b in not_known if "" in looks and b - a <= longest}
-            typed = self._written[kind].typed_at(words)
-            own = {(t, t + 1) for t in typed if t not in listed_at}
+            own = {
+                span for span in self._written[kind].typed_in(words, looks) if listed_at.keys().isdisjoint(range(*span))
+            }
             for span in short.union(own, *[of_look.get(look, ()) for look in looks]):
                 spans[span].append(kind)
         found = []
@@ -519,7 +529,7 @@ class HybridTrees(Oracle):
             number = self.units.number.get(self.units.split(tree)[0], -1)
             return number >= 0 and bool(self._is_long[number] and self._is_list[number])
 
-        return [as_said(tree, places, is_long) for tree in trees]
+        return [*dict.fromkeys(as_said(tree, places, is_long) for tree in trees)]
 
     def _order_known(self, unit: int) -> Order:
         """The order in which the arguments of a unit are filled where the meaning is known."""

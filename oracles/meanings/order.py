@@ -8,7 +8,7 @@ place.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from math import exp, log
@@ -16,10 +16,12 @@ from typing import Any
 
 from structsvm.oracles.meanings.lexicon import Lexicon
 from structsvm.structures.meaning_units import subtrees
-from structsvm.structures.meanings import Meaning, head, ordered_pairs
+from structsvm.structures.meanings import Meaning, alike, head, ordered_pairs, turned
 
 # The kind of an argument, by which it has its place in a list: see `kind_of`.
 Kind = tuple[Any, ...]
+# A relation, a kind of its arguments by `head`, and the place of a key that sorts them.
+Sorting = tuple[str, tuple[str, ...], int]
 
 # Added to what is counted.
 SMOOTHING = 0.5
@@ -150,11 +152,48 @@ def following(
     counts: Counter[tuple[str, bool]] = Counter()
     for words, trees in zip(sentences, bags, strict=True):
         lists = [*chain.from_iterable(lists_in(tree, names) for tree in trees)]
-        at: dict[int, int] = {}
-        for i, _, leaf in lexicon.written_in(words) if lists else ():
-            at.setdefault(leaf, i)
+        at = said_at(lexicon, words) if lists else {}
         for name, *parts in lists:
-            places = [min((at[u] for u in lexicon.units.unit_ids(part) if u in at), default=None) for part in parts]
-            known = [place for place in places if place is not None]
+            known = [place for place in places_of(lexicon, parts, at) if place is not None]
             counts.update((str(name), a < b) for a, b in combinations(known, 2) if a != b)
     return {name: [counts[name, True], counts[name, False]] for name in sorted({name for name, _ in counts})}
+
+
+def sorting(
+    lexicon: Lexicon, sentences: Iterable[Sequence[str]], bags: Iterable[Iterable[Meaning]], but: Container[str]
+) -> dict[Sorting, list[int]]:
+    """How often arguments of relations, `but` some, are sorted against the words, and how often not: see `Sorting`.
+
+    A meaning counts, once for a sentence, that has two arguments which stand in one order in the sentence and in the
+    other one where the key sorts them: as sorted if they stand as the key has them, or else as not.
+    """
+    counts: dict[Sorting, list[int]] = defaultdict(lambda: [0, 0])
+    for words, trees in dict.fromkeys(zip(map(tuple, sentences), map(tuple, bags), strict=True)):
+        relations = [node for node in chain.from_iterable(map(subtrees, trees)) if not isinstance(node, str)]
+        several = [(node, kinds) for node in relations if node[0] not in but and (kinds := alike(node[1:]))]
+        at = said_at(lexicon, words) if several else {}
+        found = set[tuple[Sorting, bool]]()
+        for (name, *parts), kinds in several:
+            places = {i: place for i, place in enumerate(places_of(lexicon, parts, at)) if place is not None}
+            for kind, own in kinds.items():
+                for i, j in combinations([i for i in own if i in places], 2):
+                    is_said = places[i] < places[j]
+                    for key, is_turned in enumerate(turned(parts[i], parts[j])):
+                        if places[i] != places[j] and parts[i] != parts[j] and is_turned == is_said:
+                            found.add(((str(name), kind, key), is_said))
+        for sort, is_said in found:
+            counts[sort][is_said] += 1
+    return dict(sorted(counts.items()))
+
+
+def said_at(lexicon: Lexicon, words: Sequence[str]) -> dict[int, int]:
+    """From leaves that are written in a sentence to where the first time."""
+    at: dict[int, int] = {}
+    for i, _, leaf in lexicon.written_in(words):
+        at.setdefault(leaf, i)
+    return at
+
+
+def places_of(lexicon: Lexicon, parts: Iterable[Meaning], at: Mapping[int, int]) -> list[int | None]:
+    """Where the first name of each argument is, by `said_at`; None if none is written."""
+    return [min((at[u] for u in lexicon.units.unit_ids(part) if u in at), default=None) for part in parts]

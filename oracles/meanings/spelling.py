@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from structsvm.oracles.meanings.lexicon import looks_in
 from structsvm.oracles.meanings.readings import Form, Reading, number_in
 from structsvm.oracles.meanings.words import END_MARKS, as_written, is_possessive
 from structsvm.structures.meaning_units import MeaningUnits, around, words_of
@@ -19,8 +20,9 @@ JOINTS = " _"
 # From quotation marks to how an apostrophe may be written between them.
 ESCAPED = {"'": ("\\'", "''"), '"': ("\\'",)}
 QUOTES = "".join(ESCAPED)
-# Marks at the begin and the end of names that are no part of a number.
-AT_BEGIN, AT_END = re.compile(r"[^\w\s'\"+.-]*"), re.compile(r"[^\w\s'\"+.-]*$")
+# Signs at the begin and the end of names that are no part of a number.
+SIGNS_BEFORE, SIGNS_BEHIND = re.compile(r"[^\w\s'\"+.-]*"), re.compile(r"[^\w\s'\"+.-]*$")
+BRACKETS = "[]", "{}", "<>"
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 # Share of the names that begin with a capital from which on all of their kind do.
 TITLED = 0.9
@@ -68,18 +70,19 @@ class Spelling:
         forms = (form for form in ESCAPED[self.quote] if any(form in text for text in quoted))
         self.apostrophe = next(forms, "'")
         names = [constant.strip(QUOTES).replace(self.apostrophe, "'") for constant in constants]
-        begin = shared({found[0] for found in map(AT_BEGIN.match, names) if found})
-        end = shared({found[0] for found in map(AT_END.search, names) if found})
+        begin = shared({found[0] for found in map(SIGNS_BEFORE.match, names) if found})
+        end = shared({found[0] for found in map(SIGNS_BEHIND.search, names) if found})
         names = [name.removeprefix(begin).removesuffix(end) for name in names]
         self.before, self.behind = before + begin, end + behind
         self.refused = OF_TERMS - ({"'"} if self.is_quoted else set())
         joints = JOINTS if self.is_quoted else f"{JOINTS}-"  # a hyphen between quotes may be the name's own
         if (self.before or self.behind) and not self.is_quoted:
             joints = joints.removeprefix(" ")  # no quotes beside a type
-        self.joint = max(joints, key=lambda joint: sum(joint in name for name in names))
+        self.joint = max(joints, key=lambda joint: sum(joint in name[1:-1] for name in names))
         self.tight = tight_sides(names, self.joint)
         marks = {text for text in (before[-1:], behind[:1]) if is_mark(text)} - {"", self.joint}
-        self.own_marks = frozenset(mark for mark in marks if not any(mark in name for name in names))
+        self.own_marks = "".join(sorted(mark for mark in marks if not any(mark in name for name in names)))
+        self.pairs = [pair for pair in BRACKETS if all(is_closed(constant, pair) for constant in constants)]
         self.numbers = {name.isdecimal() for name in names}
         self.is_folded = all(name == name.casefold() for name in names)
         self.is_upper = not self.is_folded and all(name == name.upper() for name in names)
@@ -102,18 +105,28 @@ class Spelling:
             return None if number < 0 else self.leaf(str(number))
         if self.is_titled and not any(map(str.isupper, "".join(stripped))):
             stripped = [word if t and word in self.small else titled(word) for t, word in enumerate(stripped)]
-        text = self.untyped(self.joined(stripped))
+        whole = self.joined(stripped)
+        text = self.untyped(whole)
         if text.isdecimal() not in self.numbers and not (True in self.numbers and NUMBER.fullmatch(text)):
             return None
+        # A part that begins or ends with the mark of the type, or a joint beside the type.
+        parts = text.split(self.joint)
+        if any(part.strip(self.own_marks) != part for part in parts) or (text != whole and "" in parts):
+            return None
         text = text.casefold() if self.is_folded else text.upper() if self.is_upper else text
-        return self.leaf(text)
+        return self.leaf(text) if all(is_closed(text, pair) for pair in self.pairs) else None
 
-    def typed_at(self, words: Sequence[str]) -> list[int]:
-        """The places of words that name the type of the kind."""
-        if not (self.before or self.behind):
-            return []
-        plain = [as_written(word).rstrip(self.ends) for word in words]
-        return [t for t, word in enumerate(plain) if self.untyped(word) != word]
+    def typed_in(self, words: Sequence[str], looks: Container[str]) -> Iterator[tuple[int, int]]:
+        """Stretches of words with the type of the kind: a word that has it, and those of some looks without it."""
+        bare = {}
+        for t, word in enumerate(words) if self.before or self.behind else ():
+            plain = as_written(word).rstrip(self.ends)
+            if self.untyped(plain) != plain:
+                bare[t] = self.untyped(plain)
+        for a, b, look in looks_in([bare.get(t, word) for t, word in enumerate(words)]) if bare else ():
+            at = b - 1 if self.behind else a
+            if at in bare and (b - a == 1 or look in looks):
+                yield a, b
 
     def untyped(self, text: str) -> str:
         """A text without the type of the kind, if it has it."""
@@ -122,7 +135,7 @@ class Spelling:
 
     def leaf(self, name: str) -> Meaning:
         """The tree of a name, with its type, unless it has another one."""
-        if self.own_marks.isdisjoint(name):
+        if not any(mark in name for mark in self.own_marks):
             name = f"{self.before}{name}{self.behind}"
         if self.is_quoted or " " in name:
             own = name.replace("'", self.apostrophe)
@@ -145,6 +158,11 @@ class Spelling:
 def shared(texts: set[str]) -> str:
     """The text that all are; "" if they differ."""
     return next(iter(texts)) if len(texts) == 1 else ""
+
+
+def is_closed(text: str, pair: str) -> bool:
+    """Whether a text has as many closing as opening brackets of a pair."""
+    return text.count(pair[0]) == text.count(pair[1])
 
 
 def titled(word: str) -> str:

@@ -29,8 +29,8 @@ CONSTANT, FEWEST_ROWS = 0.9, 20
 DISAGREEING = 0.02
 # A term is one leaf if it holds this share of all occurrences of one of its parts, and is in so many meanings.
 TOGETHER, FEWEST_TERMS = 0.9, 5
-# Marks within a constant. A constant with more of them than that names no type.
-WITHIN, MOST_MARKS = re.compile(r"(?<=[^\W_])(?:[^\w\s'\"]|_)+(?=[^\W_])"), 8
+# Marks within a constant, more than the joints of words ``_`` and ``-``. One with more of them than that names no type.
+WITHIN, MOST_MARKS = re.compile(r"(?<=[^\W_])[_-]*[^\w\s'\"-](?:[^\w\s'\"]|_)*(?=[^\W_])"), 8
 # Marks at the ends of a constant, and marks that no type may have.
 AT_BEGIN, AT_END, OF_TERMS = re.compile(r"^\W*"), re.compile(r"\W*$"), re.compile(r"[\s(),'\"]")
 # How readily a code expects new symbols.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -316,6 +316,18 @@ def with_sorted(parts: Sequence[Meaning], places: Sequence[int], by: int) -> lis
     return out
 
 
+def turned(first: Meaning, second: Meaning) -> list[bool]:
+    """For each key of `_KEYS`, whether it sorts the second argument before the first one."""
+    texts = format_meaning(first), format_meaning(second)
+    a, b = ([(key(text), text) for key in _KEYS] for text in texts)
+    return [later < earlier for earlier, later in zip(a, b, strict=True)]
+
+
+def surely(n: int, n_other: int) -> bool:
+    """Whether what was met so often holds, but for one of ten: half a time is added to either count."""
+    return n + 0.5 >= SURE_ORDER * (n + n_other + 1.0)
+
+
 def alike(parts: Sequence[Meaning]) -> dict[tuple[str, ...], list[int]]:
     """From kinds of arguments, see `head`, of which two differ to their places; constants are of none.
 
@@ -359,8 +371,8 @@ class ArgumentOrder:
     of their kinds, see `head`, one comes first if it does in nine of ten meanings, half a meaning being added to either
     count: in four that agree. There are `FEWEST_ORDERED` meanings or more with two kinds in the relation. Kinds that no
     meaning shows the other way stand as their relations do. Arguments of one kind are sorted, in the places that they
-    have, where those of the relation surely are in training, `FEWEST_ORDERED` times or more, and those of the kind, if
-    there are any: by the numbers in their texts, or else as texts.
+    have, by the numbers in their texts, or else as texts: where nine of ten meanings have them so, and nine of ten of
+    those whose words say them otherwise, `FEWEST_ORDERED` or more; four, if those of all relations are so, and as many.
 
     Parameters
     ----------
@@ -369,16 +381,25 @@ class ArgumentOrder:
         Relations whose arguments stay as they are.
     free : container of str, optional
         Relations whose arguments are known to stand in any order: fewer than `FEWEST_ORDERED` meanings do for them.
+    against_words : dict, optional
+        From a relation, a kind and a key's place in `_KEYS` to in how many meanings two arguments that the key sorts
+        otherwise than the words do stand as the key has them, and in how many as the words do.
     """
 
-    def __init__(self, trees: Iterable[Meaning], but: Container[str] = (), free: Container[str] = ()) -> None:
+    def __init__(
+        self,
+        trees: Iterable[Meaning],
+        but: Container[str] = (),
+        free: Container[str] = (),
+        against_words: Mapping[tuple[str, tuple[str, ...], int], Sequence[int]] | None = None,
+    ) -> None:
         met: dict[str, set[int]] = defaultdict(set)
         placed: set[str] = set()
         n_before: Counter[tuple[str, tuple[str, ...], tuple[str, ...]]] = Counter()
         n_ordered: Counter[str] = Counter()
-        # By relation and kind, or None for all of its kinds: how often several arguments are there, and sorted.
-        n_alike: Counter[tuple[str, tuple[str, ...] | None]] = Counter()
-        n_sorted: dict[tuple[str, tuple[str, ...] | None], Counter[int]] = defaultdict(Counter)
+        # By relation and kind: in how many meanings several arguments are there, and sorted.
+        n_alike: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        n_sorted: dict[tuple[str, tuple[str, ...]], Counter[int]] = defaultdict(Counter)
         waiting = list(trees)
         while waiting:
             node = waiting.pop()
@@ -393,29 +414,28 @@ class ArgumentOrder:
                 n_ordered[node[0]] += len({*heads}) > 1
                 for kind, places in alike(node[1:]).items():
                     is_sorted = [with_sorted(node[1:], places, k) == [*node[1:]] for k in range(len(_KEYS))]
-                    for key in ((node[0], None), (node[0], kind)):
-                        n_alike[key] += 1
-                        n_sorted[key].update(k for k, is_so in enumerate(is_sorted) if is_so)
+                    n_alike[node[0], kind] += 1
+                    n_sorted[node[0], kind].update(k for k, is_so in enumerate(is_sorted) if is_so)
             waiting += node[1:]
         sure = {name for name, n in n_ordered.items() if n >= FEWEST_ORDERED or name in free}
         several = {name for name, sizes in met.items() if len(sizes) > 1 and name not in but and name not in placed}
         self.n_before = Counter({key: n for key, n in n_before.items() if key[0] in sure & several})
         self.before = {
-            (name, a, b)
-            for (name, a, b), n in self.n_before.items()
-            if a != b and n + 0.5 >= SURE_ORDER * (n + self.n_before[name, b, a] + 1.0)
+            (name, a, b) for (name, a, b), n in self.n_before.items() if a != b and surely(n, self.n_before[name, b, a])
         }
-        # From a relation to the place in `_KEYS` of what sorts its arguments of one kind, but for `unsorted` kinds.
-        self.sorted_by: dict[str, int] = {}
-        for name in sorted(several):
-            k = max(range(len(_KEYS)), key=lambda k: (n_sorted[name, None][k], -k))
-            if n_sorted[name, None][k] >= max(FEWEST_ORDERED, SURE_ORDER * n_alike[name, None]):
-                self.sorted_by[name] = k
-        self.unsorted = {
-            (name, kind)
-            for (name, kind), n in n_alike.items()
-            if name in self.sorted_by and n_sorted[name, kind][self.sorted_by[name]] < SURE_ORDER * n
-        }
+        # From a relation and a kind of its arguments to the place in `_KEYS` of what sorts these.
+        self.sorted_by: dict[tuple[str, tuple[str, ...]], int] = {}
+        against = against_words or {}
+        sums = [
+            [sum(own[i] for (*_, key), own in against.items() if key == k) for i in (0, 1)] for k in range(len(_KEYS))
+        ]
+        for (name, kind), n in n_alike.items():
+            k = max(range(len(_KEYS)), key=lambda k: (n_sorted[name, kind][k], -k))
+            n_so, n_words = against.get((name, kind, k), (0, 0))
+            is_sure = surely(n_sorted[name, kind][k], n - n_sorted[name, kind][k]) and surely(n_so, n_words)
+            is_usual = sums[k][0] >= FEWEST_ORDERED and surely(*sums[k])
+            if name in several and is_sure and (is_usual or min(n_sorted[name, kind][k], n_so) >= FEWEST_ORDERED):
+                self.sorted_by[name, kind] = k
 
     def sorted(self, tree: Meaning) -> Meaning:
         """The same meaning with its arguments in order."""
@@ -425,9 +445,9 @@ class ArgumentOrder:
         heads = [() if isinstance(part, str) else head(part) for part in parts]
         ahead = [sum(self._sign(name, a, b) for b in heads) for a in heads]
         parts = [parts[k] for k in sorted(range(len(parts)), key=lambda k: -ahead[k])]
-        for kind, places in alike(parts).items() if name in self.sorted_by else ():
-            if (name, kind) not in self.unsorted:
-                parts = with_sorted(parts, places, self.sorted_by[name])
+        for kind, places in alike(parts).items() if self.sorted_by else ():
+            if (name, kind) in self.sorted_by:
+                parts = with_sorted(parts, places, self.sorted_by[name, kind])
         return name, *parts
 
     def _sign(self, name: str, a: tuple[str, ...], b: tuple[str, ...]) -> int:

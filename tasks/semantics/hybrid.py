@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 from math import isfinite
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles._hybrid import MOST_ARGUMENTS
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon, Sentence
-from structsvm.oracles.meanings.order import ListOrder, following
+from structsvm.oracles.meanings.order import ListOrder, Sorting, following, sorting
 from structsvm.oracles.meanings.readings import TIMES, Form, Reading
 from structsvm.oracles.meanings.types import is_key, key_of, spelt_types, types_of
 from structsvm.oracles.meanings.words import Folded
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from structsvm.tasks.semantics.features import Tokens
     from structsvm.tasks.semantics.parameters import Params
 
+T = TypeVar("T", str, Sorting)
+
 # Words of a sentence: the work of a chart grows with their cube.
 MAX_WORDS = 500
 
@@ -99,7 +101,7 @@ def readings_from(stored: Any) -> dict[int, dict[Form, Reading]]:
 
 def no_marks(stored: Any) -> None:
     """Refuse marks of types in a header, which say less than how sentences spell names."""
-    raise ValueError("its names have types as a version before wrote them: train it again")
+    raise ValueError("written by an earlier version, which stored types of names differently; train the model again")
 
 
 def types_in_file(meanings: Sequence[Meaning], spelt: Mapping[str, tuple[float, float]]) -> frozenset[Type]:
@@ -115,6 +117,15 @@ def follows_from(stored: Any) -> dict[str, list[int]]:
     counts = {name: [*pair] for name, pair in stored.items()}
     if not all(len(pair) == 2 and all(type(n) is int and n >= 0 for n in pair) for pair in counts.values()):
         raise ValueError("orders of arguments that are none")
+    return counts
+
+
+def sorts_from(stored: Any) -> dict[Sorting, list[int]]:
+    """How often arguments are sorted against the words, in a header; ValueError for what it cannot be."""
+    counts = {(name, tuple(kind), key): [n, n_words] for name, kind, key, n, n_words in stored}
+    are_texts = all(type(text) is str for name, kind, _ in counts for text in (name, *kind))
+    if not are_texts or not all(type(n) is int and n >= 0 for (*_, key), own in counts.items() for n in (key, *own)):
+        raise ValueError("sorted arguments that are none")
     return counts
 
 
@@ -149,7 +160,7 @@ RECORD = Record({
     ),
     "opened": Names(needed=False, of=lambda model: sorted(model.hybrid.units.opened) or None),
     "terms": Names(needed=False, of=lambda model: model.hybrid.units.fixed or None),
-    "typed": Value(no_marks, needed=False, of=lambda model: None),
+    "typed": Value(no_marks, needed=False, null=True, of=lambda model: None),
     "spelt": Value(
         spelt_from,
         lambda spelt: {group: [*counts] for group, counts in spelt.items()},
@@ -157,6 +168,12 @@ RECORD = Record({
         of=lambda model: model.hybrid.spelt or None,
     ),
     "follows": Value(follows_from, needed=False, of=lambda model: model.follows or None),
+    "sorts": Value(
+        sorts_from,
+        lambda sorts: [[name, [*kind], key, *own] for (name, kind, key), own in sorts.items()],
+        needed=False,
+        of=lambda model: model.sorts or None,
+    ),
     "shared": Flag(needed=False, of="hybrid.may_share"),
     "own_slots": Flag(needed=False, of=lambda model: model.hybrid.has_own_slots or None),
     "attributes": Names(of="hybrid.attributes"),
@@ -183,6 +200,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         Those of training, from which the units are read.
     follows : dict
         From a list to how often two of its arguments stand as their words do in training, and how often not.
+    sorts : dict
+        From a kind of arguments to how often they are sorted in training where their words are not, and how often not.
     """
 
     record = RECORD
@@ -193,6 +212,7 @@ class HybridModel(BagModel, method=Hybrid.name):
     hybrid: HybridTrees
     meanings: list[Meaning]
     follows: dict[str, list[int]]
+    sorts: dict[Sorting, list[int]]
     _order: ArgumentOrder
     _list_order: ListOrder
 
@@ -235,19 +255,15 @@ class HybridModel(BagModel, method=Hybrid.name):
     def _learn_order(self, tokens: Sequence[Tokens], bags: Sequence[Sequence[Meaning]]) -> None:
         """Count in which order arguments stand, also of sentences before."""
         sentences = [[token[0] for token in sentence] for sentence in tokens]
-        found = following(self.hybrid.lexicon, sentences, bags, self.hybrid.lists)
-        before = self.follows if self.is_trained else {}
-        names = sorted(before.keys() | found.keys())
-        self.follows = {
-            name: [a + b for a, b in zip(before.get(name, (0, 0)), found.get(name, (0, 0)), strict=True)]
-            for name in names
-        }
+        seen = self.hybrid.lexicon, sentences, bags, self.hybrid.lists
+        self.follows = added(self.follows if self.is_trained else {}, following(*seen))
+        self.sorts = added(self.sorts if self.is_trained else {}, sorting(*seen))
         self._set_order()
 
     def _set_order(self) -> None:
         lists = self.hybrid.lists
         free = () if self.grammar is None else self.grammar.any_order
-        self._order = ArgumentOrder(self.meanings, but=lists, free=free)
+        self._order = ArgumentOrder(self.meanings, but=lists, free=free, against_words=self.sorts)
         self._list_order = ListOrder(self.meanings, lists, self.follows)
 
     def in_order(self, meaning: Meaning) -> Meaning:
@@ -332,7 +348,8 @@ class HybridModel(BagModel, method=Hybrid.name):
         return 1.0
 
     def adopt(self, part: Part) -> None:
-        self.hybrid, self.meanings, self.follows = part.model.hybrid, part.model.meanings, part.model.follows
+        self.hybrid, self.meanings = part.model.hybrid, part.model.meanings
+        self.follows, self.sorts = part.model.follows, part.model.sorts
         self._set_order()
 
     # ---- probabilities --------------------------------------------------------------------------
@@ -482,10 +499,18 @@ class HybridModel(BagModel, method=Hybrid.name):
         options: Any = {"inside": inside, "columns": columns, "shared": bool(stored.shared), "spelt": stored.spelt}
         options["by_name"] = not stored.own_slots
         model.hybrid = HybridTrees(units, lexicon, attributes, borders, **options)
-        model.follows = stored.follows or {}
+        model.follows, model.sorts = stored.follows or {}, stored.sorts or {}
         model._set_order()
         model.weights = from_file(model.hybrid, found["features"], found["weights"])
         return model
+
+
+def added(before: Mapping[T, Sequence[int]], found: Mapping[T, Sequence[int]]) -> dict[T, list[int]]:
+    """Pairs of counts, by what is counted."""
+    total = defaultdict[T, list[int]](lambda: [0, 0])
+    for key, own in chain(before.items(), found.items()):
+        total[key] = [a + b for a, b in zip(total[key], own, strict=True)]
+    return dict(sorted(total.items()))
 
 
 class StepSearch(Search):

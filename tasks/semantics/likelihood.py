@@ -132,7 +132,7 @@ def hybrid_trees(
             columns[number] |= of_name
     of_names = {number: sorted(of_name) for number, of_name in columns.items()}
     shared, by_name = (True, False) if before is None else (before.may_share, before.by_name)
-    return HybridTrees(
+    hybrid = HybridTrees(
         units,
         lexicon,
         attributes,
@@ -143,6 +143,8 @@ def hybrid_trees(
         by_name=by_name,
         spelt=spelt,
     )
+    hybrid.check_arguments()
+    return hybrid
 
 
 def learnt_lexicon(

@@ -29,8 +29,7 @@ def found(sentences, constants):
         ("to {} city now", "{}:city", set()),
         ("to nowhere", "{}:city", set()),  # never said
         ("to {}", "{}.5", set()),  # no letters in it
-        ("to {}", "{}_city", {("", "_city")}),
-        ("to {} city", "{}_city", set()),
+        ("to {}", "{}_city", set()),  # words and their joint
         ("to version {}", "v1.{}", {("v1.", "")}),
     ],
 )
@@ -100,6 +99,9 @@ TYPE = ("", ":city")
         (["graz:station"], "graz:station"),
         (["O'Brien"], None),
         ([" "], None),
+        (["graz", ":city"], None),
+        (["[graz"], None),
+        (["graz[x]"], "graz[x]:city"),
     ],
 )
 def test_words_have_the_type_once(words, wanted):
@@ -107,16 +109,30 @@ def test_words_have_the_type_once(words, wanted):
 
 
 def test_the_mark_of_a_type_may_join_words():
-    own = spelling([f"{city}_city" for city in CITIES], [("", "_city")])
+    own = spelling([f"{city}_:ci" for city in CITIES], [("", "_:ci")])
     assert [own(words) for words in (["graz"], ["new", "york"], ["new_york"])] == [
-        "graz_city", "new_york_city", "new_york_city",
+        "graz_:ci", "new_york_:ci", "new_york_:ci",
     ]  # fmt: skip
+
+
+def test_no_name_ends_with_the_mark_of_its_type():
+    own = spelling([f"{name}@corp.com" for name in ("ann", "bob", "eve")], [("", "@corp.com")])
+    assert [*map(own, (["kim@"], ["@home.org"], ["kim"], ["kim@home.org"]))] == [
+        None, None, "kim@corp.com", "kim@home.org",
+    ]  # fmt: skip
+
+
+def test_a_sign_is_no_joint():
+    assert spelling(["-5", "-7", "12"])(["new", "york"]) == "'new york'"
 
 
 def test_words_with_the_type_are_found_as_they_are_written():
     own = spelling([f"City:{city.title()}" for city in CITIES], [("City:", "")])
-    assert own.typed_at([Folded("to"), Folded("City:Graz?"), Folded("Graz"), Folded("City:")]) == [1]
-    assert spelling([*CITIES]).typed_at(["to", "graz"]) == []
+    words = [*map(Folded, ("to", "City:Graz?", "Graz", "City:"))]
+    assert [*own.typed_in(words, ())] == [(1, 2)] and [*own.typed_in(words, ("Xx",))] == [(1, 2), (1, 3), (1, 4)]
+    assert [*spelling([*CITIES]).typed_in(["to", "graz"], ("x",))] == []
+    behind = spelling([f"{city}:city" for city in CITIES], [TYPE])
+    assert [*behind.typed_in(["New", "York:city", "Here"], ("Xx",))] == [(0, 2), (1, 2)]
 
 
 def test_quotation_marks_stand_around_name_and_type():

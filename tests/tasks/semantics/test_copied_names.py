@@ -70,8 +70,6 @@ TYPED = {
     "dotted": "fb:en.{}",
     "key and value": "city={}",
     "address": "<http://x.org/city/{}>",
-    "snake case": "{}_city",
-    "snake case before": "city_{}",
 }
 
 
@@ -91,6 +89,26 @@ def test_names_that_sentences_write_without_their_type_are_copied_with_it(conven
     assert parser.predict([f"open {name}" for name in whole]) == [
         [f"open({form.format(city)})"] for city in ("graz", "oslo")
     ]
+
+
+@pytest.mark.parametrize("joint", "_-")
+def test_no_symbols_are_made_up_of_words_and_a_joint(joint):
+    """Words joined in a symbol say no type."""
+    acts = {"weather": f"get{joint}weather", "news": f"get{joint}news", "time": f"get{joint}time"}
+    X = [f"{a} {act} {b}" for a in ("show", "tell me") for act in acts for b in ("please", "now", "today")]
+    y = [f"do({symbol})" for _ in "ab" for symbol in acts.values() for _ in "abc"]
+    parser = SemanticParser(random_state=0).fit(X, y)
+    assert parser.model_.hybrid.units.typed == frozenset()
+    found = parser.predict(["show banana please", "tell me jokes now"])
+    assert {meaning for best in found for meaning in best} <= {*y}
+
+
+def test_typed_names_of_several_words_are_copied_whole():
+    cities = ["Oslo", "Rome", "Ulm", "Bonn", "Kiel", "Bad Ems"]
+    parser = taught([f"'{city}:city'" for city in cities], lambda name: f"the trip to {bare(name)} today")
+    assert parser.model_.hybrid.lexicon.looks
+    for said in ("New York", "New York:city", "Bad Ems:city"):
+        assert parser.predict([f"open the trip to {said} today"]) == [[f"open('{bare(said)}:city')"]]
 
 
 def test_names_with_their_type_are_copied_where_looks_say_what_is_a_name():
@@ -147,11 +165,15 @@ def test_types_say_which_names_fill_a_slot(form, tmp_path):
     (key, *_) = (key for key in file.meta["spelt"] if "(" not in key)
     wrong = [{"spelt": file.meta["spelt"] | {other: [5.0, 5.0]}} for other in (" :x", "", "oslo:_ci", " :")]
     wrong += [{"spelt": file.meta["spelt"] | {key: pair}} for pair in ([5.0, 4.0], [-1.0, 2.0], 3.0, [1.0])]
-    wrong += [{"typed": [":", False]}]  # as an earlier version wrote them
     for stored in wrong:
         write_model(tmp_path / "d", "semantics", file.meta | stored, file.arrays)
         with pytest.raises(ModelFileError, match="not a sound semantics model"):
             structsvm.load(tmp_path / "d")
+    write_model(tmp_path / "d", "semantics", file.meta | {"typed": None}, file.arrays)
+    assert structsvm.load(tmp_path / "d").predict(X_new) == [[meaning] for meaning in y_new]
+    write_model(tmp_path / "d", "semantics", file.meta | {"typed": [":", False]}, file.arrays)
+    with pytest.raises(ModelFileError, match="earlier version, which stored types of names differently; train the mod"):
+        structsvm.load(tmp_path / "d")
 
 
 def test_a_lexicon_names_a_type_that_no_name_has():

@@ -19,7 +19,7 @@ from structsvm.model_file import read_model, write_model
 from structsvm.oracles._hybrid import Learner
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.meaning_units import ROOT, MeaningUnits
-from structsvm.structures.meanings import ArgumentOrder, format_list, format_meaning, parse_meaning
+from structsvm.structures.meanings import ArgumentOrder, alike, format_list, format_meaning, parse_meaning
 from structsvm.tasks import Hybrid, SemanticParser
 from structsvm.tasks.semantics import likelihood
 from structsvm.tasks.semantics.hybrid import HybridModel
@@ -705,9 +705,11 @@ def test_meanings_as_lists_of_lisp_are_the_same():
     assert meaning_scores(lists, predicted) == meaning_scores(y, predicted) and of_lists.score(X, lists) > 0.0
 
 
-def ordered(texts, text):
-    """A meaning in the order that others have."""
-    return format_meaning(ArgumentOrder(map(parse_meaning, texts)).sorted(parse_meaning(text)))
+def ordered(texts, text, n=20, n_words=0):
+    """A meaning in the order that others have; as if n times words said otherwise, and `n_words` times as words do."""
+    trees = [*map(parse_meaning, texts)]
+    kinds = {(tree[0], kind, key): (n, n_words) for tree in trees for kind in alike(tree[1:]) for key in (0, 1)}
+    return format_meaning(ArgumentOrder(trees, against_words=kinds).sorted(parse_meaning(text)))
 
 
 def test_kinds_of_one_relation_stand_in_an_order():
@@ -739,8 +741,9 @@ def test_arguments_of_one_kind_stand_in_alphabetical_order_where_training_has_th
     more = ["order(get(a),get(b),get(c))"]
     assert ordered(pairs + more, "order(get(z),get(x),get(y))") == "order(get(x),get(y),get(z))"
     turned = [f"order(get({b}),get({a}))" for a, b in itertools.combinations("abcd", 2)]
-    for others in (pairs[:18] + more, pairs + more + turned):
-        assert ordered(others, "order(get(z),get(x))") == "order(get(z),get(x))"
+    assert ordered(pairs + more + turned, "order(get(z),get(x))") == "order(get(z),get(x))"
+    for n, n_words in [(19, 0), (0, 20), (20, 4)]:  # words hardly said otherwise, or meanings follow them
+        assert ordered(pairs + more, "order(get(z),get(x))", n, n_words) == "order(get(z),get(x))"
     assert ordered(pairs, "order(get(z),get(x))") == "order(get(z),get(x))"  # two arguments always
 
 
@@ -769,9 +772,66 @@ def test_arguments_of_other_kinds_stay_where_they_are():
     for text in ("order(get(z),ask(y))", "order(ask(y),get(z))", "order(get(y),ask(a),get(z))"):
         assert ordered(pairs + mixed, text) == text
     several = "order(get(z),ask(b),get(y),ask(a))"
-    assert ordered(pairs + mixed, several) == "order(get(y),ask(a),get(z),ask(b))"
-    # A kind that training does not sort stays as it is.
-    assert ordered([*pairs, *mixed, "order(ask(b),ask(a))"], several) == "order(get(y),ask(b),get(z),ask(a))"
+    asked = [f"order(ask({a}),ask({b}))" for a, b in itertools.pairwise("abcde")]
+    assert ordered(pairs + mixed + asked, several) == "order(get(y),ask(a),get(z),ask(b))"
+    # A kind that training does not sort, or hardly has, stays as it is.
+    for others in ([], asked[:3], [*asked, "order(ask(b),ask(a))"]):
+        assert ordered(pairs + mixed + others, several) == "order(get(y),ask(b),get(z),ask(a))"
+
+
+def test_stops_stand_as_said_though_training_has_them_ascending(tmp_path):
+    """All sentences say stops in ascending order: nothing says that meanings are sorted against the words."""
+    stops = [7, 30, 99, 450, 800, 1200, 1500, 1900]
+    several = [*itertools.combinations(stops, 2), *itertools.combinations(stops[2:7], 3)]
+    X = [f"{('bus', 'tram')[k % 2]} stops {' then '.join(map(str, own))}" for k, own in enumerate(several)]
+    y = [f"plan(by({('bus', 'tram')[k % 2]}),{','.join(f'stop({s})' for s in own)})" for k, own in enumerate(several)]
+    parser = SemanticParser(random_state=0).fit(X, y)
+    assert parser.predict(["bus stops 1500 then 800", "tram stops 99 then 7 then 30"]) == [
+        ["plan(by(bus),stop(1500),stop(800))"],
+        ["plan(by(tram),stop(99),stop(7),stop(30))"],
+    ]
+    # Most sentences say them in descending order, and meanings are sorted.
+    said = [
+        f"{('bus', 'tram')[k % 2]} stops {' then '.join(map(str, own[:: 1 if k % 5 == 0 else -1]))}"
+        for k, own in enumerate(several)
+    ]
+    parser = SemanticParser(random_state=0).fit(said, y)
+    assert parser.predict(["bus stops 1500 then 800"]) == [["plan(by(bus),stop(800),stop(1500))"]]
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.model_.sorts == parser.model_.sorts and loaded.predict_kbest(said) == parser.predict_kbest(said)
+    loaded.partial_fit(said[:9], y[:9])
+    assert all(sum(own) > sum(parser.model_.sorts[key]) for key, own in loaded.model_.sorts.items())
+    file = read_model(tmp_path / "m")
+    for wrong in ([["plan", ["stop"], 0, -1, 2]], [["plan", ["stop"], 0, 1]], [["plan", [1], 0, 1, 2]], [3]):
+        write_model(tmp_path / "d", "semantics", file.meta | {"sorts": wrong}, file.arrays)
+        with pytest.raises(ModelFileError, match="not a sound semantics model"):
+            structsvm.load(tmp_path / "d")
+
+
+def records(n, n_fields):
+    """Records of fields each in a place of its own, which sentences say in the other order."""
+    rng = np.random.default_rng(0)
+    for _ in range(n):
+        own = [f"field{k}value{rng.integers(3)}" for k in range(n_fields)]
+        yield f"new {' '.join(own[::-1])}", f"rec({','.join(own)})"
+
+
+@pytest.mark.parametrize("solver", ["likelihood", "larank"])
+def test_many_arguments_each_in_a_place_of_its_own_are_refused(solver):
+    parser = SemanticParser(method=Hybrid(solver=solver), random_state=0)
+    assert parser.fit(*zip(*records(9, 8), strict=True)).score(*zip(*records(9, 8), strict=True)) == 1.0
+    with pytest.raises(ValueError, match=r"^rec has 9 arguments, more than 8: more are served where they stand in any"):
+        parser.fit(*zip(*records(9, 9), strict=True))
+    with pytest.raises(ValueError, match=r"^log has 9 arguments, more than 8"):
+        parser.fit(*zip(*records(9, 8), strict=True)).partial_fit(["log"], ["log(a,b,c,d,e,f,g,h,i)"])
+
+
+def test_two_orders_of_a_long_list_are_one_meaning():
+    X, y = zip(*orders(60, 3, 0), *orders(40, 10, 1), strict=True)
+    hybrid = SemanticParser(random_state=0, max_iter=1).fit(X, y).model_.hybrid
+    tree = parse_meaning(y[-1])
+    assert len(hybrid.as_said(X[-1].split(), [tree, (tree[0], *tree[:0:-1])])) == 1
 
 
 @pytest.mark.parametrize(
