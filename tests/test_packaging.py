@@ -38,9 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"structsvm": "structsvm", "oracles": "structsvm/oracles", "tasks": "structsvm/tasks"}
 CYTHONS_OWN = "structsvm._shared"  # code that all compiled modules share, in the file that has them all
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
-# Bytes: 1.66 million compiled, 1.50 million of Python, .15 million of the runtime in C, pages and stubs, .12 million of
+# Bytes: 1.70 million compiled, 1.54 million of Python, .15 million of the runtime in C, pages and stubs, .12 million of
 # names and hashes. What Cython writes for CPython 3.12 and later compiles to 2 % more.
-MAX_WHEEL = 3_500_000 if sys.version_info < (3, 12) else 3_592_000
+MAX_WHEEL = 3_510_000 if sys.version_info < (3, 12) else 3_602_000
 NOT_IN_SDIST = (".ci/", ".github/", ".gitattributes", ".gitignore", ".pre-commit-config.yaml")
 in_checkout = pytest.mark.skipif(
     not (ROOT / ".git").exists() or shutil.which("git") is None, reason="needs git and a checkout"

@@ -19,18 +19,8 @@ SPAN = ("start", "end", "label")
 SPAN_NAMES = (SPAN, ("start_offset", "end_offset", "label"), ("start", "end", "labels"))
 # Fields of JSON-MIN around those that are named after the controls of a project, and of texts.
 FIRST, LAST = "id", "annotator"
-NO_CONTROLS = {
-    FIRST,
-    LAST,
-    "annotation_id",
-    "created_at",
-    "updated_at",
-    "lead_time",
-    "text",
-    "other",
-    "words",
-    "tokens",
-}
+TIMES = {"annotation_id", "created_at", "updated_at", "lead_time"}
+NO_CONTROLS = {FIRST, LAST, *TIMES, "text", "other", "words", "tokens"}
 
 
 def own_form(value: Object, task: str) -> Object:
