@@ -131,7 +131,7 @@ class TextModel:
         self.lock = threading.Lock()
         if not self.is_sequence and not hasattr(estimator, "vectorizer_"):
             raise ValueError(f"{path}: its documents are rows of numbers; texts need a model with a vectorizer")
-        if learns_to is not None and self.is_sequence and estimator.segments:
+        if learns_to is not None and self.is_sequence and self._labeler.segments:
             raise ValueError(f"{path}: a model of segments, which predicts here and learns with fit alone")
         self._try()
 
